@@ -36,6 +36,7 @@ class Hop(msgspec.Struct, frozen=True, gc=False):
         deadline: the parsed `deadline_at` of the status; None without a deadline.
         parent_span: the id of the sender's trace span; None if this hop starts the trace.
         received: the status as received, which the stamp replaces; None without one.
+        is_late_copy: whether frame 0 left before the task's last pause, so only later frames may leave (`protocol §5.4`).
     """
 
     envelope: Envelope
@@ -47,6 +48,7 @@ class Hop(msgspec.Struct, frozen=True, gc=False):
     deadline: datetime | None
     parent_span: str | None = None
     received: Status | None = None
+    is_late_copy: bool = False
 
     @classmethod
     def of(

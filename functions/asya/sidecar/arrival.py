@@ -23,12 +23,15 @@ from asya.protocol.status import Status
 from asya.protocol.strict_json import encode_value
 from asya.protocol.times import format_time, parse_time
 from asya.protocol.tracing import hop_context, trace_context
+from asya.sidecar.late_copies import finishes_pause, is_late_copy
 
 MIN_TIME_LEFT = timedelta(seconds=1)
+LATE_COPY = "LateCopy"
+"""The cause of a diversion without a message: the hop of this copy has sent its frame 0."""
 
 
 def receive(arrival: Arrival, *, actor: str, mesh: MeshTable, now: datetime) -> Hop | Diversion:
-    """Steps 1 to 3: parse the message, postpone it until due, and check its deadline.
+    """Steps 1 and 2: parse the message and postpone it until due.
 
     `start` starts the hop once the task's state is known. The payload may still be behind its claim check.
     """
@@ -39,20 +42,29 @@ def receive(arrival: Arrival, *, actor: str, mesh: MeshTable, now: datetime) -> 
     except ParseError as error:
         return parse_failure(arrival, error, now=now)
     hop = Hop.of(envelope, actor, mesh.actors[actor], mesh, arrival, needs_registration=envelope.status is None)
-    return _postpone(hop, now) or _check_deadline(hop, now) or hop
+    return _postpone(hop, now) or hop
 
 
 def start(hop: Hop, state: TaskState | None, *, now: datetime, new_span: Callable[[], str]) -> Hop | Diversion:
-    """Steps 4 to 6: check the task's state and the route, then stamp the envelope.
+    """Steps 3 to 6: check the task's state, the deadline and the route, then stamp the envelope.
 
-    The deadline is checked again, because earlier messages of the batch may have used up the time.
+    The state (step 4) decides first: a pause stops the deadline, and a copy from before the pause still has the old one.
 
     Args:
         state: the state of the task and its root; None if unknown, and the hop proceeds.
         new_span: returns 16 hexadecimal digits for this hop's trace span.
     """
-    stopped = _check_task_state(hop, state, now) if state is not None else None
-    return _check_deadline(hop, now) or stopped or _check_route(hop, now) or _stamp(hop, now, new_span)
+    if is_late_copy(hop, state):
+        return _start_late_copy(hop, state, now, new_span)
+    stopped = _check_canceled(hop, state, now)
+    if stopped is None and not finishes_pause(hop, state):
+        stopped = _check_deadline(hop, now)
+    return stopped or restart(hop, now=now, new_span=new_span)
+
+
+def restart(hop: Hop, *, now: datetime, new_span: Callable[[], str]) -> Hop | Diversion:
+    """Steps 5 and 6 alone, for a hop whose work began before: neither a cancellation nor the deadline stops it."""
+    return _check_route(hop, now) or _stamp(hop, now, new_span)
 
 
 def parse_failure(arrival: Arrival, error: ParseError, *, now: datetime) -> Diversion:
@@ -112,19 +124,20 @@ def _check_deadline(hop: Hop, now: datetime) -> Diversion | None:
     return divert(hop, names.SINK, failed, why="SlaExpired")
 
 
-def _check_task_state(hop: Hop, state: TaskState, now: datetime) -> Diversion | None:
-    """Step 4: divert the envelope if its task or root is canceled, or if the task is paused at or above this position."""
-    at = format_time(now)
-    if "canceled" in (state.status, state.root_status):
-        canceled = status.ended(_start_status(hop, now), phase="canceled", reason="Canceled", now=at)
-        return divert(hop, names.SINK, canceled, why="Canceled")
-    epoch, position = state.pause_epoch, hop.envelope.route.position
-    # A redelivery at the pause actor itself proceeds: the pause may be incomplete.
-    pauses_here = hop.spec.kind == "pause" and position == epoch
-    if state.status == "paused" and (epoch is None or position <= epoch) and not pauses_here:
-        paused = status.ended(_start_status(hop, now), phase="paused", reason="Paused", now=at)
-        return divert(hop, names.SINK, paused, why="Paused")
-    return None
+def _check_canceled(hop: Hop, state: TaskState | None, now: datetime) -> Diversion | None:
+    """Step 4: send the envelope of a canceled task or root to x-sink."""
+    if state is None or not state.is_canceled:
+        return None
+    canceled = status.ended(_start_status(hop, now), phase="canceled", reason="Canceled", now=format_time(now))
+    return divert(hop, names.SINK, canceled, why="Canceled")
+
+
+def _start_late_copy(hop: Hop, state: TaskState | None, now: datetime, new_span: Callable[[], str]) -> Hop | Diversion:
+    """Start a late copy without its void deadline, for its later frames only; a canceled or misplaced one ends here."""
+    is_stopped = state is not None and state.is_canceled
+    if is_stopped or _check_route(hop, now) is not None:
+        return Diversion(hop.envelope.id, (), LATE_COPY)
+    return replace(_stamp(hop, now, new_span), deadline=None, is_late_copy=True)
 
 
 def _check_route(hop: Hop, now: datetime) -> Diversion | None:

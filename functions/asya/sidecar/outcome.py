@@ -147,10 +147,10 @@ def mismatch(hop: Hop, error: UnknownTargetError, *, now: datetime, frames_sent:
     return _ended(hop, names.SUMP, "RouteMismatch", info, now, frames_sent=frames_sent)
 
 
-def unreadable(hop: Hop, problem: str, *, now: datetime) -> Delivery:
+def unreadable(hop: Hop, problem: str, *, now: datetime, frames_sent: int = 0) -> Delivery:
     """Send an envelope to x-sump whose payload is valid JSON but has a number out of range."""
     info = ErrorInfo(type="ParseError", message=f"Failed to parse message: payload: {problem}")
-    return _ended(hop, names.SUMP, "ParseError", info, now)
+    return _ended(hop, names.SUMP, "ParseError", info, now, frames_sent=frames_sent)
 
 
 def _retry_decision(
@@ -209,7 +209,9 @@ def _ended(
     if hop.spec.failed_payload == "wrapped":
         envelope = replace(envelope, payload=wrapped_payload(reason, error, envelope.payload))
     if frames_sent:
-        envelope = _child(envelope, ids.child_id(envelope.id, envelope.generation, envelope.route.position, "error"))
+        child_id = ids.child_id(envelope.id, envelope.generation, envelope.route.position, "error")
+        # The place in a set left with frame 0; its set must not hear of this failure.
+        envelope = _child(envelope, child_id).with_headers({headers.FAN_IN: None})
     return _delivery(hop, end, envelope, "sump" if end == names.SUMP else "sink")
 
 

@@ -38,17 +38,18 @@ class HopRun:
         self._services = services
         self._call = call
         self._hop = hop
-        self._callback = services.callback(hop.envelope)
+        # The hop of a late copy was reported when its frame 0 left.
+        self._callback = None if hop.is_late_copy else services.callback(hop.envelope)
         self._circuit = CircuitGuard(services, hop)
         self._receipts: list[Receipt] = []
         # Frames that have left, also those that an earlier run of this hop may have sent.
-        self._frames_sent = 0
+        self._frames_sent = int(hop.is_late_copy)
         self._partial_count = 0
         self.last_report: TaskEvent | None = None
         # A fan-out is always buffered. A first delivery can find its frames only if the message was sent twice. It looks
         # for them if it fails, and else reads no object.
         self._is_buffered = hop.spec.frames == "buffered"
-        self._looks_first = self._is_buffered or hop.arrival.receive_count > 1
+        self._looks_first = self._is_buffered or hop.arrival.receive_count > 1 or hop.is_late_copy
         self._started_at = self._services.environment.monotonic()
         self._began_at = services.now()
         self._limit, self._by_deadline = hop.time_limit(services.now())
@@ -67,7 +68,7 @@ class HopRun:
             with closing(self._frames()) as frames:
                 for index, frame in enumerate(frames):
                     self._send_frame(frame, index)
-            if not self._receipts:
+            if not self._receipts and not self._hop.is_late_copy:
                 self._report_completed(None)
                 final = outcome.empty(self._hop, now=self._services.now())
             result = "succeeded"
@@ -77,7 +78,7 @@ class HopRun:
             final = self._rejection(rejection)
         except _UnreadableError as problem:
             error = "ParseError"
-            final = outcome.unreadable(self._hop, str(problem), now=self._services.now())
+            final = outcome.unreadable(self._hop, str(problem), now=self._services.now(), frames_sent=self._frames_sent)
         except UnknownTargetError as problem:
             error = "RouteMismatch"
             self._circuit.record("succeeded")
@@ -124,6 +125,8 @@ class HopRun:
         seconds = self._limit.total_seconds()
         with closing(self._call.frames(payload, self._view, seconds)) as frames:
             first = next(frames, None)
+            if self._hop.is_late_copy and first is not None and first.opens_set:
+                return  # the first run did not open this set: its list would be stored
             if first is None:
                 yield from self._store([]) if is_buffered else ()
             elif is_buffered or slices.must_leave_together(self._hop, first):
@@ -163,6 +166,8 @@ class HopRun:
         return self._services.frame_buffer.save(self._hop.envelope, frames)
 
     def _send_frame(self, frame: Frame, index: int) -> None:
+        if self._hop.is_late_copy and not index:
+            return
         delivery = outcome.frame(self._hop, frame, index, now=self._services.now())
         if not index:
             self._report_completed(frame.next)
@@ -201,6 +206,7 @@ class HopRun:
             rejection.error,
             now=self._services.now(),
             jitter=self._services.environment.random(),
+            frames_sent=self._frames_sent,
             reason="CircuitOpen",
         )
 

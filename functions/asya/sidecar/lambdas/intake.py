@@ -32,7 +32,7 @@ class Intake:
     states: dict[str, TaskState]
 
     def start(self, record: Record) -> Hop | Diversion:
-        """Run steps 4 to 6 for one message, and fetch its payload. Every error keeps the message on the queue.
+        """Run steps 3 to 6 for one message, and fetch its payload. Every error keeps the message on the queue.
 
         A diverted envelope leaves with the reference to its payload.
 
@@ -49,15 +49,27 @@ class Intake:
             raise NotRegisteredError(f"task {received.envelope.id} could not be registered at the gateway")
         state = self.states.get(received.envelope.id)
         started = arrival.start(received, state, now=self.services.now(), new_span=self.services.environment.new_span)
+        hop = self._with_payload(record, started)
+        if isinstance(hop, Hop) and hop.spec.keep_input and not hop.is_late_copy:
+            self.services.input_archive.save(hop.envelope)
+        return hop
+
+    def restart(self, record: Record) -> Hop | Diversion:
+        """Run steps 5 and 6 for a received message, whatever its task's state and deadline are."""
+        received = self.received[record.message_id]
+        if not isinstance(received, Hop):
+            raise TypeError(f"message {record.message_id} was not received as a hop")
+        restarted = arrival.restart(received, now=self.services.now(), new_span=self.services.environment.new_span)
+        return self._with_payload(record, restarted)
+
+    def _with_payload(self, record: Record, started: Hop | Diversion) -> Hop | Diversion:
+        """The hop with the payload of its claim check."""
         if isinstance(started, Diversion):
             return started
         try:
-            hop = replace(started, envelope=self.services.claim_check.redeem(started.envelope))
+            return replace(started, envelope=self.services.claim_check.redeem(started.envelope))
         except ParseError as error:
             return arrival.parse_failure(record.arrival, error, now=self.services.now())
-        if hop.spec.keep_input:
-            self.services.input_archive.save(hop.envelope)
-        return hop
 
 
 def receive_batch(services: Services, items: Sequence[Record], *, asks_states: bool = True) -> Intake:

@@ -34,8 +34,9 @@ def task_states(services: Services, hops: Sequence[Hop]) -> dict[str, TaskState]
     by_url: dict[str, list[StateQuery]] = defaultdict(list)
     for hop in hops:
         url = services.callback(hop.envelope)
-        # A task that is registered just now cannot be canceled or paused.
-        if url is not None and not hop.needs_registration:
+        # A task that is registered just now cannot be canceled or paused; a redelivery registers it once more.
+        is_new = hop.needs_registration and hop.arrival.receive_count == 1
+        if url is not None and not is_new:
             by_url[url].append(StateQuery(id=hop.envelope.id, root_id=hop.envelope.root_id))
     states: dict[str, TaskState] = {}
     for url, queries in by_url.items():

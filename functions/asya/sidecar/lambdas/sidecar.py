@@ -12,6 +12,7 @@ from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import BatchResponse, Record, records
 from asya.protocol.events import TaskEvent
 from asya.runtime.call import Invoker
+from asya.sidecar.arrival import LATE_COPY
 from asya.sidecar.lambdas.hop_run import HopRun
 from asya.sidecar.lambdas.intake import Intake, receive_batch
 from asya.sidecar.lambdas.metrics import record_arrivals, record_diversion
@@ -56,7 +57,11 @@ class Sidecar:
             last_reports: gets the last report of the hop.
         """
         started = intake.start(record)
-        if isinstance(started, Hop) and self.deduplicates and self._is_duplicate(started, hops):
+        if isinstance(started, Hop) and started.is_late_copy:
+            if self._may_have_left_frames(started):
+                return HopRun(self.services, self.call, started).run()
+            started = Diversion(started.envelope.id, (), LATE_COPY)
+        elif isinstance(started, Hop) and self.deduplicates and self._is_duplicate(started, hops):
             started = Diversion(started.envelope.id, (), "Duplicate")
         if isinstance(started, Diversion):
             record_diversion(self.services, started.why)
@@ -81,6 +86,14 @@ class Sidecar:
         url = self.services.callback(hops[record.message_id].envelope) if event is not None else None
         if event is not None and url is not None:
             self.services.progress.report(url, event)
+
+    def _may_have_left_frames(self, hop: Hop) -> bool:
+        """Whether the first run of a late copy may have died between its frames.
+
+        A handler that returns has one frame, or a fan-out, whose list is stored before frame 0 leaves. So is a buffered list.
+        """
+        streams_more = hop.spec.frames == "streamed" and self.call.may_give_more
+        return streams_more or self.services.frame_buffer.load(hop.envelope) is not None
 
     def _is_duplicate(self, hop: Hop, hops: Mapping[str, Hop]) -> bool:
         """Whether the attempt was completed before, or runs in this batch.

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
@@ -146,7 +147,7 @@ def test_5_2_past_the_deadline_is_as_due_now() -> None:
 @pytest.mark.parametrize("left", [-60, 0, 0.999])
 def test_5_3_a_passed_deadline_goes_to_x_sink_untouched(left: float) -> None:
     body = message(status=status(deadline_at=at(left)), payload={"big": [1.10, "ü"]})
-    envelope = diverted(receive(body), "x-sink", "SlaExpired")
+    envelope = diverted(start(body), "x-sink", "SlaExpired")
     assert error_of(envelope) == ("failed", "Timeout", "Timeout", f"Deadline {at(left)} passed before infer started")
     assert bytes(envelope.payload) == bytes(decode(body).payload)
     assert envelope.route == decode(body).route
@@ -182,16 +183,41 @@ def test_5_4_canceled_itself_or_by_its_root(state: TaskState) -> None:
     assert bytes(envelope.payload) == bytes(decode(message()).payload)
 
 
-@pytest.mark.rule("5.4")
-@pytest.mark.parametrize(("epoch", "stops"), [(None, True), (0, False), (1, True), (7, True)])
-def test_5_4_paused_counts_up_to_its_epoch(epoch: int | None, stops: bool) -> None:
-    found = start(message(), TaskState(id="env-1", status="paused", pause_epoch=epoch))
-    if not stops:
-        went_on(found)
-        return
-    envelope = diverted(found, "x-sink", "Paused")
-    assert envelope.status is not None
-    assert (envelope.status.phase, envelope.status.reason) == ("paused", "Paused")
+@pytest.mark.rule("5.4.late-copies")
+@pytest.mark.parametrize("word", ["paused", "running", "succeeded", "failed"])
+@pytest.mark.parametrize(("epoch", "is_late"), [(None, False), (0, False), (1, True), (7, True)])
+def test_5_4_a_hop_up_to_the_pause_is_a_late_copy(word: str, epoch: int | None, is_late: bool) -> None:
+    state = TaskState(id="env-1", status=word, pause_epoch=epoch)
+    assert went_on(start(message(), state)).is_late_copy == is_late
+    assert not went_on(start(message(), replace(state, generation=1))).is_late_copy
+
+
+@pytest.mark.rule("5.4.late-copies")
+def test_5_4_the_deadline_of_a_late_copy_is_void() -> None:
+    late = message(status=status(deadline_at=at(-60)))
+    assert went_on(start(late, TaskState(id="env-1", status="paused", pause_epoch=1))).deadline is None
+    diverted(start(late, TaskState(id="env-1", status="paused", pause_epoch=0)), "x-sink", "SlaExpired")
+
+
+@pytest.mark.rule("5.4.late-copies")
+@pytest.mark.parametrize("state", [{"status": "canceled"}, {"status": "paused", "root_status": "canceled"}])
+def test_5_4_a_late_copy_of_a_canceled_task_ends_nothing(state: dict[str, str]) -> None:
+    stopped = start(message(), TaskState(id="env-1", pause_epoch=1, **state))
+    assert isinstance(stopped, Diversion)
+    assert (stopped.why, stopped.deliveries) == ("LateCopy", ())
+
+
+@pytest.mark.rule("5.4.at-the-pause")
+@pytest.mark.parametrize(("epoch", "goes_on"), [(0, False), (1, True)])
+def test_5_4_a_pause_actor_at_its_own_epoch_has_no_deadline(epoch: int, goes_on: bool) -> None:
+    late = message(status=status(deadline_at=at(-60)))
+    found = start(
+        late, TaskState(id="env-1", status="running", pause_epoch=epoch), actors={"infer": Actor(kind="pause")}
+    )
+    if goes_on:
+        assert not went_on(found).is_late_copy
+    else:
+        diverted(found, "x-sink", "SlaExpired")
 
 
 @pytest.mark.rule("5.4.go-on")

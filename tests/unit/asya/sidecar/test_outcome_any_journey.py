@@ -135,7 +135,6 @@ ENDS = (
     "crash",
     "nobody",
     "canceled",
-    "paused",
     "wrong queue",
 )
 
@@ -174,8 +173,8 @@ def ended(hop: Hop, how: str) -> Delivery:
             return outcome.crashed(hop, ErrorInfo(type="SystemExit", message=""), now=NOW)
         case "nobody":
             return outcome.mismatch(hop, UnknownTargetError("nobody"), now=NOW)
-        case "canceled" | "paused":
-            state = TaskState(id="env-1", status=how)
+        case "canceled":
+            state = TaskState(id="env-1", status="canceled")
             return _diverted(arrival.start(hop, state, now=NOW, new_span=lambda: SPAN))
         case "wrong queue":
             return _diverted(arrival.start(replace(hop, actor="absent"), None, now=NOW, new_span=lambda: SPAN))

@@ -58,10 +58,9 @@ def test_5_3_past_its_deadline(world: MeshWorld) -> None:
     [
         (TaskState(id="env-1", status="canceled"), "canceled"),
         (TaskState(id="env-1", status="running", root_status="canceled"), "canceled"),
-        (TaskState(id="env-1", status="paused", pause_epoch=1), "paused"),
     ],
 )
-def test_5_4_canceled_or_paused_at_the_pre_flight(world: MeshWorld, state: TaskState, phase: str) -> None:
+def test_5_4_canceled_at_the_pre_flight(world: MeshWorld, state: TaskState, phase: str) -> None:
     world.gateway.states["env-1"] = state
     assert run(world, never, message(headers={"x-asya-root": "env-0"})) == []
     (ended,) = world.sent("x-sink")
