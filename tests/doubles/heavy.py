@@ -100,6 +100,7 @@ class RecordingGateway:
 
     events: list[Report] = field(default_factory=list)
     canceled: set[str] = field(default_factory=set)
+    pauses: dict[str, int] = field(default_factory=dict)
 
     def report(self, _url: str, events: Any, **_: Any) -> tuple[EventResult, ...]:
         self.events += events
@@ -110,7 +111,12 @@ class RecordingGateway:
 
     def states(self, _url: str, queries: Any, **_: Any) -> tuple[TaskState, ...]:
         return tuple(
-            TaskState(id=query.id, status="canceled" if query.id in self.canceled else "running") for query in queries
+            TaskState(
+                id=query.id,
+                status="canceled" if query.id in self.canceled else "running",
+                pause_epoch=self.pauses.get(query.id),
+            )
+            for query in queries
         )
 
 

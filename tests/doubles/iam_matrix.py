@@ -55,7 +55,11 @@ NEEDED = {
     "audit": [(WRITE_ITEM, table("asya-shop-hops")), (PUT, f"{BUCKET}/hops/x")],
     "crunch": [(SEND, sqs("asya-shop-x-dispatch")), (WRITE_ITEM, table("asya-shop-pending"))],
     "gather": [(SEND, sqs("asya-shop-score")), (WRITE_ITEM, table("asya-shop-fan-in"))],
-    "approve": [(SEND, sqs("asya-shop-x-sink")), (PUT, f"{BUCKET}/paused/x")],
+    "approve": [
+        (SEND, sqs("asya-shop-x-sink")),
+        (PUT, f"{BUCKET}/paused/x"),
+        (UPDATE_ITEM, table("asya-shop-sink")),
+    ],
     "x-sink": [(UPDATE_ITEM, table("asya-shop-sink")), (PUT, f"{BUCKET}/results/succeeded/a.json")],
     "x-sump": [(UPDATE_ITEM, table("asya-shop-sink")), (PUT, f"{BUCKET}/results/sump/a.json")],
     "x-checkpoint": [(PUT, f"{BUCKET}/results/checkpoint/a.json"), (SEND, sqs("asya-shop-intake"))],

@@ -164,6 +164,8 @@ def _as_child(envelope: Envelope) -> Envelope:
 def _report(envelope: Envelope, letter: DeadLetter, now: datetime) -> TaskEvent:
     event = reports.terminal(envelope, now=now)
     data = event.data
+    if not letter.readable:
+        data = replace(data, route=None)  # the hop of the message is unknown
     if headers.PAYLOAD_REF in envelope.headers:
         # The payload is in S3, and too large for a report.
         data = replace(data, result=UNSET)

@@ -61,11 +61,10 @@ def resume_task(record: TaskRecord, stored: Envelope, answers: Answers, *, now: 
 
 
 def release_delivery(stored: Envelope, release: PauseRelease) -> Delivery:
-    """The message that ends a pause: the stored envelope to x-resume with its input, or to x-sink as canceled."""
+    """The message that ends a pause: the stored envelope to x-resume with its input, or to x-sink as canceled or failed."""
     if release.to == names.SINK:
-        paused_status = stored.status or status.Status()
-        ended = status.ended(paused_status, phase="canceled", reason="Canceled", now=release.at)
-        return Delivery(names.SINK, encode(replace(stored, status=ended).with_headers(_PAUSE_HEADERS)), "sink")
+        ended = replace(stored, status=_end_status(stored.status or status.Status(), release))
+        return Delivery(names.SINK, encode(ended.with_headers(_PAUSE_HEADERS)), "sink")
     answers = release.input if release.input is not UNSET else Raw(b"{}")
     envelope = stored.with_headers({headers.RESUME_INPUT: answers, headers.RESUME_AT: release.at})
     if envelope.status is not None:
@@ -115,6 +114,13 @@ def deadline_after(pause: PauseHeader, resumed_at: str) -> str | None:
         return format_time(parse_time(resumed_at) + timedelta(seconds=pause.remaining))
     except (ValueError, OverflowError) as error:
         raise ParseError(f"headers.{headers.RESUME_AT}: {error}") from None
+
+
+def _end_status(paused: status.Status, release: PauseRelease) -> status.Status:
+    failure = release.failure
+    if failure is UNSET:
+        return status.ended(paused, phase="canceled", reason="Canceled", now=release.at)
+    return status.failed(paused, reason=failure.reason, now=release.at, error=failure.error)
 
 
 def _pause_of(stored: Envelope) -> PauseHeader | None:

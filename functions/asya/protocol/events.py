@@ -115,7 +115,12 @@ class StateQuery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TaskState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The state of one queried task, in the statuses of `protocol §13`; `unknown` if there is no record."""
+    """The state of one queried task, in the statuses of `protocol §13`; `unknown` if there is no record.
+
+    Attributes:
+        generation: the record's present generation.
+        pause_epoch: the position of the last pause of that generation, resumed or not; None without one.
+    """
 
     id: str
     status: str

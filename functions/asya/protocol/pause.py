@@ -5,6 +5,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from asya.protocol.errors import ErrorInfo
+from asya.protocol.status import Reason
+
 FieldType = Literal["string", "number", "boolean", "array", "object"]
 
 DEFAULT_PROMPT = "Task paused"
@@ -65,16 +68,25 @@ class TaskPause(msgspec.Struct, frozen=True, kw_only=True):
     since: str
 
 
+class PauseFailure(msgspec.Struct, frozen=True, kw_only=True):
+    """The failure of a task whose envelope is kept in a pause."""
+
+    reason: Reason
+    error: ErrorInfo
+
+
 class PauseRelease(msgspec.Struct, frozen=True, kw_only=True):
     """The release of a paused envelope: the record holds it from before the send until after the send.
 
     Attributes:
-        to: x-resume, or x-sink if the task was canceled.
+        to: x-resume, or x-sink if the task was canceled or has failed.
         epoch: the epoch of the ended pause.
         input: the validated and completed answers, as a JSON object.
+        failure: why the task failed while its envelope was kept; unset for a resume and for a cancellation.
     """
 
     to: Literal["x-resume", "x-sink"]
     epoch: int
     at: str
     input: Raw | UnsetType = UNSET
+    failure: PauseFailure | UnsetType = UNSET

@@ -1,6 +1,6 @@
 """The status block of an envelope, and its transitions (`protocol §2`)."""
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, cast, get_args
 
 import msgspec
 
@@ -27,6 +27,12 @@ Reason = Literal[
 ]
 REASONS: frozenset[str] = frozenset(get_args(Reason))
 TERMINAL_PHASES: frozenset[str] = frozenset({"succeeded", "failed", "canceled"})
+
+
+def known_reason(text: str | None) -> Reason:
+    """The reason of a failure as it was reported; `RuntimeError` for a text that is no reason."""
+    return cast(Reason, text) if text in REASONS else "RuntimeError"
+
 
 # Keys have six digits for an attempt.
 _Count = Annotated[int, msgspec.Meta(ge=1, le=999_999)]

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TERMINAL_STATUSES, TaskEvent
-from asya.protocol.pause import DEFAULT_PROMPT, PauseRelease, TaskPause
+from asya.protocol.pause import DEFAULT_PROMPT, PauseFailure, PauseRelease, TaskPause
 from asya.protocol.route import Route
+from asya.protocol.status import known_reason
 
 TaskStatus = Literal["pending", "running", "paused", "succeeded", "failed", "canceled"]
 ViewStatus = Literal["pending", "running", "paused", "succeeded", "failed", "canceled", "unknown"]
@@ -92,6 +93,12 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the task has ended; only a new generation changes it now, unless the end is provisional."""
         return self.status in TERMINAL_STATUSES
 
+    @property
+    def last_pause(self) -> int:
+        """The position of the last pause of this generation, resumed or not; -1 without one."""
+        epochs = (self.pause_epoch, self.resumed_epoch)
+        return max((epoch for epoch in epochs if epoch is not None), default=-1)
+
 
 def merge(record: TaskRecord | None, event: TaskEvent, *, owner: str | None = None) -> TaskRecord:
     """The record after a report.
@@ -112,10 +119,9 @@ def merge(record: TaskRecord | None, event: TaskEvent, *, owner: str | None = No
         return _reopened(identified, event)
     status = _status_of(event)
     if record.is_terminal and not (record.provisional and _voids_provisional(event)):
-        return _with_late_result(identified, event)
-    if status == "paused" or record.is_terminal or _RANKS[status] > _RANKS[record.status]:
-        return _advanced(identified, event, status)
-    return identified
+        return _after_end(identified, event, status)
+    is_higher = status == "paused" or record.is_terminal or _RANKS[status] > _RANKS[record.status]
+    return _advanced(identified, event, status) if is_higher and not _is_of_late_copy(record, event) else identified
 
 
 def _voids_provisional(event: TaskEvent) -> bool:
@@ -137,6 +143,17 @@ def _status_of(event: TaskEvent) -> TaskStatus:
             return event.status
         case _:
             return "running"
+
+
+def _is_of_late_copy(record: TaskRecord, event: TaskEvent) -> bool:
+    """Whether an end was reported at or below the task's last pause, so that it is one of a late copy (`protocol §11`).
+
+    A report without a route is about the task, not about a hop; and the hop of an unreadable message is unknown.
+    """
+    if event.status not in ("succeeded", "failed"):
+        return False
+    is_at_a_hop = event.data.route is not None and event.data.reason != "ParseError"
+    return is_at_a_hop and event.position <= record.last_pause
 
 
 def _new_record(event: TaskEvent, owner: str | None) -> TaskRecord:
@@ -188,10 +205,8 @@ def _advanced(record: TaskRecord, event: TaskEvent, status: TaskStatus) -> TaskR
 
 
 def _paused(record: TaskRecord, event: TaskEvent) -> TaskRecord:
-    """The record after a report of a pause. A pause counts only beyond the current pause and all resumed ones."""
-    resumed = -1 if record.resumed_epoch is None else record.resumed_epoch
-    current = record.pause_epoch if record.status == "paused" and record.pause_epoch is not None else -1
-    if event.position <= max(resumed, current):
+    """The record after a report of a pause. A pause counts only beyond the last one."""
+    if event.position <= record.last_pause:
         return record
     data = event.data
     return replace(
@@ -212,6 +227,25 @@ def _paused(record: TaskRecord, event: TaskEvent) -> TaskRecord:
         reason=None,
         provisional=False,
     )
+
+
+def _after_end(record: TaskRecord, event: TaskEvent, status: TaskStatus) -> TaskRecord:
+    """The record of an ended task after a later report, which never changes the status."""
+    return _paused_after_end(record, event) if status == "paused" else _with_late_result(record, event)
+
+
+def _paused_after_end(record: TaskRecord, event: TaskEvent) -> TaskRecord:
+    """The record of a task that was canceled, or failed, before its pause was reported: its kept envelope ends too.
+
+    Nothing else would end it: no message holds it any more. The sweep of pauses sends it to x-sink.
+    """
+    if record.status == "succeeded" or event.position <= record.last_pause:
+        return record
+    release = PauseRelease(to="x-sink", epoch=event.position, at=max(record.updated_at, event.at))
+    if record.status == "failed":
+        error = record.error or ErrorInfo(type="RuntimeError", message="the task failed before it paused")
+        release = replace(release, failure=PauseFailure(reason=known_reason(record.reason), error=error))
+    return replace(record, pause_epoch=event.position, handover=release)
 
 
 def _release_at_end(record: TaskRecord, event: TaskEvent, status: TaskStatus) -> PauseRelease | None:

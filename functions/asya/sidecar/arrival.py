@@ -26,6 +26,8 @@ from asya.protocol.tracing import hop_context, trace_context
 from asya.sidecar.late_copies import finishes_pause, is_late_copy
 
 MIN_TIME_LEFT = timedelta(seconds=1)
+# The kinds of actors that may give more than one frame.
+_MAY_GIVE_MORE = ("handler", "spark")
 LATE_COPY = "LateCopy"
 """The cause of a diversion without a message: the hop of this copy has sent its frame 0."""
 
@@ -133,8 +135,8 @@ def _check_canceled(hop: Hop, state: TaskState | None, now: datetime) -> Diversi
 
 
 def _start_late_copy(hop: Hop, state: TaskState | None, now: datetime, new_span: Callable[[], str]) -> Hop | Diversion:
-    """Start a late copy without its void deadline, for its later frames only; a canceled or misplaced one ends here."""
-    is_stopped = state is not None and state.is_canceled
+    """Start a late copy for its later frames, without its void deadline; a canceled or misplaced one ends here."""
+    is_stopped = hop.spec.kind not in _MAY_GIVE_MORE or (state is not None and state.is_canceled)
     if is_stopped or _check_route(hop, now) is not None:
         return Diversion(hop.envelope.id, (), LATE_COPY)
     return replace(_stamp(hop, now, new_span), deadline=None, is_late_copy=True)

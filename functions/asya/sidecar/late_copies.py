@@ -20,7 +20,12 @@ def finishes_pause(hop: Hop, state: TaskState | None) -> bool:
     return hop.spec.kind == "pause" and is_there and _is_before(hop, state)
 
 
-def _is_before(hop: Hop, state: TaskState | None) -> bool:
-    if state is None or state.pause_epoch is None or state.generation != hop.envelope.generation:
+def comes_before_pause(generation: int, position: int, state: TaskState | None) -> bool:
+    """Whether a hop comes before the task's last pause, or is that pause."""
+    if state is None or state.pause_epoch is None or state.generation != generation:
         return False
-    return hop.envelope.route.position <= state.pause_epoch
+    return position <= state.pause_epoch
+
+
+def _is_before(hop: Hop, state: TaskState | None) -> bool:
+    return comes_before_pause(hop.envelope.generation, hop.envelope.route.position, state)

@@ -33,26 +33,26 @@ def deliveries(
 def _all_deliveries(
     hop: Hop, head: ResultHead, frames: Iterable[ResultFrame], now: datetime, jitter: float
 ) -> Iterator[Delivery]:
-    index = 0
+    index, earlier = 0, int(hop.is_late_copy)
     try:
         for frame in _checked_frames(hop, head, frames, now):
             yield outcome.frame(hop, frame, index, now=now)
             index += 1
     except SecondFrameError as error:
-        yield _failed(hop, error.error, 0, now, jitter)
+        yield _failed(hop, error.error, earlier, now, jitter)
         return
     except UnknownTargetError as error:
-        yield outcome.mismatch(hop, error, now=now, frames_sent=index)
+        yield outcome.mismatch(hop, error, now=now, frames_sent=max(index, earlier))
         return
     if head.end != "done":
-        yield _ended(hop, head, index, now, jitter)
-    elif not index:
+        yield _ended(hop, head, max(index, earlier), now, jitter)
+    elif not index and not earlier:
         yield outcome.empty(hop, now=now)
 
 
 def failure(hop: Hop, error: ErrorInfo, *, now: datetime, jitter: float) -> Delivery:
     """The delivery of a member without a result: it fails with the error of its run, under its actor's rules."""
-    return _failed(hop, error, 0, now, jitter)
+    return _failed(hop, error, int(hop.is_late_copy), now, jitter)
 
 
 def _checked_frames(hop: Hop, head: ResultHead, results: Iterable[ResultFrame], now: datetime) -> Iterator[Frame]:

@@ -58,7 +58,7 @@ def table(addresses: Addresses, kind: str) -> Grant:
 
 
 def claims(addresses: Addresses) -> Grant:
-    """Allow claiming the ends of envelopes. Nobody may read, replace or delete a claim."""
+    """Allow claiming the ends of envelopes, and noting their pauses. Nobody may read, replace or delete a claim."""
     return Grant(("dynamodb:UpdateItem",), (addresses.table_arn("sink"),))
 
 

@@ -10,13 +10,17 @@ from asya_infra.permissions.grant import Grant
 
 
 def pause(addresses: Addresses, actor: str, api_id: str) -> list[Grant]:
-    """A pause actor: stores envelopes and publishes events. It sends only to the end actors and to itself."""
+    """A pause actor: stores envelopes, notes pauses beside the claims on ends, and publishes events.
+
+    It sends only to the end actors and to itself.
+    """
     # AWS always sets this key; the local cloud may not.
     own = {"StringEqualsIfExists": {"events:source": source_of(addresses.namespace)}}
     return [
         *actors.sidecar(addresses, actor, api_id),
         common.send_messages(addresses, common.with_end_actors(actor)),
         common.objects(addresses, common.READ_WRITE, "payloads", "paused"),
+        common.claims(addresses),
         Grant(("events:PutEvents",), (addresses.arn("events", "event-bus/default"),), conditions=own),
     ]
 

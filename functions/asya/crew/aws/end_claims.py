@@ -25,6 +25,11 @@ _NOT_STALE = (
 _FREE = "attribute_not_exists(phase) OR generation < :generation"
 _REPLACES_PROVISIONAL = "(generation = :generation AND provisional = :yes)"
 
+_IS_LAST_PAUSE = (
+    "(attribute_not_exists(pause_epoch) OR pause_generation < :generation "
+    "OR (pause_generation = :generation AND pause_epoch <= :epoch))"
+)
+
 ClaimOutcome = Literal["taken", "refused", "stale"]
 
 
@@ -115,6 +120,40 @@ class EndClaims:
             item: Item = error.response["Item"]  # type: ignore[typeddict-item]
             return _result(claim, item)
         return _result(claim, answer["Attributes"])
+
+    def note_pause(self, envelope_id: str, generation: int, epoch: int, *, epoch_seconds: float) -> bool:
+        """Note a pause, so that no end at or below its position counts; an earlier pause changes nothing.
+
+        A pause actor notes its pause before it reports it. Of a pause and an end of one generation the first one counts.
+
+        Returns:
+            Whether the task may pause: False if the envelope has ended in this generation or a later one.
+
+        Raises:
+            botocore.exceptions.ClientError: the table cannot be written.
+        """
+        try:
+            self._dynamodb.update_item(
+                TableName=self._table,
+                Key=_item_key(envelope_id),
+                UpdateExpression="SET pause_generation = :generation, pause_epoch = :epoch, expires_at = :expires_at",
+                ConditionExpression=f"{_IS_LAST_PAUSE} AND ({_FREE} OR {_REPLACES_PROVISIONAL})",
+                ExpressionAttributeValues={
+                    ":generation": {"N": str(generation)},
+                    ":epoch": {"N": str(epoch)},
+                    ":yes": {"BOOL": True},
+                    ":expires_at": {"N": str(int(epoch_seconds + self._keep_seconds))},
+                },
+                ReturnValuesOnConditionCheckFailure="ALL_OLD",
+            )
+        except ClientError as error:
+            if not is_condition_failure(error):
+                raise
+            holder = _holder(envelope_id, error.response["Item"])  # type: ignore[typeddict-item]
+            if holder is None or holder.generation < generation:
+                return True
+            return holder.generation == generation and holder.is_provisional
+        return True
 
     def holder(self, envelope_id: str) -> Claim | None:
         """The claim that holds now, or None; a consistent read.

@@ -1,7 +1,8 @@
 """x-pause and any actor of kind `pause`: stores the envelope until a caller resumes its task (`protocol §11`, `§5.9`).
 
-The order makes every step repeatable: store the envelope, report the pause, publish the event, record the publication,
-acknowledge the message. After a crash the redelivery finds the stored envelope and completes the missing steps.
+The order makes every step repeatable: store the envelope, note the pause beside the claims on ends, report the pause, publish
+the event, record the publication, acknowledge the message. After a crash the redelivery finds the stored envelope and completes
+the missing steps, also if the deadline has passed meanwhile.
 """
 
 import shlex
@@ -11,6 +12,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya.crew.aws.end_claims import EndClaims
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
@@ -18,13 +20,17 @@ from asya.messaging.lambdas.batch import BatchResponse, Record
 from asya.pause import pausing
 from asya.pause.aws.notices import NotNotifiedError, PauseNotice, PauseNotices
 from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey, Tombstone
+from asya.pause.resuming import release_delivery
 from asya.protocol.envelope import Envelope
-from asya.protocol.pause import PauseHeader
+from asya.protocol.pause import PauseHeader, PauseRelease
+from asya.protocol.times import format_time
 from asya.reporting import reports
 from asya.sidecar.lambdas.crew_hops import process_batch, send_diversion
 from asya.sidecar.lambdas.intake import Intake
 from asya.sidecar.lambdas.services import Services
 from asya.sidecar.lambdas.traces import trace_hop
+
+_STOPS = ("Canceled", "SlaExpired")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,7 @@ class PauseActor:
 
     services: Services
     paused: PausedEnvelopes
+    claims: EndClaims
     notices: PauseNotices
 
     def process(self, event: Mapping[str, Any]) -> BatchResponse:
@@ -42,34 +49,49 @@ class PauseActor:
     def _handle(self, intake: Intake, record: Record) -> list[Receipt]:
         """Pause one envelope. An error in any step keeps the message on the queue."""
         started = intake.start(record)
+        if isinstance(started, Diversion) and started.why in _STOPS:
+            return self._stop(intake, record, started)
         if isinstance(started, Hop):
             url = self.services.callback(started.envelope)
             refusal = pausing.refusal(started, is_reported=url is not None, now=self.services.now())
-            if refusal is not None and url is not None and self._is_stored(started):
+            if refusal is not None and url is not None and self.paused.load(_key(started)) is not None:
                 refusal = None  # another version of the actor asked other questions, and somebody may have answered
             if refusal is None and url is not None:
-                began_at = self.services.now()
                 self._pause(started, url)
-                trace_hop(self.services, started, began_at, operation="pause")
                 return []
             started = refusal or Diversion(started.envelope.id, (), "CannotPause")
         return send_diversion(self.services, started, record, "not paused")
 
-    def _is_stored(self, hop: Hop) -> bool:
-        key = PauseKey(hop.envelope.id, hop.envelope.generation, hop.envelope.route.position)
-        return self.paused.load(key) is not None
+    def _stop(self, intake: Intake, record: Record, stopped: Diversion) -> list[Receipt]:
+        """Stop an envelope that is canceled or late, unless its pause has begun: then end the pause, or finish it."""
+        hop = intake.restart(record)
+        stored = self.paused.load(_key(hop)) if isinstance(hop, Hop) else None
+        url = self.services.callback(hop.envelope) if isinstance(hop, Hop) else None
+        if isinstance(hop, Diversion) or stored is None or url is None:
+            return send_diversion(self.services, stopped, record, "not paused")
+        if stopped.why != "Canceled":
+            self._pause(hop, url)
+            return []
+        self.services.telemetry.count("Processed", by=("outcome", "diverted"))
+        if isinstance(stored, Tombstone):
+            return []
+        # The gateway may release this envelope too: x-sink ends it once.
+        release = PauseRelease(to="x-sink", epoch=hop.envelope.route.position, at=format_time(self.services.now()))
+        return [self.services.outbox.send(release_delivery(stored, release))]
 
     def _pause(self, hop: Hop, url: str) -> None:
-        paused_envelope = pausing.paused_envelope(hop, now=self.services.now())
-        key = PauseKey(paused_envelope.id, paused_envelope.generation, hop.envelope.route.position)
+        began_at, key = self.services.now(), _key(hop)
+        paused_envelope = pausing.paused_envelope(hop, now=began_at)
         if not self.paused.save(key, paused_envelope):
             stored = self.paused.load(key)
             if not isinstance(stored, Envelope):
-                outcome = "resumed" if isinstance(stored, Tombstone) else "gone"
-                self.services.telemetry.log.info("pause has already ended", envelope_id=paused_envelope.id, now=outcome)
-                self.services.telemetry.count("Processed", by=("outcome", "diverted"))
+                self._leave(key, "resumed" if isinstance(stored, Tombstone) else "gone")
                 return
             paused_envelope = stored
+        seconds = self.services.now().timestamp()
+        if not self.claims.note_pause(key.envelope_id, key.generation, key.epoch, epoch_seconds=seconds):
+            self._leave(key, "ended")
+            return
         pause = pausing.pause_of(paused_envelope)
         if pause is None:
             raise RuntimeError(
@@ -78,6 +100,12 @@ class PauseActor:
         self._report(hop, paused_envelope, pause, url)
         self._notify_if_possible(hop, pause, key)
         self.services.telemetry.count("Processed", by=("outcome", "paused"))
+        trace_hop(self.services, hop, began_at, operation="pause")
+
+    def _leave(self, key: PauseKey, outcome: str) -> None:
+        """Leave a pause alone that is over: its task was resumed, or has ended."""
+        self.services.telemetry.log.info("pause has already ended", envelope_id=key.envelope_id, now=outcome)
+        self.services.telemetry.count("Processed", by=("outcome", "diverted"))
 
     def _report(self, hop: Hop, paused_envelope: Envelope, pause: PauseHeader, url: str) -> None:
         """Report the pause and require acceptance, so a reader of the event finds the task paused."""
@@ -122,3 +150,7 @@ class PauseActor:
             )
         )
         self.paused.mark_notified(key)
+
+
+def _key(hop: Hop) -> PauseKey:
+    return PauseKey(hop.envelope.id, hop.envelope.generation, hop.envelope.route.position)

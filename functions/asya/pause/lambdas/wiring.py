@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from asya.crew.aws.end_claims import EndClaims
 from asya.messaging.aws import clients
 from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.aws.settings import Settings
@@ -23,8 +24,9 @@ from asya.tasks.aws.tasks import Tasks
 def build_pause(services: Services) -> PauseActor:
     """Build this function's pause actor."""
     settings = services.settings
+    claims = EndClaims(clients.dynamodb(), settings.table_name("sink"), settings.table.retention.tasks)
     notices = PauseNotices(clients.events(), settings.namespace)
-    return PauseActor(services, PausedEnvelopes(clients.s3(), settings.bucket), notices)
+    return PauseActor(services, PausedEnvelopes(clients.s3(), settings.bucket), claims, notices)
 
 
 def build_resume(services: Services) -> ResumeActor:

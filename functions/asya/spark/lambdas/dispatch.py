@@ -193,7 +193,7 @@ class Dispatcher:
         """The members that may run; sends canceled and late ones to x-sink."""
         states = self.services.states(members)
         runnable: list[Member] = []
-        stopped: list[tuple[Member, Receipt]] = []
+        stopped: list[tuple[Member, list[Receipt]]] = []
         for member in members:
             deadline = parse_time(member.deadline_at) if member.deadline_at else None
             state = states.get(member.id)
@@ -209,15 +209,15 @@ class Dispatcher:
             self.services.base.telemetry.log.info(
                 "envelope left out of the run", why=diversion.why, envelope_id=member.id
             )
-            stopped += [(member, self.services.base.outbox.send(delivery)) for delivery in diversion.deliveries]
+            stopped.append((member, [self.services.base.outbox.send(delivery) for delivery in diversion.deliveries]))
         self._flush_stopped(actor, stopped)
         return runnable
 
-    def _flush_stopped(self, actor: str, stopped: Sequence[tuple[Member, Receipt]]) -> None:
+    def _flush_stopped(self, actor: str, stopped: Sequence[tuple[Member, list[Receipt]]]) -> None:
         if not stopped:
             return
         self.services.base.outbox.flush()
-        for _, receipt in stopped:
+        for receipt in (receipt for _, receipts in stopped for receipt in receipts):
             if receipt.error is not None:
                 raise receipt.error
             self.services.base.telemetry.count("Sent", by=("kind", receipt.kind), actor=actor)

@@ -114,7 +114,7 @@ class Enqueuer:
             return [base.outbox.send(delivery) for delivery in entry.deliveries]
         if request is not None:
             raise request
-        if entry.member.callback is not None:
+        if entry.member.callback is not None and not entry.hop.is_late_copy:
             base.progress.report(entry.member.callback, reports.received(entry.hop, now=base.now()))
         trace_hop(base, entry.hop, parse_time(entry.member.admitted_at), operation="receive")
         base.telemetry.count("Processed", by=("outcome", "pending"))

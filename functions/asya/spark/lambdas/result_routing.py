@@ -25,7 +25,7 @@ from asya.spark.aws.run_results import RunOutput
 from asya.spark.lambdas.resolution import charge_error, resolve
 from asya.spark.lambdas.services import SparkServices
 from asya.spark.run_failures import FailureDecision, returned_members
-from asya.spark.stopped_envelopes import check_after_run
+from asya.spark.stopped_envelopes import check_after_run, with_late_copy
 
 # Number of deliveries between two checkpoints.
 CHUNK = 500
@@ -106,7 +106,12 @@ class ResultRouter:
         # After frame 0 was sent, the next actor checks the envelope.
         if not sent_before and self._divert_stopped(hop, head.index, member):
             return
-        if not sent_before:
+        hop = with_late_copy(hop, None if sent_before else self._state(head.index, member))
+        if hop.is_late_copy and head.frames:
+            # Frame 0 left before the task paused; the others may be missing.
+            sent_before = 1
+            self._cursor = RoutingCursor(self._cursor.part, self._cursor.line, sent_before)
+        if not sent_before and not hop.is_late_copy:
             record_job_result(self._services.base, head, self._manifest.actor)
             self._trace(hop, None if head.end == "done" else head.error.type if head.error else head.end)
             frames = self._with_report(hop, member, head, frames)
@@ -172,7 +177,7 @@ class ResultRouter:
         if again is not None:
             self._requeued.append(again)
         elif error is not None:
-            self._charge(hop, error)
+            self._charge(with_late_copy(hop, self._state(index, member)), error)
 
     def _may_be_stopped(self, index: int, member: Member) -> bool:
         """Whether the task is canceled or its deadline has passed; needs no envelope."""

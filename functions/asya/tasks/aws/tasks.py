@@ -257,7 +257,7 @@ def _state(query: StateQuery, records: dict[str, TaskRecord]) -> TaskState:
         id=query.id,
         status=record.status if record else UNKNOWN,
         generation=record.generation if record else 0,
-        pause_epoch=record.pause_epoch if record else None,
+        pause_epoch=record.last_pause if record and record.last_pause >= 0 else None,
         root_status=(root.status if root else UNKNOWN) if query.root_id else None,
     )
 

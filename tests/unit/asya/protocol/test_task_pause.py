@@ -5,14 +5,15 @@ import itertools
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import Raw
+from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
 from asya.protocol.hops import fold
-from asya.protocol.pause import PauseField, PauseRelease, TaskPause
+from asya.protocol.pause import PauseFailure, PauseField, PauseRelease, TaskPause
+from asya.protocol.route import Route
 from asya.protocol.task import TaskRecord, merge, reopened
 from asya.tasks.aws import items as task_items
-from asya.tasks.view import task_view
+from asya.tasks.view import TIMEOUT_ERROR, fail_if_overdue, task_view
 from tests.doubles.tasks import at, event, hop
 
 FIELDS = (
@@ -93,6 +94,63 @@ def test_a_cancellation_after_the_resume_keeps_the_release_to_x_resume() -> None
     assert record.handover.to == "x-resume"
 
 
+@pytest.mark.rule("11.pause.ends")
+@pytest.mark.parametrize("end", ["succeeded", "failed"])
+@pytest.mark.parametrize("position", [0, 4])
+def test_no_end_at_or_below_the_last_pause_counts(end: str, position: int) -> None:
+    stale = event("t", end, position, 99, route=Route((), "clean-flights", ()))  # type: ignore[arg-type]
+    for record in (merged(paused(4)), resumed(merged(paused(4)))):
+        assert merged(stale, record=record) == record
+        assert merged(paused(1, 5), stale, record=record) == record
+    beyond = event("t", end, 5, 99, route=Route((), "post", ()))  # type: ignore[arg-type]
+    assert merged(beyond, record=resumed(merged(paused(4)))).status == end
+    assert merged(paused(4), replace(stale, generation=1)).status == end
+
+
+@pytest.mark.rule("11.pause.ends")
+@pytest.mark.parametrize(
+    ("status", "data"),
+    [
+        ("canceled", {"route": Route((), "clean-flights", ())}),
+        ("failed", {"route": Route((), "x-sump", ()), "reason": "ParseError"}),
+        ("succeeded", {"route": None}),
+    ],
+)
+def test_an_end_without_a_hop_of_its_own_counts(status: str, data: dict[str, object]) -> None:
+    ended = event("t", status, 0, 99, **data)  # type: ignore[arg-type]
+    assert merged(ended, record=resumed(merged(paused(4)))).status == status
+
+
+@pytest.mark.rule("11.pause.ended-before")
+def test_the_kept_envelope_of_a_task_that_was_canceled_before_its_pause_ends_too() -> None:
+    canceled = merged(event("t", "received"), event("t", "canceled", 0, 20))
+    record = merged(paused(1), paused(1), record=canceled)
+    assert (record.status, record.pause, record.pause_epoch) == ("canceled", None, 1)
+    assert record.handover == PauseRelease(to="x-sink", epoch=1, at="2026-11-20T09:00:20.000000Z")
+    sent = replace(record, handover=None)
+    assert merged(paused(1), record=sent) == sent
+    in_order = merged(event("t", "received"), paused(1), event("t", "canceled", 0, 20))
+    assert in_order.handover == record.handover
+
+
+@pytest.mark.rule("11.pause.ended-before")
+def test_the_kept_envelope_of_a_task_that_failed_before_its_pause_fails_too() -> None:
+    overdue = merged(event("t", "received", deadline_at="2026-11-20T09:00:05.000000Z"))
+    record = merged(paused(1), record=fail_if_overdue(overdue, at(9)))
+    assert (record.status, record.reason) == ("failed", "Timeout")
+    assert record.handover is not None
+    assert record.handover.to == "x-sink"
+    assert record.handover.failure == PauseFailure(reason="Timeout", error=TIMEOUT_ERROR)
+
+
+@pytest.mark.rule("11.pause.ended-before")
+def test_a_late_pause_of_a_task_that_succeeded_or_went_on_changes_nothing() -> None:
+    succeeded = merged(event("t", "succeeded", 5, 20))
+    assert merged(paused(1), record=succeeded) == succeeded
+    canceled = replace(merged(event("t", "canceled", 3, 99), record=resumed(merged(paused(1)))), handover=None)
+    assert merged(paused(1), record=canceled) == canceled
+
+
 @pytest.mark.parametrize("end", ["succeeded", "failed"])
 def test_other_ends_clear_the_release(end: str) -> None:
     ended = event("t", end, 3, 99)  # type: ignore[arg-type]
@@ -155,10 +213,11 @@ def test_in_any_order_of_reports_only_a_resume_ends_a_pause(steps: list[tuple[st
         record = merge(record, event("t", what, position, number))  # type: ignore[arg-type]
         assert ranks[record.status] >= ranks[before.status]
         if before.is_terminal:
-            assert record == before
+            assert replace(record, handover=before.handover, pause_epoch=before.pause_epoch) == before
         elif record.status == "paused":
             assert (record.pause_epoch or 0) > (-1 if record.resumed_epoch is None else record.resumed_epoch)
         assert (record.pause is not None) == (record.status == "paused")
         if record.handover is not None and record.handover.to == "x-sink":
-            assert record.status == "canceled"
+            assert record.status in ("canceled", "failed")
+            assert (record.handover.failure is UNSET) == (record.status == "canceled")
         assert task_items.record_of(task_items.record_item(record, 1, 2**40)) == record

@@ -139,3 +139,41 @@ def test_the_holder_is_the_claim_that_counts(claims: EndClaims) -> None:
     claims.take(claim(), epoch_seconds=1000)
     claims.take(claim("failed"), epoch_seconds=1000)
     assert claims.holder("env-1") == claim()
+
+
+@pytest.mark.rule("11.pause.noted")
+def test_of_several_pauses_the_last_counts_in_any_order(claims: EndClaims, client: "DynamoDBClient") -> None:
+    for generation, epoch in ((0, 2), (0, 7), (0, 2), (0, 7)):
+        assert claims.note_pause("env-1", generation, epoch, epoch_seconds=1000)
+    assert noted(client) == (0, 7)
+    assert claims.note_pause("env-1", 1, 3, epoch_seconds=1000)
+    assert claims.note_pause("env-1", 0, 9, epoch_seconds=1000)
+    assert noted(client) == (1, 3)
+
+
+@pytest.mark.rule("11.pause.noted")
+@pytest.mark.parametrize(
+    ("generation", "provisional", "may_pause"),
+    [(0, False, False), (0, True, True), (1, False, False), (1, True, False)],
+)
+def test_an_ended_envelope_does_not_pause(
+    claims: EndClaims, generation: int, provisional: bool, may_pause: bool
+) -> None:
+    claims.take(Claim("env-1", generation, "failed", "failed/env-1.json", 1, provisional), epoch_seconds=1000)
+    assert claims.note_pause("env-1", 0, 1, epoch_seconds=1000) == may_pause
+    assert claims.note_pause("env-1", 2, 1, epoch_seconds=1000)
+
+
+@pytest.mark.rule("11.pause.noted")
+def test_a_pause_that_ended_with_its_task_is_over(claims: EndClaims) -> None:
+    assert claims.note_pause("env-1", 0, 1, epoch_seconds=1000)
+    claims.take(Claim("env-1", 0, "canceled", "canceled/env-1.json", 2), epoch_seconds=1000)
+    assert not claims.note_pause("env-1", 0, 1, epoch_seconds=1000)
+    assert not claims.note_pause("env-1", 0, 0, epoch_seconds=1000)
+
+
+def noted(client: "DynamoDBClient") -> tuple[int, int]:
+    """Generation and epoch of the noted pause."""
+    key = {"pk": {"S": "env-1"}, "sk": {"S": "claim"}}
+    item = client.get_item(TableName="asya-shop-sink", Key=key)["Item"]
+    return int(item["pause_generation"]["N"]), int(item["pause_epoch"]["N"])

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from asya.crew.aws.end_claims import Claim, EndClaims
 from asya.messaging.aws import clients
 from asya.pause.lambdas.wiring import build_pause, build_resume
 from asya.pause.resuming import release_delivery
@@ -194,6 +195,97 @@ def test_pauses_in_a_loop_are_kept_apart(world: MeshWorld, bus: FakeEvents) -> N
     run(world, here(), here(route=further))
     assert [key for key in world.s3.keys("paused/") if key.endswith(".json")] == [KEY, "paused/env-1/0/4.json"]
     assert [detail["position"] for detail in bus.details] == [1, 4]
+
+
+# --- late copies and pauses that came too late ----------------------------------------------------------------------
+
+LATE = {"status": status(deadline_at="2026-01-01T00:00:00Z")}
+
+
+def claims(world: MeshWorld) -> EndClaims:
+    return EndClaims(world.dynamodb, "asya-shop-sink", keep_seconds=60)  # type: ignore[arg-type]
+
+
+@pytest.mark.rule("5.4.at-the-pause")
+@pytest.mark.parametrize("state", ["paused", "running", None])
+def test_its_own_late_copy_leaves_the_task_paused(world: MeshWorld, bus: FakeEvents, state: str | None) -> None:
+    run(world, here())
+    before = stored(world)
+    if state is not None:
+        world.gateway.states["env-1"] = TaskState(id="env-1", status=state, pause_epoch=1)
+    assert run(world, here(**LATE), times=2) == []
+    assert (world.targets, stored(world), len(bus.details)) == ([], before, 1)
+    continued(world)
+    assert run(world, here(**LATE), times=3) == []
+    assert world.targets == ["post"]
+
+
+@pytest.mark.rule("5.4.at-the-pause")
+def test_a_pause_that_died_before_its_report_is_finished_after_the_deadline(world: MeshWorld, bus: FakeEvents) -> None:
+    world.gateway.status = 503
+    assert run(world, here()) == ["message-0"]
+    world.gateway.status = 200
+    assert run(world, here(**LATE), times=2) == []
+    assert world.targets == []
+    assert "paused" in world.gateway.reported("env-1")
+    assert len(bus.details) == 1
+
+
+@pytest.mark.rule("5.4.late-copies")
+def test_a_pause_before_the_last_one_is_over(world: MeshWorld, bus: FakeEvents) -> None:
+    world.gateway.states["env-1"] = TaskState(id="env-1", status="paused", pause_epoch=4)
+    assert run(world, here(**LATE)) == []
+    assert (world.targets, world.s3.keys("paused/"), bus.details) == ([], [], [])
+
+
+@pytest.mark.rule("11.pause.ends")
+@pytest.mark.parametrize(("position", "outcome"), [(0, "stale"), (1, "stale"), (2, "taken")])
+@pytest.mark.parametrize("phase", ["succeeded", "failed"])
+def test_no_end_at_or_below_the_pause_counts(
+    world: MeshWorld, bus: FakeEvents, phase: str, position: int, outcome: str
+) -> None:
+    world.gateway.status = 503  # it is noted before it is reported
+    assert run(world, here()) == ["message-0"]
+    claim = Claim("env-1", 0, phase, f"{phase}/env-1.json", position)
+    assert claims(world).take(claim, epoch_seconds=0).outcome == outcome
+
+
+@pytest.mark.rule("11.pause.noted")
+@pytest.mark.parametrize("phase", ["failed", "canceled", "succeeded"])
+def test_a_task_that_has_ended_does_not_pause(world: MeshWorld, bus: FakeEvents, phase: str) -> None:
+    claims(world).take(Claim("env-1", 0, phase, f"{phase}/env-1.json", 1), epoch_seconds=0)
+    assert run(world, here()) == []
+    assert (world.targets, world.gateway.reported("env-1"), bus.details) == ([], [], [])
+
+
+@pytest.mark.rule("11.pause.noted")
+def test_a_provisional_end_hinders_no_pause(world: MeshWorld, bus: FakeEvents) -> None:
+    claims(world).take(Claim("env-1", 0, "failed", "failed/env-1.json", 0, is_provisional=True), epoch_seconds=0)
+    assert run(world, here()) == []
+    assert "paused" in world.gateway.reported("env-1")
+
+
+@pytest.mark.rule("11.pause.cancel")
+def test_canceled_after_it_was_kept_the_kept_envelope_ends(world: MeshWorld, bus: FakeEvents) -> None:
+    world.gateway.status = 503
+    assert run(world, here()) == ["message-0"]
+    world.gateway.status = 200
+    world.gateway.states["env-1"] = TaskState(id="env-1", status="canceled")
+    assert run(world, here(), times=2) == []
+    (sent,) = world.sent("x-sink")
+    assert (status_of(sent).phase, sent.route.prev, sent.route.curr) == ("canceled", ("prep", "approve"), "x-resume")
+    assert "x-asya-pause" not in sent.headers
+    assert (bus.details, "paused" in world.gateway.reported("env-1")) == ([], True)
+
+
+@pytest.mark.rule("11.pause.cancel")
+def test_canceled_after_the_resume_nothing_leaves(world: MeshWorld, bus: FakeEvents) -> None:
+    run(world, here())
+    continued(world)
+    world.sqs.sent.clear()
+    world.gateway.states["env-1"] = TaskState(id="env-1", status="canceled", pause_epoch=1)
+    assert run(world, here(), times=2) == []
+    assert world.targets == []
 
 
 # --- x-resume -------------------------------------------------------------------------------------------------------
