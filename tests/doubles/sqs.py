@@ -95,6 +95,14 @@ class FakeSqs:
             self.changed.notify_all()
         return {name: entries for name, entries in answer.items() if entries}
 
+    def send_message(self, *, QueueUrl: str, MessageBody: str, DelaySeconds: int = 0) -> dict[str, Any]:  # noqa: N803
+        """Accept one message or refuse it."""
+        entry = {"Id": "0", "MessageBody": MessageBody, "DelaySeconds": DelaySeconds}
+        answer = self.send_message_batch(QueueUrl=QueueUrl, Entries=[entry])
+        if not answer.get("Successful"):
+            raise _error("InternalError", "SendMessage")
+        return {"MessageId": "m"}
+
     def delete_message(self, *, QueueUrl: str, ReceiptHandle: str) -> dict[str, Any]:  # noqa: N803
         """Delete one message."""
         self._check("delete_message")

@@ -14,6 +14,7 @@ from asya.protocol.frame import Frame
 from asya.protocol.job_runs import ResultFrame, ResultHead
 from asya.sidecar import outcome
 from asya.sidecar.slices import SecondFrameError, check_frames, must_leave_together
+from asya.spark.part_results import UnreadableFrameError
 from asya.spark.run_failures import SPARK_JOB_FAILED
 
 
@@ -40,6 +41,10 @@ def _all_deliveries(
             index += 1
     except SecondFrameError as error:
         yield _failed(hop, error.error, earlier, now, jitter)
+        return
+    except UnreadableFrameError as error:
+        problem = ErrorInfo(type=SPARK_JOB_FAILED, message=f"a frame of the result cannot be read: {error}")
+        yield _failed(hop, problem, index, now, jitter)
         return
     except UnknownTargetError as error:
         yield outcome.mismatch(hop, error, now=now, frames_sent=max(index, earlier))

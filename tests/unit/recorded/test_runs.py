@@ -314,7 +314,7 @@ def test_a_manifest_is_read_by_the_job(state: Recording) -> None:
 
 
 def test_a_commit_counts(results: RunResults) -> None:
-    found = results.find(ACTOR, 13)
+    found = results.find(ACTOR, 13, 3)
     assert (found.source, found.attempt, found.error, found.unreached) == ("commit", COMMITTED, None, 2)
     (part,) = found.parts
     assert (part.file, part.first, part.last, part.lines) == ("part-000000.jsonl", 0, 1, 5)
@@ -323,11 +323,11 @@ def test_a_commit_counts(results: RunResults) -> None:
     assert commit == Commit(
         run_id=OTHERS[13].run_id, attempt=COMMITTED, finished_at=moment(90), parts=(part,), unreached=2
     )
-    assert results.read(ACTOR, 13, "commit", COMMITTED, 1) == found
+    assert results.read(ACTOR, 13, "commit", COMMITTED, parts=1, members=3) == found
 
 
 def test_results_are_read_line_by_line(results: RunResults) -> None:
-    (part,) = results.find(ACTOR, 13).parts
+    (part,) = results.find(ACTOR, 13, 3).parts
     lines = list(results.lines(ACTOR, 13, COMMITTED, part))
     assert msgspec.json.decode(lines[0], type=ResultHead) == ResultHead(
         index=0, end="done", frames=2, duration_ms=1500.0
@@ -348,11 +348,11 @@ def test_results_are_read_line_by_line(results: RunResults) -> None:
 
 
 def test_a_commit_without_results_says_why(results: RunResults) -> None:
-    assert results.find(ACTOR, 14) == RunOutput("commit", COMMITTED, error=PYTHON_ERROR)
+    assert results.find(ACTOR, 14, 3) == RunOutput("commit", COMMITTED, error=PYTHON_ERROR)
 
 
 def test_the_journal_of_an_attempt_that_died(results: RunResults) -> None:
-    found = results.find(ACTOR, 12)
+    found = results.find(ACTOR, 12, 3)
     assert (found.source, found.attempt, found.at_work, found.stage) == ("journal", DIED, 1, "working")
     assert [(part.first, part.last) for part in found.parts] == [(0, 0)]
     journal = results.journal(ACTOR, 12, DIED)
@@ -363,7 +363,7 @@ def test_the_journal_of_an_attempt_that_died(results: RunResults) -> None:
 
 
 def test_an_attempt_that_had_hardly_begun(results: RunResults) -> None:
-    assert results.find(ACTOR, 15) == RunOutput("journal", DIED, stage="starting")
+    assert results.find(ACTOR, 15, 3) == RunOutput("journal", DIED, stage="starting")
 
 
 def test_signs_of_life(state: Recording) -> None:

@@ -1,7 +1,6 @@
 """Routes API Gateway events to operations and renders JSON responses; errors have a code (`protocol §13`)."""
 
 import base64
-import binascii
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -175,7 +174,7 @@ def idempotency_key(request: Request, owner: str, digest: str) -> IdempotencyKey
 def _parse(event: Mapping[str, Any]) -> _Event:
     try:
         return msgspec.convert(event, _Event)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise ApiError(400, "invalid_event", f"the event is not of an HTTP API, payload format 2.0: {error}") from None
 
 
@@ -230,7 +229,7 @@ def _body(event: _Event) -> bytes:
         if event.is_base64_encoded:
             return base64.b64decode(event.body or "", validate=True)
         return (event.body or "").encode("utf-8")
-    except (binascii.Error, UnicodeEncodeError):
+    except ValueError:
         raise ApiError(400, "invalid_body", "the body does not match its encoding") from None
 
 

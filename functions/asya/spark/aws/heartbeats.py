@@ -49,7 +49,7 @@ class Heartbeats:
         for page in pages:
             for entry in page.get("Contents", []):
                 lines = (self._read(entry["Key"]) or b"").splitlines()
-                yield entry["Key"].removeprefix(folder), [_partial_decoder.decode(line) for line in lines]
+                yield entry["Key"].removeprefix(folder), [partial for line in lines for partial in _partials(line)]
 
     def _read(self, key: str) -> bytes | None:
         try:
@@ -58,3 +58,11 @@ class Heartbeats:
             if is_missing(error):
                 return None
             raise
+
+
+def _partials(line: bytes) -> list[JobPartial]:
+    """The partial in a line; none if the job wrote something else, which must not stop the ones after it."""
+    try:
+        return [_partial_decoder.decode(line)]
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return []

@@ -1,6 +1,6 @@
 """Reads commits, journals and results of job runs from S3 (`protocol §10`)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -10,6 +10,7 @@ from botocore.exceptions import ClientError
 from asya.messaging.aws.conditional_writes import is_missing
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.job_runs import Commit, Journal, ResultPart, attempts_prefix
+from asya.spark.part_results import ordered_parts
 from asya.spark.run_failures import RunStage
 
 if TYPE_CHECKING:
@@ -59,24 +60,36 @@ class RunResults:
         self._s3 = s3
         self._bucket = bucket
 
-    def find(self, actor: str, number: int) -> RunOutput:
+    def has_commit(self, actor: str, number: int) -> bool:
+        """Whether an attempt at the run wrote a commit."""
+        return any(self.commit(actor, number, attempt) is not None for attempt in self.attempts(actor, number))
+
+    def find(self, actor: str, number: int, members: int) -> RunOutput:
         """Selects the output that counts: a commit, else the journal with the most progress, else none.
 
         The listing gives only the names of attempts (S3 listings are consistent). The commit or the journal names the results,
         and the complete parts of a journal count.
+
+        Args:
+            actor: the heavy actor.
+            number: the number of the run.
+            members: the number of its members; parts beyond them do not count.
         """
         attempts = self.attempts(actor, number)
         for attempt in attempts:
             if (commit := self.commit(actor, number, attempt)) is not None:
-                return RunOutput("commit", attempt, commit.parts, error=commit.error, unreached=commit.unreached)
+                return _committed(attempt, commit, members)
         journals = [(attempt, journal) for attempt in attempts if (journal := self.journal(actor, number, attempt))]
         if not journals:
             return RunOutput(stage="starting" if attempts else "absent")
         attempt, journal = max(journals, key=lambda pair: (len(pair[1].parts), pair[1].stage, pair[0]))
-        parts = journal.parts[: self._complete_parts(actor, number, attempt, journal)]
+        parts = ordered_parts(journal.parts, members)
+        parts = parts[: self._complete_parts(actor, number, attempt, parts)]
         return RunOutput("journal", attempt, parts, journal.at_work, journal.stage)
 
-    def read(self, actor: str, number: int, source: ResultSource, attempt: str, parts: int) -> RunOutput:
+    def read(
+        self, actor: str, number: int, source: ResultSource, attempt: str, *, parts: int, members: int
+    ) -> RunOutput:
         """Reads the output that a resolution names.
 
         Raises:
@@ -88,11 +101,12 @@ class RunResults:
             commit = self.commit(actor, number, attempt)
             if commit is None:
                 raise ResultsError(f"the commit of attempt {attempt} of run {number} of {actor} is missing")
-            return RunOutput("commit", attempt, commit.parts, error=commit.error, unreached=commit.unreached)
+            return _committed(attempt, commit, members)
         journal = self.journal(actor, number, attempt)
         if journal is None:
             raise ResultsError(f"the journal of attempt {attempt} of run {number} of {actor} is missing")
-        return RunOutput("journal", attempt, journal.parts[:parts], journal.at_work, journal.stage)
+        kept = ordered_parts(journal.parts, members)[:parts]
+        return RunOutput("journal", attempt, kept, journal.at_work, journal.stage)
 
     def last_error(self, actor: str, number: int) -> ErrorInfo | None:
         """The exception that ended the driver's Python, if the latest attempt wrote it."""
@@ -114,22 +128,27 @@ class RunResults:
         """Streams the lines of a part.
 
         Raises:
-            ResultsError: if its size is not the recorded one.
+            ResultsError: if the part is missing, or its size is not the recorded one.
         """
         key = self._folder(actor, number, attempt) + part.file
-        answer = self._s3.get_object(Bucket=self._bucket, Key=key)
+        try:
+            answer = self._s3.get_object(Bucket=self._bucket, Key=key)
+        except ClientError as error:
+            if is_missing(error):
+                raise ResultsError(f"s3://{self._bucket}/{key} is missing") from error
+            raise
         if answer["ContentLength"] != part.size:
             raise ResultsError(
                 f"s3://{self._bucket}/{key} has {answer['ContentLength']} bytes, not the recorded {part.size}"
             )
         yield from answer["Body"].iter_lines(chunk_size=_CHUNK)
 
-    def _complete_parts(self, actor: str, number: int, attempt: str, journal: Journal) -> int:
+    def _complete_parts(self, actor: str, number: int, attempt: str, parts: Sequence[ResultPart]) -> int:
         """The number of complete parts before the first incomplete one."""
-        for count, part in enumerate(journal.parts):
+        for count, part in enumerate(parts):
             if self._size(self._folder(actor, number, attempt) + part.file) != part.size:
                 return count
-        return len(journal.parts)
+        return len(parts)
 
     def attempts(self, actor: str, number: int) -> list[str]:
         """The names of a run's attempts, oldest first."""
@@ -160,3 +179,8 @@ class RunResults:
             if is_missing(error):
                 return None
             raise
+
+
+def _committed(attempt: str, commit: Commit, members: int) -> RunOutput:
+    parts = ordered_parts(commit.parts, members)
+    return RunOutput("commit", attempt, parts, error=commit.error, unreached=commit.unreached)

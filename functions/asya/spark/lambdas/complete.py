@@ -213,7 +213,7 @@ class Completion:
         try:
             ended = self._ended(record, event)
         except (ClientError, BotoCoreError) as error:
-            if self.services.results.find(record.actor, record.number).source != "commit":
+            if not self.services.results.has_commit(record.actor, record.number):
                 raise
             self.services.base.telemetry.log.warning("usage of the run unknown", exc_info=error)
             return replace(event, details=record.details), None

@@ -21,7 +21,7 @@ def resolve(services: SparkServices, manifest: Manifest, event: JobRunEvent) -> 
         botocore.exceptions.ClientError: if S3 or DynamoDB fails.
     """
     records, actor, number = services.records, manifest.actor, manifest.number
-    output = services.results.find(actor, number)
+    output = services.results.find(actor, number, len(manifest.members))
     failed_origin = None
     if output.source == "commit":
         decision = FailureDecision("again") if output.unreached is not None and output.error is None else CHARGED
@@ -52,7 +52,7 @@ def is_duplicate_run(services: SparkServices, record: RunRecord, event: JobRunEv
     """
     if record.resolution is not None or not record.job_run_id or record.job_run_id == event.job_run_id:
         return False
-    if services.results.find(record.actor, record.number).source == "commit":
+    if services.results.has_commit(record.actor, record.number):
         return False
     return bool(event.job_run_id) and not has_ended(services, record.job_run_id)
 

@@ -1,16 +1,14 @@
 """Routes the results of an ended job run: in chunks, resumable, from one commit (`protocol §10`)."""
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
-
-import msgspec
+from collections.abc import Callable, Iterator
+from itertools import chain
 
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Delivery
 from asya.messaging.hop import Hop
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TaskEvent, TaskState
-from asya.protocol.job_runs import Manifest, Member, ResultFrame, ResultHead
+from asya.protocol.job_runs import Manifest, Member, ResultFrame, ResultHead, ResultPart
 from asya.protocol.mesh_table import Actor
 from asya.protocol.run_progress import RunNote
 from asya.protocol.times import parse_time
@@ -21,18 +19,16 @@ from asya.sidecar.lambdas.traces import trace_job
 from asya.spark import results as job_results
 from asya.spark.aws.run_events import JobRunEvent
 from asya.spark.aws.run_items import Resolution, RoutingCursor, RunRecord
-from asya.spark.aws.run_results import RunOutput
+from asya.spark.aws.run_results import ResultsError, RunOutput
 from asya.spark.lambdas.resolution import charge_error, resolve
 from asya.spark.lambdas.services import SparkServices
-from asya.spark.run_failures import FailureDecision, returned_members
+from asya.spark.part_results import PartResult, part_results, unreadable_results
+from asya.spark.run_failures import SPARK_JOB_FAILED, FailureDecision, returned_members
 from asya.spark.stopped_envelopes import check_after_run, with_late_copy
 
 # Number of deliveries between two checkpoints.
 CHUNK = 500
 _STATES_AHEAD = 100
-
-_head_decoder = msgspec.json.Decoder(ResultHead)
-_frame_decoder = msgspec.json.Decoder(ResultFrame)
 
 
 class OutOfTime(Exception):  # noqa: N818 - no error: the rest is for the next invocation
@@ -79,27 +75,47 @@ class ResultRouter:
         """
         services, actor, number = self._services, self._manifest.actor, self._manifest.number
         resolution = self._record.resolution or resolve(services, self._manifest, self._event)
-        output = services.results.read(actor, number, resolution.source, resolution.attempt, resolution.parts)
+        output = services.results.read(
+            actor,
+            number,
+            resolution.source,
+            resolution.attempt,
+            parts=resolution.parts,
+            members=len(self._manifest.members),
+        )
         for index in range(self._cursor.part, len(output.parts)):
-            self._route_part(services.results.lines(actor, number, resolution.attempt, output.parts[index]))
+            self._route_part(output.parts[index], resolution.attempt)
             self._cursor = RoutingCursor(part=index + 1)
         self._route_missing(resolution, output)
         self._checkpoint()
         return resolution.decision
 
-    def _route_part(self, lines: Iterator[bytes]) -> None:
+    def _route_part(self, part: ResultPart, attempt: str) -> None:
         """Routes the results of one part, from the cursor on."""
-        _skip(lines, self._cursor.line)
-        for text in lines:
-            head = _head_decoder.decode(text)
-            frames = islice(lines, head.frames)
-            self._route_result(head, map(_frame_decoder.decode, frames))
-            _skip(frames)  # a diverted result leaves frames unread
-            self._cursor = RoutingCursor(self._cursor.part, self._cursor.line + 1 + head.frames)
-            self._checkpoint_if_due()
+        for result in self._results(part, attempt):
+            if result.line >= self._cursor.line:
+                self._route_result(result)
+                self._cursor = RoutingCursor(
+                    self._cursor.part, result.line + 1 + (result.head.frames if result.head else 0)
+                )
+                self._checkpoint_if_due()
 
-    def _route_result(self, head: ResultHead, frames: Iterator[ResultFrame]) -> None:
-        """Sends the deliveries of one member, from the cursor on."""
+    def _results(self, part: ResultPart, attempt: str) -> Iterator[PartResult]:
+        """The results of a part; all are unreadable if the part is missing or has another size."""
+        try:
+            lines = self._services.results.lines(self._manifest.actor, self._manifest.number, attempt, part)
+            first = next(lines, None)
+        except ResultsError as error:
+            return unreadable_results(part, str(error), first=part.first)
+        return part_results(part, chain(() if first is None else (first,), lines))
+
+    def _route_result(self, result: PartResult) -> None:
+        """Sends the deliveries of one member, from the cursor on; one without a readable result is charged."""
+        head, frames = result.head, result.frames
+        if head is None:
+            problem = f"the result of this envelope in {self._manifest.run_id} cannot be read: {result.problem}"
+            self._route_member(result.index, None, ErrorInfo(type=SPARK_JOB_FAILED, message=problem))
+            return
         member = self._manifest.members[head.index]
         hop = self._services.hop(self._manifest.actor, self._spec, member)
         sent_before = self._cursor.frame
@@ -252,8 +268,3 @@ class ResultRouter:
             if event is not None and url is not None:
                 base.progress.report(url, event)
         base.progress.flush()
-
-
-def _skip(items: Iterable[object], count: int | None = None) -> None:
-    for _ in islice(items, count):
-        pass

@@ -99,7 +99,7 @@ class RunWatch:
         if manifest.shape == "payload":
             recipients = (
                 [members[heartbeat.at_work]]
-                if heartbeat.at_work is not None and heartbeat.at_work < len(members)
+                if heartbeat.at_work is not None and 0 <= heartbeat.at_work < len(members)
                 else []
             )
         else:

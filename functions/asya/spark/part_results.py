@@ -1,0 +1,98 @@
+"""Reads the results of a part: a job wrote it, so any line may be wrong (`protocol §10`).
+
+A result that cannot be read charges its own member. All results after an unreadable head are unreadable, because nothing says
+where the next one begins.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+import msgspec
+
+from asya.protocol.job_runs import ResultFrame, ResultHead, ResultPart
+
+FRAME_LIMIT = 2**31  # far above what a part can hold
+
+_FILE = re.compile(r"part-\d{6,}\.jsonl")
+
+_head_decoder = msgspec.json.Decoder(ResultHead)
+_frame_decoder = msgspec.json.Decoder(ResultFrame)
+
+
+class UnreadableFrameError(ValueError):
+    """A line of a result is not the frame that its head announces."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartResult:
+    """The result of one member.
+
+    Attributes:
+        index: the index of the member in the manifest.
+        line: the line where the result begins. Each unreadable result counts as one line.
+        head: None if the result cannot be read.
+        frames: the frames, decoded one by one; an unreadable one raises `UnreadableFrameError`.
+        problem: why the result cannot be read.
+    """
+
+    index: int
+    line: int
+    head: ResultHead | None
+    frames: Iterator[ResultFrame] = field(default_factory=lambda: iter(()))
+    problem: str = ""
+
+
+def ordered_parts(parts: Sequence[ResultPart], members: int) -> tuple[ResultPart, ...]:
+    """The parts up to the first that names no file of a part, no members of the run, or members of an earlier part."""
+    end = -1
+    for count, part in enumerate(parts):
+        if not (_FILE.fullmatch(part.file) and end < part.first <= part.last < members):
+            return tuple(parts[:count])
+        end = part.last
+    return tuple(parts)
+
+
+def part_results(part: ResultPart, lines: Iterator[bytes]) -> Iterator[PartResult]:
+    """The results of the members of a part, in order; each one's frames are read before the next result."""
+    line = 0
+    for index in range(part.first, part.last + 1):
+        try:
+            head = _head(next(lines, b""), index)
+        except (msgspec.MsgspecError, ValueError) as error:
+            problem = f"{part.file}, line {line + 1}: {error}"
+            yield from unreadable_results(part, problem, first=index, line=line)
+            return
+        rest = islice(lines, head.frames)
+        yield PartResult(index, line, head, _frames(rest, part, line, head.frames))
+        for _ in rest:
+            pass  # a diverted result leaves frames unread
+        line += 1 + head.frames
+
+
+def unreadable_results(part: ResultPart, problem: str, *, first: int, line: int = 0) -> Iterator[PartResult]:
+    """The results of the members of a part from `first` on, all unreadable."""
+    for index in range(first, part.last + 1):
+        yield PartResult(index, line + index - first, None, problem=problem)
+
+
+def _head(text: bytes, index: int) -> ResultHead:
+    head = _head_decoder.decode(text)
+    if head.index != index:
+        raise ValueError(f"the result of member {index} is missing")
+    if not 0 <= head.frames <= FRAME_LIMIT:
+        raise ValueError(f"a result cannot have {head.frames} frames")
+    return head
+
+
+def _frames(lines: Iterator[bytes], part: ResultPart, line: int, count: int) -> Iterator[ResultFrame]:
+    number = 0
+    for number, text in enumerate(lines, start=1):
+        try:
+            frame = _frame_decoder.decode(text)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise UnreadableFrameError(f"{part.file}, line {line + 1 + number}: {error}") from None
+        yield frame
+    if number < count:
+        raise UnreadableFrameError(f"{part.file}, line {line + 1 + number}: {count - number} frames are missing")
