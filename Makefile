@@ -102,7 +102,7 @@ tests: setup  ## the tests alone
 test-full: setup  ## full size on the local cloud: 1,000 heavy envelopes, 60 job runs, sets of 200 slices, outages, a deployment under load (20 minutes)
 	@ASYA_FULL_SIZE=1 $(BIN)/pytest tests/cloud/test_heavy_scale.py tests/cloud/test_heavy_crashes.py tests/cloud/test_fan_in.py \
 	  tests/cloud/test_gateway_reports.py::test_shuffled_and_duplicate_reports_give_the_same_task \
-	  tests/cloud/test_crew_failures.py tests/cloud/test_deploy_under_load.py
+	  tests/cloud/test_crew_failures.py tests/cloud/test_deploy_under_load.py tests/fuzz
 
 .PHONY: coverage
 coverage: setup  ## lines and branches that the unit and template tests reach; the report is .build/coverage/html/index.html
