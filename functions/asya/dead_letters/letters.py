@@ -12,7 +12,7 @@ from asya.messaging.hop import Arrival
 from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import ParseError, decode
 from asya.protocol.envelope import NULL, Envelope
-from asya.protocol.errors import ErrorInfo, Problem
+from asya.protocol.errors import ErrorInfo, TaskProblem
 from asya.protocol.events import TaskEvent
 from asya.protocol.hops import HopRecord
 from asya.protocol.mesh_table import MeshTable
@@ -90,7 +90,7 @@ def has_left(envelope: Envelope, record: TaskRecord | None, latest: HopRecord | 
 
 
 def letter_end(
-    letter: DeadLetter, mesh: MeshTable, *, frame_left: bool, now: datetime, problem: Problem | None = None
+    letter: DeadLetter, mesh: MeshTable, *, frame_left: bool, now: datetime, problem: TaskProblem | None = None
 ) -> LetterEnd | None:
     """End a dead letter's envelope: in its own phase if that is terminal, else as `failed/DeliveryExhausted`.
 
@@ -138,7 +138,7 @@ def stored_slice_end(letter: DeadLetter, claimed: str, mesh: MeshTable, *, now: 
 
 
 def _failed(
-    letter: DeadLetter, envelope: Envelope, mesh: MeshTable, now: datetime, problem: Problem | None
+    letter: DeadLetter, envelope: Envelope, mesh: MeshTable, now: datetime, problem: TaskProblem | None
 ) -> status.Status:
     spec, at = mesh.actors.get(letter.actor), format_time(now)
     times = f"{spec.max_receives} deliveries" if spec else "all of its deliveries"

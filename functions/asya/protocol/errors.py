@@ -9,7 +9,7 @@ TRACEBACK_LIMIT = 16 * 1024
 MESSAGE_LIMIT = 16 * 1024
 
 
-class Problem(msgspec.Struct, frozen=True):
+class TaskProblem(msgspec.Struct, frozen=True):
     """A failure of the infrastructure that keeps an envelope on its queue, such as a refused message (`protocol §13`)."""
 
     type: str

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from asya.protocol.errors import ErrorInfo, Problem
+from asya.protocol.errors import ErrorInfo, TaskProblem
 from asya.protocol.pause import PauseField
 from asya.protocol.route import Route
 from asya.protocol.run_progress import RunNote
@@ -51,7 +51,7 @@ class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     run: RunNote | None = None
     prompt: str | None = None
     fields: tuple[PauseField, ...] = ()
-    problem: Problem | None = None
+    problem: TaskProblem | None = None
 
 
 class TaskEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

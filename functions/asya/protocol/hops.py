@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from asya.protocol.errors import Problem
+from asya.protocol.errors import TaskProblem
 from asya.protocol.events import PROGRESS_STATUSES, TaskEvent
 from asya.protocol.route import Route, progress_percent
 from asya.protocol.run_progress import RunNote
@@ -65,7 +65,7 @@ class HopRecord(msgspec.Struct, frozen=True, kw_only=True):
     message_size_kb: float | None = None
     duration_ms: float | None = None
     run: RunNote | None = None
-    problem: Problem | None = None
+    problem: TaskProblem | None = None
 
     @property
     def key(self) -> HopKey:
@@ -166,7 +166,7 @@ class HopFold:
         self._actors[hop.position] = max(self._actors.get(hop.position, (0, "")), (hop.attempt, hop.name))
 
     @property
-    def problem(self) -> Problem | None:
+    def problem(self) -> TaskProblem | None:
         """What keeps the envelope on its queue now; a later report of any hop clears it."""
         record = self._latest_problem
         return record.problem if record is not None and record.at >= self._latest_at else None

@@ -8,7 +8,7 @@ import msgspec
 
 from asya.messaging.hop import Hop
 from asya.protocol.envelope import Envelope
-from asya.protocol.errors import Problem
+from asya.protocol.errors import TaskProblem
 from asya.protocol.events import (
     COUNT_LIMIT,
     INLINE_RESULT_LIMIT,
@@ -72,7 +72,7 @@ def completed(hop: Hop, next_actors: tuple[str, ...] | None, *, now: datetime, d
     return _event(hop, "completed", data, now)
 
 
-def with_problem(event: TaskEvent, problem: Problem, *, now: datetime) -> TaskEvent:
+def with_problem(event: TaskEvent, problem: TaskProblem, *, now: datetime) -> TaskEvent:
     """The last progress report of a hop again, with what keeps its message on the queue (`protocol §13`)."""
     data = msgspec.structs.replace(event.data, problem=problem)
     return msgspec.structs.replace(event, at=format_time(now), data=data)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from asya.protocol import ids
 from asya.protocol.envelope import GENERATION_LIMIT
-from asya.protocol.errors import ErrorInfo, Problem, cut_traceback
+from asya.protocol.errors import ErrorInfo, TaskProblem, cut_traceback
 from asya.protocol.events import (
     COUNT_LIMIT,
     INLINE_RESULT_LIMIT,
@@ -182,7 +182,7 @@ def _status_problems(event: TaskEvent) -> Iterator[str]:
     ):
         if number is not None and not lowest <= number <= highest:
             yield f"{name} is {number}; it must be from {lowest} to {highest:g}"
-    problem = data.problem or Problem("", "")
+    problem = data.problem or TaskProblem("", "")
     for name, text in (
         *((name, getattr(data, name)) for name in ("actor", "result_uri", "reason", "owner")),
         ("problem.type", problem.type),

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
-from asya.protocol.errors import ErrorInfo, Problem
+from asya.protocol.errors import ErrorInfo, TaskProblem
 from asya.protocol.hops import HopFold
 from asya.protocol.pause import TaskPause
 from asya.protocol.route import HIGHEST_BEFORE_END, Route
@@ -35,7 +35,7 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     provisional: bool = False
     pause: TaskPause | None = None
     run: RunNote | None = None
-    problem: Problem | None = None
+    problem: TaskProblem | None = None
     created_at: str
     updated_at: str
     deadline_at: str | None = None

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from asya.protocol.codec import decode
-from asya.protocol.errors import ErrorInfo, Problem
+from asya.protocol.errors import ErrorInfo, TaskProblem
 from asya.protocol.route import Route
 from asya.protocol.task import EarlierGeneration
 from asya.tasks.view import TaskView
@@ -98,6 +98,6 @@ def test_an_object_that_is_not_an_envelope_is_not_decoded() -> None:
 
 
 def test_a_running_task_shows_its_problem() -> None:
-    problem = Problem("AccessDenied", "the queue of c refuses messages of b")
+    problem = TaskProblem("AccessDenied", "the queue of c refuses messages of b")
     task = replace(FAILED, status="running", error=None, reason=None, problem=problem)
     assert "AccessDenied: the queue of c refuses messages of b" in report(task, None)

@@ -62,7 +62,7 @@ SCHEMAS = """
 EarlierGeneration Error ErrorInfo EventData EventResult EventResults Failure Fault GatewayMessage Health
 LegacyEnvelope LegacyFinal LegacyJob LegacyProgress LegacyRoute Message PartialEvent PauseField Problem
 Reopened Reopening ReplayRequest Replayed ResumeRequest Resumed Route RunNote SingleEvent SliceOf StageNote
-StartRequest Started StateQuery StreamToken Success TaskEvent TaskList TaskPause TaskState TaskStates TaskView
+StartRequest Started StateQuery StreamToken Success TaskEvent TaskList TaskPause TaskProblem TaskState TaskStates TaskView
 Timeline TimelineEntry ToolAnswer ToolRequest Usage
 """
 """The components of the OpenAPI document: generated clients name their types after them."""

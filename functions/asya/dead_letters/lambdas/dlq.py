@@ -20,7 +20,7 @@ from asya.dead_letters.letters import DeadLetter, LetterEnd
 from asya.messaging.aws.receipt import Receipt
 from asya.protocol import names
 from asya.protocol.envelope import Envelope
-from asya.protocol.errors import Problem
+from asya.protocol.errors import TaskProblem
 from asya.protocol.hops import fold
 from asya.protocol.status import REASONS
 from asya.sidecar.lambdas.services import Services
@@ -136,7 +136,7 @@ class DeadLetterWatch:
             letter, self.services.settings.table, frame_left=frame_left, now=self.services.now(), problem=problem
         )
 
-    def _reported(self, envelope: Envelope) -> tuple[bool, Problem | None]:
+    def _reported(self, envelope: Envelope) -> tuple[bool, TaskProblem | None]:
         """Whether the envelope's first frame has left, and the last problem, according to the task's reported hops."""
         loaded = self.tasks.load(envelope.id, self.services.now())
         if loaded is None:

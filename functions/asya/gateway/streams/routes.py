@@ -25,9 +25,6 @@ from asya.protocol.times import format_time
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.view import TaskView
 
-WAIT_SECONDS = 25.0
-"""Seconds that a buffered response waits for new events; API Gateway times out after 30."""
-
 RETRY_MILLISECONDS = 300
 """Reconnection time of clients; a short one shows events within a second across buffered responses."""
 
@@ -137,7 +134,7 @@ class StreamRoutes:
         if not isinstance(stream, StreamRequest):
             return response
         new_events = self.poller.poll(
-            stream.task_id, stream.cursor, now, WAIT_SECONDS, with_partials=stream.format.has_partials
+            stream.task_id, stream.cursor, now, sse.KEEPALIVE_SECONDS, with_partials=stream.format.has_partials
         )
         texts = _bounded(map(stream.format.encode, new_events)) or [sse.KEEPALIVE]
         body = "".join((sse.retry(RETRY_MILLISECONDS), *texts))

@@ -4,6 +4,7 @@ MEDIA_TYPE = "text/event-stream"
 
 KEEPALIVE = ": keepalive\n\n"
 KEEPALIVE_SECONDS = 15.0
+"""A client hears at least this often, also of a buffered response: it reaches the client as a whole, at its end."""
 
 MAX_STREAM_SECONDS = 300.0
 """A long-lived stream ends after this time, because a function does not notice a lost client. Others reconnect."""

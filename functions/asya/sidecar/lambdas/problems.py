@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from asya.messaging.aws.outbox import SendRefusedError
-from asya.protocol.errors import Problem
+from asya.protocol.errors import TaskProblem
 from asya.protocol.events import TaskEvent
 from asya.reporting import reports
 
@@ -19,4 +19,4 @@ def problem_report(last: TaskEvent, error: Exception, *, now: datetime) -> TaskE
     if not isinstance(error, SendRefusedError):
         return None
     message = f"the queue of {error.actor} ({error.queue}) refuses messages of {last.data.actor}: {error.code}"
-    return reports.with_problem(last, Problem(error.code, message), now=now)
+    return reports.with_problem(last, TaskProblem(error.code, message), now=now)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asya.protocol.errors import Problem
+from asya.protocol.errors import TaskProblem
 from asya.protocol.events import TaskEvent
 from asya.protocol.hops import HopRecord, fold, hop_records
 from asya.protocol.route import Route
@@ -163,7 +163,7 @@ def test_hops_of_another_generation_do_not_count() -> None:
     assert view_of(record, hop("t", 2), hop("t", 0, generation=1))["progress_percent"] == 33
 
 
-PROBLEM = Problem("AccessDenied", "the queue of b refuses messages of a")
+PROBLEM = TaskProblem("AccessDenied", "the queue of b refuses messages of a")
 
 
 @pytest.mark.rule("13.problem")

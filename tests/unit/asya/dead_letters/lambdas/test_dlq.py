@@ -14,7 +14,7 @@ from asya.dead_letters.lambdas import dlq
 from asya.dead_letters.lambdas.dlq import DeadLetterWatch
 from asya.dead_letters.lambdas.wiring import build_dlq
 from asya.protocol import ids
-from asya.protocol.errors import Problem
+from asya.protocol.errors import TaskProblem
 from asya.protocol.events import TaskEvent
 from asya.protocol.mesh_table import Actor
 from asya.sidecar.lambdas.services import Services
@@ -180,7 +180,7 @@ def test_a_task_known_to_be_no_further_fails_itself(dlq_world: DlqWorld) -> None
 
 @pytest.mark.rule("11.dlq.problem")
 def test_the_error_names_the_last_problem(dlq_world: DlqWorld) -> None:
-    problem = Problem("AccessDenied", "the queue of post refuses messages of infer")
+    problem = TaskProblem("AccessDenied", "the queue of post refuses messages of infer")
     dlq_world.known(event("env-1", "completed", 1), event("env-1", "completed", 1, 1, problem=problem))
     dlq_world.put("infer", "m-1", message())
     dlq_world.scan()
@@ -193,7 +193,7 @@ def test_the_error_names_the_last_problem(dlq_world: DlqWorld) -> None:
 
 
 def test_the_problem_of_an_earlier_generation_is_not_named(dlq_world: DlqWorld) -> None:
-    dlq_world.known(event("env-1", "completed", 1, problem=Problem("AccessDenied", "no")))
+    dlq_world.known(event("env-1", "completed", 1, problem=TaskProblem("AccessDenied", "no")))
     dlq_world.put("infer", "m-1", message(headers={"x-asya-generation": 1}))
     dlq_world.scan()
     (told,) = dlq_world.world.gateway.events

@@ -146,6 +146,16 @@ def test_a_response_without_events_is_a_keepalive(gateway: Gateway, task_id: str
     assert (status, content) == (200, "retry: 300\n\n: keepalive\n\n")
 
 
+@pytest.mark.rule("13.stream.wait")
+def test_a_buffered_response_waits_as_long_as_between_two_keepalives(gateway: Gateway, task_id: str) -> None:
+    [pending] = follow(gateway, task_id)
+    clock = FakeClock()
+    streams = build_streams(settings_with(gateway.environ, gateway.mesh), TELEMETRY, clock)
+    response = answer(stream_event(SIGNED, task_id, pending["id"]), streams.routes(at(0)), TELEMETRY.log)
+    assert response["body"].endswith(": keepalive\n\n")
+    assert clock.seconds == pytest.approx(15.0)
+
+
 def test_a_cursor_may_be_in_the_query(gateway: Gateway, task_id: str) -> None:
     [pending] = follow(gateway, task_id)
     status, content = gateway.stream(stream_event(SIGNED, task_id, last_event_id=pending["id"]))

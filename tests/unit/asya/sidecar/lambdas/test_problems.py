@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from asya.protocol.errors import Problem
+from asya.protocol.errors import TaskProblem
 from tests.doubles.envelopes import message
 from tests.doubles.light_actor import echo, run
 from tests.doubles.mesh_world import MeshWorld
 from tests.doubles.sqs import Refusal
 
 
-def problems(world: MeshWorld, task_id: str = "env-1") -> list[tuple[str, Problem]]:
+def problems(world: MeshWorld, task_id: str = "env-1") -> list[tuple[str, TaskProblem]]:
     """The reported problems of a task, each with the status of its report."""
     events = [event for event in world.gateway.events if event.id == task_id and event.data.problem is not None]
     return [(event.status, event.data.problem) for event in events if event.data.problem is not None]
@@ -23,7 +23,7 @@ def test_a_refused_frame_keeps_the_message_and_reports_queue_and_actor(world: Me
     world.sqs.refuse_always["asya-shop-post"] = Refusal("call", code)
     assert run(world, echo, message()) == ["message-0"]
     words = f"the queue of post (asya-shop-post) refuses messages of infer: {code}"
-    assert problems(world) == [("completed", Problem(code, words))]
+    assert problems(world) == [("completed", TaskProblem(code, words))]
     assert world.gateway.events[-1].data.problem is not None
     assert world.targets == []
 
