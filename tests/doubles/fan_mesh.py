@@ -180,8 +180,17 @@ class FanMesh:
 
     @property
     def ends(self) -> list[str]:
-        """The keys that x-sink wrote, such as `succeeded/env-1.json`."""
-        return [key.removeprefix("results/") for key in self.world.s3.keys("results/") if "sump" not in key]
+        """The keys of the ends that x-sink wrote, such as `succeeded/env-1.json`."""
+        return [key for key in self._results if not key.startswith(("sump/", "superseded/"))]
+
+    @property
+    def superseded(self) -> list[str]:
+        """The keys of what came too late, such as `superseded/env-1/0/2-succeeded-….json`."""
+        return [key for key in self._results if key.startswith("superseded/")]
+
+    @property
+    def _results(self) -> list[str]:
+        return [key.removeprefix("results/") for key in self.world.s3.keys("results/")]
 
     def merged(self, envelope_id: str = "env-1", actor: str = "post") -> set[str]:
         """The distinct messages with an envelope at the actor after the fan-in."""

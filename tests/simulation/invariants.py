@@ -1,14 +1,17 @@
 """Checks of the final state, when no process has work."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from asya.protocol import ids
 from tests.simulation.cloud import Cloud
 from tests.simulation.ledger import TERMINAL, expected_id
-from tests.simulation.observed_envelope import ObservedEnvelope, read_envelope
+from tests.simulation.observed_envelope import REFERENCE, ObservedEnvelope, read_envelope
 from tests.simulation.queues import Message
 from tests.simulation.workload import Workload
 
+ENDS = ("x-sink", "x-sump")
 END_PREFIXES = ("succeeded", "failed", "canceled", "paused", "sump")
 
 
@@ -24,6 +27,7 @@ class FinalChecks:
         yield from self._queues_are_empty()
         yield from self._nothing_is_lost()
         yield from self._dead_letters_have_a_cause()
+        yield from self._refused_ends_are_kept()
         yield from self.cloud.ledger.sets.problems()
         yield from self.cloud.ledger.runs.problems()
         for envelope_id, envelope in self._latest_envelopes():
@@ -77,6 +81,34 @@ class FinalChecks:
             if (envelope := self._read(message.body))
         )
 
+    def _refused_ends_are_kept(self) -> Iterator[str]:
+        """An end that reached x-sink or x-sump and does not count is an object or a failed child, never a log line only."""
+        dead = {
+            (envelope.id, envelope.phase)
+            for letter in self.cloud.ledger.dead_letters
+            if (envelope := self._read(letter.body))
+        }
+        for envelope_id, messages in self.cloud.ledger.accepted.items():
+            claim = self.cloud.ledger.tables["sink"].get((envelope_id, "claim"))
+            for envelope, actor in messages:
+                if actor not in ENDS or envelope.phase not in TERMINAL or claim is None:
+                    continue
+                phase = "failed" if actor == "x-sump" else envelope.phase
+                counts = (int(claim["generation"]["N"]), claim["phase"]["S"]) == (envelope.generation, phase)
+                # It may have counted before the redrive. A lost payload makes the envelope a parse error.
+                is_excused = int(claim["generation"]["N"]) > envelope.generation or REFERENCE in envelope.headers
+                if counts or is_excused or (envelope_id, envelope.phase) in dead:
+                    continue
+                if not self._is_kept(envelope, phase):
+                    yield f"the refused end of {envelope_id} ({envelope.phase}) at {actor} is not kept"
+
+    def _is_kept(self, envelope: ObservedEnvelope, phase: str) -> bool:
+        hop = f"{envelope.generation}/{len(envelope.prev)}-{phase}-"
+        if any(key.startswith(f"results/superseded/{envelope.id}/{hop}") for key in self._objects):
+            return True
+        child = ids.child_id(envelope.id, envelope.generation, len(envelope.prev), "error")
+        return f"results/sump/{child}.json" in self._objects or self._is_dead_lettered(child)
+
     def _dead_letters_have_a_cause(self) -> Iterator[str]:
         """Without service faults, only messages that crash their process become dead letters, not their batch."""
         if self.cloud.simulation.faults.profile.until > 0:
@@ -111,6 +143,10 @@ class FinalChecks:
             if record is not None:
                 yield f"the stealth envelope {envelope_id} has a record"
             return
+        if record is not None and "result" in record and "result_uri" in record and status == claimed == "succeeded":
+            stored = self._objects.get(f"results/succeeded/{envelope_id}.json")
+            if stored is not None and json.loads(stored)["payload"] != json.loads(record["result"]["S"]):
+                yield f"the record of {envelope_id} has another result than its object"
         if not self._has_ended(envelope_id):
             return
         if status is None and self._was_sent_to_the_end(envelope_id):

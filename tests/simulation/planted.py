@@ -12,8 +12,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.crew import ending
 from asya.crew.aws.end_claims import Claim, ClaimResult
+from asya.crew.aws.end_objects import EndObjects, StoredEnd
 from asya.crew.aws.results import Results
-from asya.crew.lambdas import sink, sump
+from asya.crew.lambdas import ends, sump
 from asya.dead_letters.lambdas.dlq import DeadLetterWatch
 from asya.fan_in.aws.sets import FanInSets
 from asya.fan_in.aws.slice_store import SliceStore
@@ -117,7 +118,23 @@ def _write_ignoring_errors(real: Any, self: Results, key: str, *args: Any, **mor
         return self.uri(key)
 
 
-def _skip_claim(_: Any, envelope: Envelope) -> ClaimResult:
+def _write_unconditionally(self: EndObjects, key: str, envelope: Envelope) -> StoredEnd:
+    return StoredEnd(self.results.write_envelope(key, envelope, self.namespace), envelope)
+
+
+def _report_own_run(real: Any, self: EndObjects, key: str, envelope: Envelope) -> StoredEnd | None:
+    stored: StoredEnd | None = real(self, key, envelope)
+    return stored and replace(stored, envelope=envelope)
+
+
+def _write_end_ignoring_errors(real: Any, self: EndObjects, key: str, envelope: Envelope) -> StoredEnd | None:
+    try:
+        return real(self, key, envelope)  # type: ignore[no-any-return]
+    except (ClientError, BotoCoreError):
+        return StoredEnd(self.results.uri(key), envelope)
+
+
+def _skip_claim(_: Any, envelope: Envelope, **__: Any) -> ClaimResult:
     return ClaimResult("taken", Claim(envelope.id, envelope.generation, "failed", ""))
 
 
@@ -304,7 +321,15 @@ MISTAKES = (
         "repeats",
         seed=21,
     ),
-    Mistake("acknowledges without a written result", wrap(Results, "write", _write_ignoring_errors), seed=14),
+    Mistake("forgets the ends that are refused", substitute(ends.CrewEnd, "keep_refused", lambda *_: []), "repeats"),
+    Mistake("overwrites the object of an end", substitute(EndObjects, "write", _write_unconditionally), "repeats"),
+    Mistake("reports its own run of an end", wrap(EndObjects, "write", _report_own_run), "repeats"),
+    Mistake("does not read the claim again", substitute(ends.CrewEnd, "lost_claim", lambda *_: None), "mixed"),
+    Mistake(
+        "acknowledges without a written result",
+        (wrap(Results, "write", _write_ignoring_errors), wrap(EndObjects, "write", _write_end_ignoring_errors)),
+        seed=14,
+    ),
     Mistake("writes records unconditionally", wrap(MemoryDynamo, "put_item", _put_record_unconditionally)),
     Mistake("drops the deadline at routing", wrap(status, "routed", _without_field("deadline_at"))),
     Mistake("drops created_at at the start of a hop", wrap(status, "started", _without_field("created_at"))),
@@ -344,7 +369,7 @@ MISTAKES = (
     ),
     Mistake("merges slices in another order", wrap(set_coordinator, "origin_delivery", _swap_slices)),
     Mistake("drops the header of the enclosing set", wrap(set_coordinator, "origin_delivery", _leave_all_sets)),
-    Mistake("sends no messages about ended slices", substitute(sink, "slice_end_deliveries", lambda *_: ())),
+    Mistake("sends no messages about ended slices", substitute(ends, "slice_end_deliveries", lambda *_: ())),
     Mistake(
         "stores slices without claiming their end", substitute(fan_in, "claim_end", _skip_claim), "repeats", seed=9
     ),

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from asya.protocol import ids, names
 from tests.simulation.heavy.run_registry import AttemptKey
 from tests.simulation.ledger import SYSTEM_QUEUES, Ledger, frames_key, stable_trail
-from tests.simulation.observed_envelope import ObservedEnvelope
+from tests.simulation.observed_envelope import ObservedEnvelope, read_envelope
 from tests.simulation.process import Invocation, Process
 from tests.simulation.programs import is_slice
 from tests.simulation.queues import Message
@@ -175,6 +175,7 @@ class SendChecks:
                 to,
                 frame,
                 self._has_frames_of_another_run(before, invocation),
+                self._is_stored_end(envelope),
             )
             problems = list(transition.problems())
             if not problems:
@@ -197,6 +198,17 @@ class SendChecks:
             return
         self.ledger.report_violation(
             f"{sender.name} sent {envelope.id} to {to}: {'; '.join(fewest_problems(explanations))}"
+        )
+
+    def _is_stored_end(self, envelope: ObservedEnvelope) -> bool:
+        """Whether an object holds this failed envelope: x-sink sends on what another run of the same end has stored."""
+        body = self.ledger.objects.get(f"results/failed/{envelope.id}.json")
+        stored = read_envelope(body.decode(), self.ledger.objects) if body is not None else None
+        return stored is not None and (stored.prev, stored.curr, stored.payload, stored.status) == (
+            envelope.prev,
+            envelope.curr,
+            envelope.payload,
+            envelope.status,
         )
 
     def _check_left_run(self, invocation: Invocation, envelope: ObservedEnvelope, to: str, sender: Process) -> None:

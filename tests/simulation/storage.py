@@ -1,7 +1,8 @@
 """The S3 and DynamoDB clients of one process; each call may have a fault."""
 
+import hashlib
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -31,10 +32,25 @@ class ObjectObserver(Protocol):
 
 @dataclass
 class Bucket:
-    """The mesh's bucket: content by key."""
+    """The mesh's bucket: content and metadata by key."""
 
     observer: ObjectObserver
     objects: dict[str, bytes] = field(default_factory=dict)
+    metadata: dict[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def attributes(self, key: str) -> dict[str, Any]:
+        """Return the ETag and the metadata of an object."""
+        etag = hashlib.md5(self.objects[key], usedforsecurity=False).hexdigest()
+        return {"ETag": f'"{etag}"', "Metadata": self.metadata.get(key, {})}
+
+    def check_match(self, key: str, etag: str | None) -> None:
+        """Refuse a call whose ETag is not that of the object."""
+        if etag is None:
+            return
+        if key not in self.objects:
+            raise _error("NoSuchKey", 404)
+        if etag != self.attributes(key)["ETag"]:
+            raise _error("PreconditionFailed", 412)
 
 
 @dataclass
@@ -45,18 +61,20 @@ class S3Client:
     bucket: Bucket
 
     def put_object(self, *, Bucket: str, Key: str, Body: bytes, **more: Any) -> dict[str, Any]:  # noqa: N803
-        """Write an object, on the condition of `IfNoneMatch`."""
-        unknown = set(more) - {"ContentType", "IfNoneMatch", "Metadata"}
+        """Write an object, on the condition of `IfNoneMatch` or `IfMatch`."""
+        unknown = set(more) - {"ContentType", "IfMatch", "IfNoneMatch", "Metadata"}
         if unknown:
             raise TypeError(f"put_object does not support {sorted(unknown)}; add them to the simulation")
 
         def do() -> dict[str, Any]:
             if more.get("IfNoneMatch") == "*" and Key in self.bucket.objects:
                 raise _error("PreconditionFailed", 412)
+            self.bucket.check_match(Key, more.get("IfMatch"))
             before = self.bucket.objects.get(Key)
             self.bucket.objects[Key] = bytes(Body)
+            self.bucket.metadata[Key] = more.get("Metadata", {})
             self.bucket.observer.put(Key, bytes(Body), self.process, before)
-            return {}
+            return {"ETag": self.bucket.attributes(Key)["ETag"]}
 
         return self._call(f"PutObject {Key}", do)
 
@@ -67,24 +85,26 @@ class S3Client:
             if Key not in self.bucket.objects:
                 raise _error("NoSuchKey", 404)
             content = self.bucket.objects[Key]
-            return {"Body": StreamingBody(io.BytesIO(content), len(content)), "ContentLength": len(content)}
+            body = StreamingBody(io.BytesIO(content), len(content))
+            return {"Body": body, "ContentLength": len(content)} | self.bucket.attributes(Key)
 
         return self._call(f"GetObject {Key}", do)
 
     def head_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
-        """Return the size of an object."""
+        """Return the size, the ETag and the metadata of an object."""
 
         def do() -> dict[str, Any]:
             if Key not in self.bucket.objects:
                 raise _error("404", 404)
-            return {"ContentLength": len(self.bucket.objects[Key])}
+            return {"ContentLength": len(self.bucket.objects[Key])} | self.bucket.attributes(Key)
 
         return self._call(f"HeadObject {Key}", do)
 
-    def delete_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
-        """Delete an object, or do nothing if it does not exist."""
+    def delete_object(self, *, Bucket: str, Key: str, IfMatch: str | None = None) -> dict[str, Any]:  # noqa: N803
+        """Delete an object, on the condition of `IfMatch`; do nothing if it does not exist."""
 
         def do() -> dict[str, Any]:
+            self.bucket.check_match(Key, IfMatch)
             if self.bucket.objects.pop(Key, None) is not None:
                 self.bucket.observer.removed(Key, self.process)
             return {}

@@ -6,6 +6,7 @@ The checks compare a received message with a message that it caused.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from asya.protocol import ids
 from asya.protocol.mesh_table import Actor, MeshTable
 from tests.simulation.observed_envelope import REFERENCE, ObservedEnvelope
 from tests.simulation.programs import OutputFrame, frame_index
@@ -27,6 +28,7 @@ class Transition:
         frame: the handler's output, if the sent payload is a frame.
         is_saved: an earlier run of this hop saved the frame for another payload. This happens if an earlier hop failed and
             succeeded, and both outcomes continued.
+        is_stored_end: whether the sent envelope is what the object of this end holds.
     """
 
     mesh: MeshTable
@@ -36,6 +38,7 @@ class Transition:
     to: str
     frame: OutputFrame | None = None
     is_saved: bool = False
+    is_stored_end: bool = False
 
     @property
     def spec(self) -> Actor:
@@ -227,12 +230,14 @@ class Transition:
             yield f"a parse error has the message {message!r}"
 
     def _check_end_actor(self) -> Iterator[str]:
-        """x-sink sends failures to x-sump unchanged, and copies to hooks."""
+        """x-sink sends failures to x-sump, unchanged, as the object of their end holds them or as children, and copies to hooks."""
         before, after = self.before, self.after
         if self.to == "x-sump":
-            yield from self._check_carry()
-            yield from self._check_same_envelope()
-            yield from self._check_unchanged()
+            if after.id != before.id:
+                yield from self._check_failed_child()
+            if not (self.is_stored_end and after.id == before.id):
+                yield from self._check_carry()
+                yield from self._check_unchanged()
             if after.phase != "failed":
                 yield f"an envelope in phase {after.phase} was sent to x-sump"
         elif "x-asya-hook" in after.headers:
@@ -240,6 +245,15 @@ class Transition:
                 yield "the envelope of a hook is not a stealth copy"
         else:
             yield f"{self.at} may not send to {self.to}"
+
+    def _check_failed_child(self) -> Iterator[str]:
+        """A refused failure leaves as a failed child, without the header of a set."""
+        before, after = self.before, self.after
+        yield from self._check_child()
+        if after.id != ids.child_id(before.id, before.generation, len(before.prev), "error"):
+            yield f"the failed child of {before.id} has the id {after.id}"
+        if "x-asya-fan-in" in after.headers:
+            yield "a failed child belongs to a set"
 
 
 def _route(envelope: ObservedEnvelope) -> str:

@@ -33,7 +33,7 @@ class WriteChecks:
             self._claim_written(before, after)
 
     def _record_written(self, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> None:
-        """Within a generation a status never goes back, and a terminal status never changes."""
+        """Within a generation a status never goes back, and a terminal status changes only if it is provisional."""
         old, new = (_status(before), _status(after)) if before else (("pending", -1), _status(after))
         task = after["pk"]["S"]
         self.ledger.simulation.log.note(self.ledger.simulation.scheduler.seconds, "record", f"{task}: {new[0]}")
@@ -44,12 +44,15 @@ class WriteChecks:
                 self.ledger.report_violation(f"the record of {task} went back from {old[0]} to {new[0]}")
             if new[0] == "canceled":
                 self.ledger.canceled.setdefault(task, self.ledger.simulation.scheduler.seconds)
-            if old[0] in TERMINAL and new[0] != old[0]:
+            is_provisional = before is not None and "provisional" in before
+            if old[0] in TERMINAL and new[0] != old[0] and not is_provisional:
                 self.ledger.report_violation(f"the record of {task} was {old[0]} and became {new[0]}")
 
     def _claim_written(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
         old, new = int(before["generation"]["N"]), int(after["generation"]["N"])
-        if new < old or (new == old and before["phase"] != after["phase"]):
+        # A provisional end gives way, but never to a cancellation (`protocol §11`, provisional).
+        is_provisional = before["provisional"]["BOOL"] and after["phase"]["S"] != "canceled"
+        if new < old or (new == old and before["phase"] != after["phase"] and not is_provisional):
             self.ledger.report_violation(
                 f"the end of {after['pk']['S']} was {before['phase']['S']} ({old}) and became {after['phase']['S']} ({new})"
             )
@@ -72,8 +75,18 @@ class WriteChecks:
                 self.ledger.report_violation(f"{key} contains the header {header}")
         prefix = key.split("/")[1]
         phase = envelope.get("status", {}).get("phase")
+        if prefix == "superseded":
+            return
+        if before is not None and prefix != "paused":
+            self._end_replaced(key, before, envelope, by)
         if phase != ("failed" if prefix == "sump" else prefix):
             self.ledger.report_violation(f"{key} holds an envelope in phase {phase}")
+
+    def _end_replaced(self, key: str, before: bytes, after: Any, by: Process) -> None:
+        """The first object of an end stays; only a later generation replaces it (`protocol §11`, first-object)."""
+        old, new = _generation(json.loads(before)), _generation(after)
+        if old >= new:
+            self.ledger.report_violation(f"{by.name} replaced {key} of generation {old} in generation {new}")
 
     def object_removed(self, key: str, by: Process) -> None:
         """Only the end of an earlier generation may be deleted, after the end of a later one is written (`protocol §11`)."""
@@ -82,6 +95,10 @@ class WriteChecks:
         later = f"results/{claim['phase']['S']}/{envelope_id}.json" if claim else key
         if later == key or later not in self.ledger.objects:
             self.ledger.report_violation(f"{by.name} deleted {key}, but {envelope_id} has no later end")
+
+
+def _generation(envelope: Any) -> int:
+    return int(envelope.get("headers", {}).get("x-asya-generation", 0))
 
 
 def _status(record: Mapping[str, Any]) -> tuple[str, int]:

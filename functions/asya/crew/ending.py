@@ -9,7 +9,7 @@ from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import encode
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.mesh_table import Sink
+from asya.protocol.mesh_table import MeshTable, Sink
 from asya.protocol.route import Route
 from asya.protocol.times import format_time
 
@@ -43,6 +43,38 @@ def copies(envelope: Envelope, sink: Sink) -> tuple[Delivery, ...]:
     if phase == "failed":
         deliveries.append(Delivery(names.SUMP, encode(envelope), "sump"))
     return tuple(deliveries)
+
+
+def leaves_as_child(envelope: Envelope, holder_generation: int, mesh: MeshTable) -> bool:
+    """Whether an end that another phase of its envelope refused leaves as a failed child (`protocol §11`).
+
+    The id has ended in another way, so frame 0 of the failed hop has left, and its other frames may be missing. A hop with
+    one frame has none: its failure is that of a late duplicate.
+
+    Args:
+        holder_generation: the generation of the end that holds.
+    """
+    phase = envelope.status.phase if envelope.status else None
+    is_of_holder = holder_generation == envelope.generation
+    return phase == "failed" and is_of_holder and not _gives_one_frame(envelope, mesh)
+
+
+def failed_child(envelope: Envelope) -> Envelope:
+    """The failed child of a hop whose frame 0 has left: its slice header has left with that frame (`protocol §6`)."""
+    child = ids.child_id(envelope.id, envelope.generation, envelope.route.position, "error")
+    root = envelope.root_id or envelope.id
+    return replace(envelope, id=child, parent_id=envelope.id).with_headers(
+        {headers.ROOT: root, headers.FAN_IN: None, headers.SUFFIXED_AT: None}
+    )
+
+
+def _gives_one_frame(envelope: Envelope, mesh: MeshTable) -> bool:
+    """Whether the actor at which an envelope failed gives one frame; an unknown actor may give several."""
+    actor = envelope.status.actor if envelope.status else None
+    spec = mesh.actors.get(actor or "")
+    if spec is None:
+        return False
+    return spec.gives_one_frame if spec.kind in ("handler", "spark") else True
 
 
 def end_actor_failure(

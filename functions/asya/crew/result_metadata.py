@@ -1,6 +1,7 @@
 """The S3 object metadata of a result (`protocol §11`)."""
 
-from urllib.parse import quote
+from collections.abc import Mapping
+from urllib.parse import quote, unquote_to_bytes
 
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import last_actor_name
@@ -32,6 +33,11 @@ def result_metadata(envelope: Envelope, namespace: str) -> dict[str, str]:
         if _size(metadata) > METADATA_LIMIT:
             metadata.pop(name, None)
     return metadata
+
+
+def read_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
+    """The values that `result_metadata` wrote."""
+    return {name: unquote_to_bytes(value).decode("utf-8", "surrogatepass") for name, value in metadata.items()}
 
 
 def _size(metadata: dict[str, str]) -> int:

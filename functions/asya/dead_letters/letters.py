@@ -6,7 +6,7 @@ from datetime import datetime
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from asya.crew.ending import with_end_status
+from asya.crew.ending import failed_child, with_end_status
 from asya.messaging.delivery import Delivery
 from asya.messaging.hop import Arrival
 from asya.protocol import headers, ids, names, status
@@ -113,8 +113,14 @@ def letter_end(
         return LetterEnd(envelope, None)
     ended = replace(envelope, status=_failed(letter, envelope, mesh, now, problem))
     if frame_left:
-        ended = _as_child(ended)
+        ended = failed_child(ended)
     return LetterEnd(ended, _report(ended, letter, now), slice_end_deliveries(ended, mesh))
+
+
+def refused_end(letter: DeadLetter, end: LetterEnd, *, now: datetime) -> LetterEnd:
+    """The failed child that a refused failure leaves as (`protocol §11`); it notifies no set."""
+    child = failed_child(end.envelope)
+    return LetterEnd(child, _report(child, letter, now))
 
 
 def stored_slice_end(letter: DeadLetter, claimed: str, mesh: MeshTable, *, now: datetime) -> LetterEnd | None:
@@ -134,7 +140,7 @@ def stored_slice_end(letter: DeadLetter, claimed: str, mesh: MeshTable, *, now: 
         max_attempts=1,
     )
     succeeded = replace(envelope, status=status.succeeded(started, now=format_time(now)))
-    return LetterEnd(succeeded, _report(succeeded, letter, now))
+    return LetterEnd(succeeded, _report(succeeded, letter, now, is_provisional=False))
 
 
 def _failed(
@@ -154,16 +160,10 @@ def _failed(
     return status.failed(started, reason="DeliveryExhausted", now=at, error=error)
 
 
-def _as_child(envelope: Envelope) -> Envelope:
-    """The failed child of a hop whose first frame has left; a slice header has left with that frame."""
-    child = ids.child_id(envelope.id, envelope.generation, envelope.route.position, "error")
-    root = envelope.root_id or envelope.id
-    return replace(envelope, id=child, parent_id=envelope.id).with_headers({headers.ROOT: root, headers.FAN_IN: None})
-
-
-def _report(envelope: Envelope, letter: DeadLetter, now: datetime) -> TaskEvent:
+def _report(envelope: Envelope, letter: DeadLetter, now: datetime, *, is_provisional: bool = True) -> TaskEvent:
+    """The report of an end. It is provisional, because the message may be sent again; a claimed success of a slice is not."""
     event = reports.terminal(envelope, now=now)
-    data = event.data
+    data = replace(event.data, provisional=is_provisional)
     if not letter.readable:
         data = replace(data, route=None)  # the hop of the message is unknown
     if headers.PAYLOAD_REF in envelope.headers:

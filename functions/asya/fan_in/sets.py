@@ -72,6 +72,12 @@ class SetState:
         """Whether slice 0 is stored."""
         return ORIGIN in self.arrived
 
+    def is_closed_to(self, index: int) -> bool:
+        """Whether a slice comes too late: the set has ended, or will end, without its content."""
+        if self.decision is None or index == ORIGIN:
+            return self.delivered and index not in self.arrived
+        return self.decision.how != "merged" or index in self.decision.missing
+
     @property
     def missing(self) -> frozenset[int]:
         """The items that have not arrived."""

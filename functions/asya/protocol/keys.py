@@ -1,8 +1,12 @@
 """The S3 keys of results, relative to the results prefix, and of the copies in the mesh's bucket (`protocol §11`)."""
 
+import hashlib
 import re
 
+import msgspec
+
 from asya.protocol.envelope import Envelope
+from asya.protocol.headers import is_managed
 from asya.protocol.mesh_table import Sink
 from asya.protocol.times import format_time, parse_time
 
@@ -10,6 +14,7 @@ SUMP_PREFIX = "sump/"
 CANCELED_PREFIX = "canceled/"
 PAUSED_PREFIX = "paused/"
 CHECKPOINT_PREFIX = "checkpoint/"
+SUPERSEDED_PREFIX = "superseded/"
 # In the mesh's own bucket.
 FRAMES_PREFIX = "frames/"
 INPUTS_PREFIX = "hops/"
@@ -52,6 +57,20 @@ def result_key(envelope: Envelope, sink: Sink) -> str:
 def sump_key(envelope_id: str) -> str:
     """The key of x-sump's copy."""
     return f"{SUMP_PREFIX}{safe_segment(envelope_id)}.json"
+
+
+def superseded_key(envelope: Envelope) -> str:
+    """The key of an end that does not count, by its hop, its phase and a digest of what it holds.
+
+    Times, spans and other managed headers are not part of the digest, so a redelivery has the same key.
+    """
+    end = envelope.status
+    phase = (end.phase if end else None) or "succeeded"
+    users = {name: value for name, value in envelope.headers.items() if not is_managed(name)}
+    parts = (envelope.route, users, envelope.payload, end.reason if end else None, end.error if end else None)
+    digest = hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()
+    hop = f"{safe_segment(envelope.id)}/{envelope.generation}/{envelope.route.position}"
+    return f"{SUPERSEDED_PREFIX}{hop}-{phase}-{digest[:32]}.json"
 
 
 def checkpoint_key(envelope: Envelope) -> str:

@@ -95,7 +95,12 @@ class FanIn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Actor(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of one actor; the defaults equal those of the mesh file."""
+    """The settings of one actor; the defaults equal those of the mesh file.
+
+    Attributes:
+        gives_one_frame: whether the handler returns: it is no generator, and a list is one payload. The deployment finds
+            out from the code; False if only running the code could tell.
+    """
 
     kind: Kind
     handler: str | None = None
@@ -112,6 +117,7 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True):
     frames: Literal["streamed", "buffered"] = "streamed"
     handler_mode: Literal["payload", "envelope", "envelope-v1"] = "payload"
     fan_out_lists: bool = False
+    gives_one_frame: bool = False
     child_ids: Literal["uuid", "suffix"] = "uuid"
     failed_payload: Literal["plain", "wrapped"] = "plain"
     validate: bool = True

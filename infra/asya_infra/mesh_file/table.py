@@ -14,7 +14,7 @@ from asya_infra.mesh_file.result_index import compacts_index, has_index
 from asya_infra.mesh_file.send_targets import ALL_ACTORS, send_targets
 from asya_infra.mesh_file.spark_capacity import max_concurrent_runs, max_executors
 from asya_infra.mesh_file.spark_model import SparkSection, WorkerSection
-from asya_infra.mesh_file.user_code import detect_shape
+from asya_infra.mesh_file.user_code import detect_shape, returns
 
 CREW = (names.SINK, names.SUMP, names.CHECKPOINT, names.RESUME)
 # The crew actors that a mesh file may redefine, with their kinds.
@@ -92,12 +92,17 @@ def _actor(loaded: LoadedMesh, name: str, actor: ActorSection) -> table.Actor:
         frames=actor.frames,
         handler_mode=actor.handler_mode,
         fan_out_lists=actor.fan_out_lists,
+        gives_one_frame=_gives_one_frame(loaded, actor),
         child_ids=actor.child_ids,
         failed_payload=actor.failed_payload,
         validate=actor.validate_,
         fair_by=actor.fair_by,
         secrets=dict(actor.secrets),
     )
+
+
+def _gives_one_frame(loaded: LoadedMesh, actor: ActorSection) -> bool:
+    return actor.handler is not None and not actor.fan_out_lists and returns(loaded.code_folder, actor.handler)
 
 
 def _fan_in(section: FanInSection) -> table.FanIn:

@@ -74,6 +74,27 @@ def detect_shape(folder: Path, job: str) -> Shape:
     return "dataframe" if second.arg == "envelopes" or "DataFrame" in words else "payload"
 
 
+def returns(folder: Path, handler: str) -> bool:
+    """Whether a handler is a plain function that returns; False for a generator, and if only running the code could tell."""
+    try:
+        function = find_definition(folder, handler).definition
+    except CodeError:
+        return False
+    if not isinstance(function, _Function) or function.decorator_list:
+        return False
+    return not any(isinstance(node, ast.Yield | ast.YieldFrom) for node in _own_nodes(function))
+
+
+def _own_nodes(function: _Function) -> Iterator[ast.AST]:
+    """Yield the nodes of a function's body, without those of the functions and classes in it."""
+    nodes: list[ast.AST] = list(function.body)
+    while nodes:
+        node = nodes.pop()
+        yield node
+        if not isinstance(node, _Function | ast.Lambda | ast.ClassDef):
+            nodes += ast.iter_child_nodes(node)
+
+
 def _module_file(folder: Path, parts: list[str]) -> Path | None:
     base = folder.joinpath(*parts)
     for candidate in (base / "__init__.py", base.with_suffix(".py")):

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from asya.crew.result_index import RECENT_PREFIX
 from asya.protocol import names
+from asya.protocol.keys import SUMP_PREFIX, SUPERSEDED_PREFIX
 from asya.protocol.mesh_table import MeshTable
 from asya_infra.addresses import Addresses
 from asya_infra.permissions import common
@@ -72,23 +73,37 @@ def sink(addresses: Addresses, table: MeshTable, api_id: str) -> list[Grant]:
         common.send_messages(addresses, common.with_end_actors(*table.sink.hooks, *common.fan_in_actors(table))),
         common.objects(addresses, common.READ_WRITE, "payloads"),
         common.claims(addresses),
+        common.read_claims(addresses),
+        *_list_results(addresses),
         Grant(put, (addresses.objects_arn(results.bucket, f"{results.prefix}*"),), reason=reason),
     ]
 
 
 def sump(addresses: Addresses, table: MeshTable, api_id: str) -> list[Grant]:
     """x-sump: claims failed ends, stores a copy, reports and indexes it, notifies sets of lost slices (`§11`)."""
-    prefixes = ("sump/", *([RECENT_PREFIX] if table.sink.index else []))
     results = addresses.results
-    copies = tuple(addresses.objects_arn(results.bucket, f"{results.prefix}{prefix}*") for prefix in prefixes)
+    written = (SUMP_PREFIX, SUPERSEDED_PREFIX, *([RECENT_PREFIX] if table.sink.index else []))
+    copies = tuple(addresses.objects_arn(results.bucket, f"{results.prefix}{prefix}*") for prefix in written)
+    own = addresses.objects_arn(results.bucket, f"{results.prefix}{SUMP_PREFIX}*")
     reason = "The keys of copies contain envelope ids, those of index rows their day and a digest."
     return [
         *sidecar(addresses, names.SUMP, api_id),
         common.send_messages(addresses, {names.SUMP, *common.fan_in_actors(table)}),
         common.objects(addresses, common.READ, "payloads"),
         common.claims(addresses),
+        common.read_claims(addresses),
+        *_list_results(addresses),
+        # A conditional write or deletion reads the ETag of the object.
+        Grant(("s3:DeleteObject", "s3:GetObject"), (own,), reason=reason),
         Grant(("s3:AbortMultipartUpload", "s3:PutObject"), copies, reason=reason),
     ]
+
+
+def _list_results(addresses: Addresses) -> list[Grant]:
+    """Allow listing a results bucket of its own. Without it S3 answers 403 for a missing object instead of 404."""
+    if addresses.results.bucket == addresses.bucket:
+        return []
+    return [Grant(("s3:ListBucket",), (addresses.bucket_arn(addresses.results.bucket),))]
 
 
 def checkpoint(addresses: Addresses, table: MeshTable, api_id: str) -> list[Grant]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from asya.protocol import names
+from asya.protocol.keys import SUPERSEDED_PREFIX
 from asya.protocol.mesh_table import MeshTable
 from asya_infra.addresses import Addresses
 from asya_infra.permissions.grant import Grant
@@ -58,8 +59,20 @@ def table(addresses: Addresses, kind: str) -> Grant:
 
 
 def claims(addresses: Addresses) -> Grant:
-    """Allow claiming the ends of envelopes, and noting their pauses. Nobody may read, replace or delete a claim."""
+    """Allow claiming the ends of envelopes, and noting their pauses. Nobody may replace or delete a claim."""
     return Grant(("dynamodb:UpdateItem",), (addresses.table_arn("sink"),))
+
+
+def read_claims(addresses: Addresses) -> Grant:
+    """Allow reading the claim on an end again, after its object is written (`protocol §11`)."""
+    return Grant(("dynamodb:GetItem",), (addresses.table_arn("sink"),))
+
+
+def keep_superseded(addresses: Addresses) -> Grant:
+    """Allow keeping ends that do not count."""
+    results = addresses.results
+    kept = addresses.objects_arn(results.bucket, f"{results.prefix}{SUPERSEDED_PREFIX}*")
+    return Grant(WRITE, (kept,), reason=_KEYS_REASON)
 
 
 def completed_hops(addresses: Addresses) -> Grant:

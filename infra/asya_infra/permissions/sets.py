@@ -16,6 +16,7 @@ def fan_in(addresses: Addresses, table: MeshTable, actor: str, api_id: str) -> l
         common.objects(addresses, common.READ_WRITE, "payloads", "frames"),
         common.table(addresses, "fan-in"),
         common.claims(addresses),
+        common.keep_superseded(addresses),
     ]
 
 

@@ -66,10 +66,6 @@ class ClaimResult(msgspec.Struct, frozen=True):
     claim: Claim
     replaced_key: str | None = None
 
-    def is_of(self, generation: int) -> bool:
-        """Whether the claim that holds is of this generation."""
-        return self.claim.generation == generation
-
 
 class EndClaims:
     """The table `asya-{namespace}-sink`: pk = envelope id, sk = `claim`."""

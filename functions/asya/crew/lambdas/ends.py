@@ -1,7 +1,8 @@
 """The shared parts of x-sink and x-sump, and the claim on an end (`protocol §11`).
 
 An envelope has one end per generation. x-sink, x-sump, fan-in actors and the DLQ function may each see another one, because a
-redelivered envelope can end twice. The first claim wins; the others learn of it before they report.
+redelivered envelope can end twice. The first claim wins; the others learn of it before they report. An end that does not
+count is kept: as a failed child, or under `superseded/`.
 """
 
 from abc import ABC, abstractmethod
@@ -9,7 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from botocore.exceptions import BotoCoreError, ClientError
+
+from asya.crew import ending
 from asya.crew.aws.end_claims import Claim, ClaimResult, EndClaims
+from asya.crew.aws.end_objects import EndObjects, KeyContestedError
 from asya.crew.aws.result_index import ResultIndex
 from asya.crew.aws.results import Results
 from asya.crew.result_index import result_row
@@ -22,6 +27,9 @@ from asya.protocol.keys import result_key
 from asya.reporting import reports
 from asya.sidecar.lambdas.metrics import record_arrivals
 from asya.sidecar.lambdas.services import Services
+from asya.sidecar.slices import slice_end_deliveries
+
+STORAGE_ERRORS = (ClientError, BotoCoreError, KeyContestedError)
 
 
 class NotPersistedError(RuntimeError):
@@ -52,6 +60,15 @@ class CrewEnd(ABC):
     def handle(self, record: Record) -> list[Receipt]:
         """Process one message; the receipts stand for everything that must be accepted before its acknowledgement."""
 
+    @abstractmethod
+    def send_failed_child(self, child: Envelope) -> list[Receipt]:
+        """End the failed child of an envelope whose own failure does not count."""
+
+    @property
+    def objects(self) -> EndObjects:
+        """The objects of ends."""
+        return end_objects(self.services, self.results)
+
     def decode(self, record: Record) -> Envelope:
         """Redeem the claim check of a message and decode its envelope.
 
@@ -59,6 +76,51 @@ class CrewEnd(ABC):
             ParseError: the message is not a valid envelope.
         """
         return self.services.claim_check.redeem(decode(record.arrival.body, message_id=record.message_id))
+
+    def keep_refused(self, envelope: Envelope, result: ClaimResult, key: str | None = None) -> list[Receipt]:
+        """Keep an end whose claim was refused: as a failed child, or under `superseded/` (`protocol §11`).
+
+        Args:
+            key: of an object that an earlier delivery of this message may have written, if it may not stay.
+
+        Raises:
+            ClientError, BotoCoreError: the object can be neither written nor removed.
+        """
+        table = self.services.settings.table
+        if result.outcome == "refused" and ending.leaves_as_child(envelope, result.claim.generation, table):
+            return self.send_failed_child(ending.failed_child(envelope))
+        return [self.keep_superseded(envelope, result.claim, key)]
+
+    def keep_superseded(self, envelope: Envelope, holder: Claim, key: str | None) -> Receipt:
+        """Keep an end under `superseded/`. If a later generation has ended, its object under `key` moves there.
+
+        Raises:
+            ClientError, BotoCoreError: the object can be neither written nor removed.
+        """
+        self.objects.supersede(envelope)
+        # Under the key of the holder, the holder replaces the object.
+        if key is not None and key != holder.key and holder.generation > envelope.generation:
+            self.objects.move_superseded(key, envelope.generation)
+        receipt = Receipt("object")
+        receipt.resolve()
+        return receipt
+
+    def notify_sets(self, received: Envelope, stored: Envelope) -> list[Receipt]:
+        """Notify the sets of a slice that ended; two runs of one end may belong to different sets."""
+        table = self.services.settings.table
+        deliveries = dict.fromkeys((*slice_end_deliveries(received, table), *slice_end_deliveries(stored, table)))
+        return [self.services.outbox.send(delivery) for delivery in deliveries]
+
+    def lost_claim(self, claim: Claim) -> Claim | None:
+        """The claim that has replaced this one; None if this one still holds. Asked after its object is written.
+
+        Raises:
+            ClientError, BotoCoreError: the claim cannot be read.
+        """
+        holder = end_claims(self.services).holder(claim.envelope_id)
+        if holder is None or (holder.generation, holder.phase) == (claim.generation, claim.phase):
+            return None
+        return holder
 
     def report_end(self, envelope: Envelope, result_uri: str | None = None) -> list[Receipt]:
         """Report the end of an envelope, unless reporting is off."""
@@ -83,17 +145,32 @@ class CrewEnd(ABC):
         return [self.index.add(row)]
 
 
-def claim_end(services: Services, envelope: Envelope) -> ClaimResult:
+def end_claims(services: Services) -> EndClaims:
+    """The claims on the ends of this mesh."""
+    settings = services.settings
+    return EndClaims(clients.dynamodb(), settings.table_name("sink"), settings.table.retention.tasks)
+
+
+def end_objects(services: Services, results: Results) -> EndObjects:
+    """The objects of ends of this mesh."""
+    return EndObjects(results, services.settings.namespace, services.environment.sleep)
+
+
+def claim_end(services: Services, envelope: Envelope, *, is_provisional: bool = False) -> ClaimResult:
     """Claim the end in an envelope's status, before it is reported.
+
+    Args:
+        is_provisional: whether another end of this generation replaces this one.
 
     Raises:
         ClientError, BotoCoreError: the claim can be neither written nor read.
     """
-    settings = services.settings
-    claims = EndClaims(clients.dynamodb(), settings.table_name("sink"), settings.table.retention.tasks)
     phase = (envelope.status.phase if envelope.status else None) or "succeeded"
-    claim = Claim(envelope.id, envelope.generation, phase, result_key(envelope, settings.table.sink))
-    result = claims.take(claim, epoch_seconds=services.now().timestamp())
-    if result.outcome == "refused":
-        services.telemetry.log.warning("already ended", envelope_id=envelope.id, phase=phase, holder=str(result.claim))
+    key = result_key(envelope, services.settings.table.sink)
+    claim = Claim(envelope.id, envelope.generation, phase, key, envelope.route.position, is_provisional)
+    result = end_claims(services).take(claim, epoch_seconds=services.now().timestamp())
+    if result.outcome != "taken":
+        services.telemetry.log.warning(
+            "end does not count", why=result.outcome, envelope_id=envelope.id, phase=phase, holder=str(result.claim)
+        )
     return result

@@ -5,16 +5,18 @@ from dataclasses import dataclass
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.crew import ending
-from asya.crew.lambdas.ends import CrewEnd, NotPersistedError, claim_end
+from asya.crew.aws.end_claims import ClaimResult
+from asya.crew.lambdas.ends import STORAGE_ERRORS, CrewEnd, NotPersistedError, claim_end
 from asya.messaging.aws.receipt import Receipt
+from asya.messaging.delivery import Delivery
 from asya.messaging.lambdas.batch import Record
-from asya.protocol.codec import ParseError
+from asya.protocol import names
+from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import result_key
 from asya.protocol.times import parse_time
 from asya.sidecar import arrival
 from asya.sidecar.lambdas.traces import trace_end
-from asya.sidecar.slices import slice_end_deliveries
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +36,36 @@ class SinkActor(CrewEnd):
         trace_end(self.services, ended, moment)
         return receipts
 
+    def send_failed_child(self, child: Envelope) -> list[Receipt]:
+        """Send the failed child to x-sump; it triggers no hook."""
+        return [self.services.outbox.send(Delivery(names.SUMP, encode(child), "sump"))]
+
     def _end(self, envelope: Envelope) -> list[Receipt]:
         phase = (envelope.status.phase if envelope.status else None) or "succeeded"
         key = result_key(envelope, self.services.settings.table.sink)
-        replaced_key = None
-        if phase in ending.CLAIMED_PHASES:
-            result = claim_end(self.services, envelope)
-            if result.outcome == "refused":
-                return []
-            key, replaced_key = result.claim.key, result.replaced_key
+        if phase not in ending.CLAIMED_PHASES:
+            self.services.telemetry.count("Processed", by=("outcome", phase))
+            return self._keep_unfinished(envelope, key)
+        result = claim_end(self.services, envelope)
+        if result.outcome != "taken":
+            return self.keep_refused(envelope, result, key)
         self.services.telemetry.count("Processed", by=("outcome", phase))
         self._measure_task(envelope, phase)
-        return self._persist_and_report(envelope, key, replaced_key)
+        return self._persist_and_report(envelope, result)
+
+    def _keep_unfinished(self, envelope: Envelope, key: str) -> list[Receipt]:
+        """Write a late copy of a paused envelope; it has not ended."""
+        receipt = Receipt("object")
+        receipt.resolve()
+        if self._persists(envelope):
+            try:
+                self.results.write_envelope(key, envelope, self.services.settings.namespace)
+            except (ClientError, BotoCoreError) as error:
+                raise NotPersistedError(self.results.uri(key), error) from error
+        return [receipt]
+
+    def _persists(self, envelope: Envelope) -> bool:
+        return self.services.settings.table.sink.persist and not ending.is_hook_copy(envelope)
 
     def _measure_task(self, envelope: Envelope, phase: str) -> None:
         """Measure the time from the creation of a task to its end; slices and pauses are no ends of a task."""
@@ -54,34 +74,46 @@ class SinkActor(CrewEnd):
             elapsed_ms = (self.services.now() - parse_time(created_at)).total_seconds() * 1000
             self.services.telemetry.measure("TimeToResult", max(0.0, elapsed_ms), "Milliseconds")
 
-    def _persist_and_report(self, envelope: Envelope, key: str, replaced_key: str | None) -> list[Receipt]:
-        """Persist the envelope, then report its end; a failed write keeps the message, but not the report."""
-        problem: Exception | None = None
-        uri: str | None = None
-        if self.services.settings.table.sink.persist and not ending.is_hook_copy(envelope):
-            try:
-                uri = self.results.write_envelope(key, envelope, self.services.settings.namespace)
-                if replaced_key is not None:
-                    self.results.remove(replaced_key)
-            except (ClientError, BotoCoreError) as error:
-                problem = error
-        receipts = self.report_end(envelope, uri) if ending.is_reported(envelope) else []
-        receipts += [*self._send_copies(envelope), *self._index(envelope, uri)]
-        if problem is not None:
+    def _persist_and_report(self, envelope: Envelope, result: ClaimResult) -> list[Receipt]:
+        """Persist the envelope, then report the end that its object holds; a failed write keeps the message only."""
+        if not self._persists(envelope):
+            return self._report(envelope, envelope, None)
+        key = result.claim.key
+        try:
+            stored = self.objects.write(key, envelope)
+        except STORAGE_ERRORS as error:
             receipt = Receipt("object")
-            receipt.resolve(NotPersistedError(self.results.uri(key), problem))
-            receipts.append(receipt)
-        return receipts
+            receipt.resolve(NotPersistedError(self.results.uri(key), error))
+            return [*self._report(envelope, envelope, None), receipt]
+        # A redrive may have taken the claim while the object was written.
+        winner = self.lost_claim(result.claim)
+        if stored is None or winner is not None:
+            return [self.keep_superseded(envelope, winner or result.claim, key)]
+        receipts = self._remove_replaced(result.replaced_key, envelope)
+        return [*receipts, *self._report(envelope, stored.envelope, stored.uri)]
+
+    def _remove_replaced(self, key: str | None, envelope: Envelope) -> list[Receipt]:
+        """Remove the object of the end that this one replaced, if there is any."""
+        if key is None:
+            return []
+        receipt = Receipt("object")
+        try:
+            self.objects.remove(key, envelope.generation)
+        except STORAGE_ERRORS as error:
+            receipt.resolve(error)
+        else:
+            receipt.resolve()
+        return [receipt]
+
+    def _report(self, received: Envelope, stored: Envelope, uri: str | None) -> list[Receipt]:
+        """Report the end that is stored, and send its copies; the set of the received slice is notified too."""
+        receipts = self.report_end(stored, uri) if ending.is_reported(stored) else []
+        copies = ending.copies(stored, self.services.settings.table.sink)
+        receipts += [self.services.outbox.send(delivery) for delivery in copies]
+        return [*receipts, *self.notify_sets(received, stored), *self._index(stored, uri)]
 
     def _index(self, envelope: Envelope, uri: str | None) -> list[Receipt]:
-        """Index a stored envelope that succeeded or was canceled. A paused one ends later, and x-sump indexes failed ones."""
-        phase = envelope.status.phase if envelope.status else "succeeded"
-        if uri is None or phase not in ending.CLAIMED_PHASES - {"failed"}:
+        """Index a stored envelope that succeeded or was canceled; x-sump indexes failed ones."""
+        if uri is None or (envelope.status is not None and envelope.status.phase == "failed"):
             return []
         return self.add_to_index(envelope, uri)
-
-    def _send_copies(self, envelope: Envelope) -> list[Receipt]:
-        """Send copies to the hooks, a failed envelope to x-sump, and the end of a slice to its set."""
-        table = self.services.settings.table
-        deliveries = (*ending.copies(envelope, table.sink), *slice_end_deliveries(envelope, table))
-        return [self.services.outbox.send(delivery) for delivery in deliveries]

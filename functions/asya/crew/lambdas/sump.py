@@ -1,13 +1,12 @@
 """x-sump: logs, counts, stores and reports every envelope that failed (`protocol §11`)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec.structs import replace
 
-from asya.crew.lambdas.ends import CrewEnd, NotPersistedError, claim_end
+from asya.crew.lambdas.ends import STORAGE_ERRORS, CrewEnd, NotPersistedError, claim_end
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import Record
 from asya.protocol import names
@@ -18,7 +17,6 @@ from asya.protocol.keys import SUMP_PREFIX, safe_segment, sump_key
 from asya.protocol.status import REASONS, Status, failed, started
 from asya.protocol.times import format_time
 from asya.sidecar.lambdas.traces import trace_end
-from asya.sidecar.slices import slice_end_deliveries
 
 LOGGED_PAYLOAD_BYTES = 2048
 
@@ -35,28 +33,40 @@ class SumpActor(CrewEnd):
             return self._store_unreadable(record, error)
         moment = self.services.now()
         failed_envelope = _as_failed(envelope, record, moment)
+        self._log(failed_envelope)
         receipts = self._end(failed_envelope)
         trace_end(self.services, failed_envelope, moment)
         return receipts
 
-    def _end(self, envelope: Envelope) -> list[Receipt]:
-        """Log, claim, store and report a failed envelope."""
-        self._log(envelope)
-        # The envelope may have ended in another way: a hop that sent it on can run again and fail.
-        claim_result = claim_end(self.services, envelope)
-        key, namespace = sump_key(envelope.id), self.services.settings.namespace
-        receipts = self._report(envelope, key) if claim_result.outcome == "taken" else []
-        if envelope.generation < claim_result.claim.generation:
-            return receipts  # a stored copy would be of a later generation
-        return [*receipts, self._store(key, lambda key: self.results.write_envelope(key, envelope, namespace))]
+    def send_failed_child(self, child: Envelope) -> list[Receipt]:
+        """End the failed child here: it would come back to this queue."""
+        return self._end(child)
 
-    def _report(self, envelope: Envelope, key: str) -> list[Receipt]:
+    def _end(self, envelope: Envelope) -> list[Receipt]:
+        """Claim, store and report a failed envelope."""
+        # The envelope may have ended in another way: a hop that sent it on can run again and fail.
+        result, key = claim_end(self.services, envelope), sump_key(envelope.id)
+        if result.outcome != "taken":
+            return self.keep_refused(envelope, result)
+        try:
+            stored = self.objects.write(key, envelope)
+        except STORAGE_ERRORS as error:
+            receipt = Receipt("object")
+            receipt.resolve(NotPersistedError(self.results.uri(key), error))
+            return [*self._report(envelope, envelope, key), receipt]
+        winner = self.lost_claim(result.claim)
+        if stored is None or winner is not None:
+            return [self.keep_superseded(envelope, winner or result.claim, key)]
+        receipt = Receipt("object")
+        receipt.resolve()
+        return [*self._report(envelope, stored.envelope, key), receipt]
+
+    def _report(self, received: Envelope, stored: Envelope, key: str) -> list[Receipt]:
         """Report the failure to the gateway, to the set of a slice and to the index of results."""
-        deliveries = slice_end_deliveries(envelope, self.services.settings.table)
         return [
-            *(self.services.outbox.send(delivery) for delivery in deliveries),
-            *self.report_end(envelope),
-            *self.add_to_index(envelope, self.results.uri(key)),
+            *self.notify_sets(received, stored),
+            *self.report_end(stored),
+            *self.add_to_index(stored, self.results.uri(key)),
         ]
 
     def _store_unreadable(self, record: Record, error: ParseError) -> list[Receipt]:
@@ -66,18 +76,13 @@ class SumpActor(CrewEnd):
         self.services.telemetry.log.error(
             "unreadable message", problem=str(error), message_id=record.message_id, key=key
         )
-        body = record.arrival.body
-        return [self._store(key, lambda key: self.results.write(key, body, "application/octet-stream"))]
-
-    def _store(self, key: str, write: Callable[[str], str]) -> Receipt:
-        receipt = Receipt("object")
         try:
-            write(key)
-        except (ClientError, BotoCoreError) as error:
-            receipt.resolve(NotPersistedError(self.results.uri(key), error))
-        else:
-            receipt.resolve()
-        return receipt
+            self.results.write(key, record.arrival.body, "application/octet-stream")
+        except (ClientError, BotoCoreError) as problem:
+            raise NotPersistedError(self.results.uri(key), problem) from problem
+        receipt = Receipt("object")
+        receipt.resolve()
+        return [receipt]
 
     def _count(self, status: Status | None) -> None:
         """Count the failure under its actor and reason; the names are checked, because a status may hold any text."""

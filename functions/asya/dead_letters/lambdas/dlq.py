@@ -11,6 +11,8 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya.crew.aws.end_claims import ClaimResult
+from asya.crew.ending import leaves_as_child
 from asya.crew.lambdas.ends import claim_end
 from asya.dead_letters import letters as dead_letters
 from asya.dead_letters.aws.copies import DeadLetterCopies, copy_key
@@ -113,21 +115,32 @@ class DeadLetterWatch:
         """Copy and report one dead letter; a failed copy does not prevent the report."""
         end = self._letter_end(letter)
         self._log(letter, end)
-        receipts, mesh = [self._copy(letter)], self.services.settings.table
+        receipts = [self._copy(letter)]
         if end is None:
             return receipts
         if end.event is not None:
-            claim_result = claim_end(self.services, end.envelope)
-            if claim_result.outcome == "refused":
-                claim, moment = claim_result.claim, self.services.now()
-                stored_end = dead_letters.stored_slice_end(letter, claim.phase, mesh, now=moment)
-                if stored_end is None or claim.generation != end.envelope.generation:
-                    return receipts
-                end = stored_end
+            result = claim_end(self.services, end.envelope, is_provisional=True)
+            if result.outcome != "taken":
+                other_end = self._other_end(letter, end, result)
+                if other_end is None:
+                    return receipts  # the copy and the message keep the end
+                end = other_end
         url = self.services.callback(end.envelope)
         if end.event is not None and url is not None:
             receipts.append(self.services.required_reports.report(url, end.event))
         return [*receipts, *(self.services.outbox.send(delivery) for delivery in end.deliveries)]
+
+    def _other_end(self, letter: DeadLetter, end: LetterEnd, result: ClaimResult) -> LetterEnd | None:
+        """The end to report instead of a refused one: a slice's claimed success, or a failed child (`protocol §11`)."""
+        mesh, holder, moment = self.services.settings.table, result.claim, self.services.now()
+        if result.outcome == "stale" or holder.generation != end.envelope.generation:
+            return None
+        stored_end = dead_letters.stored_slice_end(letter, holder.phase, mesh, now=moment)
+        if stored_end is not None or not leaves_as_child(end.envelope, holder.generation, mesh):
+            return stored_end
+        child_end = dead_letters.refused_end(letter, end, now=moment)
+        is_taken = claim_end(self.services, child_end.envelope, is_provisional=True).outcome == "taken"
+        return child_end if is_taken else None
 
     def _letter_end(self, letter: DeadLetter) -> LetterEnd | None:
         envelope = letter.envelope

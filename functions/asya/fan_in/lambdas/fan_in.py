@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from asya.crew.aws.end_objects import EndObjects
 from asya.crew.lambdas.ends import claim_end
 from asya.fan_in.aws.items import SetRecord
 from asya.fan_in.aws.sets import SliceCountError
@@ -39,6 +40,7 @@ class FanInActor:
 
     services: Services
     coordinator: SetCoordinator
+    objects: EndObjects
 
     def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Process one batch of slices and control messages."""
@@ -129,29 +131,40 @@ class FanInActor:
         uri = self.coordinator.slices.store(header, body, expires_at=times.expires_at)
 
         def counted(record: SetRecord) -> list[Receipt]:
+            is_late = record.state.is_closed_to(header.slice_index)
             self._count("late" if record.state.delivered else "stored")
-            if record.state.delivered:
-                self.services.telemetry.log.info(
+            if is_late:
+                self.services.telemetry.log.warning(
                     "slice of a closed set",
                     envelope_id=hop.envelope.id,
                     set_id=header.set_id,
                     slice_index=header.slice_index,
                 )
-            # A result that a report cannot carry has an address.
-            result_uri = uri if len(body) > INLINE_RESULT_LIMIT else None
-            receipts = self._report_success(hop, result_uri) if header.slice_index != ORIGIN else []
+            receipts: list[Receipt] = []
+            if header.slice_index != ORIGIN:
+                # A result that a report cannot carry has an address.
+                result_uri = uri if len(body) > INLINE_RESULT_LIMIT else None
+                receipts = self._report_success(hop, result_uri, is_late=is_late)
+            elif is_late:
+                self.objects.supersede(hop.envelope)
             if is_first:
                 trace_hop(self.services, hop, began_at)
             return receipts
 
         return counter.add(StoredSlice(header, times, counted, lambda error: self._mismatch(hop, error, began_at)))
 
-    def _report_success(self, hop: Hop, uri: str | None) -> list[Receipt]:
-        """Report an item's own task as succeeded, unless it has already ended in another way."""
+    def _report_success(self, hop: Hop, uri: str | None, *, is_late: bool) -> list[Receipt]:
+        """Report an item's own task as succeeded, unless it has already ended in another way.
+
+        What does not count, in the set or as the task's end, is kept under `superseded/`.
+        """
         moment = self.services.now()
         envelope = replace(hop.envelope, status=succeeded(hop.status, now=format_time(moment)))
         url = self.services.callback(hop.envelope)
-        if claim_end(self.services, envelope).outcome == "refused" or url is None:
+        is_taken = claim_end(self.services, envelope).outcome == "taken"
+        if is_late or not is_taken:
+            self.objects.supersede(envelope)
+        if url is None or not is_taken:
             return []
         return [self.services.required_reports.report(url, reports.terminal(envelope, now=moment, result_uri=uri))]
 

@@ -1,5 +1,7 @@
 """Lambda entry points of fan-in actors and of the sweep over open sets."""
 
+from asya.crew.aws.results import Results
+from asya.crew.lambdas.ends import end_objects
 from asya.fan_in.aws.sets import FanInSets
 from asya.fan_in.aws.slice_store import SliceStore
 from asya.fan_in.lambdas.fan_in import FanInActor
@@ -14,7 +16,9 @@ from asya.sidecar.lambdas.services import Services
 def build_fan_in(services: Services) -> FanInActor:
     """Build this function's fan-in actor."""
     rule = services.settings.table.actors[services.settings.actor].fan_in or FanIn()
-    return FanInActor(services, SetCoordinator(services, _sets(services), _slices(services), rule))
+    results = Results(clients.s3(), services.settings.results_uri)
+    coordinator = SetCoordinator(services, _sets(services), _slices(services), rule)
+    return FanInActor(services, coordinator, end_objects(services, results))
 
 
 def build_sweep(services: Services) -> FanInSweep:

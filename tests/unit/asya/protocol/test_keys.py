@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asya.protocol.codec import decode
-from asya.protocol.keys import last_actor, result_key, safe_segment, sump_key
+from asya.protocol.keys import last_actor, result_key, safe_segment, sump_key, superseded_key
 from asya.protocol.mesh_table import Sink
 from tests.doubles.envelopes import message, status
 
@@ -92,3 +92,33 @@ def test_the_last_actor() -> None:
     assert last_actor(envelope) == "unknown"
     hostile = msgspec.structs.replace(envelope.route, curr="../../etc")
     assert last_actor(msgspec.structs.replace(envelope, route=hostile)) == "%2E%2E%2F%2E%2E%2Fetc"
+
+
+def superseded_at(**members: object) -> str:
+    return superseded_key(decode(message(**members)))
+
+
+@pytest.mark.rule("11.keys.superseded")
+def test_ends_that_differ_never_share_a_superseded_key_and_a_redelivery_does() -> None:
+    times = {"updated_at": "2030-01-01T00:00:00.000000Z"}
+    same = (
+        superseded_at(),
+        superseded_at(status=status(**times)),
+        superseded_at(headers={"tenant": "acme", "x-asya-first-attempt": "2030-01-01T00:00:00.000000Z"}),
+    )
+    assert len(set(same)) == 1
+    assert same[0].startswith("superseded/env-1/0/1-pending-")
+    error = {"type": "ValueError", "message": "bad", "mro": [], "traceback": ""}
+    others = (
+        superseded_at(payload=2),
+        superseded_at(headers={"tenant": "other"}),
+        superseded_at(headers={"tenant": "acme", "x-asya-generation": 2}),
+        superseded_at(route={"prev": ["prep"], "curr": "infer", "next": []}),
+        superseded_at(route={"prev": [], "curr": "infer", "next": ["post"]}),
+        superseded_at(status=status(phase="failed", reason="Timeout")),
+        superseded_at(status=status(phase="failed", reason="RuntimeError")),
+        superseded_at(status=status(phase="failed", reason="RuntimeError", error=error)),
+        superseded_at(id="../x"),
+    )
+    assert len({*same, *others}) == 1 + len(others)
+    assert others[-1].startswith("superseded/%2E%2E%2Fx/0/1-")

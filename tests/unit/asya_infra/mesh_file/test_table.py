@@ -8,7 +8,7 @@ from asya.protocol import mesh_table as table
 from asya.protocol.mesh_table import decode_table, encode_table
 from asya.protocol.pause import Pause
 from asya_infra.mesh_file import load_mesh, to_table
-from asya_infra.mesh_file.user_code import detect_shape
+from asya_infra.mesh_file.user_code import detect_shape, returns
 from tests.unit.asya_infra.mesh_file import loading
 
 
@@ -25,7 +25,7 @@ def test_defaults_are_those_of_the_table(load) -> None:  # type: ignore[no-untyp
     assert mesh == table.MeshTable(
         namespace="shop",
         actors={
-            "a": table.Actor(kind="handler", handler="shop.one"),
+            "a": table.Actor(kind="handler", handler="shop.one", gives_one_frame=True),
             "b": table.Actor(kind="spark", spark=table.SparkJob(job="heavy.crunch")),
             "x-sink": table.Actor(kind="crew", max_receives=50),
             "x-sump": table.Actor(kind="crew", max_receives=50),
@@ -269,3 +269,72 @@ def test_executors_beyond_the_application_are_clamped(tmp_path: Path) -> None:
     spark = to_table(load_mesh(tmp_path / "mesh.yaml")).actors["b"].spark
     assert spark is not None
     assert spark.max_executors == 15
+
+
+HANDLERS = """
+import functools
+from elsewhere import *
+
+def plain(payload):
+    return [each for each in payload]
+
+async def waits(payload):
+    return payload
+
+def with_inner_generator(payload):
+    def inner():
+        yield payload
+    return list(inner())
+
+class Scorer:
+    def score(self, payload):
+        return payload
+
+    def split(self, payload):
+        yield from payload
+
+def stream(payload):
+    yield payload
+
+async def stream_async(payload):
+    if payload:
+        yield payload
+
+def commands(payload):
+    name = yield "GET", ".id"
+    return name
+
+@functools.cache
+def decorated(payload):
+    return payload
+
+assigned = plain
+"""
+
+
+@pytest.mark.rule("11.sink.one-frame")
+@pytest.mark.parametrize(
+    ("handler", "expected"),
+    [
+        ("plain", True),
+        ("waits", True),
+        ("with_inner_generator", True),
+        ("Scorer.score", True),
+        ("Scorer.split", False),
+        ("stream", False),
+        ("stream_async", False),
+        ("commands", False),
+        ("decorated", False),
+        ("assigned", False),
+        ("unknown", False),
+    ],
+)
+def test_a_handler_that_returns_gives_one_frame(tmp_path: Path, handler: str, expected: bool) -> None:
+    (tmp_path / "hands.py").write_text(HANDLERS)
+    assert returns(tmp_path, f"hands.{handler}") is expected
+
+
+@pytest.mark.rule("11.sink.one-frame")
+def test_lists_that_fan_out_give_several_frames(load) -> None:  # type: ignore[no-untyped-def]
+    mesh = load("namespace: shop\nactors: {a: {handler: shop.one}, b: {handler: shop.one, fan_out_lists: true}}\n")
+    assert (mesh.actors["a"].gives_one_frame, mesh.actors["b"].gives_one_frame) == (True, False)

@@ -11,7 +11,9 @@ from msgspec import Raw
 
 from asya.crew.lambdas.wiring import build_sink
 from asya.messaging.aws import clients
-from asya.protocol.mesh_table import Sink
+from asya.protocol import ids
+from asya.protocol.codec import decode
+from asya.protocol.mesh_table import Actor, Sink
 from asya.protocol.times import format_time
 from tests.doubles.emf import metric_values, metrics
 from tests.doubles.envelopes import mesh, message, status
@@ -43,12 +45,22 @@ def ended(phase: str = "succeeded", **members: Any) -> bytes:
     return message(**({"status": block, "route": DONE} | members))
 
 
-def run(world: MeshWorld, *bodies: bytes, options: Sink | None = None, reporting: bool = True) -> list[str]:
-    actor = build_sink(world.services("x-sink", mesh(sink=options or Sink()), reporting=reporting))
+def run(
+    world: MeshWorld,
+    *bodies: bytes,
+    options: Sink | None = None,
+    reporting: bool = True,
+    actors: dict[str, Actor] | None = None,
+) -> list[str]:
+    actor = build_sink(world.services("x-sink", mesh(actors, sink=options or Sink()), reporting=reporting))
     return batch_failures(actor.process(sqs_event(*bodies)))
 
 
 def results(world: MeshWorld) -> list[str]:
+    return [key for key in written(world) if not key.startswith("superseded/")]
+
+
+def written(world: MeshWorld) -> list[str]:
     return [key.removeprefix("results/") for key in world.s3.keys("results/")]
 
 
@@ -90,14 +102,147 @@ def test_what_was_paused_may_still_end(world: MeshWorld) -> None:
     assert world.gateway.reported("env-1") == ["succeeded"]
 
 
-@pytest.mark.rule("11.sink.claim")
-@pytest.mark.parametrize("later", ["failed", "canceled"])
-def test_another_end_of_the_same_id_is_acked_and_not_reported(world: MeshWorld, later: str) -> None:
-    assert run(world, ended("succeeded")) == []
-    assert run(world, ended(later)) == []
-    assert results(world) == ["succeeded/env-1.json"]
+@pytest.mark.rule("11.sink.claim", "11.sink.superseded")
+@pytest.mark.parametrize(
+    ("first", "later"), [("failed", "succeeded"), ("succeeded", "canceled"), ("canceled", "succeeded")]
+)
+def test_another_end_of_the_same_id_is_kept_and_not_reported(world: MeshWorld, first: str, later: str) -> None:
+    for _ in range(2):
+        assert run(world, ended(first, payload=1)) == []
+        assert run(world, ended(later, payload=2)) == []
+    assert results(world) == [f"{first}/env-1.json"]
+    (key,) = [key for key in written(world) if key.startswith("superseded/")]
+    assert key.startswith(f"superseded/env-1/0/2-{later}-")
+    assert json.loads(world.s3.content(f"results/{key}"))["payload"] == 2
+    assert set(world.gateway.reported("env-1")) <= {first}
+
+
+@pytest.mark.rule("11.sink.superseded")
+def test_refused_ends_with_other_contents_have_other_keys(world: MeshWorld) -> None:
+    run(world, ended("failed"), ended(payload=1), ended(payload=2), ended(payload=2, headers={"note": "b"}))
+    assert len([key for key in written(world) if key.startswith("superseded/")]) == 3
+
+
+def failure_at(actor: str, **members: Any) -> bytes:
+    block = status(phase="failed", reason="RuntimeError", actor=actor, error=ERROR)
+    return ended("failed", status=block, route={"prev": ["prep"], "curr": actor, "next": []}, **members)
+
+
+FAN = {
+    "many": Actor(kind="handler", handler="h.many"),
+    "one": Actor(kind="handler", handler="h.one", gives_one_frame=True),
+    "job": Actor(kind="spark"),
+    "merge": Actor(kind="fan_in"),
+}
+
+
+@pytest.mark.rule("11.sink.failed-child")
+@pytest.mark.parametrize("actor", ["many", "job", "unknown"])
+def test_a_refused_failure_leaves_as_a_failed_child(world: MeshWorld, actor: str) -> None:
+    fan_in = {"actor": "x-fan-in", "set_id": "s", "origin_id": "o", "slice_index": 1, "slice_count": 2}
+    options = Sink(hooks=("many",))
+    assert run(world, ended(), actors=FAN) == []
+    late = failure_at(actor, payload="input", headers={"x-asya-fan-in": fan_in | {"aggregation_key": "/r"}, "note": 1})
+    for _ in range(2):
+        assert run(world, late, options=options, actors=FAN) == []
+    assert {decode(sent.body.encode()).id for sent in world.messages("x-sump")} == {
+        ids.child_id("env-1", 0, 1, "error")
+    }
+    child = decode(world.messages("x-sump")[0].body.encode())
+    assert (child.parent_id, child.root_id, sorted(child.headers)) == ("env-1", "env-1", ["note", "x-asya-root"])
+    assert (child.status and child.status.reason, bytes(child.payload)) == ("RuntimeError", b'"input"')
+    assert set(world.targets) == {"x-sump"}
+    assert written(world) == ["succeeded/env-1.json"]
     assert world.gateway.reported("env-1") == ["succeeded"]
+
+
+@pytest.mark.rule("11.sink.failed-child")
+@pytest.mark.parametrize("actor", ["one", "merge", "x-sump"])
+def test_a_refused_failure_of_a_hop_with_one_frame_is_no_failure(world: MeshWorld, actor: str) -> None:
+    assert run(world, ended(), failure_at(actor), actors=FAN) == []
     assert world.targets == []
+    assert [key.partition("-failed-")[0] for key in written(world)] == ["succeeded/env-1.json", "superseded/env-1/0/1"]
+
+
+@pytest.mark.rule("11.sink.superseded")
+def test_an_end_that_cannot_be_kept_stays_on_the_queue(world: MeshWorld) -> None:
+    assert run(world, ended("failed")) == []
+    world.s3.fails = lambda operation, key: "superseded/" in key
+    assert run(world, ended()) == ["message-0"]
+
+
+@pytest.mark.rule("11.sink.stale")
+@pytest.mark.parametrize("phase", ["succeeded", "failed", "canceled"])
+def test_a_stale_end_is_kept_and_ends_nothing(world: MeshWorld, client: "DynamoDBClient", phase: str) -> None:
+    client.update_item(
+        TableName="asya-shop-sink",
+        Key={"pk": {"S": "env-1"}, "sk": {"S": "claim"}},
+        UpdateExpression="SET pause_generation = :zero, pause_epoch = :two",
+        ExpressionAttributeValues={":zero": {"N": "0"}, ":two": {"N": "2"}},
+    )
+    assert run(world, ended(phase)) == []
+    assert [key.partition(f"-{phase}-")[0] for key in written(world)] == ["superseded/env-1/0/2"]
+    assert world.gateway.events == []
+    assert world.targets == []
+
+
+@pytest.mark.rule("11.sink.first-object")
+def test_the_object_of_an_end_stays_and_is_what_is_reported(world: MeshWorld) -> None:
+    assert run(world, ended(payload={"answer": 1})) == []
+    assert run(world, ended(payload={"answer": 2}), options=Sink(hooks=("many",)), actors=FAN) == []
+    assert json.loads(world.s3.content("results/succeeded/env-1.json"))["payload"] == {"answer": 1}
+    assert [event.data.result for event in world.gateway.events] == [Raw(b'{"answer":1}')] * 2
+    assert bytes(world.sent("many")[0].payload) == b'{"answer":1}'
+
+
+@pytest.mark.rule("11.sink.first-object")
+def test_an_object_of_another_generation_is_replaced_or_stays(world: MeshWorld, client: "DynamoDBClient") -> None:
+    assert run(world, ended(payload=0), ended(payload=1, headers={"x-asya-generation": 1})) == []
+    assert json.loads(world.s3.content("results/succeeded/env-1.json"))["payload"] == 1
+    empty_table(client, "sink")  # the claim of the later generation has expired
+    assert run(world, ended(payload=0)) == []
+    assert json.loads(world.s3.content("results/succeeded/env-1.json"))["payload"] == 1
+    assert len(written(world)) == 2
+    assert len(world.gateway.events) == 2
+
+
+@pytest.mark.rule("11.sink.moved-object")
+def test_a_redrive_that_ends_while_the_object_is_written_wins(world: MeshWorld, client: "DynamoDBClient") -> None:
+    late = ended("failed", payload="late")
+
+    def redrive(operation: str, key: str) -> bool:
+        if (operation, key) == ("put", "results/failed/env-1.json"):
+            world.s3.fails = lambda *_: False
+            assert run(world, ended(payload="redriven", headers={"x-asya-generation": 1})) == []
+        return False
+
+    world.s3.fails = redrive
+    assert run(world, late) == []
+    assert results(world) == ["succeeded/env-1.json"]
+    assert [(event.status, event.generation) for event in world.gateway.events] == [("succeeded", 1)]
+    (key,) = [key for key in written(world) if key.startswith("superseded/")]
+    assert json.loads(world.s3.content(f"results/{key}"))["payload"] == "late"
+    assert world.targets == []
+
+
+@pytest.mark.rule("11.sink.moved-object")
+def test_an_object_that_was_left_behind_moves_when_its_message_comes_again(world: MeshWorld) -> None:
+    late = ended("failed", payload="late")
+
+    def die(operation: str, key: str) -> bool:
+        if (operation, key) == ("put", "results/failed/env-1.json"):
+            world.s3.fails = lambda *_: False
+            assert run(world, ended(payload="redriven", headers={"x-asya-generation": 1})) == []
+            world.s3.fails = lambda operation, key: "superseded/" in key
+        return False
+
+    world.s3.fails = die
+    assert run(world, late) == ["message-0"]
+    assert results(world) == ["failed/env-1.json", "succeeded/env-1.json"]
+    world.s3.fails = lambda *_: False
+    assert run(world, late) == []
+    assert results(world) == ["succeeded/env-1.json"]
+    assert len(written(world)) == 2
 
 
 @pytest.mark.rule("11.sink.claim")

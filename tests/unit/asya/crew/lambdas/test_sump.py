@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from asya.crew.lambdas.wiring import build_sump
+from asya.crew.lambdas.wiring import build_sink, build_sump
+from asya.protocol import ids
+from asya.protocol.codec import decode
 from asya.protocol.mesh_table import Sink
 from tests.doubles.envelopes import mesh, message, status
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
@@ -89,3 +91,62 @@ def test_the_copy_tells_whose_it_is(world: MeshWorld) -> None:
     run(world, message(status=FAILED))
     (told,) = world.s3.metadata.values()
     assert (told["id"], told["phase"], told["namespace"]) == ("env-1", "failed", "shop")
+
+
+def end_as(world: MeshWorld, phase: str, **members: Any) -> None:
+    """The envelope ends at x-sink."""
+    body = message(**({"status": status(phase=phase), "route": {"prev": ["infer"], "curr": "", "next": []}} | members))
+    build_sink(world.services("x-sink", mesh())).process(sqs_event(body))
+
+
+@pytest.mark.rule("11.sink.failed-child")
+def test_a_refused_failure_ends_here_as_a_failed_child(world: MeshWorld) -> None:
+    end_as(world, "succeeded")
+    fan_in = {"actor": "x-fan-in", "set_id": "s", "origin_id": "o", "slice_index": 1, "slice_count": 2}
+    late = message(status=FAILED, headers={"x-asya-fan-in": fan_in | {"aggregation_key": "/r"}})
+    for _ in range(2):
+        assert run(world, late) == []
+    child = ids.child_id("env-1", 0, 1, "error")
+    assert world.s3.keys("results/sump/") == [f"results/sump/{child}.json"]
+    kept = decode(world.s3.content(f"results/sump/{child}.json"))
+    assert (kept.id, kept.parent_id, kept.headers.keys()) == (child, "env-1", {"x-asya-root"})
+    assert [(each.id, each.parent_id, each.data.reason) for each in world.gateway.events[1:]] == [
+        (child, "env-1", "Timeout")
+    ] * 2
+    assert world.targets == []
+
+
+@pytest.mark.rule("11.sink.superseded")
+def test_a_failure_of_an_earlier_generation_is_kept(world: MeshWorld) -> None:
+    end_as(world, "succeeded", headers={"x-asya-generation": 1})
+    assert run(world, message(status=FAILED)) == []
+    (key,) = world.s3.keys("results/superseded/")
+    assert key.startswith("results/superseded/env-1/0/1-failed-")
+    assert world.s3.keys("results/sump/") == []
+    assert world.gateway.reported("env-1") == ["succeeded"]
+
+
+@pytest.mark.rule("11.sink.first-object")
+def test_the_first_copy_of_a_failure_stays_and_is_what_is_reported(world: MeshWorld) -> None:
+    assert run(world, message(status=FAILED)) == []
+    other = FAILED | {"reason": "RuntimeCrash"}
+    assert run(world, message(status=other)) == []
+    assert [event.data.reason for event in world.gateway.events] == ["Timeout", "Timeout"]
+    assert run(world, message(status=other, headers={"x-asya-generation": 1})) == []
+    stored = decode(world.s3.content("results/sump/env-1.json"))
+    assert (stored.generation, stored.status and stored.status.reason) == (1, "RuntimeCrash")
+
+
+@pytest.mark.rule("11.sink.moved-object")
+def test_a_copy_moves_if_a_redrive_has_ended_meanwhile(world: MeshWorld) -> None:
+    def redrive(operation: str, key: str) -> bool:
+        if (operation, key) == ("put", "results/sump/env-1.json"):
+            world.s3.fails = lambda *_: False
+            end_as(world, "succeeded", headers={"x-asya-generation": 1})
+        return False
+
+    world.s3.fails = redrive
+    assert run(world, message(status=FAILED)) == []
+    assert world.s3.keys("results/sump/") == []
+    assert len(world.s3.keys("results/superseded/env-1/0/")) == 1
+    assert world.gateway.reported("env-1") == ["succeeded"]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from asya.crew.lambdas.wiring import build_sink
 from asya.dead_letters.aws.queue import MessageCount, ReceivedMessage
 from asya.dead_letters.aws.report_marks import KEEP_SECONDS, ReportMarks
 from asya.dead_letters.lambdas import dlq
@@ -17,12 +18,13 @@ from asya.protocol import ids
 from asya.protocol.errors import TaskProblem
 from asya.protocol.events import TaskEvent
 from asya.protocol.mesh_table import Actor
+from asya.protocol.task import merge
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.tasks import Tasks
 from tests.doubles.emf import metric_values, metrics
 from tests.doubles.envelopes import arrival_of, mesh, message, status
-from tests.doubles.mesh_world import MeshWorld, recorded
+from tests.doubles.mesh_world import MeshWorld, recorded, sqs_event
 from tests.doubles.sqs import Refusal
 from tests.doubles.tasks import event
 
@@ -309,3 +311,93 @@ def test_15_a_scan_with_an_error_is_no_finished_sweep(dlq_world: DlqWorld, capsy
     found = metrics(capsys)
     assert metric_values(found, "Sweeps") == []
     assert metric_values(found, "DeadLetters", actor="post") == [1]
+
+
+def claimed(dlq_world: DlqWorld, envelope_id: str = "env-1") -> dict[str, Any]:
+    """The phase of the claim that holds, and whether it is provisional."""
+    item = dlq_world.world.dynamodb.get_item(
+        TableName="asya-shop-sink", Key={"pk": {"S": envelope_id}, "sk": {"S": "claim"}}
+    )["Item"]
+    return {"phase": item["phase"]["S"], "provisional": item["provisional"]["BOOL"]}
+
+
+def finish_at_sink(dlq_world: DlqWorld, **members: Any) -> None:
+    """The envelope reaches x-sink, after SQS has sent the dead letter to its queue again."""
+    body = message(**({"status": status(phase="succeeded"), "route": DONE, "payload": 42} | members))
+    build_sink(dlq_world.world.services("x-sink", MESH)).process(sqs_event(body))
+
+
+DONE = {"prev": ["prep", "infer", "post"], "curr": "", "next": []}
+
+
+@pytest.mark.rule("11.dlq.provisional")
+def test_the_end_of_a_dead_letter_is_provisional_and_gives_way_to_its_real_end(dlq_world: DlqWorld) -> None:
+    dlq_world.put("infer", "m-1", message())
+    dlq_world.scan()
+    (guess,) = dlq_world.world.gateway.events
+    assert (guess.status, guess.data.provisional) == ("failed", True)
+    assert claimed(dlq_world) == {"phase": "failed", "provisional": True}
+    finish_at_sink(dlq_world)
+    end = dlq_world.world.gateway.events[-1]
+    assert (end.status, end.data.provisional, end.data.result_uri is not None) == ("succeeded", False, True)
+    assert claimed(dlq_world) == {"phase": "succeeded", "provisional": False}
+    assert dlq_world.world.s3.keys("results/") == ["results/succeeded/env-1.json"]
+    assert merge(merge(None, guess), end).status == "succeeded"
+
+
+@pytest.mark.rule("11.dlq.provisional")
+def test_a_cancellation_loses_to_the_end_of_a_dead_letter_and_is_kept(dlq_world: DlqWorld) -> None:
+    dlq_world.put("infer", "m-1", message())
+    dlq_world.scan()
+    finish_at_sink(dlq_world, status=status(phase="canceled", reason="Canceled"))
+    assert [each.status for each in dlq_world.world.gateway.events] == ["failed"]
+    (key,) = dlq_world.world.s3.keys("results/")
+    assert key.startswith("results/superseded/env-1/0/3-canceled-")
+
+
+@pytest.mark.rule("11.sink.failed-child", "11.sink.superseded")
+@pytest.mark.parametrize("gives_one_frame", [False, True])
+def test_a_dead_letter_whose_task_has_ended_is_a_failed_child_unless_its_hop_gives_one_frame(
+    dlq_world: DlqWorld, gives_one_frame: bool
+) -> None:
+    actor = Actor(kind="handler", handler="handlers.infer", gives_one_frame=gives_one_frame)
+    dlq_world.services = dlq_world.world.services("x-dlq", mesh({"infer": actor}))
+    finish_at_sink(dlq_world)
+    dlq_world.put("infer", "m-1", message())
+    for _ in range(2):
+        dlq_world.scan()
+    _, *events = dlq_world.world.gateway.events
+    child = ids.child_id("env-1", 0, 1, "error")
+    expected = [] if gives_one_frame else [(child, "env-1", "failed", True)]
+    assert [(each.id, each.parent_id, each.status, each.data.provisional) for each in events] == expected
+    assert dlq_world.world.s3.keys("dlq/") == ["dlq/env-1/0/1.json"]
+
+
+@pytest.mark.rule("11.sink.failed-child")
+def test_a_failed_child_is_reported_again_if_its_report_was_not_taken(dlq_world: DlqWorld) -> None:
+    child = ids.child_id("env-1", 0, 1, "error")
+    finish_at_sink(dlq_world)
+    dlq_world.put("infer", "m-1", message())
+    dlq_world.world.gateway.item_status[child, "failed"] = 503
+    dlq_world.scan()
+    dlq_world.world.gateway.item_status.clear()
+    dlq_world.scan()
+    dlq_world.scan()
+    assert [each.id for each in dlq_world.world.gateway.events] == ["env-1", child, child]
+
+
+@pytest.mark.rule("11.sink.stale")
+def test_a_dead_letter_from_before_the_pause_ends_nothing(dlq_world: DlqWorld) -> None:
+    dlq_world.world.dynamodb.put_item(
+        TableName="asya-shop-sink",
+        Item={
+            "pk": {"S": "env-1"},
+            "sk": {"S": "claim"},
+            "pause_generation": {"N": "0"},
+            "pause_epoch": {"N": "1"},
+        },
+    )
+    dlq_world.put("infer", "m-1", message())
+    dlq_world.scan()
+    assert dlq_world.reported == []
+    assert dlq_world.world.s3.keys("dlq/") == ["dlq/env-1/0/1.json"]

@@ -1,5 +1,6 @@
 """protocol §9: timeouts and cancellation of sets."""
 
+import json
 import random
 from datetime import timedelta
 
@@ -13,8 +14,8 @@ from tests.doubles.fan_in_sets import PARTIAL, Start, child, failure, hold_back,
 from tests.doubles.fan_mesh import QueuedMessage
 
 
-@pytest.mark.rule("9.timeout")
-def test_a_set_out_of_time_fails_and_a_late_slice_changes_nothing(start: Start) -> None:
+@pytest.mark.rule("9.timeout", "9.late")
+def test_a_set_out_of_time_fails_and_a_late_slice_is_kept_and_changes_nothing(start: Start) -> None:
     mesh = start(FanIn(timeout=3000.0))
     held = hold_back(mesh, child(2))
     mesh.start(numbers(2))
@@ -33,6 +34,13 @@ def test_a_set_out_of_time_fails_and_a_late_slice_changes_nothing(start: Start) 
     mesh.run(until=timedelta(hours=1))
     assert mesh.ends == ["failed/env-1.json"]
     assert mesh.world.gateway.reported(child(2))[-1] == "succeeded"
+    (key,) = mesh.superseded
+    assert key.startswith(f"superseded/{child(2)}/0/2-succeeded-")
+    assert json.loads(mesh.world.s3.content(f"results/{key}"))["payload"] == {"scored": 20}
+    for message in mesh.world.messages("x-fan-in"):
+        mesh.send("x-fan-in", message.body)
+    mesh.run()
+    assert [key for key in mesh.superseded if child(2) in key] == [key]
 
 
 @pytest.mark.rule("9.timeout")
@@ -209,6 +217,7 @@ def test_an_origin_that_ended_elsewhere_closes_its_set(start: Start) -> None:
         mesh.send("x-fan-in", message.body)
     mesh.run()
     assert mesh.ends == ["canceled/env-1.json"]
+    assert mesh.superseded == []
     assert mesh.open_sets() == 0
     for message in mesh.world.messages("score"):
         mesh.send("score", message.body)
