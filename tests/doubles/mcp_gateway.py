@@ -163,13 +163,14 @@ class McpGateway:
         assert status == 200, content
         return content["result"]
 
-    def report(self, status: str, seconds: float = 1.0, **data: Any) -> None:
+    def report(self, status: str, seconds: float = 1.0, *, position: int = 0, **data: Any) -> None:
         """Reports a status of the last started task."""
         defaults = {
             "route": {"prev": [], "curr": "inspect-dataset", "next": ["publish-report"]},
             "actor": "inspect-dataset",
         }
         event = {"id": self.task_id(), "status": status, "at": format_time(at(seconds)), "data": defaults | data}
+        event["position"] = position
         signed = signed_by(recorded_event("report-events"), FUNCTION) | {"body": json.dumps([event])}
         assert self.gateway.ingest(signed, at(seconds))[1]["items"][0]["status"] == 204
 

@@ -186,7 +186,7 @@ def test_an_end_handler_is_imported_with_what_the_deployment_gives_it(
     ended = sys.modules["own_end_handlers"].ended
     assert ended[0] == ("abc-123", "text-processor", {"n": 1})
     assert [envelope_id for envelope_id, _, _ in ended] == ["abc-123", "abc-124", "abc-125"]
-    assert world.targets == []  # nothing is routed
+    assert world.targets == ["x-sink"] * 3  # nothing is routed: x-sink ends the tasks
     assert world.gateway.events == []  # no progress
 
 
@@ -201,7 +201,8 @@ def test_an_end_handler_without_it_is_refused_at_import(own_handler: str, monkey
 def test_whatever_an_end_handler_returns_is_ignored(world: MeshWorld, answer: Any) -> None:
     actor = build_end_actor(world.light(lambda _: answer, **END))
     assert batch_failures(actor.process(sqs_event(message()))) == []
-    assert world.targets == []
+    assert world.targets == ["x-sink"]
+    assert json.loads(bytes(world.sent("x-sink")[0].payload)) == {"text": "hello"}
 
 
 # --- deployment

@@ -136,7 +136,8 @@ def test_the_kept_envelope_of_a_task_that_was_canceled_before_its_pause_ends_too
 @pytest.mark.rule("11.pause.ended-before")
 def test_the_kept_envelope_of_a_task_that_failed_before_its_pause_fails_too() -> None:
     overdue = merged(event("t", "received", deadline_at="2026-11-20T09:00:05.000000Z"))
-    record = merged(paused(1), record=fail_if_overdue(overdue, at(9)))
+    failed = merged(event("t", "failed", 2, reason="Timeout", error=TIMEOUT_ERROR), record=overdue)
+    record = merged(paused(1), record=failed)
     assert (record.status, record.reason) == ("failed", "Timeout")
     assert record.handover is not None
     assert record.handover.to == "x-sink"

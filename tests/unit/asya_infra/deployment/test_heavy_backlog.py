@@ -37,7 +37,8 @@ def create_table(session: boto3.Session) -> None:
 def add_pending(session: boto3.Session, actor: str, number: int) -> None:
     pending = Pending(session.client("dynamodb"), session.client("s3"), table=TABLE, bucket="bucket")
     members = [
-        (Member(id=f"{actor}-{index}", position=0, attempt=1, admitted_at=ADMITTED), b"{}") for index in range(number)
+        pending.store(actor, Member(id=f"{actor}-{index}", position=0, attempt=1, admitted_at=ADMITTED), b"{}")
+        for index in range(number)
     ]
     assert pending.enqueue(actor, members, now=NOW) == [True] * number
 

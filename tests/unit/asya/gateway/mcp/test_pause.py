@@ -26,7 +26,7 @@ def test_a_paused_task_explains_how_to_resume_it(mcp: McpGateway) -> None:
     assert f'resume_task with {{"id": "{state["id"]}", "input": {{…}}}}' in text
     wrong = mcp.call_tool("resume_task", {"id": state["id"], "input": {"approved": "perhaps"}})
     assert (wrong["isError"], "approved: should be true or false" in wrong["content"][0]["text"]) == (True, True)
-    mcp.on_wait(lambda: mcp.report("succeeded", 9, result={"sent": True}))
+    mcp.on_wait(lambda: mcp.report("succeeded", 9, position=2, result={"sent": True}))
     resumed = mcp.call_tool("resume_task", {"id": state["id"], "input": {"approved": True}})
     assert resumed["structuredContent"] == {"sent": True}
     assert "is no longer paused" in mcp.call_tool("resume_task", {"id": state["id"], "input": {}})["content"][0]["text"]
@@ -63,7 +63,7 @@ def test_clients_with_forms_get_the_question(mcp: McpGateway) -> None:
     assert "should be true or false" in again["inputRequests"]["pause"]["params"]["message"]
     assert mcp.view()["status"] == "paused"
     yes = {"action": "accept", "content": {"approved": True, "left": None}}
-    mcp.on_wait(lambda: mcp.report("succeeded", 9, result={"sent": True}))
+    mcp.on_wait(lambda: mcp.report("succeeded", 9, position=2, result={"sent": True}))
     assert answer(mcp, again, yes)["structuredContent"] == {"sent": True}
     [sent] = mcp.gateway.messages("x-resume")
     assert sent["headers"]["x-asya-resume-input"] == {"approved": True}

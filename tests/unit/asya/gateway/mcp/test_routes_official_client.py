@@ -99,7 +99,7 @@ def test_the_clients_user_is_asked(mcp: McpGateway) -> None:
 
     async def answer(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         questions.append(params.message)
-        mcp.on_wait(lambda: mcp.report("succeeded", 9, result={"sent": True}))
+        mcp.on_wait(lambda: mcp.report("succeeded", 9, position=2, result={"sent": True}))
         return ElicitResult(action="accept", content={"approved": True})
 
     async def run() -> None:
@@ -118,7 +118,7 @@ def test_a_client_without_forms_resumes_by_tool(mcp: McpGateway) -> None:
             paused = await client.call_tool("analyse", ARGUMENTS)
             assert paused.structured_content is not None
             assert paused.structured_content["status"] == "paused"
-            mcp.on_wait(lambda: mcp.report("succeeded", 9, result={"sent": True}))
+            mcp.on_wait(lambda: mcp.report("succeeded", 9, position=2, result={"sent": True}))
             answers = {"id": paused.structured_content["id"], "input": {"approved": True}}
             assert (await client.call_tool("resume_task", answers)).structured_content == {"sent": True}
 
