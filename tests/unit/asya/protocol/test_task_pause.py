@@ -13,7 +13,7 @@ from asya.protocol.pause import PauseFailure, PauseField, PauseRelease, TaskPaus
 from asya.protocol.route import Route
 from asya.protocol.task import TaskRecord, merge, reopened
 from asya.tasks.aws import items as task_items
-from asya.tasks.view import TIMEOUT_ERROR, fail_if_overdue, task_view
+from asya.tasks.view import TIMEOUT_ERROR, task_view
 from tests.doubles.tasks import at, event, hop
 
 FIELDS = (
