@@ -1,4 +1,4 @@
-"""The gateway's two batch calls behind a real socket, to test signatures, timeouts and responses."""
+"""The gateway: its two batch calls behind a real socket, and the messages of the report queues."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -18,6 +18,7 @@ class FakeGateway:
     Attributes:
         events: the received reports in order, also the refused ones.
         partials: the received partials in order, also the refused ones.
+        messages: queue and number of reports of each message on a report queue.
         queries: the received queries of task states.
         states: the state of each known task; other tasks are `unknown`.
         status: the HTTP status of each response.
@@ -32,6 +33,7 @@ class FakeGateway:
     url: str = ""
     events: list[TaskEvent] = field(default_factory=list)
     partials: list[PartialEvent] = field(default_factory=list)
+    messages: list[tuple[str, int]] = field(default_factory=list)
     queries: list[list[StateQuery]] = field(default_factory=list)
     states: dict[str, TaskState] = field(default_factory=dict)
     status: int = 200
@@ -55,14 +57,27 @@ class FakeGateway:
             self.queries.append(queries)
             states = tuple(self.states.get(query.id, TaskState(id=query.id, status="unknown")) for query in queries)
             return msgspec.json.encode(TaskStates(items=states))
-        events = [_event(raw) for raw in msgspec.json.decode(body, type=list[msgspec.Raw])]
-        self.events += [event for event in events if isinstance(event, TaskEvent)]
-        self.partials += [event for event in events if isinstance(event, PartialEvent)]
+        events = self._record(body)
         results = (
             EventResult(id=event.id, status=self.item_status.get((event.id, getattr(event, "status", "fly")), 204))
             for event in events
         )
         return msgspec.json.encode(EventResults(items=tuple(results)))
+
+    def take(self, queue: str, body: str) -> bool:
+        """Record the reports of a message on a report queue; False if SQS does not accept it, as for `item_status`."""
+        if self.watch is not None:
+            self.watch(queue, body.encode())
+        events = self._record(body.encode())
+        self.messages.append((queue, len(events)))
+        statuses = (self.item_status.get((event.id, getattr(event, "status", "fly")), 204) for event in events)
+        return all(status in (204, 400, 404) for status in statuses)
+
+    def _record(self, body: bytes) -> list[TaskEvent | PartialEvent]:
+        events = [_event(raw) for raw in msgspec.json.decode(body, type=list[msgspec.Raw])]
+        self.events += [event for event in events if isinstance(event, TaskEvent)]
+        self.partials += [event for event in events if isinstance(event, PartialEvent)]
+        return events
 
 
 def _event(raw: msgspec.Raw) -> TaskEvent | PartialEvent:

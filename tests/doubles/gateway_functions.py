@@ -183,7 +183,7 @@ def emulated_gateway(folder: Path) -> Iterator[Gateway]:
             patch.setenv(name, value)
         create_tasks_table(clients.dynamodb(), "asya-flights-tasks")
         clients.s3().create_bucket(Bucket=environ["ASYA_BUCKET"])
-        for actor in ("inspect-dataset", "publish-report"):
+        for actor in ("inspect-dataset", "publish-report", names.ENDS):
             clients.sqs().create_queue(QueueName=names.queue_name("flights", actor))
         key = clients.kms().create_key(KeySpec="HMAC_256", KeyUsage="GENERATE_VERIFY_MAC")["KeyMetadata"]["KeyId"]
         environ["ASYA_TOKEN_KEY"] = key

@@ -117,10 +117,8 @@ def mesh_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[MeshWorld]:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    # One attempt for each report, because the fake gateway does not recover.
-    monkeypatch.setattr("asya.sidecar.lambdas.services.REPORTING_SECONDS", 0.0)
     with running_gateway() as gateway:
-        world = MeshWorld(FakeSqs(), FakeS3(), gateway, monkeypatch)
+        world = MeshWorld(FakeSqs(take_reports=gateway.take), FakeS3(), gateway, monkeypatch)
         monkeypatch.setattr(clients, "sqs", lambda: world.sqs)
         monkeypatch.setattr(clients, "s3", lambda: world.s3)
         monkeypatch.setattr(clients, "dynamodb", lambda: world.dynamodb)

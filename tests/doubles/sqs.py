@@ -3,7 +3,7 @@
 import re
 import threading
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from asya.protocol.envelope import Envelope
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _GROUP = re.compile(r"[!-~]{1,128}")
 _LIMIT = 1024 * 1024
+REPORT_QUEUES = ("-x-reports", "-x-ends")
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class FakeSqs:
         refuse_always: queue name → the fault of all further messages.
         broken: the operations that fail with ServiceUnavailable.
         changed: notified after each batch.
+        take_reports: takes the body of each message to a report queue, by queue name; False if SQS does not accept it.
     """
 
     sent: dict[str, list[Sent]] = field(default_factory=lambda: defaultdict(list))
@@ -65,6 +67,7 @@ class FakeSqs:
     refuse_always: dict[str, Refusal] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
     changed: threading.Condition = field(default_factory=threading.Condition)
+    take_reports: Callable[[str, str], bool] | None = None
 
     def send_message_batch(self, *, QueueUrl: str, Entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:  # noqa: N803
         """Accept a batch or a part of it."""
@@ -82,7 +85,12 @@ class FakeSqs:
             answer: dict[str, list[dict[str, Any]]] = {"Successful": [], "Failed": []}
             for entry in Entries:
                 refusal = self._refusal(queue, entry)
-                if refusal is None:
+                is_report = queue.endswith(REPORT_QUEUES)
+                if refusal is None and is_report and self.take_reports is not None:
+                    refusal = None if self.take_reports(queue, entry["MessageBody"]) else Refusal(sender_fault=True)
+                if refusal is None and is_report and self.take_reports is not None:
+                    answer["Successful"].append({"Id": entry["Id"], "MessageId": "m"})
+                elif refusal is None:
                     delay, group = entry.get("DelaySeconds", 0), entry.get("MessageGroupId")
                     self.sent[queue].append(Sent(entry["MessageBody"], delay, group))
                     answer["Successful"].append({"Id": entry["Id"], "MessageId": "m"})

@@ -9,10 +9,10 @@ from asya.gateway.http.router import HttpRoute, Request, Response, check_size, r
 from asya.gateway.http.visible_tasks import unknown_task, visible_task
 from asya.legacy.tasks import final_event, legacy_envelope, legacy_job, progress_event, read_final, read_progress
 from asya.protocol.api_errors import ApiError
-from asya.protocol.events import TaskEvent
+from asya.protocol.events import EVENT_LIMIT, TaskEvent
 from asya.protocol.times import format_time
 from asya.tasks.aws.tasks import Tasks
-from asya.tasks.event_batch import EVENT_LIMIT, BatchError
+from asya.tasks.event_batch import BatchError
 from asya.tasks.view import TaskView
 
 

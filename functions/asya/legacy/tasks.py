@@ -8,10 +8,10 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
 
-from asya.protocol.errors import ErrorInfo
+from asya.protocol.errors import MESSAGE_LIMIT, ErrorInfo
 from asya.protocol.events import INLINE_RESULT_LIMIT, EventData, Progress, TaskEvent
 from asya.protocol.route import Route
-from asya.tasks.event_batch import MESSAGE_LIMIT, BatchError, batch_error
+from asya.tasks.event_batch import BatchError, batch_error
 from asya.tasks.view import TaskView
 
 EnvelopeStatus = Literal["pending", "running", "succeeded", "failed", "unknown"]

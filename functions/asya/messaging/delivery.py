@@ -10,7 +10,7 @@ MAX_DELAY = timedelta(seconds=900)
 # The longest wait before a retry. A later `x-asya-not-before` counts as due now (`protocol §5.2`).
 MAX_WAIT = timedelta(hours=24)
 
-DeliveryKind = Literal["next", "sink", "sump", "retry", "later", "slice-ended"]
+DeliveryKind = Literal["next", "sink", "sump", "retry", "later", "slice-ended", "report"]
 
 
 class Delivery(msgspec.Struct, frozen=True, gc=False):

@@ -15,6 +15,7 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import EventData, TaskEvent
 from asya.protocol.pause import Pause, PauseHeader
 from asya.protocol.times import format_time
+from asya.reporting.reports import with_origin
 from asya.sidecar.arrival import divert
 
 _NO_REPORTS = "the envelope cannot pause: its task is not reported ({header}: off), so it could not be resumed"
@@ -98,7 +99,6 @@ def paused_report(hop: Hop, pause: PauseHeader) -> TaskEvent:
         actor=hop.actor,
         route=envelope.route,
         attempt=hop.attempt,
-        deadline_at=hop.status.deadline_at,
         prompt=pause.prompt,
         fields=pause.fields,
     )
@@ -111,5 +111,5 @@ def paused_report(hop: Hop, pause: PauseHeader) -> TaskEvent:
         attempt=hop.attempt,
         parent_id=envelope.parent_id,
         root_id=envelope.root_id,
-        data=data,
+        data=with_origin(data, envelope),
     )

@@ -7,6 +7,8 @@ import msgspec
 TRACEBACK_LIMIT = 16 * 1024
 # The message of an exception may be a whole document. It must fit beside the payload, into records and into logs.
 MESSAGE_LIMIT = 16 * 1024
+_TYPE_LIMIT = 1024
+_MRO_LIMIT = 32
 
 
 class TaskProblem(msgspec.Struct, frozen=True):
@@ -23,6 +25,16 @@ class ErrorInfo(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     mro: tuple[str, ...] = ()
     traceback: str = ""
+
+
+def shortened(error: ErrorInfo) -> ErrorInfo:
+    """A copy within the size limits of reports and records; an envelope's own status may hold an error of any size."""
+    return ErrorInfo(
+        type=error.type[:_TYPE_LIMIT],
+        message=error.message[:MESSAGE_LIMIT],
+        mro=tuple(name[:_TYPE_LIMIT] for name in error.mro[:_MRO_LIMIT]),
+        traceback=cut_traceback(error.traceback),
+    )
 
 
 def describe_exception(error: BaseException, *, with_traceback: bool = True) -> ErrorInfo:

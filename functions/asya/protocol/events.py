@@ -1,7 +1,7 @@
-"""Reports about tasks, as the batch endpoint of the gateway takes them (`protocol §13`).
+"""Reports about tasks, as the report queues and the batch endpoint of the gateway take them (`protocol §13`).
 
-One event is one item of `POST /api/v1/mesh/events`. Events are idempotent: id, generation, position, attempt and status
-identify one.
+One event is one item of a message on `x-reports` or `x-ends`, and of `POST /api/v1/mesh/events`. Events are idempotent: id,
+generation, position, attempt and status identify one.
 """
 
 from typing import Literal
@@ -17,9 +17,21 @@ Progress = Literal["received", "processing", "completed"]
 Terminal = Literal["succeeded", "failed", "canceled"]
 EventStatus = Literal["registered", "received", "processing", "completed", "succeeded", "failed", "canceled", "paused"]
 
+_PHASES: dict[str, int] = {
+    "registered": 0,
+    "received": 1,
+    "processing": 2,
+    "completed": 3,
+    "paused": 4,
+    "succeeded": 5,
+    "failed": 5,
+    "canceled": 5,
+}
 PROGRESS_STATUSES: frozenset[str] = frozenset({"received", "processing", "completed"})
 TERMINAL_STATUSES: frozenset[str] = frozenset({"succeeded", "failed", "canceled"})
 
+EVENT_LIMIT = 256 * 1024
+"""Bytes of one report; a record must stay below DynamoDB's 400 KB."""
 COUNT_LIMIT = 999_999
 """Largest position, attempt and sequence: keys of the tasks table have six digits for each."""
 RECEIVE_LIMIT = 9_999
@@ -47,6 +59,7 @@ class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str | None = None
     provisional: bool = False
     owner: str | None = None
+    created_at: str | None = None
     deadline_at: str | None = None
     run: RunNote | None = None
     prompt: str | None = None
@@ -91,6 +104,16 @@ class PartialEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Report = TaskEvent | PartialEvent
+
+
+def is_end(report: Report) -> bool:
+    """Whether a report ends or pauses its task; only the crew makes such reports."""
+    return isinstance(report, TaskEvent) and (report.status in TERMINAL_STATUSES or report.status == "paused")
+
+
+def report_order(event: TaskEvent) -> tuple[int, int, int, int]:
+    """Sorts the reports of one task as they were made; they arrive in any order."""
+    return (event.generation, event.position, event.attempt, _PHASES[event.status])
 
 
 class EventResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -14,6 +14,7 @@ PAYLOAD_REF = "x-asya-payload-ref"
 NOT_BEFORE = "x-asya-not-before"
 HOOK = "x-asya-hook"
 REPLAY_OF = "x-asya-replay-of"
+OWNER = "x-asya-owner"
 GENERATION = "x-asya-generation"
 # The position at which an id gave its children legacy ids (`protocol §14`, `child_ids: suffix`).
 SUFFIXED_AT = "x-asya-suffixed-at"

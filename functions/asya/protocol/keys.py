@@ -20,6 +20,7 @@ FRAMES_PREFIX = "frames/"
 INPUTS_PREFIX = "hops/"
 DEAD_LETTERS_PREFIX = "dlq/"
 PAUSES_PREFIX = "paused/"
+REFUSED_REPORTS_PREFIX = "reports/refused/"
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _SINGLE_DOT_WITHIN = re.compile(r"(?<=[^.])\.(?=[^.])")
@@ -71,6 +72,11 @@ def superseded_key(envelope: Envelope) -> str:
     digest = hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()
     hop = f"{safe_segment(envelope.id)}/{envelope.generation}/{envelope.route.position}"
     return f"{SUPERSEDED_PREFIX}{hop}-{phase}-{digest[:32]}.json"
+
+
+def refused_reports_key(message_id: str) -> str:
+    """The key of the refused reports of one message (`protocol §5`, reports)."""
+    return f"{REFUSED_REPORTS_PREFIX}{safe_segment(message_id)}.json"
 
 
 def checkpoint_key(envelope: Envelope) -> str:

@@ -22,6 +22,10 @@ RESUME = "x-resume"
 CHECKPOINT = "x-checkpoint"
 FAN_IN = "x-fan-in"
 
+# The queues of reports (`protocol §5`, reports). One function, `x-reports`, consumes both.
+REPORTS = "x-reports"
+ENDS = "x-ends"
+
 # System functions that are not actors. The reserved prefix keeps them apart from user names.
 DISPATCH = "x-dispatch"
 COMPLETION = "x-completion"

@@ -1,10 +1,11 @@
 """Tasks: the record of one envelope id, and how reports change it (`protocol §13`).
 
 Reports may arrive twice, late, out of order and from several sidecars at once. `merge` gives the same record for any order
-of the same reports, with two exceptions: the first report sets `created_at`, and the first terminal report sets the status.
-A provisional end gives way to an end that was claimed, and to a pause.
+of the same reports, with one exception: the first terminal report sets the status. A provisional end gives way to an end that
+was claimed, and to a pause.
 """
 
+from datetime import timedelta
 from typing import Literal
 
 import msgspec
@@ -16,12 +17,17 @@ from asya.protocol.events import TERMINAL_STATUSES, TaskEvent
 from asya.protocol.pause import DEFAULT_PROMPT, PauseFailure, PauseRelease, TaskPause
 from asya.protocol.route import Route
 from asya.protocol.status import known_reason
+from asya.protocol.times import format_time, parse_time
 
 TaskStatus = Literal["pending", "running", "paused", "succeeded", "failed", "canceled"]
 ViewStatus = Literal["pending", "running", "paused", "succeeded", "failed", "canceled", "unknown"]
 """The statuses in answers. `unknown` stands for a record that cannot be read; no record ever has it."""
 
 _RANKS: dict[str, int] = {"pending": 0, "running": 1, "paused": 2, "succeeded": 3, "failed": 3, "canceled": 3}
+
+# A report may name a creation this long before it. Senders set the status of their envelopes, and an index lists every hour in
+# which tasks were created.
+CREATION_LIMIT = timedelta(days=31)
 
 # Earlier generations keep only the details that identify the error of the redrive.
 EARLIER_LIMIT = 10
@@ -60,6 +66,7 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
         handover: the release of the last pause, until it is sent.
         earlier: the earlier generations, oldest first.
         context: the client's id of the conversation that the task belongs to.
+        due_at: when the gateway learned of a deadline that had passed already; the deadline sweep looks for the task then.
         is_watched: whether push notifications follow each change; their configurations are separate items.
     """
 
@@ -86,6 +93,7 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
     handover: PauseRelease | None = None
     earlier: tuple[EarlierGeneration, ...] = ()
     context: str | None = None
+    due_at: str | None = None
     is_watched: bool = False
 
     @property
@@ -112,6 +120,7 @@ def merge(record: TaskRecord | None, event: TaskEvent, *, owner: str | None = No
     """
     if record is None:
         return _new_record(event, owner)
+    record = replace(record, created_at=min(record.created_at, creation_time(event)))
     if event.generation < record.generation:
         return _with_earlier(record, _generation_of(event))
     identified = _identified(record, event, owner)
@@ -157,18 +166,33 @@ def _is_of_late_copy(record: TaskRecord, event: TaskEvent) -> bool:
 
 
 def _new_record(event: TaskEvent, owner: str | None) -> TaskRecord:
-    empty = TaskRecord(id=event.id, status="pending", created_at=event.at, updated_at=event.at)
+    empty = TaskRecord(
+        id=event.id, status="pending", created_at=creation_time(event), updated_at=event.at, owner=event.data.owner
+    )
     identified = _identified(empty, event, owner)
     return _advanced(replace(identified, generation=event.generation), event, _status_of(event))
 
 
+def creation_time(event: TaskEvent) -> str:
+    """When the task began according to a report: as its envelope says, if that is credible, else the time of the report."""
+    created_at = event.data.created_at
+    if created_at is None or created_at > event.at:
+        return event.at
+    earliest = format_time(parse_time(event.at) - CREATION_LIMIT)
+    return created_at if created_at >= earliest else event.at
+
+
 def _identified(record: TaskRecord, event: TaskEvent, owner: str | None) -> TaskRecord:
-    """The record with the fields that do not change; the first report that has a value sets it."""
+    """The record with the fields that do not change; the first report that has a value sets it.
+
+    The owner of a record that has none comes from its root or a registration: the header of an envelope can be forged.
+    """
+    sender = event.data.owner if event.status == "registered" else None
     return replace(
         record,
         parent_id=record.parent_id or event.parent_id,
         root_id=record.root_id or event.root_id,
-        owner=record.owner or event.data.owner or owner,
+        owner=record.owner or sender or owner,
         deadline_at=record.deadline_at or event.data.deadline_at,
     )
 

@@ -13,12 +13,15 @@ def callback_url(envelope: Envelope, *, configured: str | None, allowed_hosts: f
     sender must not direct them to a host of its choice.
     """
     value = envelope.header(headers.GATEWAY_URL)
-    if not isinstance(value, str):
-        return configured
+    return (allowed_address(value, allowed_hosts) if isinstance(value, str) else None) or configured
+
+
+def allowed_address(value: str, allowed_hosts: frozenset[str]) -> str | None:
+    """The base URL in a text; None if its scheme is not http or https, or its host is not allowed."""
     try:
         parts = urlsplit(value)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.netloc in allowed_hosts
     except ValueError:
-        return configured
-    # Rebuilt from the checked parts, because other parsers may read the header's text differently.
-    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}" if usable else configured
+        return None
+    # Rebuilt from the checked parts, because other parsers may read the text differently.
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}" if usable else None

@@ -5,10 +5,12 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from asya.messaging.hop import Hop
+from asya.protocol import headers
 from asya.protocol.envelope import Envelope
-from asya.protocol.errors import TaskProblem
+from asya.protocol.errors import TaskProblem, shortened
 from asya.protocol.events import (
     COUNT_LIMIT,
     INLINE_RESULT_LIMIT,
@@ -23,14 +25,16 @@ from asya.protocol.run_progress import RunNote
 from asya.protocol.strict_json import encode_value
 from asya.protocol.times import format_time
 
+# Characters; the gateway refuses a longer one.
+_OWNER_LIMIT = 1024
+
 
 def registered(hop: Hop, *, now: datetime) -> TaskEvent:
-    """The required report that registers the task of an envelope without a status, before anything is sent for it."""
+    """The required report that registers the task of an envelope without a status; the hop is not stamped yet."""
     data = EventData(
         actor=hop.actor,
         route=hop.envelope.route,
-        owner=hop.arrival.sender or None,
-        deadline_at=hop.envelope.status.deadline_at if hop.envelope.status else None,
+        created_at=format_time(hop.arrival.sent_at) if hop.envelope.parent_id is None else None,
     )
     return _event(hop, "registered", data, now)
 
@@ -38,14 +42,7 @@ def registered(hop: Hop, *, now: datetime) -> TaskEvent:
 def received(hop: Hop, *, now: datetime) -> TaskEvent:
     """The report that the message was received."""
     size = round(hop.arrival.size / 1024, 3)
-    data = EventData(
-        actor=hop.actor,
-        route=hop.envelope.route,
-        attempt=hop.attempt,
-        message_size_kb=size,
-        # The first event of a child creates its record, which needs the deadline for the deadline sweep.
-        deadline_at=hop.status.deadline_at,
-    )
+    data = EventData(actor=hop.actor, route=hop.envelope.route, attempt=hop.attempt, message_size_kb=size)
     return _event(hop, "received", data, now)
 
 
@@ -56,7 +53,7 @@ def processing(hop: Hop, *, now: datetime) -> TaskEvent:
 
 def with_run(event: TaskEvent, run: RunNote) -> TaskEvent:
     """A copy of a report with the progress of the job run (`protocol §10`)."""
-    return msgspec.structs.replace(event, data=msgspec.structs.replace(event.data, run=run))
+    return replace(event, data=replace(event.data, run=run))
 
 
 def completed(hop: Hop, next_actors: tuple[str, ...] | None, *, now: datetime, duration_ms: float) -> TaskEvent:
@@ -67,7 +64,7 @@ def completed(hop: Hop, next_actors: tuple[str, ...] | None, *, now: datetime, d
     """
     route = hop.envelope.route
     if next_actors is not None:
-        route = msgspec.structs.replace(route, next=next_actors)
+        route = replace(route, next=next_actors)
     data = EventData(actor=hop.actor, route=route, attempt=hop.attempt, duration_ms=round(duration_ms, 3))
     return _event(hop, "completed", data, now)
 
@@ -116,25 +113,18 @@ def terminal(envelope: Envelope, *, now: datetime, result_uri: str | None = None
         attempt=status.attempt if status else None,
         result=envelope.payload if inline else msgspec.UNSET,
         result_uri=result_uri,
-        error=status.error if status and not succeeded else None,
+        error=shortened(status.error) if status and status.error and not succeeded else None,
         reason=status.reason if status and not succeeded else None,
     )
     end: EventStatus = phase if phase in ("succeeded", "failed", "canceled", "paused") else "failed"
-    return TaskEvent(
-        id=envelope.id,
-        status=end,
-        at=format_time(now),
-        generation=envelope.generation,
-        position=envelope.route.position,
-        attempt=(status.attempt if status else None) or 1,
-        parent_id=envelope.parent_id,
-        root_id=envelope.root_id,
-        data=data,
-    )
+    return _task_event(envelope, end, data, now)
 
 
 def _event(hop: Hop, status: EventStatus, data: EventData, now: datetime) -> TaskEvent:
-    envelope = hop.envelope
+    return _task_event(hop.envelope, status, data, now)
+
+
+def _task_event(envelope: Envelope, status: EventStatus, data: EventData, now: datetime) -> TaskEvent:
     return TaskEvent(
         id=envelope.id,
         status=status,
@@ -144,5 +134,17 @@ def _event(hop: Hop, status: EventStatus, data: EventData, now: datetime) -> Tas
         attempt=(envelope.status.attempt if envelope.status else None) or 1,
         parent_id=envelope.parent_id,
         root_id=envelope.root_id,
-        data=data,
+        data=with_origin(data, envelope),
+    )
+
+
+def with_origin(data: EventData, envelope: Envelope) -> EventData:
+    """Data with all that a record needs at its creation: reports arrive in any order."""
+    own, owner = envelope.status, envelope.header(headers.OWNER)
+    return replace(
+        data,
+        owner=owner if isinstance(owner, str) and 0 < len(owner) <= _OWNER_LIMIT else None,
+        # A child carries the creation time of its root.
+        created_at=own.created_at if own is not None and envelope.parent_id is None else data.created_at,
+        deadline_at=own.deadline_at if own is not None else None,
     )

@@ -43,7 +43,11 @@ def receive(arrival: Arrival, *, actor: str, mesh: MeshTable, now: datetime) -> 
             read_reference(envelope.headers[headers.PAYLOAD_REF], envelope.id)
     except ParseError as error:
         return parse_failure(arrival, error, now=now)
-    hop = Hop.of(envelope, actor, mesh.actors[actor], mesh, arrival, needs_registration=envelope.status is None)
+    is_new = envelope.status is None
+    if is_new:
+        # The sender of the message owns the task, whatever the message says.
+        envelope = envelope.with_headers({headers.OWNER: arrival.sender or None})
+    hop = Hop.of(envelope, actor, mesh.actors[actor], mesh, arrival, needs_registration=is_new)
     return _postpone(hop, now) or hop
 
 
@@ -112,8 +116,15 @@ def _postpone(hop: Hop, now: datetime) -> Diversion | None:
         return None
     delay = math.ceil(min(due - now, MAX_DELAY).total_seconds())
     group = queue_group(envelope, hop.spec)
-    delivery = Delivery(hop.actor, hop.arrival.body, "later", delay=delay, group=group)
+    delivery = Delivery(hop.actor, _postponed_body(hop), "later", delay=delay, group=group)
     return Diversion(envelope.id, (delivery,), "NotBefore")
+
+
+def _postponed_body(hop: Hop) -> bytes:
+    """The message as received. A new task gets its first status, because this actor sends the next message for its owner."""
+    if not hop.needs_registration:
+        return hop.arrival.body
+    return encode(replace(hop.envelope, status=status.created(hop.actor, format_time(hop.arrival.sent_at))))
 
 
 def _check_deadline(hop: Hop, now: datetime) -> Diversion | None:

@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from asya.protocol import ids
 from asya.protocol.envelope import GENERATION_LIMIT
-from asya.protocol.errors import ErrorInfo, TaskProblem, cut_traceback
+from asya.protocol.errors import TaskProblem, shortened
 from asya.protocol.events import (
     COUNT_LIMIT,
+    EVENT_LIMIT,
     INLINE_RESULT_LIMIT,
     PARTIAL_LIMIT,
     PROGRESS_STATUSES,
@@ -26,8 +27,6 @@ from asya.protocol.times import format_time, parse_time
 
 BATCH_LIMIT = 500
 TEXT_LIMIT = 1024
-MESSAGE_LIMIT = 16 * 1024
-EVENT_LIMIT = 256 * 1024  # bytes; a record must stay below DynamoDB's 400 KB
 NUMBER_LIMIT = 1e12
 PAUSE_LIMIT = 64 * 1024  # bytes of prompt and fields
 
@@ -69,7 +68,7 @@ def read_events(body: bytes) -> list[Report | EventResult]:
     Raises:
         BatchError: the body is not a list, or the list is too long.
     """
-    return [_event_or_result(raw) for raw in _read_list(body)]
+    return [_event_or_result(raw) for raw in read_list(body)]
 
 
 def read_event(raw: Raw) -> Report:
@@ -98,7 +97,7 @@ def read_queries(body: bytes) -> list[StateQuery]:
     Raises:
         BatchError: the body is not a list of queries, or the list is too long.
     """
-    _read_list(body)
+    read_list(body)
     try:
         queries = _states_decoder.decode(body)
     except msgspec.ValidationError as error:
@@ -111,7 +110,12 @@ def read_queries(body: bytes) -> list[StateQuery]:
     return queries
 
 
-def _read_list(body: bytes) -> list[Raw]:
+def read_list(body: bytes) -> list[Raw]:
+    """Read the items of a list without decoding them.
+
+    Raises:
+        BatchError: the body is not a list, or the list is too long.
+    """
     try:
         items = _list_decoder.decode(body)
     except msgspec.ValidationError:
@@ -190,7 +194,11 @@ def _status_problems(event: TaskEvent) -> Iterator[str]:
     ):
         if len(text or "") > TEXT_LIMIT:
             yield f"data.{name} has more than {TEXT_LIMIT} characters"
-    for name, time in (("at", event.at), ("data.deadline_at", data.deadline_at)):
+    for name, time in (
+        ("at", event.at),
+        ("data.created_at", data.created_at),
+        ("data.deadline_at", data.deadline_at),
+    ):
         try:
             parse_time(time or event.at)
         except ValueError as error:
@@ -213,18 +221,10 @@ def _normalize(event: TaskEvent) -> TaskEvent:
         at=format_time(parse_time(event.at)),
         data=replace(
             data,
+            created_at=format_time(parse_time(data.created_at)) if data.created_at else None,
             deadline_at=format_time(parse_time(data.deadline_at)) if data.deadline_at else None,
-            error=_truncate_error(data.error) if data.error else None,
+            error=shortened(data.error) if data.error else None,
         ),
-    )
-
-
-def _truncate_error(error: ErrorInfo) -> ErrorInfo:
-    return ErrorInfo(
-        type=error.type[:TEXT_LIMIT],
-        message=error.message[:MESSAGE_LIMIT],
-        mro=tuple(name[:TEXT_LIMIT] for name in error.mro[:32]),
-        traceback=cut_traceback(error.traceback),
     )
 
 

@@ -44,8 +44,9 @@ def stream(addresses: Addresses, function: str, key_arn: str) -> list[Grant]:
 
 
 def sweep(addresses: Addresses) -> list[Grant]:
-    """x-task-sweep: fails tasks past their deadline."""
+    """x-task-sweep: fails tasks past their deadline, unless ends wait in their queue."""
     return [
+        Grant(("sqs:GetQueueAttributes",), (addresses.queue_arn(names.ENDS),)),
         common.write_logs(addresses, names.TASK_SWEEP),
         common.table(addresses, "tasks"),
         _query(addresses, DUE_INDEX),

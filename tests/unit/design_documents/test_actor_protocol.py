@@ -354,12 +354,12 @@ def test_progress_of_a_run(pipeline: MakePipeline) -> None:
     assert ran.percents("unique-message-id")[-2:] == [99, 100]
 
 
-def test_all_reports_go_to_one_endpoint(pipeline: MakePipeline) -> None:
+def test_reports_go_to_two_queues(pipeline: MakePipeline) -> None:
     paths: list[str] = []
     ran = three(pipeline)
     ran.world.gateway.watch = lambda path, _: paths.append(path)
     ran.send("prep", started())
-    assert {path for path in paths if not path.endswith("/states")} == {"/api/v1/mesh/events"}
+    assert {path for path in paths if not path.endswith("/states")} == {"asya-shop-x-reports", "asya-shop-x-ends"}
     first = [sent for sent in ran.world.gateway.events if sent.data.actor == "prep"]
     assert [sent.status for sent in first] == ["received", "processing", "completed"]
 

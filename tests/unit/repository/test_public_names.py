@@ -45,6 +45,8 @@ METRICS = {
     "JobRuns": {"state"},
     "EnvelopesPerRun": set(),
     "ReportsDropped": set(),
+    "ReportsRefused": set(),
+    "PreflightsSkipped": set(),
     "FanInOpen": set(),
     "PausedAge": set(),
     "PausesOpen": set(),
@@ -284,6 +286,7 @@ def test_15_metrics_share_one_namespace_and_carry_namespace_and_actor(capsys: py
 def test_1_crew_actors_and_resources_have_these_names() -> None:
     constants = {value for name, value in vars(names).items() if name.isupper() and isinstance(value, str)}
     assert constants == {
+        *("x-reports", "x-ends"),
         *("x-sink", "x-sump", "x-pause", "x-resume", "x-checkpoint", "x-fan-in", "x-index"),
         *("x-dispatch", "x-completion", "x-reconcile", "x-fan-in-sweep", "x-pause-sweep", "x-task-sweep"),
         *("x-dlq", "x-push-feed", "x-push"),
@@ -306,6 +309,7 @@ def test_1_crew_actors_and_resources_have_these_names() -> None:
 def test_3_headers_have_these_names() -> None:
     constants = {value for name, value in vars(headers).items() if name.isupper() and isinstance(value, str)}
     assert constants == {
+        "x-asya-owner",
         *("x-asya-first-attempt", "x-asya-gateway-url", "x-asya-mesh-status", "x-asya-root"),
         *("x-asya-route-override", "x-asya-route-resolved", "x-asya-fan-in", "x-asya-pause"),
         *("x-asya-resume-input", "x-asya-resume-at", "x-asya-payload-ref", "x-asya-not-before"),

@@ -57,8 +57,10 @@ class FanInActor:
             intake = receive_batch(
                 self.services, [record for record in items if record.message_id not in control_messages]
             )
-            return self.services.worker.with_outlet(counter, first=True).process(
-                items, lambda record: self._handle(intake, counter, record, control_messages.get(record.message_id))
+            return intake.process(
+                items,
+                lambda record: self._handle(intake, counter, record, control_messages.get(record.message_id)),
+                worker=self.services.worker.with_outlet(counter, first=True),
             )
         finally:
             self.services.progress.flush()

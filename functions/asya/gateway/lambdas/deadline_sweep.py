@@ -4,6 +4,8 @@ The sweep reads the deadlines of each minute from an index, and the records of t
 reads the last minutes again, because index entries and records may arrive late. It stores the last processed minute, so that an
 outage of the sweep skips no deadline.
 
+The sweep writes nothing while ends may wait in the queue `x-ends` for longer than a minute: the tasks may have ended.
+
 A grace period follows each deadline: x-sink reports the timeout of a running task first, and names the actor. A sweep every
 minute still fails an overdue task within two minutes.
 """
@@ -13,6 +15,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 
+from asya.gateway.aws.ends_queue import EndsQueue
+from asya.gateway.ends_delay import Delay
 from asya.protocol.times import format_time
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.index import TaskIndex, minute_of
@@ -41,13 +45,18 @@ class DeadlineSweep:
     store: TaskStore
     tasks: Tasks
     marks: SweepMarks
+    ends: EndsQueue
 
     def sweep(self) -> None:
         """Sweep once; the next sweep continues after the time limit.
 
         Raises:
             TaskStoreError: the table is unavailable.
+            ClientError, BotoCoreError: the queue of ends cannot be asked.
         """
+        if (delay := self.ends.delay()) != "none":
+            self._hold(delay)
+            return
         now = self.services.now()
         until = now - GRACE_PERIOD
         ends_at = self.services.environment.monotonic() + TIME_LIMIT
@@ -67,6 +76,15 @@ class DeadlineSweep:
                 self.services.telemetry.log.warning("tasks timed out", count=count)
                 self.services.telemetry.count("SlaExpired", count)
             self.services.telemetry.flush()
+
+    def _hold(self, delay: Delay) -> None:
+        """Write nothing: tasks that have ended would fail. Readers see overdue tasks as failed anyway."""
+        if self.marks.read() is None:
+            # The sweep after the delay starts here, however long it lasts.
+            self.marks.write(self.services.now() - INITIAL_WINDOW)
+        self.services.telemetry.log.warning("deadlines not written, because ends wait in x-ends", delay=delay)
+        self.services.telemetry.count("Sweeps")
+        self.services.telemetry.flush()
 
     def _fail_overdue(self, minute: str, until: datetime, now: datetime) -> int:
         """Fail the tasks with a deadline in a minute that were overdue at `until`; returns their number."""

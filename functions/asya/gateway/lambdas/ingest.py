@@ -1,7 +1,8 @@
-"""Accepts reports, and answers the state queries of pre-flights (`protocol §13`).
+"""Accepts reports by HTTP, and answers the state queries of pre-flights (`protocol §13`).
 
-The functions of the mesh and operators may call `POST /api/v1/mesh/events` and `POST /api/v1/mesh/{id}/events`. Only functions may
-call `POST /api/v1/mesh/states`. The response to a valid batch is 200, with a result for each event.
+The functions of the mesh report through queues (`asya.gateway.lambdas.report_queues`). Operators, and callers that pass for
+functions, may call `POST /api/v1/mesh/events` and `POST /api/v1/mesh/{id}/events`. Only functions may call
+`POST /api/v1/mesh/states`. The response to a valid batch is 200, with a result for each event.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,9 +15,8 @@ from asya.gateway.access import AccessRules, Caller
 from asya.gateway.http.router import HttpRoute, Request, Response, check_size, required_identity
 from asya.legacy.gateway_calls import LegacyReportRoutes
 from asya.protocol.api_errors import ApiError
-from asya.protocol.events import EventResult, EventResults, PartialEvent, Report, TaskEvent, TaskStates
-from asya.tasks.aws.partials import PartialStore
-from asya.tasks.aws.task_store import TaskStoreError
+from asya.protocol.events import EventResult, EventResults, Report, TaskStates
+from asya.tasks.aws.report_writer import ReportWriter
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.event_batch import BatchError, read_events, read_queries
 from asya.tasks.single_event import read_single_event
@@ -31,10 +31,13 @@ Content = TypeVar("Content")
 class Ingest:
     """The calls for reports and state queries."""
 
-    tasks: Tasks
-    partials: PartialStore
+    writer: ReportWriter
     access: AccessRules
-    warn: Callable[[str], None]
+
+    @property
+    def tasks(self) -> Tasks:
+        """The tasks of the mesh."""
+        return self.writer.tasks
 
     def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
         """The routes at a given time."""
@@ -74,31 +77,7 @@ class Ingest:
         return Response(204, None)
 
     def _accept(self, reports: Sequence[Report], caller: Caller, now: datetime) -> list[EventResult]:
-        """Merge status reports into records and hops, and store partials as items of their own."""
-        events = [report for report in reports if isinstance(report, TaskEvent)]
-        partials = [report for report in reports if isinstance(report, PartialEvent)]
-        # Partials are stored before the end of their hop, so that a stream shows them first.
-        partial_results = self._save_partials(partials, caller, now) if partials else {}
-        results = iter(self.tasks.report(events, now, may_create=caller.is_mesh_function) if events else [])
-        return [partial_results[report.id] if isinstance(report, PartialEvent) else next(results) for report in reports]
-
-    def _save_partials(self, partials: Sequence[PartialEvent], caller: Caller, now: datetime) -> dict[str, EventResult]:
-        """Store partials; returns the result for each task."""
-        ids = {event.id for event in partials}
-        results = {task_id: EventResult(id=task_id, status=HTTPStatus.NO_CONTENT) for task_id in ids}
-        try:
-            # Functions may publish partials before the record of their task exists.
-            unknown = set() if caller.is_mesh_function else ids - self.tasks.existing(ids, now)
-            unwritten = self.partials.save([event for event in partials if event.id not in unknown], now)
-        except TaskStoreError as error:
-            self.warn(str(error))
-            unknown, unwritten = set(), frozenset(ids)
-        for task_id in unknown:
-            results[task_id] = EventResult(id=task_id, status=404, error=f"there is no task {task_id}")
-        for task_id in unwritten:
-            problem = "the tasks table is unavailable; send the partial again"
-            results[task_id] = EventResult(id=task_id, status=503, error=problem)
-        return results
+        return self.writer.write(reports, now, may_create=caller.is_mesh_function)
 
     def _check_exists(self, task_id: str, caller: Caller, now: datetime) -> None:
         if not caller.is_mesh_function and not self.tasks.existing([task_id], now):

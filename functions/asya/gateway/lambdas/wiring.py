@@ -1,22 +1,29 @@
-"""The Lambda handlers of the gateway: `api`, `ingest` (reports) and `deadline_sweep`."""
+"""The Lambda handlers of the gateway: `api`, `ingest` (reports by HTTP), `report_queues` and `deadline_sweep`."""
 
 import os
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from asya.gateway.access import AccessRules
+from asya.gateway.aws.ends_queue import EndsQueue
+from asya.gateway.aws.refused_reports import RefusedReportStore
 from asya.gateway.http.router import answer
 from asya.gateway.lambdas.deadline_sweep import DeadlineSweep
 from asya.gateway.lambdas.ingest import Ingest
+from asya.gateway.lambdas.report_queues import ReportQueues, Writes
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings, load_settings
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.aws.traces import build_traces
 from asya.messaging.lambdas.environment import REAL, Environment
-from asya.sidecar.lambdas.entry_point import schedule_entry_point
+from asya.protocol import names
+from asya.reporting.aws.foreign_reports import ForeignReports
+from asya.sidecar.lambdas.entry_point import queue_entry_point, schedule_entry_point
 from asya.sidecar.lambdas.services import Services
+from asya.tasks.aws.ends_marks import EndsMarks
 from asya.tasks.aws.index import TaskIndex
 from asya.tasks.aws.partials import PartialStore
+from asya.tasks.aws.report_writer import ReportWriter
 from asya.tasks.aws.sweep_marks import SweepMarks
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.aws.wiring import build_store, build_tasks
@@ -28,9 +35,27 @@ if TYPE_CHECKING:
 def build_ingest(settings: Settings, telemetry: Telemetry, environment: Environment = REAL) -> Ingest:
     """Build the calls for reports."""
     return Ingest(
+        writer=_report_writer(settings, telemetry, environment),
+        access=AccessRules(settings.table, settings.account, settings.region),
+    )
+
+
+def build_report_queues(services: Services) -> ReportQueues:
+    """Build the consumer of the report queues."""
+    settings = services.settings
+    return ReportQueues(
+        services,
+        Writes(services, _report_writer(settings, services.telemetry, services.environment)),
+        ForeignReports(services.gateway),
+        RefusedReportStore(clients.s3(), settings.bucket),
+        EndsMarks(clients.dynamodb(), settings.table_name("tasks")),
+    )
+
+
+def _report_writer(settings: Settings, telemetry: Telemetry, environment: Environment) -> ReportWriter:
+    return ReportWriter(
         tasks=build_tasks(settings, telemetry.log.warning, environment),
         partials=PartialStore(clients.dynamodb(), settings.table_name("tasks"), environment.sleep),
-        access=AccessRules(settings.table, settings.account, settings.region),
         warn=telemetry.log.warning,
     )
 
@@ -42,7 +67,8 @@ def build_deadline_sweep(services: Services) -> DeadlineSweep:
     store = build_store(settings, environment)
     tasks = Tasks(store, services.telemetry.log.warning, threaded=environment.is_threaded)
     index = TaskIndex(client, table, threaded=environment.is_threaded)
-    return DeadlineSweep(services, index, store, tasks, SweepMarks(client, table))
+    ends = EndsQueue(clients.sqs(), settings.queue_url(names.ENDS), EndsMarks(client, table), environment)
+    return DeadlineSweep(services, index, store, tasks, SweepMarks(client, table), ends)
 
 
 @cache
@@ -79,3 +105,4 @@ def api(event: dict[str, Any], _context: object) -> dict[str, Any]:
 
 
 deadline_sweep = schedule_entry_point(build_deadline_sweep)
+report_queues = queue_entry_point(build_report_queues)

@@ -1,5 +1,6 @@
 """The client of the gateway's batch endpoints: signed calls with time limits (`protocol §3`, `§13`)."""
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -16,6 +17,7 @@ from asya.messaging.batching import pack
 from asya.protocol.events import EventResult, EventResults, Report, StateQuery, TaskState, TaskStates
 
 _CONNECT_TIMEOUT = 1.0  # seconds
+_LEAST_SECONDS = 0.05  # for the last of several calls
 # The limits of one call; the endpoint accepts 500 items and 4 MiB.
 _MAX_ITEMS = 200
 _MAX_BYTES = 2 * 1024 * 1024
@@ -26,6 +28,10 @@ _FINAL_STATUSES = frozenset({204, 400, 404})
 
 class GatewayError(RuntimeError):
     """The endpoint did not accept a call; a retry may succeed."""
+
+
+class NoAnswerError(GatewayError):
+    """The endpoint did not answer in time."""
 
 
 class RefusedByGatewayError(GatewayError):
@@ -79,19 +85,21 @@ class GatewayClient:
             return [EventResult(id=item.event_id, status=refusal.status, error=str(refusal)) for item in group]
         return _check_length(_decoded(answer, EventResults).items, len(group))
 
-    def states(self, base_url: str, queries: Sequence[StateQuery], *, seconds: float = 1.0) -> tuple[TaskState, ...]:
+    def states(self, base_url: str, queries: Sequence[StateQuery], *, seconds: float = 2.0) -> tuple[TaskState, ...]:
         """Query the states of tasks and their roots, for the pre-flight, in one or more calls.
 
         Args:
-            seconds: the time limit of each call.
+            seconds: the time limit of all calls together.
 
         Raises:
             GatewayError: a call failed.
         """
+        ends_at = time.monotonic() + seconds
         states: list[TaskState] = []
         for start in range(0, len(queries), _MAX_ITEMS):
             group = queries[start : start + _MAX_ITEMS]
-            answer = self._post(base_url, "/api/v1/mesh/states", _encoder.encode(group), seconds)
+            left = max(_LEAST_SECONDS, ends_at - time.monotonic())
+            answer = self._post(base_url, "/api/v1/mesh/states", _encoder.encode(group), left)
             states += _check_length(_decoded(answer, TaskStates).items, len(group))
         return tuple(states)
 
@@ -108,7 +116,7 @@ class GatewayClient:
                 redirect=False,
             )
         except urllib3.exceptions.HTTPError as error:
-            raise GatewayError(f"no answer from {url}: {error}") from error
+            raise NoAnswerError(f"no answer from {url}: {error}") from error
         if answer.status != 200:
             problem = f"{url} answered {answer.status}: {answer.data[:200].decode('utf-8', 'replace')}"
             if answer.status in _FINAL_STATUSES:

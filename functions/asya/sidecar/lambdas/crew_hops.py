@@ -35,7 +35,7 @@ def process_batch(
     record_arrivals(services, items)
     try:
         intake = receive_batch(services, items, asks_states=asks_states)
-        return services.worker.process(items, lambda record: handle(intake, record))
+        return intake.process(items, lambda record: handle(intake, record))
     finally:
         services.progress.flush()
         services.telemetry.flush()

@@ -1,13 +1,14 @@
 """The first half of every sidecar, light or heavy: from a batch of messages to started hops (`protocol §5`, 1 to 6)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
-from asya.messaging.lambdas.batch import Record
+from asya.messaging.lambdas.batch import BatchProcessor, BatchResponse, Record
 from asya.protocol.codec import ParseError
 from asya.protocol.events import TaskState
 from asya.sidecar import arrival
@@ -15,21 +16,41 @@ from asya.sidecar.lambdas import preflight
 from asya.sidecar.lambdas.services import Services
 
 
-class NotRegisteredError(RuntimeError):
-    """A task could not be registered; its envelope may cause no message before it is."""
-
-
 @dataclass(frozen=True, slots=True)
 class Intake:
     """A received batch, with its registrations and task states, before its first handler runs.
 
     Payloads behind claim checks are not part of it, so its memory is that of the messages.
+
+    Attributes:
+        registrations: the receipts of required reports, by message id.
     """
 
     services: Services
     received: dict[str, Hop | Diversion | Exception]
-    unregistered: set[str]
+    registrations: dict[str, Receipt]
     states: dict[str, TaskState]
+
+    def process(
+        self,
+        items: Sequence[Record],
+        handle: Callable[[Record], list[Receipt]],
+        accepted: Callable[[Record], None] | None = None,
+        kept: Callable[[Record, Exception], None] | None = None,
+        *,
+        worker: BatchProcessor | None = None,
+    ) -> BatchResponse:
+        """Process the batch as `BatchProcessor.process` does; a message is kept too if its registration is not accepted.
+
+        Args:
+            worker: the processor, if it has outlets of its own.
+        """
+
+        def with_registration(record: Record) -> list[Receipt]:
+            receipts, registration = handle(record), self.registrations.get(record.message_id)
+            return receipts if registration is None else [*receipts, registration]
+
+        return (worker or self.services.worker).process(items, with_registration, accepted, kept)
 
     def start(self, record: Record) -> Hop | Diversion:
         """Run steps 3 to 6 for one message, and fetch its payload. Every error keeps the message on the queue.
@@ -37,7 +58,6 @@ class Intake:
         A diverted envelope leaves with the reference to its payload.
 
         Raises:
-            NotRegisteredError: its task could not be registered.
             Exception: its payload could not be read, or its input could not be stored.
         """
         received = self.received[record.message_id]
@@ -45,8 +65,6 @@ class Intake:
             raise received
         if isinstance(received, Diversion):
             return received
-        if record.message_id in self.unregistered:
-            raise NotRegisteredError(f"task {received.envelope.id} could not be registered at the gateway")
         state = self.states.get(received.envelope.id)
         started = arrival.start(received, state, now=self.services.now(), new_span=self.services.environment.new_span)
         hop = self._with_payload(record, started)
@@ -73,7 +91,7 @@ class Intake:
 
 
 def receive_batch(services: Services, items: Sequence[Record], *, asks_states: bool = True) -> Intake:
-    """Parse a batch, register new tasks and ask for the tasks' states, with one call each for the whole batch."""
+    """Parse a batch, report new tasks and ask for the tasks' states, with one call for the whole batch."""
     settings = services.settings
     received: dict[str, Hop | Diversion | Exception] = {}
     for record in items:
@@ -84,5 +102,5 @@ def receive_batch(services: Services, items: Sequence[Record], *, asks_states: b
         except Exception as error:  # noqa: BLE001 - `Intake.start` raises it for this message
             received[record.message_id] = error
     hops = [outcome for outcome in received.values() if isinstance(outcome, Hop)]
-    unregistered = preflight.register(services, hops)
-    return Intake(services, received, unregistered, preflight.task_states(services, hops) if asks_states else {})
+    registrations = preflight.register(services, hops)
+    return Intake(services, received, registrations, preflight.task_states(services, hops) if asks_states else {})

@@ -7,30 +7,28 @@ from asya.messaging.aws.receipt import Receipt
 from asya.messaging.hop import Hop
 from asya.protocol.events import StateQuery, TaskState
 from asya.reporting import reports
-from asya.reporting.aws.gateway_client import GatewayError
 from asya.sidecar.lambdas.services import Services
 
 
-def register(services: Services, hops: Sequence[Hop]) -> set[str]:
-    """Register the tasks of envelopes that came without a status, with one call per endpoint.
+def register(services: Services, hops: Sequence[Hop]) -> dict[str, Receipt]:
+    """Report the tasks of envelopes that came without a status.
+
+    The reports leave with the progress of the batch. A message is kept if its registration is not accepted.
 
     Returns:
-        The ids of the messages whose task could not be registered; these messages stay on the queue.
+        the receipts by message id.
     """
-    receipts: list[tuple[Hop, Receipt]] = []
+    receipts: dict[str, Receipt] = {}
     for hop in hops:
         url = services.callback(hop.envelope)
         if hop.needs_registration and url is not None:
-            receipts.append((hop, services.required_reports.report(url, reports.registered(hop, now=services.now()))))
-    services.required_reports.flush()
-    failed = [(hop, receipt.error) for hop, receipt in receipts if receipt.error is not None]
-    for hop, error in failed:
-        services.telemetry.log.warning("task not registered", envelope_id=hop.envelope.id, problem=str(error))
-    return {hop.arrival.message_id for hop, _ in failed}
+            event = reports.registered(hop, now=services.now())
+            receipts[hop.arrival.message_id] = services.required_reports.report(url, event)
+    return receipts
 
 
 def task_states(services: Services, hops: Sequence[Hop]) -> dict[str, TaskState]:
-    """The states of the hops' tasks and roots by envelope id; states that do not arrive within a second are left out."""
+    """The states of the hops' tasks and roots by envelope id; states that do not arrive in time are left out."""
     by_url: dict[str, list[StateQuery]] = defaultdict(list)
     for hop in hops:
         url = services.callback(hop.envelope)
@@ -38,10 +36,4 @@ def task_states(services: Services, hops: Sequence[Hop]) -> dict[str, TaskState]
         is_new = hop.needs_registration and hop.arrival.receive_count == 1
         if url is not None and not is_new:
             by_url[url].append(StateQuery(id=hop.envelope.id, root_id=hop.envelope.root_id))
-    states: dict[str, TaskState] = {}
-    for url, queries in by_url.items():
-        try:
-            states |= {state.id: state for state in services.gateway.states(url, queries)}
-        except GatewayError as error:
-            services.telemetry.log.warning("pre-flight failed; the hops proceed", problem=str(error))
-    return states
+    return services.state_queries.ask(by_url)

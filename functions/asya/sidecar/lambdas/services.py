@@ -16,17 +16,18 @@ from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.aws.traces import build_traces
 from asya.messaging.lambdas.batch import BatchProcessor
 from asya.messaging.lambdas.environment import REAL, Environment
-from asya.protocol import names
 from asya.protocol.envelope import Envelope
-from asya.protocol.events import EventResult
 from asya.reporting.aws.gateway_client import GatewayClient, allowed_hosts
 from asya.reporting.aws.progress_reporter import ProgressReporter
-from asya.reporting.aws.required_reports import RequiredReports, RetryWindow
+from asya.reporting.aws.report_sender import ReportSender
+from asya.reporting.aws.required_reports import RequiredReports
+from asya.reporting.aws.state_queries import StateQueries
 from asya.reporting.callback import callback_url
 from asya.sidecar.aws.circuit_breaker import Breaker
 from asya.sidecar.aws.deduplication import CompletedHops
 from asya.sidecar.aws.frame_buffer import FrameBuffer
 from asya.sidecar.aws.input_archive import InputArchive
+from asya.sidecar.lambdas.query_notices import QueryNotices
 from asya.sidecar.secret_errors import SecretError
 
 if TYPE_CHECKING:
@@ -34,12 +35,6 @@ if TYPE_CHECKING:
 
 # The time of a circuit breaker's probe beyond the handler's own timeout.
 PROBE_MARGIN_SECONDS = 10.0
-# How long a required report is retried. With the time of the last call it fits into the margin that each function's timeout has
-# beyond its handler's timeout.
-REPORTING_SECONDS = 10.0
-# Functions that call no handler have more time: an overloaded gateway should cost their messages no receives.
-_PATIENT_ACTORS = frozenset({names.SINK, names.SUMP})
-_PATIENCE_FACTOR = 4
 
 
 @dataclass(frozen=True)
@@ -127,30 +122,35 @@ class Services:
         return GatewayClient(boto3.DEFAULT_SESSION or boto3.Session(), self.settings.region)
 
     @cached_property
-    def required_reports(self) -> RequiredReports:
-        """Sends required reports."""
-        actor = self.settings.table.actors.get(self.settings.actor)
-        is_patient = self.settings.actor in _PATIENT_ACTORS or (actor is not None and actor.kind == "spark")
-        seconds = REPORTING_SECONDS * (_PATIENCE_FACTOR if is_patient else 1)
-        return RequiredReports(self.gateway, self._report_refused, RetryWindow(seconds, self.environment))
+    def state_queries(self) -> StateQueries:
+        """Asks for the states of tasks."""
+        return StateQueries(self.gateway, self.environment.monotonic, QueryNotices(self.telemetry))
+
+    @cached_property
+    def report_sender(self) -> ReportSender:
+        """Sends reports to the report queues."""
+        return ReportSender(clients.sqs(), self.settings.queue_url, self.settings.gateway_url)
 
     @cached_property
     def progress(self) -> ProgressReporter:
         """Reports progress in the background."""
-        return ProgressReporter(self.gateway, self._progress_dropped, threaded=self.environment.is_threaded)
-
-    def callback(self, envelope: Envelope) -> str | None:
-        """The address for reports on this envelope; None for a stealth envelope or without a gateway."""
-        if envelope.is_stealth:
-            return None
-        return callback_url(envelope, configured=self.settings.gateway_url, allowed_hosts=self._allowed_hosts)
+        return ProgressReporter(self.report_sender, self._progress_dropped, threaded=self.environment.is_threaded)
 
     @cached_property
-    def _allowed_hosts(self) -> frozenset[str]:
-        return allowed_hosts(self.settings.gateway_url, self.settings.table.gateway.allowed_hosts)
+    def required_reports(self) -> RequiredReports:
+        """Sends required reports."""
+        return RequiredReports(self.report_sender, self.progress)
 
-    def _report_refused(self, result: EventResult) -> None:
-        self.telemetry.log.warning("report refused", envelope_id=result.id, status=result.status, problem=result.error)
+    def callback(self, envelope: Envelope) -> str | None:
+        """The gateway for reports on this envelope; None for a stealth envelope or without a gateway."""
+        if envelope.is_stealth:
+            return None
+        return callback_url(envelope, configured=self.settings.gateway_url, allowed_hosts=self.allowed_hosts)
+
+    @cached_property
+    def allowed_hosts(self) -> frozenset[str]:
+        """The hosts that may receive reports."""
+        return allowed_hosts(self.settings.gateway_url, self.settings.table.gateway.allowed_hosts)
 
     def _breaker_failed(self, error: Exception) -> None:
         self.telemetry.log.warning("circuit breaker unavailable; calls proceed without it", exc_info=error)

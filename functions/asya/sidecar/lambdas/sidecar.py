@@ -37,7 +37,7 @@ class Sidecar:
         last_reports: dict[str, TaskEvent] = {}
         try:
             intake = receive_batch(self.services, items)
-            return self.services.worker.process(
+            return intake.process(
                 items,
                 lambda record: self._handle(intake, record, hops, last_reports),
                 lambda record: self._mark_completed(hops.get(record.message_id)),

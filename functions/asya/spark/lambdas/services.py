@@ -1,5 +1,6 @@
 """The services of the heavy path beside the common ones, created once per process."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,7 +18,6 @@ from asya.protocol.job_runs import Manifest, Member
 from asya.protocol.mesh_table import Actor
 from asya.protocol.status import TERMINAL_PHASES, Status
 from asya.protocol.times import format_time, parse_time
-from asya.reporting.aws.gateway_client import GatewayError
 from asya.sidecar.lambdas.services import Services, services
 from asya.spark.aws.dispatch_requests import DispatchRequests
 from asya.spark.aws.emr_serverless import EmrServerless
@@ -31,9 +31,6 @@ from asya.spark.aws.run_slots import RunSlots
 from asya.spark.aws.start_rate import StartRate
 from asya.spark.run_failures import SPARK_JOB_FAILED
 from asya.spark.run_request import JobDeployment
-
-_STATES_BATCH = 100
-_STATES_TIMEOUT = 2.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -149,18 +146,11 @@ class SparkServices:
 
     def states(self, members: Sequence[Member]) -> dict[str, TaskState]:
         """The states of the members' tasks by id, without those that the gateway does not answer in time."""
-        states: dict[str, TaskState] = {}
-        for url in sorted({member.callback for member in members if member.callback}):
-            queries = [StateQuery(id=member.id, root_id=member.root_id) for member in members if member.callback == url]
-            for start in range(0, len(queries), _STATES_BATCH):
-                batch = queries[start : start + _STATES_BATCH]
-                try:
-                    answer = self.base.gateway.states(url, batch, seconds=_STATES_TIMEOUT)
-                except GatewayError as error:
-                    self.base.telemetry.log.warning("task states unknown; continuing without them", problem=str(error))
-                    break
-                states |= {state.id: state for state in answer}
-        return states
+        by_url: dict[str, list[StateQuery]] = defaultdict(list)
+        for member in members:
+            if member.callback:
+                by_url[member.callback].append(StateQuery(id=member.id, root_id=member.root_id))
+        return self.base.state_queries.ask(by_url)
 
     def notify_completion(self, manifest: Manifest, *, job_run_id: str, state: str, details: str) -> None:
         """Sends the completion an event that EMR Serverless did not send."""

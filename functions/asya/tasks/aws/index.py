@@ -88,8 +88,8 @@ def index_attributes(record: TaskRecord) -> "dict[str, AttributeValueTypeDef]":
     if record.parent_id is not None:
         attributes["child_of"] = {"S": f"{shard}#{record.parent_id}"}
     if record.deadline_at is not None:
-        # A new task may be overdue at its creation; a later sweep must still find it.
-        due = max(record.deadline_at, record.created_at)
+        # A task may be overdue when its first report arrives; a later sweep must still find it.
+        due = max(record.deadline_at, record.created_at, record.due_at or "")
         attributes["due_in"] = {"S": f"{due[:_MINUTE_LENGTH]}#{shard}"}
     return attributes
 

@@ -32,7 +32,7 @@ LARGEST_COUNT = 999_999  # of positions and attempts
 
 _RECORD_TEXTS = (
     *("status", "created_at", "updated_at", "parent_id", "root_id", "owner"),
-    *("deadline_at", "actor", "result_uri", "reason", "context"),
+    *("deadline_at", "actor", "result_uri", "reason", "context", "due_at"),
 )
 _RECORD_NUMBERS = ("generation", "attempt", "pause_epoch", "resumed_epoch")
 _RECORD_STRUCTURES = ("route", "error", "earlier", "pause")

@@ -12,7 +12,9 @@ from functools import reduce
 from http import HTTPStatus
 from threading import Lock
 
-from asya.protocol.events import PROGRESS_STATUSES, EventResult, StateQuery, TaskEvent, TaskState
+from msgspec.structs import replace
+
+from asya.protocol.events import PROGRESS_STATUSES, EventResult, StateQuery, TaskEvent, TaskState, report_order
 from asya.protocol.hops import HopFold, HopRecord, fold, hop_records
 from asya.protocol.task import TaskRecord, merge
 from asya.protocol.times import format_time
@@ -143,7 +145,7 @@ class Tasks:
             may_create: whether a report on an unknown task creates the task.
         """
         by_task: dict[str, list[TaskEvent]] = {}
-        for event in events:
+        for event in sorted(events, key=report_order):
             by_task.setdefault(event.id, []).append(event)
         outcomes = self._merge_records(by_task, now, may_create=may_create)
         merged = [event for event in events if outcomes[event.id] is HTTPStatus.NO_CONTENT]
@@ -192,6 +194,7 @@ class Tasks:
             )
             if record is None:
                 raise ValueError(f"no report on task {task_id}")
+            record = _with_due_time(record, stored, now)
             if stored and record == stored.record:
                 self._cache.add(stored)
                 return HTTPStatus.NO_CONTENT
@@ -248,6 +251,18 @@ class _RecordCache:
     def has_generation(self, task_id: str, generation: int) -> bool:
         """Whether the task has started in this generation or a later one."""
         return self._tasks.get(task_id, (-1, None))[0] >= generation
+
+
+def _with_due_time(record: TaskRecord, stored: StoredRecord | None, now: datetime) -> TaskRecord:
+    """The record with the time at which its deadline became known, if that has passed: reports may arrive late."""
+    known = stored.record.deadline_at if stored else None
+    if (
+        record.is_terminal
+        or record.deadline_at in (None, known)
+        or (record.deadline_at or "") > (at := format_time(now))
+    ):
+        return record
+    return replace(record, due_at=at)
 
 
 def _state(query: StateQuery, records: dict[str, TaskRecord]) -> TaskState:

@@ -239,8 +239,50 @@ def test_no_report_ever_lowers_the_status(order: list[TaskEvent]) -> None:
         after = merge(record, each)
         if record is not None:
             assert (after.generation, ranks[after.status]) >= (record.generation, ranks[record.status])
-            assert after.created_at == record.created_at
+            assert after.created_at <= record.created_at
         record = after
+
+
+@pytest.mark.rule("13.created_at")
+@given(
+    st.permutations(
+        [
+            ("completed", 2, "2026-11-20T08:59:00.000000Z"),
+            ("received", 0, None),
+            ("failed", 3, "2026-11-20T08:59:00.000000Z"),
+        ]
+    )
+)
+def test_a_task_begins_when_its_envelope_did_in_any_order(order: list[tuple[str, int, str | None]]) -> None:
+    reports = [
+        event("t", status, position, 10.0 * position, created_at=created_at)  # type: ignore[arg-type]
+        for status, position, created_at in order
+    ]
+    assert merged(*reports).created_at == "2026-11-20T08:59:00.000000Z"
+
+
+@pytest.mark.rule("13.created_at")
+@pytest.mark.parametrize(
+    ("created_at", "counts"),
+    [
+        ("2026-11-20T08:59:59.000000Z", True),
+        ("2026-10-21T09:00:00.000000Z", True),
+        ("2026-10-19T09:00:00.000000Z", False),  # each hour with tasks costs the lists a query
+        ("0001-01-01T00:00:00.000000Z", False),
+        ("2026-11-20T09:00:01.000000Z", False),
+    ],
+)
+def test_an_incredible_creation_time_does_not_count(created_at: str, counts: bool) -> None:
+    report = event("t", "received", created_at=created_at)
+    assert merged(report).created_at == (created_at if counts else report.at)
+
+
+@pytest.mark.rule("3.owner")
+def test_a_forged_owner_takes_over_no_task() -> None:
+    owned = merged(event("t", "received", owner="AIDA"), event("t", "completed", owner="AIDAFORGED"))
+    assert owned.owner == "AIDA"
+    assert merged(event("t", "received"), event("t", "completed", owner="AIDAFORGED")).owner is None
+    assert merged(event("t", "received"), event("t", "registered", owner="AIDASENDER")).owner == "AIDASENDER"
 
 
 def test_records_compare_by_content() -> None:

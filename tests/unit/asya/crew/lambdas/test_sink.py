@@ -256,18 +256,25 @@ def test_a_redelivery_finishes_what_is_missing(world: MeshWorld) -> None:
 
 @pytest.mark.rule("5.must-arrive")
 @pytest.mark.parametrize(
-    ("answer", "is_kept"), [(204, False), (400, False), (404, False), (403, True), (429, True), (500, True)]
+    ("fault", "is_kept"),
+    [(Refusal(), False), (Refusal("call"), True), (Refusal(sender_fault=True), True), (Refusal("silence"), True)],
 )
-def test_the_report_must_arrive(world: MeshWorld, answer: int, is_kept: bool) -> None:
-    world.gateway.item_status["env-1", "succeeded"] = answer
-    assert run(world, ended(), ended(id="env-2")) == (["message-0"] if is_kept else [])
+def test_the_report_must_arrive(world: MeshWorld, fault: Refusal, is_kept: bool) -> None:
+    if is_kept:
+        world.sqs.refuse_always["asya-shop-x-ends"] = fault
+    assert run(world, ended(), ended(id="env-2")) == (["message-0", "message-1"] if is_kept else [])
 
 
-def test_a_batch_is_one_report_call(world: MeshWorld) -> None:
-    calls: list[str] = []
-    world.gateway.watch = lambda path, body: calls.append(path)
+def test_a_batch_is_one_report_message(world: MeshWorld) -> None:
     run(world, *(ended(id=f"env-{n}") for n in range(5)))
-    assert calls == ["/api/v1/mesh/events"]
+    assert world.gateway.messages == [("asya-shop-x-ends", 5)]
+
+
+@pytest.mark.rule("5.gateway-down")
+def test_a_gateway_that_is_down_holds_no_end_up(world: MeshWorld) -> None:
+    world.gateway.status = 500
+    assert run(world, ended()) == []
+    assert world.gateway.reported("env-1") == ["succeeded"]
 
 
 @pytest.mark.rule("11.sink.claim", "12.newer-object")

@@ -1,6 +1,6 @@
 """The deadline sweep fails overdue tasks within two minutes (`protocol §13`)."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,16 +11,19 @@ from asya.gateway.lambdas.wiring import build_deadline_sweep
 from asya.messaging.aws import clients
 from asya.messaging.lambdas.environment import RealEnvironment
 from asya.sidecar.lambdas.services import Services
+from asya.tasks.aws.ends_marks import EndsMarks, MarkKind
 from asya.tasks.aws.index import TaskIndex
 from asya.tasks.aws.task_store import TaskStoreError
 from tests.doubles.emf import metric_values, metrics
-from tests.doubles.gateway_functions import MESH, Gateway, report, settings_with
+from tests.doubles.gateway_functions import FUNCTION, MESH, Gateway, report, route_event, settings_with
 from tests.doubles.tasks import at
 from tests.unit.asya.gateway.routes.test_cancel import shown, start
 
+ENDS_URL = "https://sqs.us-east-1.amazonaws.com/123456789012/asya-flights-x-ends"
+
 
 class Clock(RealEnvironment):
-    """A clock that stands still."""
+    """A clock that stands still unless the process waits."""
 
     def __init__(self, moment: datetime) -> None:
         super().__init__()
@@ -28,6 +31,9 @@ class Clock(RealEnvironment):
 
     def now(self) -> datetime:
         return self.moment
+
+    def sleep(self, seconds: float) -> None:
+        self.moment += timedelta(seconds=seconds)
 
 
 def sweep(gateway: Gateway, seconds: float) -> None:
@@ -107,6 +113,49 @@ def test_overdue_tasks_are_found_after_an_outage(gateway: Gateway) -> None:
     assert written(task_id) == ("pending", None)
     sweep(gateway, 3600)
     assert written(task_id) == ("failed", "Timeout")
+
+
+def mark(kind: MarkKind, seconds: float) -> None:
+    EndsMarks(clients.dynamodb(), "asya-flights-tasks").write(kind, at(seconds))
+
+
+@pytest.mark.rule("13.backstop.ends")
+def test_nothing_is_written_while_nobody_consumes_the_ends(gateway: Gateway) -> None:
+    """The consumer is broken, throttled or not there: an end of this task may lie in the queue."""
+    task_id = start(gateway, timeout=70)
+    clients.sqs().send_message(QueueUrl=ENDS_URL, MessageBody="[]")
+    mark("fresh", 30)
+    for minute in range(2, 60, 10):
+        sweep(gateway, 60 * minute)
+        assert written(task_id) == ("pending", None)
+        assert shown(gateway, task_id, 60 * minute)["status"] == "failed"  # readers need no sweep
+    clients.sqs().purge_queue(QueueUrl=ENDS_URL)
+    sweep(gateway, 3600)
+    assert written(task_id) == ("failed", "Timeout")
+
+
+@pytest.mark.rule("13.backstop.ends")
+def test_nothing_is_written_while_a_backlog_is_consumed(gateway: Gateway) -> None:
+    task_id = start(gateway, timeout=70)
+    clients.sqs().send_message(QueueUrl=ENDS_URL, MessageBody="[]")
+    mark("late", 100)
+    mark("fresh", 119)
+    sweep(gateway, 120)
+    assert written(task_id) == ("pending", None)
+    mark("fresh", 299)
+    sweep(gateway, 300)
+    assert written(task_id) == ("failed", "Timeout")
+
+
+@pytest.mark.rule("13.backstop.written")
+def test_a_task_whose_first_report_is_an_hour_late_is_found(gateway: Gateway) -> None:
+    sweep(gateway, 3600)
+    early = {"deadline_at": "2026-11-20T09:02:00Z", "created_at": "2026-11-20T09:00:00Z"}
+    data = {"data": early | {"route": {"prev": [], "curr": "inspect-dataset", "next": []}}}
+    body = [{"id": "late", "status": "received", "at": "2026-11-20T09:00:01Z", **data}]
+    assert gateway.ingest(route_event("POST /api/v1/mesh/events", FUNCTION, body), at(3660))[0] == 200
+    sweep(gateway, 3720)
+    assert written("late") == ("failed", "Timeout")
 
 
 @pytest.mark.rule("13.backstop.written")

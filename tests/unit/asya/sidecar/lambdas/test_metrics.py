@@ -9,12 +9,14 @@ from asya.crew.lambdas.wiring import build_sump
 from asya.messaging.aws import clients
 from asya.protocol.mesh_table import CircuitBreaker, Policy, Resiliency
 from asya.protocol.times import format_time
+from asya.reporting.aws.gateway_client import GatewayClient, NoAnswerError
 from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.emf import Metric, metric_values, metrics
 from tests.doubles.envelopes import message, status
 from tests.doubles.heavy import HeavyWorld, done_result, failed_result, heavy_world
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
 from tests.doubles.pipeline import Pipeline
+from tests.doubles.sqs import Refusal
 from tests.doubles.tables import MemoryDynamo, Table
 from tests.unit.memory_tables import memory_tables
 
@@ -154,9 +156,23 @@ def test_15_failures_are_the_failing_actors(world: MeshWorld, capsys: pytest.Cap
 
 @pytest.mark.rule("15.ReportsDropped")
 def test_15_progress_that_was_dropped(world: MeshWorld, capsys: pytest.CaptureFixture[str]) -> None:
-    world.gateway.status = 500
+    world.sqs.refuse_always["asya-shop-x-reports"] = Refusal("call")
     run(world, echo, message())
     assert sum(metric_values(metrics(capsys), "ReportsDropped", actor="infer")) == 3
+
+
+@pytest.mark.rule("15.PreflightsSkipped")
+def test_15_a_pre_flight_that_is_skipped(
+    world: MeshWorld, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(*_: object, **__: object) -> Any:
+        raise NoAnswerError("no answer")
+
+    monkeypatch.setattr(GatewayClient, "states", silent)
+    actor = build_sidecar(world.light(echo))
+    for _ in range(3):
+        assert batch_failures(actor.process(sqs_event(message()))) == []
+    assert metric_values(metrics(capsys), "PreflightsSkipped", actor="infer") == [1, 1]
 
 
 # --- heavy actors

@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from asya.gateway.lambdas.wiring import build_ingest
+from asya.gateway.lambdas.wiring import build_ingest, build_report_queues
 from asya.messaging.aws.telemetry import Telemetry
-from asya.protocol.events import EventResult, EventResults, PartialEvent, TaskStates
+from asya.protocol.events import TaskStates
 from asya.protocol.mesh_table import Actor
 from asya.protocol.status import created
 from asya.sidecar.lambdas.wiring import build_sidecar
-from asya.tasks.event_batch import read_events, read_queries
+from asya.tasks.event_batch import read_queries
 from tests.doubles.dynamo import TASK_INDEXES
 from tests.doubles.mesh_world import MeshWorld, batch_failures, mesh_world, sqs_event
 
@@ -37,6 +37,8 @@ class Counts:
         calls: POSTs to the gateway, by path.
         writes: to the table of tasks, by kind of item.
         index_writes: what these cost the table's indexes, by kind of item: an entry made or taken out is a write.
+        report_messages, report_batches: messages on the report queues, and batches of them.
+        largest_message: bytes of the largest message of reports.
         largest_hop: bytes of the largest item written for a hop, as JSON, which is longer than DynamoDB counts.
     """
 
@@ -45,6 +47,9 @@ class Counts:
     index_writes: Counter[str] = field(default_factory=Counter)
     sends: int = 0
     batches: int = 0
+    report_messages: int = 0
+    report_batches: int = 0
+    largest_message: int = 0
     largest_hop: int = 0
 
     def note_write(self, _table: str, before: Any, after: Any) -> None:
@@ -73,22 +78,27 @@ def counts(request: pytest.FixtureRequest) -> Counts:
     """Every envelope through every actor, once for each way that envelopes come."""
     found = Counts()
     with pytest.MonkeyPatch.context() as patch, mesh_world(patch) as world:
-        _connect_to_the_real_ingest(world, found)
+        # A slow machine would split batches.
+        patch.setattr("asya.messaging.aws.outbox.LINGER_SECONDS", 3600.0)
+        patch.setattr("asya.reporting.aws.progress_reporter.LINGER_SECONDS", 3600.0)
+        reports = _connect_to_the_real_gateway(world, found)
         world.dynamodb.on_write = found.note_write
         bodies = [_envelope(number, with_status=request.param == "through the gateway") for number in range(ENVELOPES)]
         for actor in ACTORS:
             bodies = _through(world, actor, bodies, found)
+            _write_reports(world, reports, found)
         found.sends = len(world.sqs.calls)
         assert len(bodies) == ENVELOPES
     return found
 
 
-def test_at_most_1_05_writes_and_a_quarter_of_a_call_for_each_envelope_and_hop(counts: Counts) -> None:
+def test_at_most_1_05_writes_and_a_tenth_of_a_call_for_each_envelope_and_hop(counts: Counts) -> None:
     assert 1 <= counts.for_each_hop(counts.writes["hop"]) <= 1.05
     # DynamoDB counts a write for each KB begun, and one for each entry of an index that changes.
     assert counts.largest_hop < 1024
     assert counts.index_writes["hop"] == 0
-    assert counts.for_each_hop(sum(counts.calls.values())) <= 0.25
+    assert counts.calls.keys() <= {"states"}  # reports travel by queue
+    assert counts.for_each_hop(sum(counts.calls.values())) <= 0.1
 
 
 def test_beside_that_a_task_costs_writes_for_its_life_not_for_its_hops(counts: Counts) -> None:
@@ -98,9 +108,18 @@ def test_beside_that_a_task_costs_writes_for_its_life_not_for_its_hops(counts: C
     assert set(counts.writes) <= {"hop", "record", "hour"}
 
 
-def test_at_most_a_third_of_a_request_to_sqs_for_each_envelope_and_hop(counts: Counts) -> None:
+def test_one_message_of_reports_for_each_batch(counts: Counts) -> None:
     assert counts.batches == HOPS / BATCH
-    assert counts.sends + POLLER_CALLS * counts.batches <= 0.35 * HOPS
+    assert counts.report_messages == counts.batches
+    # SQS bills each 64 KiB.
+    assert counts.largest_message <= 16 * 1024
+    assert counts.report_batches == counts.report_messages / BATCH
+
+
+def test_0_42_requests_to_sqs_for_each_envelope_and_hop(counts: Counts) -> None:
+    """Of each batch of ten: receive, delete, frames, reports. Of ten batches: the two polls of their reports."""
+    polls = POLLER_CALLS * (counts.batches + counts.report_batches)
+    assert counts.sends + polls == 0.42 * HOPS
 
 
 def _envelope(number: int, *, with_status: bool) -> str:
@@ -127,16 +146,34 @@ def _through(world: MeshWorld, actor: str, bodies: list[str], found: Counts) -> 
     return [message.body for message in world.messages(following)]
 
 
-def _connect_to_the_real_ingest(world: MeshWorld, found: Counts) -> None:
+def _connect_to_the_real_gateway(world: MeshWorld, found: Counts) -> list[str]:
+    """Let the real gateway answer pre-flights; returns the list that takes the messages of reports."""
     settings = world.services("x-gateway-ingest").settings
     tasks = build_ingest(settings, Telemetry(settings.namespace, settings.actor)).tasks
+    reports: list[str] = []
 
     def respond(path: str, body: bytes) -> bytes:
         found.calls[path.rpartition("/")[2]] += 1
-        now = datetime.now(UTC)
-        if path.endswith("/states"):
-            return msgspec.json.encode(TaskStates(items=tasks.states(read_queries(body), now)))
-        events = [each for each in read_events(body) if not isinstance(each, EventResult | PartialEvent)]
-        return msgspec.json.encode(EventResults(items=tuple(tasks.report(events, now, may_create=True))))
+        return msgspec.json.encode(TaskStates(items=tasks.states(read_queries(body), datetime.now(UTC))))
+
+    def take(_queue: str, body: str) -> bool:
+        found.report_messages += 1
+        found.largest_message = max(found.largest_message, len(body))
+        reports.append(body)
+        return True
 
     world.gateway.respond = respond  # type: ignore[method-assign]
+    world.sqs.take_reports = take
+    return reports
+
+
+def _write_reports(world: MeshWorld, reports: list[str], found: Counts) -> None:
+    """Let the real consumer write the reports, in full batches."""
+    queues = build_report_queues(world.services("x-reports"))
+    for start in range(0, len(reports), BATCH):
+        event = sqs_event(*reports[start : start + BATCH])
+        for record in event["Records"]:
+            record["eventSourceARN"] = "arn:aws:sqs:eu-west-1:123456789012:asya-shop-x-reports"
+        assert not batch_failures(queues.process(event))
+        found.report_batches += 1
+    reports.clear()

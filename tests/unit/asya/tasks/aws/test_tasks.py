@@ -85,7 +85,7 @@ def test_late_reports_about_an_ended_task_are_taken_and_change_nothing_but_the_h
     assert report(tasks, *hop("t", 0), event("t", "succeeded", 3, 45), event("t", "failed", 2, 46)) == [204] * 5
     after = tasks.read("t", at(60))
     assert before is not None
-    assert after == replace(before, progress_percent=33)
+    assert after == replace(before, progress_percent=33, created_at=event("t", "received").at)
 
 
 def test_writes_per_task() -> None:

@@ -1,0 +1,166 @@
+"""Consumes the report queues: writes reports into tasks, and keeps the refused ones (`protocol §5`, reports; `§13`).
+
+It sends to no actor's queue. Reports are idempotent, so a message that is kept repeats its reports.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from http import HTTPStatus
+from typing import Any
+
+from asya.gateway.aws.refused_reports import RefusedReports, RefusedReportStore
+from asya.gateway.ends_delay import LATE_AGE
+from asya.gateway.report_messages import ReportMessage, read_message
+from asya.messaging.aws import clients
+from asya.messaging.aws.receipt import Receipt
+from asya.messaging.lambdas.batch import BatchProcessor, BatchResponse, Record, records
+from asya.protocol import names
+from asya.protocol.events import Report
+from asya.protocol.times import format_time
+from asya.reporting.aws.foreign_reports import ForeignReports
+from asya.sidecar.lambdas.services import Services
+from asya.tasks.aws.ends_marks import EndsMarks, MarkKind
+from asya.tasks.aws.report_writer import ReportWriter
+from asya.tasks.aws.task_store import TaskStoreError
+
+# A process stores each kind of mark at most this often.
+MARK_INTERVAL = timedelta(seconds=10)
+
+
+@dataclass(slots=True)
+class Writes:
+    """Collects the reports of a batch and writes them together; an outlet of `BatchProcessor`."""
+
+    services: Services
+    writer: ReportWriter
+    waiting: list[tuple[Sequence[Report], Receipt]] = field(default_factory=list)
+
+    def add(self, reports: Sequence[Report]) -> Receipt:
+        """Queue the reports of one message and return their receipt."""
+        receipt = Receipt("task")
+        self.waiting.append((reports, receipt))
+        return receipt
+
+    def flush(self) -> None:
+        """Write all reports that can be written, and resolve the receipts."""
+        waiting, self.waiting = self.waiting, []
+        reports = [report for group, _ in waiting for report in group]
+        if not reports:
+            return
+        results = iter(self.writer.write(reports, self.services.now(), may_create=True))
+        for group, receipt in waiting:
+            own_results = [result for _, result in zip(group, results, strict=False)]
+            open_results = [result for result in own_results if result.status != HTTPStatus.NO_CONTENT]
+            first = open_results[0] if open_results else None
+            receipt.resolve(TaskStoreError(f"the report on {first.id}: {first.error}") if first else None)
+
+
+@dataclass(slots=True)
+class ReportQueues:
+    """The consumer of `x-reports` and `x-ends`."""
+
+    services: Services
+    writes: Writes
+    foreign: ForeignReports
+    refused: RefusedReportStore
+    marks: EndsMarks
+    _marked: dict[MarkKind, datetime] = field(default_factory=dict)
+
+    def process(self, event: Mapping[str, Any]) -> BatchResponse:
+        """Process the messages of one queue.
+
+        Raises:
+            ValueError: the messages are of another queue.
+        """
+        queue = self._queue(event)
+        senders = {item["messageId"]: item["attributes"].get("SenderId", "") for item in event["Records"]}
+        items = records(event)
+        processor = BatchProcessor(
+            clients.sqs(),
+            self.services.settings.queue_url(queue),
+            (self.writes, self.foreign),
+            self.services.telemetry,
+        )
+        try:
+            answer = processor.process(items, lambda record: self._handle(queue, record, senders[record.message_id]))
+            if queue == names.ENDS:
+                kept = {failure["itemIdentifier"] for failure in answer["batchItemFailures"]}
+                self._mark(items, kept)
+            return answer
+        finally:
+            self.services.telemetry.flush()
+
+    def _queue(self, event: Mapping[str, Any]) -> str:
+        """The name in the mesh of the queue that the messages come from."""
+        arns = {item["eventSourceARN"] for item in event["Records"]}
+        namespace = self.services.settings.namespace
+        for queue in (names.REPORTS, names.ENDS):
+            if {arn.rpartition(":")[2] for arn in arns} == {names.queue_name(namespace, queue)}:
+                return queue
+        raise ValueError(f"the messages of {', '.join(sorted(arns))} are of no report queue of the mesh {namespace!r}")
+
+    def _handle(self, queue: str, record: Record, sender: str) -> list[Receipt]:
+        settings = self.services.settings
+        message = read_message(
+            record.arrival.body,
+            queue,
+            allowed_hosts=self.services.allowed_hosts,
+            own_gateway=settings.gateway_url,
+        )
+        receipts = [self.writes.add(message.reports)] if message.reports else []
+        receipts += [self.foreign.add(address, reports) for address, reports in message.foreign.items()]
+        if message.refused or message.problem is not None:
+            self._keep_refused(queue, record, sender, message)
+        return receipts
+
+    def _keep_refused(self, queue: str, record: Record, sender: str, message: ReportMessage) -> None:
+        """Keep what does not count.
+
+        Raises:
+            ClientError, BotoCoreError: the object cannot be written, so the message stays on the queue.
+        """
+        is_unreadable = message.problem is not None
+        key = self.refused.save(
+            RefusedReports(
+                queue=queue,
+                message_id=record.message_id,
+                sender=sender,
+                sent_at=format_time(record.arrival.sent_at),
+                reports=tuple(message.refused),
+                problem=message.problem,
+                body=record.arrival.body.decode("utf-8", "replace") if is_unreadable else None,
+            )
+        )
+        telemetry = self.services.telemetry
+        telemetry.count("ReportsRefused", max(1, len(message.refused)))
+        telemetry.log.warning(
+            "reports refused",
+            queue=queue,
+            message_id=record.message_id,
+            sender=sender,
+            problem=message.problem or message.refused[0].problem,
+            object=key,
+        )
+
+    def _mark(self, items: Sequence[Record], kept: set[str]) -> None:
+        """Store how old the messages of `x-ends` were.
+
+        A fresh message proves that the function works; only a written one does. The table may be unavailable: then no mark
+        is stored, and the deadline sweep waits.
+        """
+        now = self.services.now()
+        late = [now - record.arrival.sent_at > LATE_AGE for record in items]
+        written = [record.message_id not in kept for record in items]
+        kinds: list[MarkKind] = ["late"] if any(late) else []
+        if any(is_written and not is_late for is_written, is_late in zip(written, late, strict=True)):
+            kinds.append("fresh")
+        for kind in kinds:
+            if (last := self._marked.get(kind)) is not None and now - last < MARK_INTERVAL:
+                continue
+            try:
+                self.marks.write(kind, now)
+            except TaskStoreError as error:
+                self.services.telemetry.log.warning("age of ends not stored", problem=str(error))
+            else:
+                self._marked[kind] = now

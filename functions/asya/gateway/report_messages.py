@@ -1,0 +1,91 @@
+"""Reads the messages of the report queues, and decides which reports count (`protocol §5`, reports)."""
+
+from dataclasses import dataclass, field
+
+import msgspec
+from msgspec import Raw
+
+from asya.protocol import names
+from asya.protocol.events import Report, is_end
+from asya.reporting.callback import allowed_address
+from asya.reporting.report_messages import GATEWAY_MEMBER
+from asya.tasks.event_batch import BatchError, read_event, read_list
+
+_MEMBER = GATEWAY_MEMBER.encode()
+
+
+class _Destination(msgspec.Struct):
+    gateway_url: str | None = None
+
+
+_destination_decoder = msgspec.json.Decoder(_Destination)
+
+
+class RefusedReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A report that does not count, and why."""
+
+    problem: str
+    report: Raw
+
+
+@dataclass(slots=True)
+class ReportMessage:
+    """The content of one message.
+
+    Attributes:
+        reports: the reports for this mesh's tasks.
+        foreign: the reports for foreign gateways, by address.
+        problem: why the message as a whole cannot be read; None if it can.
+    """
+
+    reports: list[Report] = field(default_factory=list)
+    foreign: dict[str, list[Report]] = field(default_factory=dict)
+    refused: list[RefusedReport] = field(default_factory=list)
+    problem: str | None = None
+
+
+def read_message(body: bytes, queue: str, *, allowed_hosts: frozenset[str], own_gateway: str | None) -> ReportMessage:
+    """Read a message; a report that cannot be read or is not allowed on this queue affects no other.
+
+    Args:
+        queue: the name of the queue in the mesh.
+        allowed_hosts: the hosts that may receive reports. Calls are signed, so no message may choose another one.
+    """
+    try:
+        items = read_list(body)
+    except BatchError as error:
+        return ReportMessage(problem=str(error))
+    message = ReportMessage()
+    for raw in items:
+        try:
+            report, address = _read(raw, queue, allowed_hosts)
+        except BatchError as error:
+            readable = Raw(bytes(raw).decode("utf-8", "replace").encode())
+            message.refused.append(RefusedReport(problem=str(error), report=readable))
+            continue
+        if address is None or address == own_gateway:
+            message.reports.append(report)
+        else:
+            message.foreign.setdefault(address, []).append(report)
+    return message
+
+
+def _read(raw: Raw, queue: str, allowed_hosts: frozenset[str]) -> tuple[Report, str | None]:
+    report = read_event(raw)
+    if queue != names.ENDS and is_end(report):
+        raise BatchError("ends and pauses travel on the queue x-ends, which only the crew may send to", "status")
+    if _MEMBER not in bytes(raw):
+        return report, None
+    try:
+        value = _destination_decoder.decode(raw).gateway_url
+    except msgspec.ValidationError:
+        raise BatchError("gateway_url must be a string", GATEWAY_MEMBER) from None
+    if value is None:
+        return report, None
+    address = allowed_address(value, allowed_hosts)
+    if address is None:
+        raise BatchError(
+            "gateway_url is no http address of an allowed host; see gateway.allowed_hosts in the mesh file",
+            GATEWAY_MEMBER,
+        )
+    return report, address

@@ -1,0 +1,208 @@
+"""The consumer of the report queues (`protocol §5`, reports)."""
+
+import dataclasses
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from botocore.exceptions import ClientError
+
+from asya.gateway.ends_delay import LATE_AGE
+from asya.gateway.lambdas.report_queues import ReportQueues
+from asya.gateway.lambdas.wiring import build_report_queues
+from asya.protocol.events import PartialEvent
+from asya.protocol.mesh_table import Gateway
+from asya.sidecar.lambdas.services import Services
+from tests.doubles.emf import metric_values, metrics
+from tests.doubles.envelopes import mesh
+from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
+from tests.doubles.tasks import ACTORS, event, hop
+
+
+@pytest.fixture
+def queues(world: MeshWorld) -> ReportQueues:
+    return build_report_queues(world.services("x-reports"))
+
+
+def body(*reports: object) -> str:
+    return msgspec.json.encode(reports).decode()
+
+
+def batch(queue: str, *bodies: str, age: float = 1.0, **more: Any) -> dict[str, Any]:
+    """The event of a report queue whose messages have this age in seconds."""
+    sent = str(int((datetime.now(UTC) - timedelta(seconds=age)).timestamp() * 1000))
+    made = sqs_event(*bodies, **more)
+    for record in made["Records"]:
+        record["eventSourceARN"] = f"arn:aws:sqs:eu-west-1:123456789012:asya-shop-{queue}"
+        record["attributes"] |= {"SentTimestamp": sent, "SenderId": "AROAINFER:asya-shop-infer"}
+    return made
+
+
+def items(world: MeshWorld) -> dict[tuple[str, str], Any]:
+    return {
+        (item["pk"]["S"], item["sk"]["S"]): item for item in world.dynamodb.tables["asya-shop-tasks"].items.values()
+    }
+
+
+def record(world: MeshWorld, task_id: str = "t") -> Any:
+    return items(world).get((task_id, "record"))
+
+
+def refused(world: MeshWorld) -> list[Any]:
+    return [json.loads(world.s3.content(key)) for key in world.s3.keys("reports/refused/")]
+
+
+@pytest.mark.rule("5.two-queues", "5.any-order")
+def test_reports_of_both_queues_make_the_record_in_any_order(world: MeshWorld, queues: ReportQueues) -> None:
+    end = event("t", "succeeded", 3, 40, created_at="2026-11-20T08:59:59.000000Z", owner="AIDA")
+    assert batch_failures(queues.process(batch("x-ends", body(end)))) == []
+    for position in (2, 0, 1):
+        late = hop("t", position, created_at="2026-11-20T08:59:59.000000Z", owner="AIDA")
+        assert batch_failures(queues.process(batch("x-reports", body(*late)))) == []
+    made = record(world)
+    assert (made["status"]["S"], made["owner"]["S"]) == ("succeeded", "AIDA")
+    assert made["created_at"]["S"] == "2026-11-20T08:59:59.000000Z"
+    assert made["revision"]["N"] == "1"  # the end knew all that a record needs, so progress wrote hops only
+    assert [sk for _, sk in items(world) if sk.startswith("hop#")] == [
+        f"hop#0000#{position:06d}#000001#done" for position in (2, 0, 1)
+    ]
+
+
+@pytest.mark.rule("5.ends-of-the-crew", "15.ReportsRefused")
+@pytest.mark.parametrize("status", ["succeeded", "failed", "canceled", "paused"])
+def test_an_end_on_the_queue_of_all_actors_is_refused_alone(
+    world: MeshWorld, queues: ReportQueues, status: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = body(event("t", "received"), event("t", status, 1), event("t", "completed"))
+    assert batch_failures(queues.process(batch("x-reports", text))) == []
+    assert record(world)["status"]["S"] == "running"
+    assert ("t", "hop#0000#000000#000001#done") in items(world)
+    (kept,) = refused(world)
+    assert (kept["queue"], kept["message_id"], kept["sender"]) == (
+        "x-reports",
+        "message-0",
+        "AROAINFER:asya-shop-infer",
+    )
+    (report,) = kept["reports"]
+    assert report["report"]["status"] == status
+    assert "x-ends" in report["problem"]
+    assert metric_values(metrics(capsys), "ReportsRefused") == [1]
+
+
+@pytest.mark.rule("5.refused")
+@pytest.mark.parametrize(
+    "bad",
+    [5, {"id": "t"}, {"id": "", "status": "received"}, {"id": "t", "status": "received", "at": "today"}, [], None],
+)
+def test_a_report_that_cannot_be_read_drops_no_neighbor(world: MeshWorld, queues: ReportQueues, bad: object) -> None:
+    text = body(event("a", "received"), bad, event("b", "received"))
+    assert batch_failures(queues.process(batch("x-reports", text, body(event("c", "received"))))) == []
+    assert all(record(world, task_id) for task_id in "abc")
+    (kept,) = refused(world)
+    assert [report["report"] for report in kept["reports"]] == [bad]
+
+
+@pytest.mark.rule("5.refused")
+@pytest.mark.parametrize("text", ["", "hello", '{"id": "t"}', "[" + "5," * 500 + "5]", '[{"id": "\ud800"}]'])
+def test_a_message_that_cannot_be_read_is_kept_whole(world: MeshWorld, queues: ReportQueues, text: str) -> None:
+    assert batch_failures(queues.process(batch("x-reports", text, body(event("c", "received"))))) == []
+    assert record(world, "c")
+    (kept,) = refused(world)
+    if "\ud800" not in text:
+        assert kept["body"] == text
+    assert kept.get("problem") or kept["reports"]
+
+
+@pytest.mark.rule("5.refused")
+def test_a_refused_report_that_cannot_be_stored_keeps_its_message(world: MeshWorld, queues: ReportQueues) -> None:
+    world.s3.fails = lambda operation, key: operation == "put"
+    text = body(event("a", "received"), 5)
+    assert batch_failures(queues.process(batch("x-reports", text, body(event("b", "received"))))) == ["message-0"]
+    assert record(world, "a")  # the others count at once; the redelivery repeats them
+    world.s3.fails = lambda operation, key: False
+    assert batch_failures(queues.process(batch("x-reports", text, receive_counts={0: 2}))) == []
+    assert len(refused(world)) == 1
+
+
+@pytest.mark.rule("5.table-errors")
+def test_an_error_of_the_table_keeps_the_messages_whose_reports_are_not_written(
+    world: MeshWorld, queues: ReportQueues, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = world.dynamodb.put_item
+
+    def put(**call: Any) -> Any:
+        if call["Item"]["pk"]["S"] == "a":
+            raise ClientError({"Error": {"Code": "InternalServerError", "Message": "on demand"}}, "PutItem")
+        return write(**call)
+
+    monkeypatch.setattr(world.dynamodb, "put_item", put)
+    bodies = body(event("a", "registered"), event("b", "registered")), body(event("c", "registered"))
+    assert batch_failures(queues.process(batch("x-reports", *bodies))) == ["message-0"]
+    assert record(world, "b")
+    assert record(world, "c")
+    monkeypatch.setattr(world.dynamodb, "put_item", write)
+    assert batch_failures(queues.process(batch("x-reports", bodies[0], receive_counts={0: 2}))) == []
+    assert record(world, "a")
+
+
+def test_it_sends_nothing(world: MeshWorld, queues: ReportQueues) -> None:
+    """Lambda's recursion guard would end a chain that leads back to an actor."""
+    queues.process(batch("x-ends", body(event("t", "failed", 1)), "hello"))
+    assert world.sqs.calls == []
+
+
+def test_partials_are_stored(world: MeshWorld, queues: ReportQueues) -> None:
+    partial = PartialEvent(id="t", at="2026-11-20T09:00:00Z", data=msgspec.Raw(b'{"n":1}'), actor=ACTORS[0])
+    assert batch_failures(queues.process(batch("x-reports", body(partial)))) == []
+    assert ("t", "fly#0000#000000#000001#0001#000000") in items(world)
+
+
+def test_the_messages_of_another_queue_are_an_error(queues: ReportQueues) -> None:
+    with pytest.raises(ValueError, match="asya-shop-infer"):
+        queues.process(batch("infer", body()))
+
+
+@pytest.mark.rule("3.gateway-url.foreign")
+def test_reports_for_a_foreign_gateway_are_passed_on(world: MeshWorld) -> None:
+    foreign = world.gateway.url
+    host = foreign.removeprefix("http://")
+    table = msgspec.structs.replace(mesh(), gateway=Gateway(allowed_hosts=(host,)))
+    settings = dataclasses.replace(world.services("x-reports", table).settings, gateway_url="https://own.example")
+    queues = build_report_queues(Services(settings))
+    report = msgspec.to_builtins(event("t", "received")) | {"gateway_url": foreign}
+    hostile = report | {"gateway_url": "http://169.254.169.254/"}
+    assert batch_failures(queues.process(batch("x-reports", body(report, hostile), body(event("o", "received"))))) == []
+    assert world.gateway.reported("t") == ["received"]
+    assert record(world, "t") is None
+    assert record(world, "o")
+    (kept,) = refused(world)
+    assert "allowed host" in kept["reports"][0]["problem"]
+    world.gateway.status = 503
+    assert batch_failures(queues.process(batch("x-reports", body(report), body(event("p", "received"))))) == [
+        "message-0"
+    ]
+    assert record(world, "p")  # a foreign gateway that is down holds up no own report
+
+
+@pytest.mark.rule("13.backstop.ends")
+@pytest.mark.parametrize(("age", "kinds"), [(1.0, {"ends-fresh"}), (LATE_AGE.total_seconds() + 5, {"ends-late"})])
+def test_the_age_of_ends_leaves_a_mark(world: MeshWorld, queues: ReportQueues, age: float, kinds: set[str]) -> None:
+    queues.process(batch("x-reports", body(event("t", "received")), age=age))
+    assert not any(pk == "SWEEP" for pk, _ in items(world))
+    queues.process(batch("x-ends", body(event("t", "failed", 1)), age=age))
+    assert {sk for pk, sk in items(world) if pk == "SWEEP"} == kinds
+
+
+@pytest.mark.rule("13.backstop.ends")
+def test_ends_that_cannot_be_written_leave_no_fresh_mark(
+    world: MeshWorld, queues: ReportQueues, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def report(*_: object, **__: object) -> Any:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("asya.tasks.aws.tasks.Tasks.report", report)
+    with pytest.raises(RuntimeError):
+        queues.process(batch("x-ends", body(event("t", "failed", 1))))
+    assert not any(pk == "SWEEP" for pk, _ in items(world))
