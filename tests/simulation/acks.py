@@ -8,6 +8,7 @@ from tests.simulation.observed_envelope import ObservedEnvelope
 from tests.simulation.process import Invocation
 from tests.simulation.programs import HandlerCall, is_slice
 from tests.simulation.queues import Message
+from tests.simulation.report_queues import REPORT_QUEUES
 from tests.simulation.sets import read_set_message, slice_of
 
 
@@ -19,8 +20,14 @@ class AckChecks:
 
     def deleted(self, message: Message, invocation: Invocation | None) -> None:
         """Check that the effects of a deleted message were accepted."""
+        if self.ledger.actor_of(message.queue) in REPORT_QUEUES:
+            self.ledger.reports.deleted(message)
+            return
         if invocation is None:
             return
+        task_id = invocation.to_register.get(message.message_id)
+        if task_id is not None and task_id not in self.ledger.reports.registered:
+            self.ledger.report_violation(f"{invocation.actor} acked {task_id}, but its task was not registered")
         envelope = self.ledger.read(message)
         match invocation.actor:
             case system if system in SYSTEM_QUEUES:
@@ -165,13 +172,12 @@ class AckChecks:
         )
 
     def _check_reported(self, envelope: ObservedEnvelope, actor: str) -> None:
-        """The gateway accepts the required report before the acknowledgement: the record is terminal."""
+        """The queue of ends accepts the required report before the acknowledgement; the final checks read the record."""
         record = self.ledger.tables["tasks"].get((envelope.id, "record"))
         if record is not None and int(record["generation"]["N"]) > envelope.generation:
             return  # redriven: functions do not report the end of an earlier generation
-        if record is None or record["status"]["S"] not in TERMINAL:
-            status = record["status"]["S"] if record else "missing"
-            self.ledger.report_violation(f"{actor} acked {envelope.id}, but its record is {status}")
+        if not any(generation >= envelope.generation for generation in self.ledger.reports.ends[envelope.id]):
+            self.ledger.report_violation(f"{actor} acked {envelope.id}, but its end was not reported")
 
     def _object_of(self, envelope_id: str, phase: str) -> bytes | None:
         return self.ledger.objects.get(self._key(phase, envelope_id))

@@ -9,6 +9,7 @@ from unittest import mock
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings
 from asya.protocol import names
+from tests.doubles.dynamo import TASK_INDEXES
 from tests.doubles.dynamo_values import Item
 from tests.doubles.tables import Index, MemoryDynamo, Table
 from tests.simulation.acks import AckChecks
@@ -27,6 +28,8 @@ from tests.simulation.network import URL, Pool
 from tests.simulation.process import Process, Simulation, current_process
 from tests.simulation.programs import handler_of
 from tests.simulation.queues import Message, Queue, Queues, SqsClient
+from tests.simulation.report_queues import MAX_RECEIVES as REPORT_RECEIVES
+from tests.simulation.report_queues import REPORT_QUEUES, with_unreadable_report
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.sends import SendChecks
 from tests.simulation.storage import Bucket, DynamoClient, S3Client
@@ -34,7 +37,10 @@ from tests.simulation.system_functions import SystemFunctions
 from tests.simulation.writes import WriteChecks
 
 TABLES = ("tasks", "sink", "hops", "pending", "breaker", "fan-in")
-INDEXES = {"fan-in": {"open": Index("open_in", "due_at", ("actor",))}}
+INDEXES = {
+    "fan-in": {"open": Index("open_in", "due_at", ("actor",))},
+    "tasks": {name: Index(partition, sort, included) for name, (partition, sort, included) in TASK_INDEXES.items()},
+}
 CREW_TIMEOUT = 60.0
 # Seconds that a function's timeout exceeds its work, and that the visibility timeout exceeds the function's timeout.
 MARGIN = 30.0
@@ -195,6 +201,21 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
             new_process=new_process,
             new_pool=new_pool,
         )
+    reports = Function(
+        actor=names.REPORTS,
+        settings=settings(names.REPORTS),
+        batch_size=random.choice((1, 10)),
+        timeout=CREW_TIMEOUT,
+        concurrency=random.choice((1, 2, 5)),
+        new_process=new_process,
+        new_pool=new_pool,
+    )
+    for name in REPORT_QUEUES:
+        queue = names.queue_name(namespace, name)
+        queues.queues[queue] = Queue(queue, CREW_TIMEOUT + MARGIN, REPORT_RECEIVES)
+        queues.queues[f"{queue}-dlq"] = Queue(f"{queue}-dlq", MARGIN, None)
+        sources.functions[queue] = reports
+    queues.change_report = lambda body: with_unreadable_report(body) if random.random() < 0.1 else body
     heavy = HeavySide(simulation, job_faults or JobFaults(), bucket, new_process, ledger, queues)
     system = SystemFunctions(
         simulation, {name: settings(name) for name in SystemFunctions.NAMES}, new_process, new_pool, ledger

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from asya.protocol import names
 from tests.simulation.functions import Function
 from tests.simulation.ledger import Ledger
 from tests.simulation.process import Invocation, Process, ProcessCrashed, Simulation, running
@@ -29,6 +30,10 @@ class EventSources:
     def _poll(self, queue: str) -> None:
         self._polled.discard(queue)
         function, queues = self.functions[queue], self._queues
+        outage, seconds = self.simulation.faults.profile.report_outage, self.simulation.scheduler.seconds
+        if function.actor == names.REPORTS and outage is not None and outage[0] <= seconds < outage[1]:
+            self.simulation.scheduler.after(outage[1] - seconds, lambda: self.wake(queue))
+            return
         while function.running < function.concurrency and queues.visible(queue):
             messages = queues.receive(queue, self.simulation.random.randint(1, function.batch_size))
             if messages:

@@ -29,6 +29,7 @@ class FaultProfile:
         until: virtual seconds after which no faults occur, so that the mesh can finish.
         poison: whether handlers may crash their process.
         outages: (service, from, until): the service refuses all calls in that time.
+        report_outage: (from, until): nothing consumes the report queues in that time; None without an outage.
     """
 
     name: str = "fault-free"
@@ -44,6 +45,7 @@ class FaultProfile:
     until: float = 0.0
     poison: bool = False
     outages: tuple[tuple[str, float, float], ...] = ()
+    report_outage: tuple[float, float] | None = None
 
     @property
     def is_fault_free(self) -> bool:
@@ -52,7 +54,7 @@ class FaultProfile:
 
 
 # The weight of each kind of faults.
-KINDS = {"fault-free": 2, "poison": 2, "crashes": 4, "errors": 3, "mixed": 5, "outages": 2, "repeats": 3}
+KINDS = {"fault-free": 2, "poison": 2, "crashes": 4, "errors": 3, "mixed": 5, "outages": 2, "repeats": 3, "reports": 2}
 
 
 def random_profile(random: Random, kind: str | None = None) -> FaultProfile:
@@ -79,6 +81,16 @@ def random_profile(random: Random, kind: str | None = None) -> FaultProfile:
                 for service, start in zip(services, starts, strict=True)
             )
             return FaultProfile(kind, refusals=rate / 3, crashes=rate / 3, outages=outages, until=until)
+        case "reports":
+            start = random.uniform(0, 10)
+            return FaultProfile(
+                kind,
+                refusals=rate / 3,
+                crashes=rate / 3,
+                duplicates=rate,
+                until=until,
+                report_outage=(start, start + 3600.0),
+            )
         case "repeats":
             return FaultProfile(
                 kind, duplicates=random.choice((0.2, 0.5)), lost_acks=0.1, repeats=rate, stalls=rate / 3, until=until

@@ -9,6 +9,7 @@ from botocore.credentials import Credentials
 
 from asya.crew.lambdas.wiring import build_checkpoint, build_sink, build_sump
 from asya.fan_in.lambdas.wiring import build_fan_in
+from asya.gateway.lambdas.wiring import build_report_queues
 from asya.messaging.aws import clients
 from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.aws.settings import Settings
@@ -111,6 +112,8 @@ def build(services: Services) -> EntryPoint:
     match services.settings.actor:
         case names.DISPATCH:
             return Dispatcher(SparkServices(services))
+        case names.REPORTS:
+            return build_report_queues(services)
         case names.COMPLETION:
             return Completion(SparkServices(services), TimeLeft(current_process()))
         case actor if services.settings.table.actors[actor].kind == "spark":

@@ -13,6 +13,7 @@ from tests.simulation.observed_envelope import ObservedEnvelope, read_envelope
 from tests.simulation.process import Simulation
 from tests.simulation.programs import HandlerCall, OutputFrame, Trail
 from tests.simulation.queues import Message
+from tests.simulation.report_queues import ReportRegistry
 from tests.simulation.sets import SetRegistry
 
 TERMINAL = ("succeeded", "failed", "canceled")
@@ -67,6 +68,7 @@ class Ledger:
 
     def __post_init__(self) -> None:
         """Create the registries of sets and of job runs."""
+        self.reports = ReportRegistry(self.simulation)
         self.sets = SetRegistry(self.mesh, self.tables["fan-in"])
         self.runs = RunRegistry(
             self.mesh, lambda: self.is_fault_free, self.report_violation, self.objects, self.tables["pending"]

@@ -21,6 +21,9 @@ from asya.fan_in.aws.slice_store import SliceStore
 from asya.fan_in.lambdas import fan_in, set_coordinator
 from asya.fan_in.lambdas.counting import SliceCounter, StoredSlice
 from asya.fan_in.sets import Decision
+from asya.gateway.aws.ends_queue import EndsQueue
+from asya.gateway.lambdas import report_queues
+from asya.gateway.lambdas.report_queues import Writes
 from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.aws.outbox import Outbox
 from asya.messaging.aws.receipt import Receipt
@@ -32,7 +35,7 @@ from asya.protocol.codec import decode, encode
 from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.route import Route
 from asya.protocol.slices import SetDue, decode_message
-from asya.reporting.aws.required_reports import RequiredReports, RetryWindow
+from asya.reporting.aws.required_reports import RequiredReports
 from asya.sidecar import arrival, outcome
 from asya.sidecar.aws.deduplication import CompletedHops
 from asya.sidecar.aws.frame_buffer import FrameBuffer
@@ -86,6 +89,18 @@ def _same_count_after_first(items: Sequence[Record]) -> int:
 def _report_resolved(real: Any, self: RequiredReports, *args: Any) -> Receipt:
     real(self, *args)
     return _resolved("report")
+
+
+def _read_all_or_nothing(real: Any, *args: Any, **more: Any) -> Any:
+    message = real(*args, **more)
+    if message.refused:
+        message.reports = []
+    return message
+
+
+def _add_unawaited(writes: Writes, reports: Sequence[Any]) -> Receipt:
+    writes.waiting.append((reports, Receipt("task")))
+    return _resolved("task")
 
 
 def _redeem_keeping_reference(real: Any, self: Any, envelope: Envelope) -> Envelope:
@@ -298,12 +313,19 @@ MISTAKES = (
     ),
     Mistake(
         "loses required reports",
-        (
-            wrap(RequiredReports, "report", _report_resolved),
-            substitute(RetryWindow, "tries", lambda _: iter(())),
-        ),
+        wrap(RequiredReports, "report", _report_resolved),
+        "errors",
     ),
-    Mistake("continues without a registered task", wrap(preflight, "register", lambda *_: set())),
+    Mistake("does not register tasks", wrap(preflight, "register", lambda *_: {})),
+    Mistake(
+        "drops the neighbors of a refused report", wrap(report_queues, "read_message", _read_all_or_nothing), "reports"
+    ),
+    Mistake(
+        "acknowledges reports that are not written",
+        substitute(Writes, "add", _add_unawaited),
+        "errors",
+    ),
+    Mistake("fails overdue tasks while ends wait", substitute(EndsQueue, "delay", lambda _: "none"), "reports"),
     Mistake("passes the reference of a claim check to handlers", wrap(ClaimCheck, "redeem", _redeem_keeping_reference)),
     Mistake(
         "does not save buffered frames",

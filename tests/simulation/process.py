@@ -35,6 +35,7 @@ class Invocation:
         departures: message id → how the envelope left the hop.
         ended_slices: set ids and indexes of the slices whose end was sent to their set.
         states_queried_at: when the gateway answered a query of task states, in virtual seconds; None if it did not.
+        to_register: message id → the id of a task that the message registers.
     """
 
     actor: str
@@ -45,6 +46,7 @@ class Invocation:
     departures: dict[str, str] = field(default_factory=dict)
     ended_slices: set[tuple[str, int]] = field(default_factory=set)
     states_queried_at: float | None = None
+    to_register: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass

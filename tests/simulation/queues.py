@@ -12,6 +12,8 @@ from tests.simulation.process import Process, Simulation
 from tests.simulation.scheduler import START_TIME
 
 MESSAGE_LIMIT = 8 * 1024
+# Reports have no claim check, so their queues have the limit of SQS.
+REPORTS_LIMIT = 1024 * 1024
 BATCH_ENTRIES = 10
 MAX_DELAY = 900
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -71,12 +73,14 @@ class Queues:
 
     Attributes:
         wake: called with the name of a queue when a message becomes visible.
+        change_report: changes the body of a message to a report queue.
     """
 
     simulation: Simulation
     observer: QueueObserver
     wake: Callable[[str], None]
     queues: dict[str, Queue] = field(default_factory=dict)
+    change_report: Callable[[str], str] = lambda body: body
     _numbers: "count[int]" = field(default_factory=count)
 
     def send(
@@ -84,6 +88,8 @@ class Queues:
     ) -> str:
         """Accept a message and return its id."""
         number, seconds = next(self._numbers), self.simulation.scheduler.seconds
+        if self.simulation.faults.profile.report_outage and name.endswith(("-x-reports", "-x-ends")):
+            body = self.change_report(body)
         message = Message(f"{number:08x}-0000-4000-8000-000000000000", name, body, seconds, seconds + delay, by, group)
         self._offer(message)
         if self.simulation.faults.happens(self.simulation.faults.profile.duplicates, seconds):
@@ -165,7 +171,7 @@ class SqsClient:
 
         def do() -> dict[str, Any]:
             self._known(name)
-            _check(MessageBody, DelaySeconds)
+            _check(name, MessageBody, DelaySeconds)
             sent = self.queues.send(
                 name, MessageBody, sender=self.process, by=self.sender_id, delay=DelaySeconds, group=MessageGroupId
             )
@@ -182,7 +188,7 @@ class SqsClient:
             self._check_batch(Entries)
             answer: dict[str, list[dict[str, Any]]] = {"Successful": [], "Failed": []}
             for number, entry in enumerate(Entries):
-                problem = _problem(entry["MessageBody"], entry.get("DelaySeconds", 0))
+                problem = _problem(name, entry["MessageBody"], entry.get("DelaySeconds", 0))
                 if problem is not None:
                     answer["Failed"].append({"Id": entry["Id"], "Code": problem, "SenderFault": True, "Message": ""})
                 elif number in failed:
@@ -240,7 +246,11 @@ class SqsClient:
         def do() -> dict[str, Any]:
             visible = self.queues.visible(name)
             hidden = len(self.queues.queues[name].messages) - len(visible)
-            counts = {"ApproximateNumberOfMessages": len(visible), "ApproximateNumberOfMessagesNotVisible": hidden}
+            counts = {
+                "ApproximateNumberOfMessages": len(visible),
+                "ApproximateNumberOfMessagesNotVisible": hidden,
+                "ApproximateNumberOfMessagesDelayed": 0,
+            }
             return {"Attributes": {key: str(value) for key, value in counts.items()}}
 
         return self._call(f"GetQueueAttributes {name}", do)
@@ -299,10 +309,11 @@ def _name(url: str) -> str:
     return url.rpartition("/")[2]
 
 
-def _problem(body: str, delay: float) -> str | None:
+def _problem(name: str, body: str, delay: float) -> str | None:
     if not body or _NO_XML.search(body):
         return "InvalidMessageContents"
-    if len(body.encode()) > MESSAGE_LIMIT or not 0 <= delay <= MAX_DELAY or delay != int(delay):
+    limit = REPORTS_LIMIT if name.endswith(("-x-reports", "-x-ends")) else MESSAGE_LIMIT
+    if len(body.encode()) > limit or not 0 <= delay <= MAX_DELAY or delay != int(delay):
         return "InvalidParameterValue"
     return None
 
@@ -324,8 +335,8 @@ def _received(message: Message) -> dict[str, Any]:
     }
 
 
-def _check(body: str, delay: float) -> None:
-    problem = _problem(body, delay)
+def _check(name: str, body: str, delay: float) -> None:
+    problem = _problem(name, body, delay)
     if problem is not None:
         raise _error(problem, 400)
 

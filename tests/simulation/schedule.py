@@ -17,6 +17,8 @@ from tests.simulation.workload import Workload
 
 # Seconds between the runs of the scheduled functions.
 TICK = 300.0
+# Seconds between the deadline sweeps.
+SWEEP = 60.0
 INITIAL_TICKS = 1
 MIN_IDLE_TICKS = 2
 MAX_IDLE_TICKS = 30
@@ -70,6 +72,9 @@ def run(seed: int, kind: str | None = None, *, is_heavy: bool = False, to_the_en
         workload.schedule(random.randint(3, 16) if is_heavy else random.randint(3, 14))
         for number in range(INITIAL_TICKS):
             cloud.simulation.scheduler.after(TICK * (number + 1), cloud.system.wake_all)
+        if profile.report_outage is not None:
+            for number in range(int(profile.report_outage[1] / SWEEP) + 10):
+                cloud.simulation.scheduler.after(SWEEP * (number + 1), cloud.system.sweep_deadlines)
         stalled: list[str] = []
         try:
             if random.random() < 0.3:

@@ -11,6 +11,7 @@ from tests.simulation.observed_envelope import ObservedEnvelope, read_envelope
 from tests.simulation.process import Invocation, Process
 from tests.simulation.programs import is_slice
 from tests.simulation.queues import Message
+from tests.simulation.report_queues import REPORT_QUEUES
 from tests.simulation.sets import read_set_message, slice_of
 from tests.simulation.transitions import Transition
 
@@ -29,6 +30,9 @@ class SendChecks:
     def accepted(self, message: Message, sender: Process | None) -> None:
         """Check a message that a queue accepted."""
         actor = self.ledger.actor_of(message.queue)
+        if actor in REPORT_QUEUES:
+            self.ledger.reports.accepted(message, actor)
+            return
         if actor in SYSTEM_QUEUES:
             self._check_system_message(message, actor, sender)
             return
@@ -184,7 +188,7 @@ class SendChecks:
                 if envelope.status.get("reason") == "ParseError" or envelope.curr == "x-sump":
                     invocation.unreadable.add(message.message_id)
                 elif not transition.is_postponed:
-                    self._check_registered(before, invocation)
+                    self._note_registration(message, before, invocation)
                 self._check_left_once(message, before, envelope, invocation)
                 self._check_saved_frames(before, envelope, invocation)
                 is_explained = True
@@ -265,9 +269,7 @@ class SendChecks:
         frames = [frame["payload"] for frame in json.loads(saved) if frame.get("payload")]
         return any(tuple(payload["trail"])[:-1] != before.trail for payload in frames)
 
-    def _check_registered(self, before: ObservedEnvelope, invocation: Invocation) -> None:
-        """Check that a task without a status is registered before its effects."""
-        if before.status or before.is_stealth or invocation.actor in ("x-sink", "x-sump"):
-            return
-        if (before.id, "record") not in self.ledger.tables["tasks"]:
-            self.ledger.report_violation(f"{before.id} had an effect before its task was registered")
+    def _note_registration(self, message: Message, before: ObservedEnvelope, invocation: Invocation) -> None:
+        """Note that a task without a status must be registered before its message is acknowledged."""
+        if not before.status and not before.is_stealth and invocation.actor not in ("x-sink", "x-sump"):
+            invocation.to_register[message.message_id] = before.id

@@ -7,6 +7,7 @@ from typing import ClassVar
 from asya.dead_letters import letters
 from asya.dead_letters.lambdas.wiring import build_dlq
 from asya.fan_in.lambdas.wiring import build_sweep
+from asya.gateway.lambdas.wiring import build_deadline_sweep
 from asya.messaging.aws.settings import Settings
 from asya.protocol import names
 from asya.sidecar.lambdas.services import Services
@@ -24,7 +25,7 @@ TIMEOUT = 120.0
 class SystemFunctions:
     """Runs the scheduled functions, each time in a new process."""
 
-    NAMES: ClassVar = (names.FAN_IN_SWEEP, names.DLQ, names.RECONCILE)
+    NAMES: ClassVar = (names.FAN_IN_SWEEP, names.DLQ, names.RECONCILE, names.TASK_SWEEP)
 
     simulation: Simulation
     settings: Mapping[str, Settings]
@@ -39,6 +40,10 @@ class SystemFunctions:
         self.simulation.scheduler.start(lambda: self._run(names.DLQ, _scan))
         if any(actor.kind == "spark" for actor in self.ledger.mesh.actors.values()):
             self.simulation.scheduler.start(lambda: self._run(names.RECONCILE, _reconcile))
+
+    def sweep_deadlines(self) -> None:
+        """Start the deadline sweep once."""
+        self.simulation.scheduler.start(lambda: self._run(names.TASK_SWEEP, _sweep_deadlines))
 
     def _run(self, name: str, function: Callable[[Services], None]) -> None:
         self.process_count += 1
@@ -58,6 +63,10 @@ class SystemFunctions:
 
 def _sweep(services: Services) -> None:
     build_sweep(services).sweep()
+
+
+def _sweep_deadlines(services: Services) -> None:
+    build_deadline_sweep(services).sweep()
 
 
 def _scan(services: Services) -> None:

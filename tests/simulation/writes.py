@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from asya.protocol import names
 from tests.simulation.ledger import TERMINAL, Ledger
-from tests.simulation.process import Process
+from tests.simulation.process import Process, current_process
 
 RANKS = {"pending": 0, "running": 1, "paused": 2, "succeeded": 3, "failed": 3, "canceled": 3}
 
@@ -37,6 +38,9 @@ class WriteChecks:
         old, new = (_status(before), _status(after)) if before else (("pending", -1), _status(after))
         task = after["pk"]["S"]
         self.ledger.simulation.log.note(self.ledger.simulation.scheduler.seconds, "record", f"{task}: {new[0]}")
+        is_swept = new[0] == "failed" and old[0] not in TERMINAL and current_process().name.startswith(names.TASK_SWEEP)
+        if is_swept and self.ledger.reports.is_late():
+            self.ledger.report_violation(f"the sweep failed {task} while ends waited in {names.ENDS}")
         if new[1] < old[1]:
             self.ledger.report_violation(f"the record of {task} went back from generation {old[1]} to {new[1]}")
         if new[1] == old[1]:

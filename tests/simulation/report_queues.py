@@ -1,0 +1,58 @@
+"""The report queues of the simulated mesh, and the checks of what they hold."""
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from asya.protocol import names
+from tests.simulation.process import Simulation
+from tests.simulation.queues import Message
+
+REPORT_QUEUES = (names.REPORTS, names.ENDS)
+MAX_RECEIVES = 1000
+TERMINAL = ("succeeded", "failed", "canceled")
+# The age of an end beyond which the deadline sweep may not write, with the time that a sweep may take.
+LATE_SECONDS = 60.0 + 45.0
+
+
+@dataclass
+class ReportRegistry:
+    """The reports that the queues accepted, and the ends that are not consumed yet.
+
+    Attributes:
+        registered: ids of the tasks whose registration was accepted.
+        ends: task id → the generations whose end was accepted.
+    """
+
+    simulation: Simulation
+    registered: set[str] = field(default_factory=set)
+    ends: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    _waiting: dict[str, float] = field(default_factory=dict)
+
+    def accepted(self, message: Message, queue: str) -> None:
+        """A report queue accepted a message."""
+        if queue == names.ENDS:
+            self._waiting.setdefault(message.message_id, message.sent_at)
+        for report in json.loads(message.body):
+            if not isinstance(report, dict):
+                continue  # planted beside the others
+            if report.get("status") == "registered":
+                self.registered.add(report["id"])
+            if report.get("status") in TERMINAL:
+                self.ends[report["id"]].add(report.get("generation", 0))
+            if queue == names.REPORTS and report.get("status") in (*TERMINAL, "paused"):
+                raise AssertionError(f"a report of {report['status']} was sent to {queue}: {message.body[:200]}")
+
+    def deleted(self, message: Message) -> None:
+        """A message was consumed; a duplicate may remain and does not count."""
+        self._waiting.pop(message.message_id, None)
+
+    def is_late(self) -> bool:
+        """Whether an end has waited for too long for the deadline sweep to write."""
+        oldest = min(self._waiting.values(), default=None)
+        return oldest is not None and self.simulation.scheduler.seconds - oldest > LATE_SECONDS
+
+
+def with_unreadable_report(body: str) -> str:
+    """A message whose first report cannot be read; its neighbors count all the same."""
+    return f"[5,{body[1:]}"
