@@ -62,7 +62,9 @@ class EventSources:
             )
         function.release(process, entry)
         function.running -= 1
-        self.wake(queue)
+        for name, other in self.functions.items():
+            if other is function:  # it may consume several queues
+                self.wake(name)
 
     def _record_crash(self, messages: list[Message], process: Process) -> None:
         """Record the batch of a handler that crashed its process."""

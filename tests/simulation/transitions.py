@@ -4,7 +4,7 @@ The checks compare a received message with a message that it caused.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from asya.protocol import ids
 from asya.protocol.mesh_table import Actor, MeshTable
@@ -73,7 +73,12 @@ class Transition:
     @property
     def is_postponed(self) -> bool:
         """Whether the actor only sent the envelope again, to postpone it."""
-        return self.to == self.at and self.after == self.before
+        after = self.after
+        if not self.before.status and after.phase == "pending":
+            # A new task gets its first status and its owner, because this actor is the next sender.
+            own_headers = {name: value for name, value in after.headers.items() if name != "x-asya-owner"}
+            after = replace(after, status=self.before.status, headers=own_headers)
+        return self.to == self.at and after == self.before
 
     def _check_carry(self) -> Iterator[str]:
         """Fields and headers that each path carries unchanged."""
