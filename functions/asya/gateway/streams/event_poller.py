@@ -18,8 +18,8 @@ from asya.tasks.view import TaskView
 POLL_SECONDS = 0.4
 """Seconds between two polls: a partial is shown within a second."""
 
-HOP_GRACE_SECONDS = 1.0
-"""Seconds for which `final` waits for the reports of the last hops, which are sent at the same time."""
+HOP_GRACE_SECONDS = 2.0
+"""Seconds for which `final` waits for the reports of the last hops: they travel on another queue than the end."""
 
 _RECENT = timedelta(minutes=1)
 

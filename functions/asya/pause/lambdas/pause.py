@@ -108,7 +108,7 @@ class PauseActor:
         self.services.telemetry.count("Processed", by=("outcome", "diverted"))
 
     def _report(self, hop: Hop, paused_envelope: Envelope, pause: PauseHeader, url: str) -> None:
-        """Report the pause and require acceptance, so a reader of the event finds the task paused."""
+        """Report the pause and require acceptance, so the task is paused soon after its event."""
         moment, ahead = self.services.now(), (paused_envelope.route.curr, *paused_envelope.route.next)
         for event in (
             reports.received(hop, now=moment),
