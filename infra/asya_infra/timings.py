@@ -6,6 +6,8 @@ MARGIN = 30
 FUNCTION_TIMEOUT_LIMIT = 900
 QUEUE_RETENTION_DAYS = 4
 DLQ_RETENTION_DAYS = 14
+# Reports wait as long as SQS keeps messages: an outage of their function or of the tasks table loses none.
+REPORTS_RETENTION_DAYS = 14
 # With any batching window, one poll of Lambda may already wait this long for messages.
 SHORTEST_WAIT = 20
 
@@ -35,6 +37,8 @@ DATA_KEY_REUSE_MINUTES = 15
 # Their receives fail while the account's concurrency is used up or the gateway is down, and their dead letters would be results.
 MAX_RECEIVES = 5
 END_MAX_RECEIVES = 50
+# The most that SQS allows. A receive that fails may be as short as the nack of the function that takes reports.
+REPORTS_MAX_RECEIVES = 1000
 
 # The timeouts of functions without user code.
 CREW_TIMEOUT = 120
@@ -48,6 +52,11 @@ DISPATCH_TIMEOUT = 120
 COMPLETION_TIMEOUT = 300
 RECONCILE_TIMEOUT = 120
 DLQ_TIMEOUT = 120
+# Ten messages of 64 KiB have some thousand reports. After a crash of the function they come again when this time has passed.
+REPORTS_TIMEOUT = 120
+REPORTS_BATCH = 10
+# Concurrent batches of each queue. More of them would meet at the same tasks, and would take from the actors.
+REPORTS_CONCURRENCY = 20
 # The functions of push notifications. A client may take ten seconds for a notification.
 PUSH_TIMEOUT = 60
 PUSH_BATCH = 5

@@ -40,6 +40,7 @@ BUCKET = f"arn:aws:s3:::asya-flights-{ACCOUNT_ID}-{REGION}"
 OTHERS: Calls = [
     (SEND, sqs("asya-flights-x-completion")),
     (SEND, sqs("asya-flights-x-sink-dlq")),
+    (SEND, sqs("asya-flights-x-reports-dlq")),
     (WRITE_ITEM, table("asya-flights-tasks")),
     (PUT, f"{BUCKET}/results/succeeded/a.json"),
     (START, "arn:aws:emr-serverless:eu-west-1:111122223333:/applications/00a"),
@@ -52,18 +53,29 @@ ACTORS: dict[str, tuple[Calls, Calls]] = {
             (RECEIVE, sqs("asya-flights-inspect-dataset")),
             (SEND, sqs("asya-flights-clean-flights")),
             (SEND, sqs("asya-flights-x-sink")),
+            (SEND, sqs("asya-flights-x-reports")),
             (GET, f"{BUCKET}/data/raw/flights.csv.gz"),
             (PUT, f"{BUCKET}/payloads/ab/abc.json"),
         ],
-        [*OTHERS, (RECEIVE, sqs("asya-flights-clean-flights")), (PUT, f"{BUCKET}/data/raw/flights.csv.gz")],
+        [
+            *OTHERS,
+            (RECEIVE, sqs("asya-flights-clean-flights")),
+            (PUT, f"{BUCKET}/data/raw/flights.csv.gz"),
+            (SEND, sqs("asya-flights-x-ends")),
+        ],
     ),
     "clean-flights": (
         [(SEND, sqs("asya-flights-x-dispatch")), (WRITE_ITEM, table("asya-flights-pending"))],
-        [*OTHERS, (GET, f"{BUCKET}/data/raw/flights.csv.gz")],
+        [*OTHERS, (GET, f"{BUCKET}/data/raw/flights.csv.gz"), (SEND, sqs("asya-flights-x-ends"))],
     ),
     "publish-report": (
         [(RECEIVE, sqs("asya-flights-publish-report")), (PUT, f"{BUCKET}/data/reports/a.html")],
-        [*OTHERS, (GET, f"{BUCKET}/data/raw/flights.csv.gz"), (READ_ITEM, table("asya-flights-sink"))],
+        [
+            *OTHERS,
+            (GET, f"{BUCKET}/data/raw/flights.csv.gz"),
+            (READ_ITEM, table("asya-flights-sink")),
+            (SEND, sqs("asya-flights-x-ends")),
+        ],
     ),
     "approve-report": (
         [(SEND, sqs("asya-flights-x-sink")), (PUT, f"{BUCKET}/paused/x")],

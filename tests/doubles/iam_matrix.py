@@ -45,6 +45,7 @@ NEEDED = {
         (PUT, f"{BUCKET}/data/clean/a.csv"),
         (PUT, f"{BUCKET}/payloads/ab/abc.json"),
         (READ_ITEM, table("rates")),
+        (SEND, sqs("asya-shop-x-reports")),
     ],
     "score": [
         (SEND, sqs("asya-shop-audit")),
@@ -53,17 +54,41 @@ NEEDED = {
         (PARAMETER, parameter("shop/token")),
     ],
     "audit": [(WRITE_ITEM, table("asya-shop-hops")), (PUT, f"{BUCKET}/hops/x")],
+<<<<<<< HEAD
     "crunch": [(SEND, sqs("asya-shop-x-dispatch")), (WRITE_ITEM, table("asya-shop-pending"))],
     "gather": [
         (SEND, sqs("asya-shop-score")),
         (WRITE_ITEM, table("asya-shop-fan-in")),
         (PUT, f"{BUCKET}/results/superseded/a/0/1-succeeded-ab.json"),
+=======
+    "crunch": [
+        (SEND, sqs("asya-shop-x-dispatch")),
+        (WRITE_ITEM, table("asya-shop-pending")),
+        (SEND, sqs("asya-shop-x-reports")),
+    ],
+    "gather": [
+        (SEND, sqs("asya-shop-score")),
+        (WRITE_ITEM, table("asya-shop-fan-in")),
+        (SEND, sqs("asya-shop-x-ends")),
+>>>>>>> 0680262 (Give reports two queues, one function and alarms of their own)
     ],
     "approve": [
         (SEND, sqs("asya-shop-x-sink")),
         (PUT, f"{BUCKET}/paused/x"),
         (UPDATE_ITEM, table("asya-shop-sink")),
+        (SEND, sqs("asya-shop-x-ends")),
     ],
+    "x-sink": [
+        (UPDATE_ITEM, table("asya-shop-sink")),
+        (PUT, f"{BUCKET}/results/succeeded/a.json"),
+        (SEND, sqs("asya-shop-x-ends")),
+    ],
+    "x-sump": [
+        (UPDATE_ITEM, table("asya-shop-sink")),
+        (PUT, f"{BUCKET}/results/sump/a.json"),
+        (SEND, sqs("asya-shop-x-ends")),
+    ],
+<<<<<<< HEAD
     "x-sink": [
         (UPDATE_ITEM, table("asya-shop-sink")),
         (READ_ITEM, table("asya-shop-sink")),
@@ -80,12 +105,26 @@ NEEDED = {
         (REMOVE, f"{BUCKET}/results/sump/a.json"),
         (PUT, f"{BUCKET}/results/superseded/a/0/1-failed-ab.json"),
     ],
+=======
+>>>>>>> 0680262 (Give reports two queues, one function and alarms of their own)
     "x-checkpoint": [(PUT, f"{BUCKET}/results/checkpoint/a.json"), (SEND, sqs("asya-shop-intake"))],
     "x-resume": [(SEND, sqs("asya-shop-intake")), (GET, f"{BUCKET}/paused/x")],
     "x-dispatch": [(WRITE_ITEM, table("asya-shop-pending")), (SEND, sqs("asya-shop-x-completion"))],
     "x-completion": [(SEND, sqs("asya-shop-score")), (GET, f"{BUCKET}/runs/crunch/0000000001/commit.json")],
     "x-reconcile": [(SEND, sqs("asya-shop-x-dispatch")), (READ_ITEM, table("asya-shop-pending"))],
-    "x-dlq": [(RECEIVE, sqs("asya-shop-intake-dlq")), (UPDATE_ITEM, table("asya-shop-sink"))],
+    "x-dlq": [
+        (RECEIVE, sqs("asya-shop-intake-dlq")),
+        (UPDATE_ITEM, table("asya-shop-sink")),
+        (SEND, sqs("asya-shop-x-ends")),
+    ],
+    "x-reports": [
+        (RECEIVE, sqs("asya-shop-x-reports")),
+        (DELETE, sqs("asya-shop-x-reports")),
+        (RECEIVE, sqs("asya-shop-x-ends")),
+        (DELETE, sqs("asya-shop-x-ends")),
+        (WRITE_ITEM, table("asya-shop-tasks")),
+        (PUT, f"{BUCKET}/reports/refused/x.json"),
+    ],
     "x-gateway-api": [(WRITE_ITEM, table("asya-shop-tasks")), (SEND, sqs("asya-shop-intake"))],
     "x-gateway-ingest": [(WRITE_ITEM, table("asya-shop-tasks"))],
     "x-gateway-stream": [("dynamodb:Query", table("asya-shop-tasks"))],
@@ -112,6 +151,9 @@ FORBIDDEN = {
         (SEND, sqs("asya-shop-score")),
         (SEND, sqs("asya-shop-x-completion")),
         (SEND, sqs("asya-shop-crunch-dlq")),
+        (SEND, sqs("asya-shop-x-ends")),
+        (RECEIVE, sqs("asya-shop-x-reports")),
+        (PUT, f"{BUCKET}/reports/refused/x.json"),
         (GET, f"{BUCKET}/data/stats/a.csv"),
         (PUT, f"{BUCKET}/data/raw/a.csv"),
         (PUT, f"{BUCKET}/runs/crunch/0000000001/commit.json"),
@@ -126,14 +168,17 @@ FORBIDDEN = {
         (SECRET, secret("shop/rates-test-a1B2c3")),
         (SECRET, secret("partner-key-a1B2c3")),
         (PARAMETER, parameter("shop/token/other")),
+        (SEND, sqs("asya-shop-x-ends")),
     ],
     "audit": [
         (DELETE_ITEM, table("asya-shop-hops")),
+        (SEND, sqs("asya-shop-x-ends")),
         (SECRET, secret("shop/rates-a1B2c3")),
         (PARAMETER, parameter("shop/token")),
     ],
     "crunch": [
         (SEND, sqs("asya-shop-score")),
+        (SEND, sqs("asya-shop-x-ends")),
         (GET, f"{BUCKET}/data/clean/a"),
         (PASS, role_arn("asya-shop-x-job-crunch")),
         (SECRET, secret("shop/crunch-a1B2c3")),
@@ -146,6 +191,7 @@ FORBIDDEN = {
     ],
     "approve": [(SEND, sqs("asya-shop-intake")), (PUT, f"{BUCKET}/results/succeeded/a.json")],
     "x-sink": [(DELETE_ITEM, table("asya-shop-sink")), (SEND, sqs("asya-shop-intake"))],
+<<<<<<< HEAD
     "x-sump": [
         (PUT, f"{BUCKET}/results/succeeded/a.json"),
         (GET, f"{BUCKET}/results/succeeded/a.json"),
@@ -154,14 +200,35 @@ FORBIDDEN = {
     ],
     "x-checkpoint": [(PUT, f"{BUCKET}/results/succeeded/a.json")],
     "x-resume": [(WRITE_ITEM, table("asya-shop-tasks"))],
+=======
+    "x-sump": [(PUT, f"{BUCKET}/results/succeeded/a.json"), (SEND, sqs("asya-shop-x-sink"))],
+    "x-checkpoint": [(PUT, f"{BUCKET}/results/succeeded/a.json"), (SEND, sqs("asya-shop-x-ends"))],
+    "x-resume": [(WRITE_ITEM, table("asya-shop-tasks")), (SEND, sqs("asya-shop-x-ends"))],
+>>>>>>> 0680262 (Give reports two queues, one function and alarms of their own)
     "x-dispatch": [
         (SEND, sqs("asya-shop-intake")),
         (PASS, role_arn("asya-shop-intake")),
         (PASS, role_arn("asya-shop-x-sink")),
+        (SEND, sqs("asya-shop-x-ends")),
     ],
-    "x-completion": [(START, "arn:aws:emr-serverless:eu-west-1:111122223333:/applications/00a")],
+    "x-completion": [
+        (START, "arn:aws:emr-serverless:eu-west-1:111122223333:/applications/00a"),
+        (SEND, sqs("asya-shop-x-ends")),
+    ],
     "x-reconcile": [(SEND, sqs("asya-shop-intake"))],
-    "x-dlq": [(DELETE, sqs("asya-shop-intake-dlq")), (RECEIVE, sqs("asya-shop-intake"))],
+    "x-dlq": [
+        (DELETE, sqs("asya-shop-intake-dlq")),
+        (RECEIVE, sqs("asya-shop-intake")),
+        (RECEIVE, sqs("asya-shop-x-ends-dlq")),
+    ],
+    "x-reports": [
+        (SEND, sqs("asya-shop-intake")),
+        (SEND, sqs("asya-shop-x-reports")),
+        (RECEIVE, sqs("asya-shop-x-reports-dlq")),
+        (WRITE_ITEM, table("asya-shop-sink")),
+        (PUT, f"{BUCKET}/dlq/x.json"),
+        (GET, f"{BUCKET}/reports/refused/x.json"),
+    ],
     "x-gateway-api": [
         (RECEIVE, sqs("asya-shop-intake")),
         (SEND, sqs("asya-shop-x-sump")),

@@ -18,6 +18,7 @@ from tests.paths import PROJECT
 
 HANDLER = "def one(payload): return payload\n"
 TOPIC = "<NotificationsTopic"
+REPORTS = ("x-reports", "x-ends")
 
 
 def alarms(mesh: Any, part: str = "alarms") -> dict[str, dict[str, Any]]:
@@ -40,6 +41,7 @@ def test_each_concern_has_an_alarm(shop: Any) -> None:
     groups = {name for name in found if name.startswith("oldest-message-")}
     assert found.keys() - groups == {
         *("x-sump", "failure-rate", "deadline-missed", "dead-letters", "throttles", "function-errors", "stuck-runs"),
+        *(f"{name}-{kind}" for name in REPORTS for kind in ("delayed", "dead-letters")),
         *(f"{name}-stopped" for name in ("x-task-sweep", "x-pause-sweep", "x-fan-in-sweep", "x-dlq", "x-reconcile")),
     }  # without `redelivered`, whose threshold is none
     assert (found["x-sump"]["MetricName"], found["x-sump"]["Threshold"]) == ("NumberOfMessagesSent", 1)
@@ -96,8 +98,10 @@ def test_the_local_cloud_has_dashboards_but_no_alarms_of_the_mesh(plain: Any) ->
 @pytest.mark.rule("11.dlq")
 def test_the_alarm_of_a_dead_letter_queue_only_wakes_the_dlq_function(shop: Any) -> None:
     found = alarms(shop, "queues")
-    assert found.keys() == {q["QueueName"].removeprefix("asya-shop-") for q in shop.resources("AWS::SQS::Queue")
-                            if q["QueueName"].endswith("-dlq")}  # fmt: skip
+    dead = {q["QueueName"].removeprefix("asya-shop-") for q in shop.resources("AWS::SQS::Queue")
+            if q["QueueName"].endswith("-dlq")}  # fmt: skip
+    # Dead letters of reports are no envelopes, so the function could do nothing with them.
+    assert found.keys() == dead - {f"{name}-dlq" for name in REPORTS}
     for alarm in found.values():
         assert (alarm["MetricName"], alarm["Threshold"], alarm["Period"]) == (
             "ApproximateNumberOfMessagesVisible", 1, 60,
@@ -109,13 +113,43 @@ def test_the_age_of_every_queue_is_watched(shop: Any) -> None:
     watched = [
         (query["MetricStat"]["Metric"]["MetricName"], dimension["Value"])
         for name, alarm in alarms(shop).items()
-        if name.startswith("oldest-message-")
+        if name.startswith("oldest-message-") or name.endswith("-delayed")
         for query in alarm["Metrics"]
         if "MetricStat" in query
         for dimension in query["MetricStat"]["Metric"]["Dimensions"]
+        if query["MetricStat"]["Metric"]["MetricName"] == "ApproximateAgeOfOldestMessage"
     ]
     queues = {q["QueueName"] for q in shop.resources("AWS::SQS::Queue") if not q["QueueName"].endswith("-dlq")}
     assert sorted(watched) == sorted(("ApproximateAgeOfOldestMessage", queue) for queue in queues)
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_late_reports_have_an_alarm_although_sqs_forgets_their_age(shop: Any, name: str) -> None:
+    """SQS leaves messages that were received three times out of the age of the oldest one."""
+    alarm = alarms(shop)[f"{name}-delayed"]
+    assert alarm["Threshold"] == 120
+    (expression,) = [query["Expression"] for query in alarm["Metrics"] if "Expression" in query]
+    assert expression == "MAX([m0, IF(m3 == 0 AND m1 + m2 > 0, 120, 0)])"
+    sources = [query["MetricStat"] for query in alarm["Metrics"] if "MetricStat" in query]
+    assert [(each["Metric"]["MetricName"], each["Stat"]) for each in sources] == [
+        ("ApproximateAgeOfOldestMessage", "Maximum"),
+        # A message that is there in every minute, and not many that come and go.
+        ("ApproximateNumberOfMessagesVisible", "Minimum"),
+        ("ApproximateNumberOfMessagesNotVisible", "Minimum"),
+        ("NumberOfMessagesDeleted", "Sum"),
+    ]
+    assert {each["Metric"]["Dimensions"][0]["Value"] for each in sources} == {f"asya-shop-{name}"}
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_dead_letters_of_reports_tell_people_and_wake_no_function(shop: Any, name: str) -> None:
+    alarm = alarms(shop)[f"{name}-dead-letters"]
+    assert (alarm["MetricName"], alarm["Statistic"], alarm["Threshold"]) == (
+        "ApproximateNumberOfMessagesVisible", "Maximum", 1,
+    )  # fmt: skip
+    assert alarm["Dimensions"] == [{"Name": "QueueName", "Value": f"asya-shop-{name}-dlq"}]
+    assert alarm["AlarmActions"][0].startswith(TOPIC)
+    assert not alarm["AlarmName"].endswith("-dlq")  # the pattern of the rule that wakes the DLQ function
 
 
 def test_every_function_without_a_queue_is_watched(shop: Any) -> None:
@@ -158,7 +192,7 @@ def test_expressions_use_their_metrics_and_no_search(shop: Any) -> None:
 
 def test_a_threshold_of_none_removes_its_alarm(tmp_path: Path) -> None:
     every = {alarm.name for alarm in mesh_alarms(light_mesh(tmp_path / "a"))}
-    keys = "failure_rate failures oldest_message deadline_missed dead_letters stuck_runs redelivered throttles"
+    keys = "failure_rate failures oldest_message deadline_missed delayed_reports dead_letters stuck_runs redelivered throttles"
     off = ", ".join(f"{key}: none" for key in f"{keys} function_errors stopped_sweep".split())
     assert "failure-rate" in every
     assert mesh_alarms(light_mesh(tmp_path / "b", f"notify: {{thresholds: {{{off}}}}}")) == []
@@ -168,7 +202,7 @@ def test_alarms_grow_by_one_for_ten_queues(tmp_path: Path) -> None:
     few, many = mesh_of(tmp_path / "few", 6), mesh_of(tmp_path / "many", 300)
     groups = [sum(alarm.name.startswith("oldest-message") for alarm in mesh_alarms(mesh)) for mesh in (few, many)]
     assert groups == [-(-len(queue_actors(mesh.table)) // MAX_METRICS) for mesh in (few, many)]
-    assert len(mesh_alarms(many)) - groups[1] == len(mesh_alarms(few)) - groups[0] == 13
+    assert len(mesh_alarms(many)) - groups[1] == len(mesh_alarms(few)) - groups[0] == 17
     assert len(unqueued_functions(many)) <= MAX_METRICS
     for alarm in mesh_alarms(many):
         assert len(alarm.description) <= 1024

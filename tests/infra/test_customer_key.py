@@ -98,6 +98,7 @@ USES = {
     "x-pause-sweep": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),
     "x-push-feed": ({"dynamodb", "sqs"}, {"sqs"}),
     "x-push": ({"dynamodb", "sqs"}, set()),
+    "x-reports": ({"dynamodb", "s3", "sqs"}, {"s3"}),
     "x-job-crunch": ({"s3"}, {"s3"}),
 }
 _ALIKE = {

@@ -17,6 +17,7 @@ SYSTEM = (
         "x-task-sweep",
         "x-push-feed",
         "x-push",
+        "x-reports",
         "x-gateway-ingest",
         "x-gateway-api",
         "x-gateway-stream",
@@ -64,6 +65,7 @@ def test_templates_have_no_variables_for_secrets(shop: Any) -> None:
         ("x-completion", "spark.lambdas.wiring.complete"),
         ("x-push-feed", "gateway.a2a.lambdas.wiring.push_feed"),
         ("x-push", "gateway.a2a.lambdas.wiring.push"),
+        ("x-reports", "gateway.lambdas.wiring.report_queues"),
         ("x-gateway-ingest", "gateway.lambdas.wiring.ingest"),
         ("x-gateway-api", "gateway.lambdas.wiring.api"),
         ("x-gateway-stream", "gateway.streams.wiring.stream"),
@@ -99,7 +101,17 @@ def test_recursion_is_allowed_only_for_routable_actors(shop: Any) -> None:
 
 
 def test_event_sources_report_partial_batch_failures_and_limit_concurrency(shop: Any) -> None:
-    for actor in (*ACTORS, "x-sink", "x-sump", "x-checkpoint", "x-fan-in", "x-dispatch", "x-completion"):
+    for actor in (
+        *ACTORS,
+        "x-sink",
+        "x-sump",
+        "x-checkpoint",
+        "x-fan-in",
+        "x-dispatch",
+        "x-completion",
+        "x-reports",
+        "x-ends",
+    ):
         each = feed(shop, actor)
         assert each["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
         limit = (
@@ -115,6 +127,17 @@ def test_batches(shop: Any) -> None:
     # 100 is the size of a heavy actor's job runs, not of the batches its envelopes are taken in.
     assert (feed(shop, "crunch")["BatchSize"], feed(shop, "crunch")["MaximumBatchingWindowInSeconds"]) == (100, 1)
     assert feed(shop, "x-completion")["BatchSize"] == 1
+
+
+@pytest.mark.rule("4.report-queues")
+def test_one_function_takes_the_reports_of_both_queues_at_once(shop: Any) -> None:
+    for queue in ("x-reports", "x-ends"):
+        source = feed(shop, queue)
+        assert source["FunctionName"] == feed(shop, "x-reports")["FunctionName"]
+        assert source["FunctionName"].startswith("<xreportsFunction")
+        assert source["BatchSize"] == 10
+        assert "MaximumBatchingWindowInSeconds" not in source
+    assert feed(shop, "x-reports")["FunctionName"] != feed(shop, "x-sink")["FunctionName"]
 
 
 def test_provisioned_concurrency_is_on_the_alias_of_the_event_source(shop: Any) -> None:

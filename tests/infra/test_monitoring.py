@@ -26,7 +26,8 @@ Series = tuple[str, str, frozenset[str]]
 SEARCH = re.compile(r"SEARCH\('\{([^}]*)\} MetricName=\"(\w+)\" ([^']*)', '(\w+)', (\d+)\)")
 AWS_METRICS = {
     *(("AWS/SQS", name, frozenset({"QueueName"})) for name in (
-        "ApproximateAgeOfOldestMessage", "ApproximateNumberOfMessagesVisible", "NumberOfMessagesSent"
+        "ApproximateAgeOfOldestMessage", "ApproximateNumberOfMessagesVisible", "NumberOfMessagesSent",
+        "ApproximateNumberOfMessagesNotVisible", "NumberOfMessagesDeleted",
     )),
     *(("AWS/Lambda", name, frozenset({"FunctionName"})) for name in ("Errors", "Throttles", "ConcurrentExecutions")),
     ("AWS/Lambda", "Throttles", frozenset()),
@@ -199,7 +200,9 @@ def shown_metrics(body: dict[str, Any], actors: int) -> int:
 
 def _results(schema: str, name: str, terms: str, actors: int) -> int:
     heavy_or_rare = {"RunDelay", "RunsQueued", "RunsRunning", "PendingEnvelopes"}
-    if not schema or re.search(r'(?<!NOT )\(?actor="', terms):
+    if not schema:
+        return 1  # no search, but a metric
+    if re.search(r'(?<!NOT )\(?actor="', terms):
         return 20
     if name in ("PausesOpen", "PausedAge", "FanInOpen"):
         return 10

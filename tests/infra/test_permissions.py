@@ -1,5 +1,6 @@
 """The permissions of roles in the templates: targets of routes, and the access that the mesh file grants."""
 
+import json
 from typing import Any
 
 import pytest
@@ -40,7 +41,12 @@ FAN_INS = ("x-fan-in", "gather")
 EVERYWHERE = {"intake", "score", "crunch", "free", "gather", "approve", "audit", *CREW}
 
 
-@pytest.mark.rule("1.who-may-be-sent-to")
+# What a function may send beside envelopes.
+REPORTERS = ("intake", "crunch", "score", "free", "audit", "x-checkpoint", "x-resume", "x-dispatch", "x-completion")
+ENDERS = ("x-sink", "x-sump", "x-fan-in", "gather", "x-pause", "approve", "x-dlq")
+
+
+@pytest.mark.rule("1.who-may-be-sent-to", "4.report-queues.senders")
 @pytest.mark.parametrize(
     ("actor", "targets"),
     [
@@ -74,10 +80,42 @@ EVERYWHERE = {"intake", "score", "crunch", "free", "gather", "approve", "audit",
         ("x-push", set()),
         ("x-dlq", set(FAN_INS)),
         ("x-gateway-ingest", set()),
+        # A function that takes reports must not start a chain of calls.
+        ("x-reports", set()),
     ],
 )
 def test_send_targets(shop: Any, actor: str, targets: set[str]) -> None:
-    assert resources(shop, actor, "sqs:SendMessage") == {queue(target) for target in targets}
+    reports = {"x-reports"} if actor in REPORTERS + ENDERS else set()
+    ends = {"x-ends"} if actor in ENDERS else set()
+    assert resources(shop, actor, "sqs:SendMessage") == {queue(target) for target in targets | reports | ends}
+
+
+@pytest.mark.rule("4.report-queues.senders")
+def test_only_the_crew_reports_ends(shop: Any, plain: Any, example: Any) -> None:
+    """An end changes the outcome of a task, so no role with user code may send one, nor may a dispatcher."""
+    for mesh, namespace, enders in (
+        (shop, "shop", set(ENDERS)),
+        (plain, "plain-test", {"x-sink", "x-sump", "x-fan-in", "x-pause", "x-dlq"}),
+        (example, "flights", {"x-sink", "x-sump", "x-fan-in", "x-pause", "approve-report", "x-dlq"}),
+    ):
+        arn = f"arn:<Partition>:sqs:<Region>:<AccountId>:asya-{namespace}-x-ends"
+        may_send = {
+            role["RoleName"].removeprefix(f"asya-{namespace}-").removesuffix("-<Region>")
+            for role in mesh.resources("AWS::IAM::Role")
+            for policy in role["Policies"]
+            for statement in policy["PolicyDocument"]["Statement"]
+            if "sqs:SendMessage" in listed(statement["Action"]) and arn in listed(statement["Resource"])
+        }
+        assert may_send == enders
+        managed = [policy["PolicyDocument"] for policy in mesh.resources("AWS::IAM::ManagedPolicy")]
+        assert arn not in json.dumps(managed)
+
+
+def test_the_queues_of_reports_take_messages_by_role_alone(shop: Any) -> None:
+    """A queue policy that allows a principal would let it send without a role of the mesh."""
+    for policy in shop.resources("AWS::SQS::QueuePolicy"):
+        if any("xreports" in each or "xends" in each for each in policy["Queues"]):
+            assert {statement["Effect"] for statement in policy["PolicyDocument"]["Statement"]} == {"Deny"}
 
 
 def test_no_role_sends_to_a_pattern_of_queues(shop: Any, plain: Any, example: Any) -> None:
@@ -95,6 +133,22 @@ def test_a_function_receives_only_from_its_own_queue(shop: Any) -> None:
         assert resources(shop, actor, "sqs:ReceiveMessage") == {queue(actor)}
         assert resources(shop, actor, "sqs:DeleteMessage") == {queue(actor)}
     assert resources(shop, "x-gateway-api", "sqs:ReceiveMessage") == set()
+    for action in ("sqs:ReceiveMessage", "sqs:DeleteMessage"):
+        assert resources(shop, "x-reports", action) == {queue("x-reports"), queue("x-ends")}
+
+
+@pytest.mark.rule("4.report-queues.dead-letters")
+def test_only_operators_reach_the_dead_letters_of_reports(shop: Any) -> None:
+    documents = [policy["PolicyDocument"] for role in shop.resources("AWS::IAM::Role") for policy in role["Policies"]]
+    documents += [policy["PolicyDocument"] for policy in shop.resources("AWS::IAM::ManagedPolicy")]
+    for name in ("x-reports-dlq", "x-ends-dlq"):
+        assert queue(name) not in json.dumps(documents)
+
+
+def test_the_reports_function_writes_records_and_what_it_refuses(shop: Any) -> None:
+    assert resources(shop, "x-reports", "s3:PutObject") == {f"{BUCKET}/reports/refused/*"}
+    assert resources(shop, "x-reports", "s3:GetObject") == set()
+    assert resources(shop, "x-reports", "execute-api:Invoke") == set()
 
 
 @pytest.mark.rule("11.dlq")
@@ -133,7 +187,7 @@ def test_the_dlq_function_receives_from_no_pattern_of_queues() -> None:
     """`asya-shop-*-dlq` would also match the queues of the stages of `shop`."""
     place = Addresses(namespace="shop", partition="aws", region="r", account="1", url_suffix="amazonaws.com")
     table = MeshTable(namespace="shop", actors={f"a{number}": Actor(kind="handler") for number in range(300)})
-    received = [each for each in dead_letters.dlq(place, table, "api") if "sqs:ReceiveMessage" in each.actions]
+    received = [each for each in dead_letters.dlq(place, table) if "sqs:ReceiveMessage" in each.actions]
     assert len(received[0].resources) >= 300
     assert not any("*" in arn for arn in received[0].resources)
 
@@ -144,12 +198,15 @@ def test_the_gateway_reads_the_sources_of_replays(shop: Any) -> None:
     assert resources(shop, "x-gateway-api", "s3:ListBucket") == {BUCKET}
 
 
-def test_functions_may_call_only_the_reporting_routes(shop: Any) -> None:
-    routes = resources(shop, "intake", "execute-api:Invoke")
-    assert routes == {
-        f"arn:<Partition>:execute-api:<Region>:<AccountId>:<import>/$default/POST/api/v1/mesh/{route}"
-        for route in ("events", "*/events", "states")
-    }
+def test_functions_may_call_the_gateway_for_states_only(shop: Any) -> None:
+    states = "arn:<Partition>:execute-api:<Region>:<AccountId>:<import>/$default/POST/api/v1/mesh/states"
+    asking = {*("intake", "crunch", "score", "free", "audit", "gather", "approve"), *("x-index", "x-fan-in", "x-pause")}
+    asking |= {"x-checkpoint", "x-dispatch", "x-completion"}
+    prefix = "asya-shop-"
+    for role in shop.resources("AWS::IAM::Role"):
+        function = role["RoleName"].removeprefix(prefix).removesuffix("-<Region>")
+        expected = {states} if function in asking else set()
+        assert resources(shop, function, "execute-api:Invoke") == expected, function
 
 
 def test_access_to_data_is_limited_to_its_prefix(shop: Any) -> None:
@@ -208,6 +265,7 @@ def test_existing_buckets_hold_data_and_results(plain: Any) -> None:
         ("x-dispatch", {"pending"}),
         ("x-completion", {"pending"}),
         ("x-reconcile", {"pending"}),
+        ("x-reports", {"tasks"}),
         ("x-gateway-ingest", {"tasks"}),
         ("x-gateway-api", {"tasks"}),
         ("x-gateway-stream", set()),

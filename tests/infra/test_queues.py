@@ -1,37 +1,41 @@
 """Queues in the templates: encrypted, TLS only, with a dead-letter queue and an alarm; and where they are placed."""
 
+import json
 from typing import Any
 
 import pytest
 
-from asya_infra.placement import SHARDS, shard_of
+from asya_infra.placement import CREW_SHARD, SHARDS, shard_of
 
 WITH_QUEUE = {
     *("intake", "score", "crunch", "free", "gather", "approve", "audit"),
     *("x-sink", "x-sump", "x-checkpoint", "x-fan-in", "x-pause", "x-resume", "x-index", "x-dispatch", "x-completion"),
-    "x-push",
+    *("x-push", "x-reports", "x-ends"),
 }
+REPORTS = {"x-reports", "x-ends"}
+DAY = 86400
 
 
-@pytest.mark.rule("4.dead-letters", "4.queue-names")
+@pytest.mark.rule("4.dead-letters", "4.queue-names", "4.report-queues")
 def test_each_queue_has_its_dead_letter_queue(shop: Any) -> None:
     queues = {queue["QueueName"]: queue for queue in shop.resources("AWS::SQS::Queue")}
     assert queues.keys() == {f"asya-shop-{name}{suffix}" for name in WITH_QUEUE for suffix in ("", "-dlq")}
     for name in WITH_QUEUE:
         queue, dead_letters = queues[f"asya-shop-{name}"], queues[f"asya-shop-{name}-dlq"]
-        assert queue["MessageRetentionPeriod"] == 4 * 86400
-        assert dead_letters["MessageRetentionPeriod"] == 14 * 86400
+        assert queue["MessageRetentionPeriod"] == (14 * DAY if name in REPORTS else 4 * DAY)
+        assert dead_letters["MessageRetentionPeriod"] == 14 * DAY
         assert queue["SqsManagedSseEnabled"] is dead_letters["SqsManagedSseEnabled"] is True
 
 
-@pytest.mark.rule("4.dead-letters")
-def test_messages_of_the_end_actors_are_received_more_often(shop: Any) -> None:
+@pytest.mark.rule("4.dead-letters", "4.report-queues")
+def test_ends_and_reports_are_received_more_often(shop: Any) -> None:
     receives = {
         queue["QueueName"].removeprefix("asya-shop-"): queue["RedrivePolicy"]["maxReceiveCount"]
         for queue in shop.resources("AWS::SQS::Queue")
         if "RedrivePolicy" in queue
     }
-    assert receives == {name: 50 if name in {"x-sink", "x-sump"} else 5 for name in WITH_QUEUE}
+    more = {"x-sink": 50, "x-sump": 50, "x-reports": 1000, "x-ends": 1000}
+    assert receives == {name: more.get(name, 5) for name in WITH_QUEUE}
 
 
 def test_a_dead_letter_queue_accepts_dead_letters_of_its_own_queue_only(shop: Any) -> None:
@@ -52,6 +56,8 @@ def test_a_dead_letter_queue_accepts_dead_letters_of_its_own_queue_only(shop: An
         ("crunch", 1, 120 + 20 + 30),  # a heavy actor's own window of 2 s is about job runs
         ("approve", 0, 120 + 30),
         ("x-sink", 0, 120 + 30),
+        ("x-reports", 0, 120 + 30),
+        ("x-ends", 0, 120 + 30),
     ],
 )
 def test_messages_stay_hidden_while_lambda_gathers_them(shop: Any, actor: str, window: int, visibility: int) -> None:
@@ -91,6 +97,15 @@ def test_an_actors_queue_and_function_are_in_the_stacks_of_its_shard(shop: Any) 
         functions = [f["FunctionName"] for f in shop.resources("AWS::Lambda::Function", f"functions-{shard_of(actor)}")]
         assert f"asya-shop-{actor}" in queues
         assert f"asya-shop-{actor}" in functions
+
+
+def test_the_queues_of_reports_exist_before_any_function_that_reports(shop: Any) -> None:
+    manifest = json.loads((shop.folder / "manifest.json").read_text())["artifacts"]
+    crew = [q["QueueName"] for q in shop.resources("AWS::SQS::Queue", f"queues-{CREW_SHARD}")]
+    assert {"asya-shop-x-reports", "asya-shop-x-ends"} <= set(crew)
+    for shard in range(SHARDS):
+        needed = manifest[f"Asya-shop-functions-{shard}"]["dependencies"]
+        assert {f"Asya-shop-queues-{CREW_SHARD}", f"Asya-shop-queues-{shard}"} <= set(needed)
 
 
 @pytest.mark.parametrize("kind", ["queues", "functions"])

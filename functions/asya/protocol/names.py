@@ -42,6 +42,7 @@ GATEWAY_API = "x-gateway-api"
 GATEWAY_STREAM = "x-gateway-stream"
 GATEWAY_LIVE = "x-gateway-live"
 
+REPORT_QUEUES = (REPORTS, ENDS)
 END_ACTORS = frozenset({SINK, SUMP})
 ROUTABLE_CREW = frozenset({PAUSE, RESUME, CHECKPOINT, FAN_IN})
 _RESERVED = frozenset({"happy-end", "error-end"})

@@ -132,13 +132,19 @@ class MeshFunction(Construct):
             "Python 3.13 is a supported runtime, and the layer is built for it. An upgrade is a deliberate change.",
         )
 
-    def add_event_source(self, feed: EventSourceSettings) -> None:
-        """Connect the queue of the same name, with partial batch failures."""
+    def add_event_source(self, feed: EventSourceSettings, queue: str | None = None) -> None:
+        """Connect a queue, by default that of the same name, with partial batch failures.
+
+        Args:
+            feed: the settings.
+            queue: the name of another actor or system function.
+        """
+        name = queue or self._name
         lambda_.EventSourceMapping(
             self,
-            "Feed",
+            "Feed" if name == self._name else f"Feed-{name}",
             target=self._warm(feed.provisioned) if feed.provisioned else self.function,
-            event_source_arn=self._mesh.addresses.queue_arn(self._name),
+            event_source_arn=self._mesh.addresses.queue_arn(name),
             batch_size=feed.batch_size,
             max_batching_window=Duration.seconds(feed.window) if feed.window else None,
             max_concurrency=None if feed.pollers else feed.concurrency,

@@ -22,11 +22,13 @@ class Resource:
 
     Attributes:
         stack: the name of its stack.
+        id: its logical id in the stack.
         path: its path in the app, without the names of the CDK's own children.
         properties: its properties, with intrinsic functions.
     """
 
     stack: str
+    id: str
     path: str
     kind: str
     properties: Mapping[str, Any]
@@ -51,7 +53,7 @@ def check(templates: Mapping[str, Template], sizes: Mapping[str, int]) -> list[V
 def _resources(stack: str, template: Template) -> Iterator[Resource]:
     for name, resource in template.get("Resources", {}).items():
         path = resource.get("Metadata", {}).get("aws:cdk:path", f"{stack}/{name}").removesuffix("/Resource")
-        yield Resource(stack, path, resource["Type"], resource.get("Properties", {}))
+        yield Resource(stack, name, path, resource["Type"], resource.get("Properties", {}))
 
 
 def _stack(stack: str, template: Template, size: int) -> Iterator[Violation]:
@@ -159,7 +161,9 @@ def _sums(resources: list[Resource]) -> Iterator[Violation]:
 
 def _event_sources(resources: list[Resource]) -> Iterator[Violation]:
     """Check each event source, with its queue and its function: concurrency, and the visibility timeout."""
-    timeouts = {_name(r, "FunctionName"): int(r.properties.get("Timeout", 3)) for r in resources if r.kind == _FUNCTION}
+    functions = [resource for resource in resources if resource.kind == _FUNCTION]
+    by_id = {(function.stack, function.id): function for function in functions}
+    by_name = {_name(function, "FunctionName"): function for function in functions}
     queues = {_name(r, "QueueName"): r for r in resources if r.kind == _QUEUE}
     for source in resources:
         if source.kind != _SOURCE:
@@ -173,10 +177,16 @@ def _event_sources(resources: list[Resource]) -> Iterator[Violation]:
                     source.stack, source.path, concurrency, least, "Set a higher `concurrency`.", least=True
                 )
         name = str(render(source.properties.get("EventSourceArn", ""))).rpartition(":")[2]
-        queue, timeout = queues.get(name), timeouts.get(name)
-        if queue is None or timeout is None:
+        target = source.properties.get("FunctionName")
+        reference = str(target.get("Ref")) if isinstance(target, dict) else ""
+        # A reference to an alias is none to a function; then the queue has the name of the function.
+        function = by_id.get((source.stack, reference))
+        queue, function = queues.get(name), function or by_name.get(name)
+        if queue is None or function is None:
             continue
-        needed = timeout + int(source.properties.get("MaximumBatchingWindowInSeconds") or 0)
+        needed = int(function.properties.get("Timeout", 3)) + int(
+            source.properties.get("MaximumBatchingWindowInSeconds") or 0
+        )
         visibility = int(queue.properties.get("VisibilityTimeout", 30))
         if visibility < needed:
             limit = Limit(needed, "seconds of a visibility timeout", limits.VISIBILITY_TIMEOUT.source)

@@ -56,6 +56,8 @@ class ThresholdsSection(Section):
     """Envelopes at x-sump."""
     oldest_message: Age = Field(default=1800.0, json_schema_extra={"default": "30m"})
     """The age of the oldest message in a queue."""
+    delayed_reports: Age = Field(default=300.0, json_schema_extra={"default": "5m"})
+    """The age of the oldest report that the gateway has not recorded."""
     deadline_missed: Count = 1
     """Deadlines that passed."""
     dead_letters: Count = 1

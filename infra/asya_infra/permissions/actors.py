@@ -63,13 +63,14 @@ def enqueue(addresses: Addresses, actor: str, api_id: str) -> list[Grant]:
     ]
 
 
-def sink(addresses: Addresses, table: MeshTable, api_id: str) -> list[Grant]:
+def sink(addresses: Addresses, table: MeshTable) -> list[Grant]:
     """x-sink: claims and stores ends, reports them, sends copies to hooks, notifies sets of lost slices (`§11`)."""
     results = addresses.results
     put = ("s3:AbortMultipartUpload", "s3:DeleteObject", "s3:GetObject", "s3:PutObject")
     reason = "The keys of results contain envelope ids. A later generation replaces the object of an earlier one."
     return [
-        *sidecar(addresses, names.SINK, api_id),
+        *reporter(addresses, names.SINK),
+        common.send_ends(addresses),
         common.send_messages(addresses, common.with_end_actors(*table.sink.hooks, *common.fan_in_actors(table))),
         common.objects(addresses, common.READ_WRITE, "payloads"),
         common.claims(addresses),
@@ -79,7 +80,7 @@ def sink(addresses: Addresses, table: MeshTable, api_id: str) -> list[Grant]:
     ]
 
 
-def sump(addresses: Addresses, table: MeshTable, api_id: str) -> list[Grant]:
+def sump(addresses: Addresses, table: MeshTable) -> list[Grant]:
     """x-sump: claims failed ends, stores a copy, reports and indexes it, notifies sets of lost slices (`§11`)."""
     results = addresses.results
     written = (SUMP_PREFIX, SUPERSEDED_PREFIX, *([RECENT_PREFIX] if table.sink.index else []))
@@ -87,7 +88,8 @@ def sump(addresses: Addresses, table: MeshTable, api_id: str) -> list[Grant]:
     own = addresses.objects_arn(results.bucket, f"{results.prefix}{SUMP_PREFIX}*")
     reason = "The keys of copies contain envelope ids, those of index rows their day and a digest."
     return [
-        *sidecar(addresses, names.SUMP, api_id),
+        *reporter(addresses, names.SUMP),
+        common.send_ends(addresses),
         common.send_messages(addresses, {names.SUMP, *common.fan_in_actors(table)}),
         common.objects(addresses, common.READ, "payloads"),
         common.claims(addresses),
@@ -120,11 +122,16 @@ def checkpoint(addresses: Addresses, table: MeshTable, api_id: str) -> list[Gran
 
 
 def sidecar(addresses: Addresses, actor: str, api_id: str) -> list[Grant]:
+    """A function that receives envelopes from its queue, asks for the states of their tasks, and reports on them."""
+    return [*reporter(addresses, actor), common.ask_for_states(addresses, api_id)]
+
+
+def reporter(addresses: Addresses, actor: str) -> list[Grant]:
     """A function that receives envelopes from its queue and reports on them."""
     return [
         common.write_logs(addresses, actor),
         common.consume_queue(addresses, actor),
         common.objects(addresses, common.READ, "inbox"),
         common.list_bucket(addresses),
-        common.send_reports(addresses, api_id),
+        common.send_reports(addresses),
     ]

@@ -33,11 +33,19 @@ def send_messages(addresses: Addresses, targets: Iterable[str]) -> Grant:
     return Grant(SEND, tuple(sorted({addresses.queue_arn(target) for target in targets})))
 
 
-def send_reports(addresses: Addresses, api_id: str) -> Grant:
-    """Allow the gateway calls for the mesh's own functions: reports (in batches or for one task) and task states."""
-    routes = ("POST/api/v1/mesh/events", "POST/api/v1/mesh/*/events", "POST/api/v1/mesh/states")
-    paths = [addresses.arn("execute-api", f"{api_id}/$default/{route}") for route in routes]
-    return Grant(("execute-api:Invoke",), tuple(paths), reason="Task ids exist only at run time.")
+def send_reports(addresses: Addresses) -> Grant:
+    """Allow reports of hops."""
+    return send_messages(addresses, {names.REPORTS})
+
+
+def send_ends(addresses: Addresses) -> Grant:
+    """Allow reports of ends, which change the outcome of any task: for the crew only, never for a role with user code."""
+    return send_messages(addresses, {names.ENDS})
+
+
+def ask_for_states(addresses: Addresses, api_id: str) -> Grant:
+    """Allow the gateway call of a pre-flight: the states of tasks."""
+    return Grant(("execute-api:Invoke",), (addresses.arn("execute-api", f"{api_id}/$default/POST/api/v1/mesh/states"),))
 
 
 def objects(addresses: Addresses, actions: tuple[str, ...], *prefixes: str) -> Grant:

@@ -10,13 +10,14 @@ from asya_infra.permissions.grant import Grant
 _RECEIVE = ("sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes", "sqs:ReceiveMessage")
 
 
-def dlq(addresses: Addresses, table: MeshTable, api_id: str) -> list[Grant]:
-    """x-dlq: receives from every dead-letter queue of the mesh."""
+def dlq(addresses: Addresses, table: MeshTable) -> list[Grant]:
+    """x-dlq: receives from every dead-letter queue with envelopes; operators alone reach those of reports."""
     fan_in_actors = common.fan_in_actors(table)
     return [
         common.write_logs(addresses, names.DLQ),
         _receive(addresses, table),
-        common.send_reports(addresses, api_id),
+        common.send_reports(addresses),
+        common.send_ends(addresses),
         *([common.send_messages(addresses, fan_in_actors)] if fan_in_actors else []),
         common.objects(addresses, common.WRITE, "dlq"),
         Grant(("dynamodb:Query",), (addresses.table_arn("tasks"),)),

@@ -10,8 +10,18 @@ from asya_infra.permissions.spark import heavy_actors
 
 
 def ingest(addresses: Addresses) -> list[Grant]:
-    """The ingest function: records the mesh's reports."""
+    """The ingest function: records reports of operators, and tells functions the states of tasks."""
     return [common.write_logs(addresses, names.GATEWAY_INGEST), common.table(addresses, "tasks")]
+
+
+def report_queues(addresses: Addresses) -> list[Grant]:
+    """x-reports: records the reports of the mesh, and keeps those that it refuses."""
+    return [
+        common.write_logs(addresses, names.REPORTS),
+        *(common.consume_queue(addresses, queue) for queue in names.REPORT_QUEUES),
+        common.table(addresses, "tasks"),
+        common.objects(addresses, common.WRITE, "reports/refused"),
+    ]
 
 
 def api(addresses: Addresses, table: MeshTable) -> list[Grant]:

@@ -18,6 +18,7 @@ def pause(addresses: Addresses, actor: str, api_id: str) -> list[Grant]:
     own = {"StringEqualsIfExists": {"events:source": source_of(addresses.namespace)}}
     return [
         *actors.sidecar(addresses, actor, api_id),
+        common.send_ends(addresses),
         common.send_messages(addresses, common.with_end_actors(actor)),
         common.objects(addresses, common.READ_WRITE, "payloads", "paused"),
         common.claims(addresses),
@@ -25,10 +26,10 @@ def pause(addresses: Addresses, actor: str, api_id: str) -> list[Grant]:
     ]
 
 
-def resume(addresses: Addresses, table: MeshTable, api_id: str) -> list[Grant]:
+def resume(addresses: Addresses, table: MeshTable) -> list[Grant]:
     """x-resume: sends a paused envelope along its route and writes a tombstone."""
     return [
-        *actors.sidecar(addresses, names.RESUME, api_id),
+        *actors.reporter(addresses, names.RESUME),
         common.send_messages(addresses, actors.send_targets(table, names.RESUME)),
         common.objects(addresses, common.READ_WRITE, "payloads", "paused"),
     ]

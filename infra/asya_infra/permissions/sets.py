@@ -12,6 +12,7 @@ def fan_in(addresses: Addresses, table: MeshTable, actor: str, api_id: str) -> l
     """A fan-in actor: stores slices, claims their ends, and sends the merged envelope along the origin's route."""
     return [
         *actors.sidecar(addresses, actor, api_id),
+        common.send_ends(addresses),
         common.send_messages(addresses, actors.send_targets(table, actor)),
         common.objects(addresses, common.READ_WRITE, "payloads", "frames"),
         common.table(addresses, "fan-in"),

@@ -16,6 +16,7 @@ from asya_infra.constructs.crew.pauses import pause_actor, pause_sweep
 from asya_infra.constructs.crew.result_index import result_index_schedule
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.constructs.gateway.push_notifications import PushNotifications
+from asya_infra.constructs.gateway.report_queues import report_queues
 from asya_infra.constructs.layer import mesh_layer
 from asya_infra.constructs.spark.runs import Spark
 from asya_infra.mesh import Mesh
@@ -59,6 +60,7 @@ class FunctionsStack(MeshStack):
             if mesh.table.tools:
                 PushNotifications(self, mesh, layer, task_changes)
             dead_letter_sweep(self, mesh, layer, gateway)
+            report_queues(self, mesh, layer)
             if heavy_actors(mesh.table):
                 Spark(self, mesh, layer, gateway)
             if names.INDEX in mesh.table.actors:

@@ -31,11 +31,12 @@ def add_stacks(app: App, mesh: Mesh) -> None:
         *([AlarmsStack(app, mesh)] if mesh.options.layer_target == "lambda" else []),
     ]
     stacks: dict[int, FunctionsStack] = {}
+    queue_stacks = {shard: QueuesStack(app, mesh, shard, actors) for shard, actors in sorted(shards.items())}
     for shard, actors in sorted(shards.items()):
-        queues = QueuesStack(app, mesh, shard, actors)
         functions = FunctionsStack(app, mesh, gateway.address, shard, actors, task_changes=state.task_changes)
         stacks[shard] = functions
-        for dependency in (state, queues, gateway):
+        # The functions of every shard report to queues of the crew's shard.
+        for dependency in dict.fromkeys((state, queue_stacks[shard], queue_stacks[CREW_SHARD], gateway)):
             functions.add_stack_dependency(dependency)
         if shard == CREW_SHARD:
             # Sweeps run before the alarms on their heartbeats exist.

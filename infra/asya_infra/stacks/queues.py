@@ -51,6 +51,16 @@ class QueuesStack(MeshStack):
             ActorQueue(self, mesh, name, timings.CREW_TIMEOUT, mesh.table.actors[name].max_receives)
         if names.INDEX in mesh.table.actors:
             allow_schedule(self._actor(mesh, names.INDEX), mesh.addresses)
+        for name in names.REPORT_QUEUES:
+            ActorQueue(
+                self,
+                mesh,
+                name,
+                timings.REPORTS_TIMEOUT,
+                timings.REPORTS_MAX_RECEIVES,
+                retention_days=timings.REPORTS_RETENTION_DAYS,
+                wakes_dlq_function=False,
+            )
         if mesh.table.tools:
             ActorQueue(self, mesh, names.PUSH, timings.PUSH_TIMEOUT, timings.MAX_RECEIVES)
         if heavy_actors(mesh.table):

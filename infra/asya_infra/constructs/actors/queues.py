@@ -14,7 +14,7 @@ from asya_infra.mesh import Mesh
 
 
 class ActorQueue(Construct):
-    """A queue, its dead-letter queue and an alarm."""
+    """A queue, its dead-letter queue and the alarm that wakes the DLQ function."""
 
     def __init__(
         self,
@@ -25,6 +25,8 @@ class ActorQueue(Construct):
         max_receives: int,
         *,
         window: int = 0,
+        retention_days: int = timings.QUEUE_RETENTION_DAYS,
+        wakes_dlq_function: bool = True,
     ) -> None:
         """Add the queues.
 
@@ -35,6 +37,9 @@ class ActorQueue(Construct):
             function_timeout: seconds.
             max_receives: receives before a message becomes a dead letter.
             window: the window of the event source mapping in seconds.
+            retention_days: how long the queue keeps a message.
+            wakes_dlq_function: whether the dead letters are envelopes, which the DLQ function ends. Otherwise the queue has no
+                alarm of its own here, and one of the mesh's alarms watches its dead letters.
         """
         super().__init__(scope, actor)
         Tags.of(self).add("asya:actor", actor)  # for the allocation of costs
@@ -60,11 +65,12 @@ class ActorQueue(Construct):
             encryption_master_key=key,
             data_key_reuse=data_key_reuse,
             enforce_ssl=True,
-            retention_period=Duration.days(timings.QUEUE_RETENTION_DAYS),
+            retention_period=Duration.days(retention_days),
             visibility_timeout=Duration.seconds(timings.visibility_timeout(function_timeout, window)),
             dead_letter_queue=sqs.DeadLetterQueue(queue=dead_letters, max_receive_count=max_receives),
         )
-        dead_letters_alarm(self, namespace, actor)
+        if wakes_dlq_function:
+            dead_letters_alarm(self, namespace, actor)
 
 
 def _accept_only_from(dead_letters: sqs.Queue, queue_name: str) -> None:

@@ -14,7 +14,6 @@ from asya_infra.permissions import actors, pauses
 
 def crew(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:
     """Add the functions of these actors, unless the mesh file disables one, and connect them to their queues."""
-    api_id = gateway.api_id
     code = mesh.table_code()
     handlers = {
         names.SINK: "asya.crew.lambdas.wiring.sink",
@@ -23,10 +22,10 @@ def crew(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: Ga
         names.RESUME: "asya.pause.lambdas.wiring.resume",
     }
     grants = {
-        names.SINK: actors.sink(mesh.addresses, mesh.table, api_id),
-        names.SUMP: actors.sump(mesh.addresses, mesh.table, api_id),
-        names.CHECKPOINT: actors.checkpoint(mesh.addresses, mesh.table, api_id),
-        names.RESUME: pauses.resume(mesh.addresses, mesh.table, api_id),
+        names.SINK: actors.sink(mesh.addresses, mesh.table),
+        names.SUMP: actors.sump(mesh.addresses, mesh.table),
+        names.CHECKPOINT: actors.checkpoint(mesh.addresses, mesh.table, gateway.api_id),
+        names.RESUME: pauses.resume(mesh.addresses, mesh.table),
     }
     endpoint = {S3_ENDPOINT: mesh.file.sink.endpoint} if mesh.file.sink.endpoint else {}
     for name, handler in handlers.items():

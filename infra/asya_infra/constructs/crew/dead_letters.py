@@ -22,7 +22,7 @@ def dead_letter_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion
         name=names.DLQ,
         handler="asya.dead_letters.lambdas.wiring.dlq",
         code=mesh.table_code(),
-        grants=dead_letters.dlq(mesh.addresses, mesh.table, gateway.api_id),
+        grants=dead_letters.dlq(mesh.addresses, mesh.table),
         timeout=timings.DLQ_TIMEOUT,
         environment={"ASYA_GATEWAY_URL": gateway.url},
     )

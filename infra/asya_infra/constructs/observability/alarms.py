@@ -24,6 +24,11 @@ class MetricSource:
     dimensions: dict[str, str] = field(default_factory=dict)
 
 
+def queue_metric(queue: str, metric: str, statistic: str) -> MetricSource:
+    """Return a metric of a queue by the queue's name."""
+    return MetricSource(namespace="AWS/SQS", metric=metric, statistic=statistic, dimensions={"QueueName": queue})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Alarm:
     """An alarm.
@@ -95,12 +100,7 @@ def dead_letters_alarm(scope: Construct, namespace: str, actor: str) -> None:
     The function reports the messages within a minute or two, and measures them for the one alarm of the mesh that tells people.
     """
     queue = names.dlq_name(namespace, actor)
-    source = MetricSource(
-        namespace="AWS/SQS",
-        metric="ApproximateNumberOfMessagesVisible",
-        statistic="Maximum",
-        dimensions={"QueueName": queue},
-    )
+    source = queue_metric(queue, "ApproximateNumberOfMessagesVisible", "Maximum")
     alarm = Alarm(
         name=queue.removeprefix(f"asya-{namespace}-"),
         description=f"Messages that {actor} could not take lie in its dead-letter queue.",

@@ -8,12 +8,15 @@ from asya_infra.permissions.spark import heavy_actors
 # The actors and system functions with a queue that the mesh brings along.
 CREW = (
     *(names.SINK, names.SUMP, names.PAUSE, names.RESUME, names.CHECKPOINT, names.FAN_IN, names.INDEX),
-    *(names.DISPATCH, names.COMPLETION, names.PUSH),
+    *(names.DISPATCH, names.COMPLETION, names.PUSH, *names.REPORT_QUEUES),
 )
 
 
 def queue_actors(table: MeshTable) -> list[str]:
-    """Return the actors and system functions with a queue, sorted; the crew comes last."""
+    """Return the actors and system functions whose queue has messages for them, sorted; the crew comes last.
+
+    The queues of reports are none of them: `report_alarms` watches those.
+    """
     system = [names.DISPATCH, names.COMPLETION] if heavy_actors(table) else []
     system += [names.PUSH] if table.tools else []
     return sorted((*table.actors, *system), key=lambda actor: (names.is_reserved(actor), actor))

@@ -7,8 +7,16 @@ import math
 from collections.abc import Iterable, Iterator
 
 from asya.protocol import names
-from asya_infra.constructs.observability.alarms import MAX_METRICS, METRICS_NAMESPACE, PERIOD, Alarm, MetricSource
+from asya_infra.constructs.observability.alarms import (
+    MAX_METRICS,
+    METRICS_NAMESPACE,
+    PERIOD,
+    Alarm,
+    MetricSource,
+    queue_metric,
+)
 from asya_infra.constructs.observability.inventory import queue_actors, sweeps, unqueued_functions
+from asya_infra.constructs.observability.report_alarms import report_alarms
 from asya_infra.mesh import Mesh
 
 # With fewer ended tasks in a period, a single failure would be a high rate; the alarm for failures tells about that one.
@@ -17,7 +25,7 @@ _MIN_ENDS = 20
 
 def mesh_alarms(mesh: Mesh) -> list[Alarm]:
     """Return the alarms of a mesh."""
-    return [*_tasks(mesh), *_queues(mesh), *_functions(mesh), *_runs(mesh), *_sweeps(mesh)]
+    return [*_tasks(mesh), *_queues(mesh), *report_alarms(mesh), *_functions(mesh), *_runs(mesh), *_sweeps(mesh)]
 
 
 def _tasks(mesh: Mesh) -> Iterator[Alarm]:
@@ -29,7 +37,7 @@ def _tasks(mesh: Mesh) -> Iterator[Alarm]:
             name=names.SUMP,
             description="Envelopes have failed for good: x-sump logs each one and keeps a copy under sump/. "
             + _see(mesh, "Failures"),
-            sources=(_of_queue(queue, "NumberOfMessagesSent", "Sum"),),
+            sources=(queue_metric(queue, "NumberOfMessagesSent", "Sum"),),
             threshold=thresholds.failures,
         )
     if thresholds.failure_rate is not None:
@@ -85,7 +93,7 @@ def _queues(mesh: Mesh) -> Iterator[Alarm]:
                 description=f"A message has waited too long for one of {', '.join(actors)}. "
                 + _see(mesh, "Oldest message by queue"),
                 sources=tuple(
-                    _of_queue(names.queue_name(mesh.namespace, actor), "ApproximateAgeOfOldestMessage", "Maximum")
+                    queue_metric(names.queue_name(mesh.namespace, actor), "ApproximateAgeOfOldestMessage", "Maximum")
                     for actor in actors
                 ),
                 expression=_over("MAX", len(actors)),
@@ -166,10 +174,6 @@ def _see(mesh: Mesh, graph: str) -> str:
 def _of_the_mesh(mesh: Mesh, metric: str, statistic: str) -> MetricSource:
     dimensions = {"namespace": mesh.namespace}
     return MetricSource(namespace=METRICS_NAMESPACE, metric=metric, statistic=statistic, dimensions=dimensions)
-
-
-def _of_queue(queue: str, metric: str, statistic: str) -> MetricSource:
-    return MetricSource(namespace="AWS/SQS", metric=metric, statistic=statistic, dimensions={"QueueName": queue})
 
 
 def _over(function: str, count: int) -> str:

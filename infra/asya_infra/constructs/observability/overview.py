@@ -47,6 +47,7 @@ class _Overview:
         if self._is_heavy:
             self._job_runs()
         self._crew()
+        self._reports()
         self._failures()
 
     def _head(self) -> None:
@@ -147,6 +148,23 @@ class _Overview:
             self._by_actor("Oldest pause (s)", self._search("PausedAge", statistic="Maximum")),
         )
 
+    def _reports(self) -> None:
+        self.page.section("Reports")
+        queues = {name: names.queue_name(self._namespace, name) for name in names.REPORT_QUEUES}
+        dead = {name: names.dlq_name(self._namespace, name) for name in names.REPORT_QUEUES}
+        age, visible, hidden = (
+            "ApproximateAgeOfOldestMessage",
+            "ApproximateNumberOfMessagesVisible",
+            "ApproximateNumberOfMessagesNotVisible",
+        )
+        waiting = [_of_queue(queue, visible, label=f"{name} waiting") for name, queue in queues.items()]
+        in_flight = [_of_queue(queue, hidden, label=f"{name} in flight") for name, queue in queues.items()]
+        self.page.row(
+            graph("Oldest report (s)", [_of_queue(queue, age, label=name) for name, queue in queues.items()]),
+            graph("Messages with reports", [*waiting, *in_flight]),
+            graph("Dead letters of reports", [_of_queue(queue, visible, label=name) for name, queue in dead.items()]),
+        )
+
     def _failures(self) -> None:
         self.page.section("What failed last")
         groups = [self._mesh.addresses.log_group_name(actor) for actor in (names.SUMP, names.DLQ)]
@@ -184,6 +202,10 @@ class _Overview:
     def _function_search(self, metric: str) -> Search:
         terms = (f"FunctionName=asya-{self._namespace}-",)
         return Search(schema=("AWS/Lambda", "FunctionName"), metric=metric, terms=terms)
+
+
+def _of_queue(queue: str, metric: str, *, label: str) -> Line:
+    return Line(metric=("AWS/SQS", metric, "QueueName", queue), statistic="Maximum", label=label)
 
 
 def _any_of(actors: Iterable[str]) -> str:

@@ -32,7 +32,8 @@ class MeshStorage(Construct):
         lifetimes = {
             # The objects that a message or a replay may need.
             **dict.fromkeys(
-                ("payloads/", "inbox/", "pending/", "frames/", "hops/", "paused/", "dlq/"), retention.payloads
+                ("payloads/", "inbox/", "pending/", "frames/", "hops/", "paused/", "dlq/", "reports/"),
+                retention.payloads,
             ),
             "runs/": retention.runs,
         }

@@ -15,6 +15,7 @@ _PATTERNS = {
 _TOPIC = re.compile(r"arn:[^:\s]+:sns:[^:\s]+:\d{12}:[A-Za-z0-9_-]{1,256}")
 _LONGEST_DELAY = 900
 _QUEUE_RETENTION = timings.QUEUE_RETENTION_DAYS * 86_400
+_REPORTS_RETENTION = timings.REPORTS_RETENTION_DAYS * 86_400
 # An alarm looks back a day at most, unless its periods are an hour or longer.
 _ALARM_LIMIT = 86_400
 
@@ -30,6 +31,12 @@ def check(context: Context) -> Iterator[Finding]:
             ("notify", "thresholds", "oldest_message"),
             "should be more than 15m, because retries and timers wait that long in queues, and less than 4d, their retention; "
             f"got {format_duration(oldest)}",
+        )
+    delayed = thresholds.delayed_reports
+    if delayed is not None and delayed >= _REPORTS_RETENTION:
+        yield (
+            ("notify", "thresholds", "delayed_reports"),
+            f"should be less than 14d, the retention of the queues of reports; got {format_duration(delayed)}",
         )
     if stopped is not None and not 600 <= stopped <= _ALARM_LIMIT:
         yield (

@@ -161,6 +161,15 @@ def test_messages_do_not_reappear_while_lambda_gathers_them() -> None:
     assert violation.startswith("S/r1: 110 seconds of a visibility timeout; at least 200.")
 
 
+def test_a_function_may_take_the_messages_of_a_queue_with_another_name() -> None:
+    function = resource("AWS::Lambda::Function", FunctionName="asya-shop-x-reports", Timeout=120)
+    queue = resource("AWS::SQS::Queue", QueueName="asya-shop-score", VisibilityTimeout=110)
+    feed = source()
+    feed["Properties"]["FunctionName"] = {"Ref": "r0"}
+    (violation,) = violations(function, queue, feed)
+    assert violation.startswith("S/r1: 110 seconds of a visibility timeout; at least 120.")
+
+
 @pytest.mark.parametrize(
     ("concurrency", "bound"), [(1, "1 concurrent executions of an event source; at least 2."), (1001, "at most 1,000.")]
 )

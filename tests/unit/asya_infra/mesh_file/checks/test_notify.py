@@ -53,6 +53,10 @@ def test_alarms_may_have_addresses_webhooks_a_topic_and_thresholds() -> None:
             for age in ("15m", "4d")
         ),
         (
+            "thresholds: {delayed_reports: 14d}",
+            "4: notify.thresholds.delayed_reports: should be less than 14d, the retention of the queues of reports; got 14d",
+        ),
+        (
             "thresholds: {stopped_sweep: 5m}",
             "4: notify.thresholds.stopped_sweep: should be 10m to 1d, because some sweeps run every 5 minutes; got 5m",
         ),
