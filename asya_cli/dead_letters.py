@@ -102,13 +102,24 @@ class DeadLetters:
         self._redriven: set[tuple[str, str, int]] = set()
 
     def actors(self) -> list[str]:
-        """Return every actor and system function with dead letters, in alphabetical order.
+        """Return every actor and system function with dead letters, in alphabetical order; without those of reports.
 
         The counts of SQS may be a minute old.
 
         Raises:
             CommandError: SQS fails or denies access.
         """
+        return [name for name in self._with_dead_letters() if name not in names.REPORT_QUEUES]
+
+    def report_queues(self) -> list[str]:
+        """Return the queues of reports with dead letters.
+
+        Raises:
+            CommandError: SQS fails or denies access.
+        """
+        return [name for name in self._with_dead_letters() if name in names.REPORT_QUEUES]
+
+    def _with_dead_letters(self) -> list[str]:
         start = names.queue_name(self._namespace, "")
         with _aws_errors("cannot list the queues of the mesh"):
             pages = self._sqs.get_paginator("list_queues").paginate(QueueNamePrefix=start)
@@ -238,6 +249,11 @@ class DeadLetters:
             self._sqs.send_message(QueueUrl=url, MessageBody=text)
 
     def _queue(self, actor: str) -> DeadLetterQueue:
+        if actor in names.REPORT_QUEUES:
+            raise CommandError(
+                f"the dead letters of {actor} are reports, which are no envelopes",
+                "`asya dlq reports replay` sends them to their queue again.",
+            )
         name = names.dlq_name(self._namespace, actor)
         try:
             return DeadLetterQueue(self._sqs, self._sqs.get_queue_url(QueueName=name)["QueueUrl"])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from asya_cli.dlq_reports import app as reports
 from asya_cli.errors import CommandError
 from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from asya_cli.dead_letters import DeadLetters, QueuedLetter, RedriveResult
 
 app = typer.Typer(no_args_is_help=True, help="List, show and redrive dead letters: messages that failed too often.")
+app.add_typer(reports, name="reports")
 
 Actor = Annotated[str | None, typer.Argument(help="Only the dead letters of this actor.", show_default=False)]
 Id = Annotated[
@@ -55,6 +57,8 @@ def list_(
         Console().print(table, soft_wrap=True)
     else:
         typer.echo("no dead letters", err=True)
+    for name in dead_letters.report_queues() if actor is None else ():
+        typer.echo(f"{name}: dead letters of reports; `asya dlq reports replay` sends them again", err=True)
 
 
 @app.command()

@@ -1,0 +1,40 @@
+"""`asya dlq reports`: sends dead letters of reports to their queues again (`protocol §4`)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
+
+app = typer.Typer(no_args_is_help=True, help="Replay dead letters of reports, which are no envelopes.")
+
+
+@app.callback()
+def reports() -> None:
+    """Replay dead letters of reports, which are no envelopes."""
+
+
+@app.command()
+def replay(
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count the dead letters, send nothing.")] = False,
+    state: State = DEFAULT_STATE,
+    namespace: Namespace = None,
+    region: Region = None,
+) -> None:
+    """Send the dead letters of x-reports and x-ends to these queues again.
+
+    Repair the cause first. A dead letter is deleted only after SQS has accepted its copy. A report that is sent twice
+    counts once.
+    """
+    from asya.protocol import names
+    from asya_cli.report_letters import ReportLetters
+
+    connection = client(state, namespace, region).connection
+    letters = ReportLetters(connection.sqs(), connection.namespace)
+    for name in names.REPORT_QUEUES:
+        count = letters.count(name) if dry_run else letters.replay(name)
+        how = "would be sent again" if dry_run else "sent again"
+        typer.echo(f"{name}: {count} {how}" if count else f"{name}: no dead letters")

@@ -1,0 +1,98 @@
+"""The dead letters of reports: counted, and sent to their queues again (`protocol §4`)."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from asya.dead_letters.aws.queue import DeadLetterQueue
+from asya.protocol import names
+from asya_cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from asya.dead_letters.aws.queue import ReceivedMessage
+
+HIDE_SECONDS = 300
+"""Visibility timeout of a message during a scan. The end of the scan makes it visible again at once."""
+
+
+class ReportLetters:
+    """The dead-letter queues of a mesh's reports, with an operator's credentials.
+
+    Raises:
+        CommandError: from each method, if a queue does not exist, or SQS fails or denies access.
+    """
+
+    def __init__(self, sqs: Any, namespace: str) -> None:
+        self._sqs = sqs
+        self._namespace = namespace
+
+    def count(self, name: str) -> int:
+        """Return the number of dead letters behind a queue; all of them stay."""
+        with self._scan(name) as batches:
+            return sum(map(len, batches))
+
+    def replay(self, name: str) -> int:
+        """Send the dead letters behind a queue to it again, delete each one, and return their number.
+
+        A crash between the two repeats the send at the next call.
+        """
+        target, queue = self._url(names.queue_name(self._namespace, name)), self._dead_letters(name)
+        count = 0
+        with self._scan(name) as batches:
+            for message in (each for batch in batches for each in batch):
+                text = message.arrival.body.decode("utf-8", "surrogatepass")
+                advice = (
+                    f"{name}: {count} sent again. The others stay in their queue; repair the cause, and run it again."
+                )
+                with _aws_errors(f"cannot send the dead letter {message.message_id} of {name}", advice):
+                    self._sqs.send_message(QueueUrl=target, MessageBody=text)
+                count += 1
+                advice = "It has been sent. The next replay sends it once more, which changes nothing."
+                with _aws_errors(f"cannot delete the dead letter {message.message_id} of {name}", advice):
+                    queue.delete(message)
+        return count
+
+    @contextmanager
+    def _scan(self, name: str) -> Iterator[Iterator[list[ReceivedMessage]]]:
+        """Iterate over the dead letters in batches. At the end those that are left become visible again."""
+        queue = self._dead_letters(name)
+        seen: list[ReceivedMessage] = []
+
+        def batches() -> Iterator[list[ReceivedMessage]]:
+            for batch in queue.scan(hide_seconds=HIDE_SECONDS):
+                seen.extend(batch)
+                yield batch
+
+        with _aws_errors(f"cannot read the dead letters of {name}"):
+            try:
+                yield batches()
+            finally:
+                queue.release(seen)
+
+    def _dead_letters(self, name: str) -> DeadLetterQueue:
+        return DeadLetterQueue(self._sqs, self._url(names.dlq_name(self._namespace, name)))
+
+    def _url(self, queue: str) -> str:
+        try:
+            return str(self._sqs.get_queue_url(QueueName=queue)["QueueUrl"])
+        except ClientError as error:
+            if error.response["Error"]["Code"].endswith(("NonExistentQueue", "QueueDoesNotExist")):
+                raise CommandError(
+                    f"the mesh {self._namespace!r} has no queue {queue}",
+                    "A mesh of an earlier version reports without queues: deploy it again.",
+                ) from None
+            raise CommandError(f"cannot find the queue {queue}: {error}") from error
+
+
+@contextmanager
+def _aws_errors(problem: str, advice: str = "") -> Iterator[None]:
+    """Turn an error of AWS into a CommandError."""
+    try:
+        yield
+    except (ClientError, BotoCoreError) as error:
+        raise CommandError(f"{problem}: {error}", advice) from error
