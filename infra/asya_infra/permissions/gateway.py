@@ -14,7 +14,7 @@ def ingest(addresses: Addresses) -> list[Grant]:
     return [common.write_logs(addresses, names.GATEWAY_INGEST), common.table(addresses, "tasks")]
 
 
-def report_queues(addresses: Addresses) -> list[Grant]:
+def take_reports(addresses: Addresses) -> list[Grant]:
     """x-reports: records the reports of the mesh, and keeps those that it refuses."""
     return [
         common.write_logs(addresses, names.REPORTS),

@@ -60,7 +60,7 @@ class FunctionsStack(MeshStack):
             if mesh.table.tools:
                 PushNotifications(self, mesh, layer, task_changes)
             dead_letter_sweep(self, mesh, layer, gateway)
-            report_queues(self, mesh, layer)
+            report_queues(self, mesh, layer, gateway)
             if heavy_actors(mesh.table):
                 Spark(self, mesh, layer, gateway)
             if names.INDEX in mesh.table.actors:

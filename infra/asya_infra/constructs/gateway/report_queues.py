@@ -6,18 +6,21 @@ from constructs import Construct
 from asya.protocol import names
 from asya_infra import timings
 from asya_infra.constructs.function import EventSourceSettings, FunctionSettings, MeshFunction
+from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.mesh import Mesh
-from asya_infra.permissions import gateway
+from asya_infra.permissions.gateway import take_reports
 
 
-def report_queues(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
+def report_queues(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:
     """Add the function and connect it to both queues. It sends to no queue, so no chain of calls passes it twice."""
     settings = FunctionSettings(
         name=names.REPORTS,
         handler="asya.gateway.lambdas.wiring.report_queues",
         code=mesh.table_code(),
-        grants=gateway.report_queues(mesh.addresses),
+        grants=take_reports(mesh.addresses),
         timeout=timings.REPORTS_TIMEOUT,
+        # Reports that name another gateway go there by HTTP; those that name this one stay here.
+        environment={"ASYA_GATEWAY_URL": gateway.url},
     )
     function = MeshFunction(scope, mesh, layer, settings)
     # A window would make each report late, and most batches are full while the mesh is busy.
