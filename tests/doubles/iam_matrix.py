@@ -54,13 +54,6 @@ NEEDED = {
         (PARAMETER, parameter("shop/token")),
     ],
     "audit": [(WRITE_ITEM, table("asya-shop-hops")), (PUT, f"{BUCKET}/hops/x")],
-<<<<<<< HEAD
-    "crunch": [(SEND, sqs("asya-shop-x-dispatch")), (WRITE_ITEM, table("asya-shop-pending"))],
-    "gather": [
-        (SEND, sqs("asya-shop-score")),
-        (WRITE_ITEM, table("asya-shop-fan-in")),
-        (PUT, f"{BUCKET}/results/superseded/a/0/1-succeeded-ab.json"),
-=======
     "crunch": [
         (SEND, sqs("asya-shop-x-dispatch")),
         (WRITE_ITEM, table("asya-shop-pending")),
@@ -69,8 +62,8 @@ NEEDED = {
     "gather": [
         (SEND, sqs("asya-shop-score")),
         (WRITE_ITEM, table("asya-shop-fan-in")),
+        (PUT, f"{BUCKET}/results/superseded/a/0/1-succeeded-ab.json"),
         (SEND, sqs("asya-shop-x-ends")),
->>>>>>> 0680262 (Give reports two queues, one function and alarms of their own)
     ],
     "approve": [
         (SEND, sqs("asya-shop-x-sink")),
@@ -80,22 +73,12 @@ NEEDED = {
     ],
     "x-sink": [
         (UPDATE_ITEM, table("asya-shop-sink")),
-        (PUT, f"{BUCKET}/results/succeeded/a.json"),
-        (SEND, sqs("asya-shop-x-ends")),
-    ],
-    "x-sump": [
-        (UPDATE_ITEM, table("asya-shop-sink")),
-        (PUT, f"{BUCKET}/results/sump/a.json"),
-        (SEND, sqs("asya-shop-x-ends")),
-    ],
-<<<<<<< HEAD
-    "x-sink": [
-        (UPDATE_ITEM, table("asya-shop-sink")),
         (READ_ITEM, table("asya-shop-sink")),
         (PUT, f"{BUCKET}/results/succeeded/a.json"),
         (GET, f"{BUCKET}/results/succeeded/a.json"),
         (REMOVE, f"{BUCKET}/results/failed/a.json"),
         (PUT, f"{BUCKET}/results/superseded/a/0/1-failed-ab.json"),
+        (SEND, sqs("asya-shop-x-ends")),
     ],
     "x-sump": [
         (UPDATE_ITEM, table("asya-shop-sink")),
@@ -104,9 +87,8 @@ NEEDED = {
         (GET, f"{BUCKET}/results/sump/a.json"),
         (REMOVE, f"{BUCKET}/results/sump/a.json"),
         (PUT, f"{BUCKET}/results/superseded/a/0/1-failed-ab.json"),
+        (SEND, sqs("asya-shop-x-ends")),
     ],
-=======
->>>>>>> 0680262 (Give reports two queues, one function and alarms of their own)
     "x-checkpoint": [(PUT, f"{BUCKET}/results/checkpoint/a.json"), (SEND, sqs("asya-shop-intake"))],
     "x-resume": [(SEND, sqs("asya-shop-intake")), (GET, f"{BUCKET}/paused/x")],
     "x-dispatch": [(WRITE_ITEM, table("asya-shop-pending")), (SEND, sqs("asya-shop-x-completion"))],

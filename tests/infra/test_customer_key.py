@@ -80,7 +80,7 @@ USES = {
     "audit": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),  # deduplicates
     "crunch": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),
     "gather": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),
-    "approve": ({"s3", "sqs"}, {"s3", "sqs"}),
+    "approve": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),  # claims the end of what cannot pause
     "x-sink": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),
     "x-sump": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),
     "x-checkpoint": ({"s3", "sqs"}, {"s3", "sqs"}),
