@@ -173,20 +173,14 @@ FORBIDDEN = {
     ],
     "approve": [(SEND, sqs("asya-shop-intake")), (PUT, f"{BUCKET}/results/succeeded/a.json")],
     "x-sink": [(DELETE_ITEM, table("asya-shop-sink")), (SEND, sqs("asya-shop-intake"))],
-<<<<<<< HEAD
     "x-sump": [
         (PUT, f"{BUCKET}/results/succeeded/a.json"),
         (GET, f"{BUCKET}/results/succeeded/a.json"),
         (REMOVE, f"{BUCKET}/results/superseded/a/0/1-failed-ab.json"),
         (SEND, sqs("asya-shop-x-sink")),
     ],
-    "x-checkpoint": [(PUT, f"{BUCKET}/results/succeeded/a.json")],
-    "x-resume": [(WRITE_ITEM, table("asya-shop-tasks"))],
-=======
-    "x-sump": [(PUT, f"{BUCKET}/results/succeeded/a.json"), (SEND, sqs("asya-shop-x-sink"))],
     "x-checkpoint": [(PUT, f"{BUCKET}/results/succeeded/a.json"), (SEND, sqs("asya-shop-x-ends"))],
     "x-resume": [(WRITE_ITEM, table("asya-shop-tasks")), (SEND, sqs("asya-shop-x-ends"))],
->>>>>>> 0680262 (Give reports two queues, one function and alarms of their own)
     "x-dispatch": [
         (SEND, sqs("asya-shop-intake")),
         (PASS, role_arn("asya-shop-intake")),
