@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.cloud
 
+JOB = "6b1ffbc0-5d1e-4c8a-9f61-2a7d1f0f9a11"
+
 
 def payload_of(cloud: DeployedCloud, task: TaskView) -> Any:
     return cloud.envelope(task)["payload"]
@@ -29,11 +31,11 @@ def test_8_an_open_circuit_rejects_envelopes_with_a_wrapped_payload(rejected_sta
 
 
 def test_14_a_legacy_message_fans_out_with_suffixed_ids(paths: DeployedCloud) -> None:
-    message = {"job_id": "order-7", "route": {"steps": ["divide", "advance"]}, "payload": {"count": 3}}
+    message = {"job_id": JOB, "route": {"steps": ["divide", "advance"]}, "payload": {"count": 3}}
     paths.send_raw("divide", json.dumps(message))
-    for envelope_id, number in (("order-7", 0), ("order-7-1", 1), ("order-7-2", 2)):
+    for envelope_id, number in ((JOB, 0), (f"{JOB}-1", 1), (f"{JOB}-2", 2)):
         task = paths.wait_for_end(envelope_id)
-        assert task.parent_id == (None if number == 0 else "order-7")
+        assert task.parent_id == (None if number == 0 else JOB)
         assert payload_of(paths, task) == {"n": number, "seen_by": "advance"}
         assert task.result_uri is not None
         assert "/happy-asya/20" in task.result_uri

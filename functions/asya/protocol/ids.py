@@ -1,14 +1,24 @@
 """Derived ids: a redelivery derives the same ids (`protocol §4`)."""
 
 import hashlib
+import re
 import uuid
 
 ID_LIMIT = 256
+_NUMBERED_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(-[1-9][0-9]*)*", re.ASCII)
 
 
 def child_id(envelope_id: str, generation: int, position: int, index: int | str) -> str:
     """The id of a child; the index `error` stands for the failed child of a streamed hop."""
     return _uuid4_of("child", envelope_id, generation, position, index)
+
+
+def may_number_children(envelope_id: str) -> bool:
+    """Whether nobody else has a numbered id of this one: it is a UUID, or a numbered id of one.
+
+    Another sender may have chosen `order-7-1`, and the mesh cannot know.
+    """
+    return _NUMBERED_UUID.fullmatch(envelope_id) is not None
 
 
 def suffixed_id(envelope_id: str, index: int) -> str | None:

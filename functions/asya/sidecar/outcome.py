@@ -224,7 +224,9 @@ def _child_id(hop: Hop, index: int) -> str:
 
 def _may_suffix(hop: Hop) -> bool:
     """Whether this hop's children get legacy numbered ids; only the first fan-out of an id may assign them."""
-    return hop.spec.child_ids == "suffix" and headers.SUFFIXED_AT not in hop.envelope.headers
+    envelope = hop.envelope
+    is_first = headers.SUFFIXED_AT not in envelope.headers
+    return hop.spec.child_ids == "suffix" and is_first and ids.may_number_children(envelope.id)
 
 
 def _child(envelope: Envelope, child_id: str) -> Envelope:

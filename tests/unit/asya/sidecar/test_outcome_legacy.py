@@ -24,6 +24,7 @@ from asya.sidecar import outcome
 from asya.spark import results as job_results
 from tests.doubles.envelopes import NOW, hop, mesh, message, raw
 
+ID = "9ea72ae8-dc19-4edb-8413-c2d305b0f6da"
 SUFFIX = Actor(kind="handler", child_ids="suffix")
 WRAPPED = Actor(kind="handler", failed_payload="wrapped")
 UUID = Actor(kind="handler")
@@ -51,51 +52,59 @@ def envelopes(deliveries: list[Delivery]) -> list[Envelope]:
 
 @pytest.mark.rule("14.child_ids")
 def test_14_children_are_numbered_after_the_envelope() -> None:
-    own, first, second = envelopes(frames(at(message(id="abc-123"), SUFFIX), 3))
-    assert [own.id, first.id, second.id] == ["abc-123", "abc-123-1", "abc-123-2"]
-    assert [own.parent_id, first.parent_id, second.parent_id] == [None, "abc-123", "abc-123"]
+    own, first, second = envelopes(frames(at(message(id=ID), SUFFIX), 3))
+    assert [own.id, first.id, second.id] == [ID, f"{ID}-1", f"{ID}-2"]
+    assert [own.parent_id, first.parent_id, second.parent_id] == [None, ID, ID]
+
+
+@pytest.mark.rule("14.child_ids")
+@pytest.mark.parametrize("chosen", ["order-7", "7", f"x{ID}", f"{ID}-0", f"{ID}-a", ID.replace("-", "")])
+def test_14_an_id_that_a_sender_chose_gives_uuids(chosen: str) -> None:
+    own, child = envelopes(frames(at(message(id=chosen), SUFFIX), 2))
+    assert child.id == ids.child_id(chosen, 0, 1, 1)
+    assert headers.SUFFIXED_AT not in own.headers
 
 
 def test_14_a_redelivery_gives_the_same_ids() -> None:
-    bodies = [[delivery.body for delivery in frames(at(message(), SUFFIX), 3)] for _ in range(2)]
+    bodies = [[delivery.body for delivery in frames(at(message(id=ID), SUFFIX), 3)] for _ in range(2)]
     assert bodies[0] == bodies[1]
 
 
 @pytest.mark.rule("14.child_ids")
 def test_14_a_second_fan_out_of_the_same_id_gives_uuids() -> None:
-    first = frames(at(message(), SUFFIX), 2)
+    first = frames(at(message(id=ID), SUFFIX), 2)
     again = at(first[0].body, SUFFIX, "post")
     second = envelopes(frames(again, 2))
-    assert [envelope.id for envelope in second] == ["env-1", ids.child_id("env-1", 0, 2, 1)]
+    assert [envelope.id for envelope in second] == [ID, ids.child_id(ID, 0, 2, 1)]
 
 
 def test_14_an_actor_that_gave_one_frame_leaves_the_ids_to_the_next() -> None:
-    first = frames(at(message(), SUFFIX), 1)
+    first = frames(at(message(id=ID), SUFFIX), 1)
     assert headers.SUFFIXED_AT not in envelopes(first)[0].headers
-    assert [envelope.id for envelope in envelopes(frames(at(first[0].body, SUFFIX, "post"), 2))] == ["env-1", "env-1-1"]
+    assert [envelope.id for envelope in envelopes(frames(at(first[0].body, SUFFIX, "post"), 2))] == [ID, f"{ID}-1"]
 
 
 def test_14_children_have_ids_of_their_own_to_give() -> None:
-    child = frames(at(message(), SUFFIX), 2)[1]
+    child = frames(at(message(id=ID), SUFFIX), 2)[1]
     assert [envelope.id for envelope in envelopes(frames(at(child.body, SUFFIX, "post"), 2))] == [
-        "env-1-1",
-        "env-1-1-1",
+        f"{ID}-1",
+        f"{ID}-1-1",
     ]
 
 
 def test_14_what_ends_a_streamed_hop_early_is_a_child_with_a_uuid() -> None:
-    ended = outcome.failed(at(message(), SUFFIX), ERROR, now=NOW, jitter=0, frames_sent=2)
-    assert decode(ended.body).id == ids.child_id("env-1", 0, 1, "error")
+    ended = outcome.failed(at(message(id=ID), SUFFIX), ERROR, now=NOW, jitter=0, frames_sent=2)
+    assert decode(ended.body).id == ids.child_id(ID, 0, 1, "error")
 
 
 def test_14_an_id_that_would_be_too_long_is_a_uuid() -> None:
-    long = "x" * 255
+    long = f"{ID}{'-1' * 110}"
     assert envelopes(frames(at(message(id=long), SUFFIX), 2))[1].id == ids.child_id(long, 0, 1, 1)
 
 
 def test_14_a_copy_for_a_hook_has_its_own_ids_to_give() -> None:
     last = {"prev": ["prep"], "curr": "infer", "next": []}
-    (own, _) = envelopes(frames(at(message(route=last), SUFFIX), 2))
+    (own, _) = envelopes(frames(at(message(id=ID, route=last), SUFFIX), 2))
     (copy,) = ending.copies(own, Sink(hooks=("rescue",)))
     assert headers.SUFFIXED_AT in own.headers
     assert headers.SUFFIXED_AT not in decode(copy.body).headers
@@ -106,7 +115,7 @@ def test_14_a_copy_for_a_hook_has_its_own_ids_to_give() -> None:
 def test_14_no_id_is_given_twice_whatever_the_actors_do(hops: list[tuple[str, int]]) -> None:
     route = {"prev": [], "curr": "a0", "next": [f"a{number}" for number in range(1, len(hops))]}
     specs = {f"a{number}": Actor(kind="handler", child_ids=form) for number, (form, _) in enumerate(hops)}  # type: ignore[arg-type]
-    under_way, seen = [message(id="env", route=route)], {"env"}
+    under_way, seen = [message(id=ID, route=route)], {ID}
     for number, (_, count) in enumerate(hops):
         name, leaving = f"a{number}", []
         for body in under_way:
@@ -123,11 +132,11 @@ def test_14_a_heavy_actor_knows_how_many_there_are(count: int, marked: bool) -> 
     heavy = Actor(kind="spark", child_ids="suffix")
     results = [ResultFrame(payload=raw({})) for _ in range(count)]
     leaving = job_results.deliveries(
-        at(message(), heavy), ResultHead(index=0, end="done", frames=count), results, now=NOW, jitter=0
+        at(message(id=ID), heavy), ResultHead(index=0, end="done", frames=count), results, now=NOW, jitter=0
     )
     own, *children = envelopes(list(leaving))
     assert (headers.SUFFIXED_AT in own.headers) == marked
-    assert [child.id for child in children] == ["env-1-1"][: count - 1]
+    assert [child.id for child in children] == [f"{ID}-1"][: count - 1]
 
 
 # --- failed_payload: wrapped
