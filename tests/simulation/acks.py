@@ -156,10 +156,10 @@ class AckChecks:
                     f"x-sump acked the unreadable message {message.message_id} without an object"
                 )
             return
+        if self._ended_otherwise(envelope, "failed"):
+            return  # the function that claimed the other end reports it, and the final checks look for this one
         if self._key("sump", envelope.id) not in self.ledger.objects:
             self.ledger.report_violation(f"x-sump acked {envelope.id} without an object")
-        if self._ended_otherwise(envelope, "failed"):
-            return  # the function that claimed the other end reports it
         if not envelope.is_stealth:
             self._check_reported(envelope, "x-sump")
 
