@@ -343,10 +343,14 @@ MISTAKES = (
         "repeats",
         seed=21,
     ),
-    Mistake("forgets the ends that are refused", substitute(ends.CrewEnd, "keep_refused", lambda *_: []), "repeats"),
+    Mistake(
+        "forgets the ends that are refused",
+        substitute(ends.CrewEnd, "keep_refused", lambda *_: []),
+        "repeats",
+        seed=3,
+    ),
     Mistake("overwrites the object of an end", substitute(EndObjects, "write", _write_unconditionally), "repeats"),
-    Mistake("reports its own run of an end", wrap(EndObjects, "write", _report_own_run), "repeats"),
-    Mistake("does not read the claim again", substitute(ends.CrewEnd, "lost_claim", lambda *_: None), "mixed"),
+    Mistake("reports its own run of an end", wrap(EndObjects, "write", _report_own_run), "repeats", seed=4),
     Mistake(
         "acknowledges without a written result",
         (wrap(Results, "write", _write_ignoring_errors), wrap(EndObjects, "write", _write_end_ignoring_errors)),
