@@ -66,7 +66,7 @@ class ApiFunction:
     @property
     def store(self) -> DynamoTaskStore:
         """The tasks table."""
-        return DynamoTaskStore(clients.dynamodb(), "asya-shop-tasks", 3600.0)
+        return DynamoTaskStore(clients.dynamodb(), "asya-shop-tasks", self.table.retention.tasks)
 
     @property
     def tasks(self) -> Tasks:

@@ -42,6 +42,7 @@ def test_each_concern_has_an_alarm(shop: Any) -> None:
     assert found.keys() - groups == {
         *("x-sump", "failure-rate", "deadline-missed", "dead-letters", "throttles", "function-errors", "stuck-runs"),
         *(f"{name}-{kind}" for name in REPORTS for kind in ("delayed", "dead-letters")),
+        "oldest-pause",
         *(f"{name}-stopped" for name in ("x-task-sweep", "x-pause-sweep", "x-fan-in-sweep", "x-dlq", "x-reconcile")),
     }  # without `redelivered`, whose threshold is none
     assert (found["x-sump"]["MetricName"], found["x-sump"]["Threshold"]) == ("NumberOfMessagesSent", 1)
@@ -193,16 +194,30 @@ def test_expressions_use_their_metrics_and_no_search(shop: Any) -> None:
 def test_a_threshold_of_none_removes_its_alarm(tmp_path: Path) -> None:
     every = {alarm.name for alarm in mesh_alarms(light_mesh(tmp_path / "a"))}
     keys = "failure_rate failures oldest_message deadline_missed delayed_reports dead_letters stuck_runs redelivered throttles"
-    off = ", ".join(f"{key}: none" for key in f"{keys} function_errors stopped_sweep".split())
+    off = ", ".join(f"{key}: none" for key in f"{keys} function_errors stopped_sweep oldest_pause".split())
     assert "failure-rate" in every
     assert mesh_alarms(light_mesh(tmp_path / "b", f"notify: {{thresholds: {{{off}}}}}")) == []
+
+
+@pytest.mark.rule("11.pause.longest")
+@pytest.mark.parametrize(
+    ("more", "days"),
+    [
+        ("", 21),
+        ("notify: {thresholds: {oldest_pause: 2d}}", 2),
+        ("storage: {retention: {tasks: 10d}}", 6.75),
+    ],
+)
+def test_the_alarm_for_pauses_goes_off_before_the_longest_one_ends(tmp_path: Path, more: str, days: float) -> None:
+    (alarm,) = [alarm for alarm in mesh_alarms(light_mesh(tmp_path, more)) if alarm.name == "oldest-pause"]
+    assert alarm.threshold == days * 86_400
 
 
 def test_alarms_grow_by_one_for_ten_queues(tmp_path: Path) -> None:
     few, many = mesh_of(tmp_path / "few", 6), mesh_of(tmp_path / "many", 300)
     groups = [sum(alarm.name.startswith("oldest-message") for alarm in mesh_alarms(mesh)) for mesh in (few, many)]
     assert groups == [-(-len(queue_actors(mesh.table)) // MAX_METRICS) for mesh in (few, many)]
-    assert len(mesh_alarms(many)) - groups[1] == len(mesh_alarms(few)) - groups[0] == 17
+    assert len(mesh_alarms(many)) - groups[1] == len(mesh_alarms(few)) - groups[0] == 18
     assert len(unqueued_functions(many)) <= MAX_METRICS
     for alarm in mesh_alarms(many):
         assert len(alarm.description) <= 1024

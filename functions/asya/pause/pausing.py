@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
+from asya.messaging.targets import actual_actor
 from asya.pause.resume_input import InvalidInputError, merge_answers
 from asya.protocol import headers, names, status
 from asya.protocol.codec import ParseError
@@ -14,25 +15,43 @@ from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import EventData, TaskEvent
 from asya.protocol.pause import Pause, PauseHeader
+from asya.protocol.slices import slice_header
 from asya.protocol.times import format_time
 from asya.reporting.reports import with_origin
 from asya.sidecar.arrival import divert
 
+# From the resume to the start of the next hop.
+_SECONDS_TO_NEXT_HOP = 30.0
 _NO_REPORTS = "the envelope cannot pause: its task is not reported ({header}: off), so it could not be resumed"
+_IS_SLICE = (
+    "the envelope cannot pause: it is a slice of a set, and neither the timeout of the set nor the deadline of its origin "
+    "would wait for the answer; pause before the fan-out, or after {actor}"
+)
 _NO_PLACE = "the envelope cannot pause, because no answer could resume it: {problem}"
 
 
 def refusal(hop: Hop, *, is_reported: bool, now: datetime) -> Diversion | None:
     """Fail an envelope whose pause could never end; None if it may pause.
 
-    That is one whose reports are off, and one whose payload has no place for an answer that every resume inserts.
+    That is one whose reports are off, a slice, and one whose payload has no place for an answer that every resume inserts.
     """
-    problem = _unanswerable(hop) if is_reported else _NO_REPORTS.format(header=headers.MESH_STATUS)
+    problem = (
+        _slice_problem(hop) or _unanswerable(hop) if is_reported else _NO_REPORTS.format(header=headers.MESH_STATUS)
+    )
     if problem is None:
         return None
     error = ErrorInfo(type="RuntimeError", message=problem)
     failed = status.failed(hop.status, reason="RuntimeError", now=format_time(now), error=error)
     return divert(hop, names.SINK, failed, why="CannotPause")
+
+
+def _slice_problem(hop: Hop) -> str | None:
+    """The reason why a slice may not pause; None for any other envelope, and for a header that its set refuses anyway."""
+    try:
+        header = slice_header(hop.envelope)
+    except ValueError:
+        return None
+    return _IS_SLICE.format(actor=header.actor) if header is not None else None
 
 
 def _unanswerable(hop: Hop) -> str | None:
@@ -53,7 +72,7 @@ def _unanswerable(hop: Hop) -> str | None:
 def paused_envelope(hop: Hop, *, now: datetime) -> Envelope:
     """The envelope to store: its route shifted to x-resume, the pause and the remaining time in `x-asya-pause`.
 
-    The time until the deadline stands still during the pause and counts again from the resume.
+    The time until the deadline stands still during the pause and counts again from the resume. It suffices for the next hop.
     """
     route = hop.envelope.route
     ahead = route.next if route.next[:1] == (names.RESUME,) else (names.RESUME, *route.next)
@@ -65,7 +84,7 @@ def paused_envelope(hop: Hop, *, now: datetime) -> Envelope:
         paused_at=at,
         prompt=question.prompt,
         fields=question.fields,
-        remaining=None if deadline is None else max(0.0, (deadline - now).total_seconds()),
+        remaining=None if deadline is None else max((deadline - now).total_seconds(), _time_of_next_hop(hop, ahead)),
     )
     envelope = replace(
         hop.envelope,
@@ -75,6 +94,13 @@ def paused_envelope(hop: Hop, *, now: datetime) -> Envelope:
     return envelope.with_headers(
         {headers.PAUSE: pause, headers.FIRST_ATTEMPT: None, headers.NOT_BEFORE: None, headers.RESUME_INPUT: None}
     )
+
+
+def _time_of_next_hop(hop: Hop, ahead: tuple[str, ...]) -> float:
+    """The seconds that the actor behind x-resume may need: an answer must not lead into a deadline that is about to pass."""
+    after_resume = ahead[1:2]
+    spec = hop.mesh.actors.get(actual_actor(hop.envelope, after_resume[0])) if after_resume else None
+    return spec.timeout + _SECONDS_TO_NEXT_HOP if spec is not None else 0.0
 
 
 def pause_of(envelope: Envelope) -> PauseHeader | None:

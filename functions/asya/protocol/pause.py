@@ -50,7 +50,7 @@ class PauseHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     Attributes:
         epoch: the position of the pause; it orders the pauses of one envelope.
-        remaining: the seconds left until the deadline; None without a deadline.
+        remaining: the seconds from the resume until the deadline; None without a deadline.
     """
 
     epoch: Annotated[int, msgspec.Meta(ge=0, le=999_999)]

@@ -64,6 +64,8 @@ class ThresholdsSection(Section):
     """Messages in a dead-letter queue."""
     stuck_runs: Age = Field(default=3600.0, json_schema_extra={"default": "1h"})
     """How long a job run waits to run, or exceeds `max_run`."""
+    oldest_pause: Age = Field(default=21 * 86400.0, json_schema_extra={"default": "21d"})
+    """The age of the oldest pause; at most three quarters of the longest pause."""
     redelivered: Count = 20
     """Messages that were received before, after a crash, a timeout or an error of AWS."""
     throttles: Count = 10

@@ -1,8 +1,12 @@
-"""Repeats unfinished releases of paused envelopes every minute, and measures the open pauses (`protocol §11`, `§15`)."""
+"""Repeats unfinished releases of paused envelopes every minute, ends pauses that last too long, and measures the open ones.
+
+See `protocol §11` and `§15`.
+"""
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from asya.pause.expiry import expire_pause, longest_pause
 from asya.pause.lambdas.pause_release import PauseReleases
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.paused_tasks import PausedTasks
@@ -32,9 +36,21 @@ class PauseSweep:
             stored = self.store.records([task.task_id], moment, consistent=True).get(task.task_id)
             if stored is not None:
                 self.pause_releases.finish(stored.record, moment)
+        self._expire(moment)
         self._measure()
         self.services.telemetry.count("Sweeps")
         self.services.telemetry.flush()
+
+    def _expire(self, moment: datetime) -> None:
+        """Fail the tasks whose pause would outlive its record. If the release dies, the next sweep repeats it."""
+        limit = longest_pause(self.services.settings.table.retention)
+        for task in self.paused_tasks.paused(moment - limit):
+            record = self.pause_releases.tasks.update(
+                task.task_id, lambda record, _: expire_pause(record, limit, now=moment), moment
+            )
+            if record is not None and record.status == "failed":
+                self.services.telemetry.log.warning("pause ended without an answer", envelope_id=task.task_id)
+                self.pause_releases.finish(record, moment)
 
     def _measure(self) -> None:
         """Measure the number of each pause actor's pauses, and the age of the oldest one in seconds; 0 without a pause."""

@@ -6,6 +6,7 @@ An alarm cannot watch a SEARCH, and SQS has no metric for all queues of a mesh. 
 import math
 from collections.abc import Iterable, Iterator
 
+from asya.pause.expiry import longest_pause
 from asya.protocol import names
 from asya_infra.constructs.observability.alarms import (
     MAX_METRICS,
@@ -21,6 +22,8 @@ from asya_infra.mesh import Mesh
 
 # With fewer ended tasks in a period, a single failure would be a high rate; the alarm for failures tells about that one.
 _MIN_ENDS = 20
+# The share of the longest pause at which the alarm goes off at the latest: somebody must have time to answer.
+_LATEST_PAUSE_ALARM = 0.75
 
 
 def mesh_alarms(mesh: Mesh) -> list[Alarm]:
@@ -63,6 +66,15 @@ def _tasks(mesh: Mesh) -> Iterator[Alarm]:
             + _see(mesh, "Retries and losses; SlaExpired names the actors"),
             sources=(_of_the_mesh(mesh, "SlaExpired", "Sum"),),
             threshold=thresholds.deadline_missed,
+        )
+    if thresholds.oldest_pause is not None:
+        longest = longest_pause(mesh.table.retention).total_seconds()
+        yield Alarm(
+            name="oldest-pause",
+            description="A task has waited long for an answer, and will fail without one. "
+            + _see(mesh, "Oldest pause (s)"),
+            sources=(_of_the_mesh(mesh, "PausedAge", "Maximum"),),
+            threshold=min(thresholds.oldest_pause, longest * _LATEST_PAUSE_ALARM),
         )
 
 

@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from asya.messaging.hop import Hop
 from asya.pause import pausing
@@ -11,7 +12,7 @@ from asya.protocol.frame import Frame
 from asya.protocol.mesh_table import Actor
 from asya.protocol.pause import Pause, PauseField, PauseHeader
 from asya.sidecar import outcome
-from tests.doubles.envelopes import NOW, hop, message, status
+from tests.doubles.envelopes import NOW, hop, mesh, message, status
 
 FIELDS = (PauseField(name="approved", type="boolean", prompt="Go on?"),)
 SPEC = Actor(kind="pause", pause=Pause(prompt="Send it?", fields=FIELDS))
@@ -55,6 +56,48 @@ def test_the_time_left_is_kept_with_it() -> None:
     about = pausing.pause_of(pausing.paused_envelope(at_pause(status=status(deadline_at=DEADLINE)), now=NOW))
     assert about is not None
     assert about.remaining == 300.0
+
+
+@pytest.mark.rule("11.resume.next-hop")
+@pytest.mark.parametrize(
+    ("ahead", "override", "remaining"),
+    [
+        (["slow", "post"], {}, 630.0),
+        (["x-resume", "slow"], {}, 630.0),
+        (["post", "slow"], {}, 300.0),
+        (["post"], {"post": "slow"}, 630.0),
+        ([], {}, 300.0),
+        (["nobody"], {}, 300.0),
+    ],
+)
+def test_the_time_left_suffices_for_the_next_hop(ahead: list[str], override: object, remaining: float) -> None:
+    members = {"route": {"prev": ["prep"], "curr": "infer", "next": ahead}, "status": status(deadline_at=DEADLINE)}
+    actors = {"infer": SPEC, "slow": Actor(kind="handler", timeout=600.0)}
+    body = message(**members, headers={"x-asya-route-override": override})
+    table = mesh(actors)
+    paused_hop = replace(hop(body, spec=SPEC), mesh=table)
+    about = pausing.pause_of(pausing.paused_envelope(paused_hop, now=NOW))
+    assert about is not None
+    assert about.remaining == remaining
+
+
+@pytest.mark.rule("11.pause.slice")
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_slice_cannot_pause(index: int) -> None:
+    header = {"actor": "x-fan-in", "set_id": "s", "origin_id": "o", "slice_index": index, "slice_count": 2}
+    at_slice = at_pause(headers={"x-asya-fan-in": header | {"aggregation_key": "/results"}})
+    refusal = pausing.refusal(at_slice, is_reported=True, now=NOW)
+    assert refusal is not None
+    (delivery,) = refusal.deliveries
+    envelope = codec.decode(delivery.body)
+    assert delivery.actor == "x-sink"  # which notifies the set
+    assert envelope.status is not None
+    assert envelope.status.error is not None
+    assert (envelope.status.phase, envelope.status.reason) == ("failed", "RuntimeError")
+    assert "it is a slice of a set" in envelope.status.error.message
+    assert "after x-fan-in" in envelope.status.error.message
+    assert "x-asya-fan-in" in envelope.headers
+    assert pausing.refusal(at_pause(), is_reported=True, now=NOW) is None
 
 
 def test_payload_and_headers_are_kept_as_they_came() -> None:

@@ -16,6 +16,7 @@ from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey
 from asya.pause.lambdas import pause_release
 from asya.pause.lambdas.wiring import build_releases, build_sweep
 from asya.protocol.envelope import Envelope
+from asya.protocol.errors import ErrorInfo
 from asya.protocol.mesh_table import Actor, Gateway, MeshTable
 from asya.protocol.pause import Pause, PauseField
 from asya.protocol.task import TaskRecord, merge
@@ -202,6 +203,39 @@ def test_canceled_while_paused_x_sink_gets_the_envelope_as_canceled(world: World
     (sent,) = world.messages("x-sink")
     assert (sent["status"]["phase"], sent["payload"], sent["id"]) == ("canceled", {"text": "hello"}, "env-1")
     assert world.record().handover is None
+    assert world.post()[0] == 409
+
+
+@pytest.mark.rule("11.pause.ended-before")
+@pytest.mark.parametrize("end", ["canceled", "failed"])
+def test_ended_before_its_pause_was_reported_the_sweep_ends_the_envelope(world: World, end: str) -> None:
+    """The pause actor has stored the envelope; its report comes to a record that has ended."""
+    ended = event("env-2", end, 0, 9, reason="Timeout", error=ErrorInfo(type="Timeout", message="too late"))  # type: ignore[arg-type]
+    world.tasks.report([event("env-2", "received"), ended], NOW, may_create=True)
+    world.pause("env-2")
+    assert world.record("env-2").status == end
+    world.sweep(NOW + timedelta(minutes=1))
+    (sent,) = world.messages("x-sink")
+    assert (sent["id"], sent["status"]["phase"], sent["route"]["curr"]) == ("env-2", end, "x-resume")
+    assert "x-asya-pause" not in sent["headers"]
+    assert ("error" in sent["status"]) == (end == "failed")
+    world.pause("env-2")
+    world.sweep(NOW + timedelta(minutes=2))
+    assert world.messages("x-sink") == []
+
+
+@pytest.mark.rule("11.pause.longest")
+def test_a_pause_that_would_outlive_its_record_fails(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.sweep(PAUSED_AT + timedelta(days=29) - timedelta(minutes=1))
+    assert world.record().status == "paused"
+    with monkeypatch.context() as broken:
+        failing(broken, clients.sqs(), "send_message")
+        world.sweep(PAUSED_AT + timedelta(days=29))
+    assert (world.record().status, world.messages("x-sink")) == ("failed", [])
+    world.sweep(PAUSED_AT + timedelta(days=29, minutes=1))
+    (sent,) = world.messages("x-sink")
+    assert (sent["status"]["phase"], sent["status"]["reason"]) == ("failed", "Timeout")
+    assert (sent["payload"], world.record().handover) == ({"text": "hello"}, None)
     assert world.post()[0] == 409
 
 
