@@ -9,6 +9,7 @@ from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import encode
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
+from asya.protocol.events import COUNT_LIMIT
 from asya.protocol.mesh_table import MeshTable, Sink
 from asya.protocol.route import Route
 from asya.protocol.times import format_time
@@ -43,6 +44,12 @@ def copies(envelope: Envelope, sink: Sink) -> tuple[Delivery, ...]:
     if phase == "failed":
         deliveries.append(Delivery(names.SUMP, encode(envelope), "sump"))
     return tuple(deliveries)
+
+
+def end_position(envelope: Envelope) -> int:
+    """The number of hops done at an end; beyond every pause if the hop is unknown, because its message is no envelope."""
+    reason = envelope.status.reason if envelope.status else None
+    return COUNT_LIMIT if reason == "ParseError" else envelope.route.position
 
 
 def leaves_as_child(envelope: Envelope, holder_generation: int, mesh: MeshTable) -> bool:

@@ -6,14 +6,14 @@ from datetime import datetime
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from asya.crew.ending import failed_child, with_end_status
+from asya.crew.ending import end_position, failed_child, with_end_status
 from asya.messaging.delivery import Delivery
 from asya.messaging.hop import Arrival
 from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import ParseError, decode
 from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.errors import ErrorInfo, TaskProblem
-from asya.protocol.events import TaskEvent
+from asya.protocol.events import COUNT_LIMIT, TaskEvent
 from asya.protocol.hops import HopRecord
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.route import Route
@@ -141,6 +141,19 @@ def stored_slice_end(letter: DeadLetter, claimed: str, mesh: MeshTable, *, now: 
     )
     succeeded = replace(envelope, status=status.succeeded(started, now=format_time(now)))
     return LetterEnd(succeeded, _report(succeeded, letter, now, is_provisional=False))
+
+
+def claimed_position(letter: DeadLetter, end: LetterEnd, mesh: MeshTable) -> int:
+    """The position at which the end of a dead letter is claimed: beyond every pause for an unreadable message.
+
+    A pause actor notes its pause before it reports it. If it never could, its dead letter is the end of the task. If it could,
+    the record is paused, and refuses that end.
+    """
+    if not letter.readable:
+        return COUNT_LIMIT
+    spec = mesh.actors.get(letter.actor)
+    is_pause = spec is not None and spec.kind == "pause"
+    return end_position(end.envelope) + int(is_pause)
 
 
 def _failed(

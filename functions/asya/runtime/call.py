@@ -49,10 +49,6 @@ class HandlerTimedOut(Exception):  # noqa: N818 - as above
 class Invoker(Protocol):
     """Calls one handler."""
 
-    @property
-    def may_give_more(self) -> bool:
-        """See `HandlerInvoker.may_give_more`."""
-
     def frames(
         self, payload: Any, open_view: Callable[[], EnvelopeView], seconds: float
     ) -> Generator[Frame, None, None]:
@@ -75,17 +71,6 @@ class HandlerInvoker:
     lists_fan_out: bool = False
     timer: Timer = WALL_TIMER
     redact: Callable[[str], str] = str
-
-    @property
-    def may_give_more(self) -> bool:
-        """Whether the handler may give more than one frame outside a fan-out: a generator, or a list with `fan_out_lists`.
-
-        A function that only returns another one's generator counts as a generator if it names it as `__wrapped__`.
-        """
-        handler = inspect.unwrap(self.handler)
-        call = getattr(handler, "__call__", handler)  # noqa: B004 - the method of an instance is inspected, not called
-        kinds = (inspect.isgeneratorfunction, inspect.isasyncgenfunction)
-        return self.lists_fan_out or any(is_kind(each) for is_kind in kinds for each in (handler, call))
 
     def frames(
         self, payload: Any, open_view: Callable[[], EnvelopeView], seconds: float

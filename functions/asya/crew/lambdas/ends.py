@@ -156,18 +156,22 @@ def end_objects(services: Services, results: Results) -> EndObjects:
     return EndObjects(results, services.settings.namespace, services.environment.sleep)
 
 
-def claim_end(services: Services, envelope: Envelope, *, is_provisional: bool = False) -> ClaimResult:
+def claim_end(
+    services: Services, envelope: Envelope, *, is_provisional: bool = False, position: int | None = None
+) -> ClaimResult:
     """Claim the end in an envelope's status, before it is reported.
 
     Args:
         is_provisional: whether another end of this generation replaces this one.
+        position: the number of hops done, if it is not that of the envelope's route.
 
     Raises:
         ClientError, BotoCoreError: the claim can be neither written nor read.
     """
     phase = (envelope.status.phase if envelope.status else None) or "succeeded"
     key = result_key(envelope, services.settings.table.sink)
-    claim = Claim(envelope.id, envelope.generation, phase, key, envelope.route.position, is_provisional)
+    done = ending.end_position(envelope) if position is None else position
+    claim = Claim(envelope.id, envelope.generation, phase, key, done, is_provisional)
     result = end_claims(services).take(claim, epoch_seconds=services.now().timestamp())
     if result.outcome != "taken":
         services.telemetry.log.warning(

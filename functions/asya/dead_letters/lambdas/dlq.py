@@ -115,11 +115,12 @@ class DeadLetterWatch:
         """Copy and report one dead letter; a failed copy does not prevent the report."""
         end = self._letter_end(letter)
         self._log(letter, end)
-        receipts = [self._copy(letter)]
+        receipts, mesh = [self._copy(letter)], self.services.settings.table
         if end is None:
             return receipts
         if end.event is not None:
-            result = claim_end(self.services, end.envelope, is_provisional=True)
+            position = dead_letters.claimed_position(letter, end, mesh)
+            result = claim_end(self.services, end.envelope, is_provisional=True, position=position)
             if result.outcome != "taken":
                 other_end = self._other_end(letter, end, result)
                 if other_end is None:

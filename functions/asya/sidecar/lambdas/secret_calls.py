@@ -23,11 +23,6 @@ class SecretInvoker:
         self._invoker = invoker
         self._secrets = secrets
 
-    @property
-    def may_give_more(self) -> bool:
-        """See `Invoker`."""
-        return self._invoker.may_give_more
-
     def frames(
         self, payload: Any, open_view: Callable[[], EnvelopeView], seconds: float
     ) -> Generator[Frame, None, None]:

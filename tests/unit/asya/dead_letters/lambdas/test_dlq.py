@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from asya.crew.aws.end_claims import EndClaims
 from asya.crew.lambdas.wiring import build_sink
 from asya.dead_letters.aws.queue import MessageCount, ReceivedMessage
 from asya.dead_letters.aws.report_marks import KEEP_SECONDS, ReportMarks
@@ -391,3 +392,27 @@ def test_a_dead_letter_from_before_the_pause_ends_nothing(dlq_world: DlqWorld) -
     dlq_world.scan()
     assert dlq_world.reported == []
     assert dlq_world.world.s3.keys("dlq/") == ["dlq/env-1/0/1.json"]
+
+
+@pytest.mark.rule("11.pause.ends")
+def test_the_dead_letter_of_a_pause_actor_ends_a_task_whose_pause_was_never_reported(dlq_world: DlqWorld) -> None:
+    """The pause actor noted its pause, and died before each report. A paused record would refuse the end."""
+    claims = EndClaims(dlq_world.world.dynamodb, "asya-shop-sink", keep_seconds=60)  # type: ignore[arg-type]
+    assert claims.note_pause("env-1", 0, 1, epoch_seconds=0)
+    at_pause = message(route={"prev": ["prep"], "curr": "approve", "next": []})
+    dlq_world.put("approve", "m-1", at_pause)
+    pausing = mesh({"approve": Actor(kind="pause")})
+    watch = replace(dlq_world.watch(), services=dlq_world.world.services("x-dlq", pausing))
+    watch.scan(["approve"])
+    assert dlq_world.reported == [("env-1", "DeliveryExhausted")]
+    assert (dlq_world.world.gateway.events[0].position, dlq_world.world.gateway.events[0].data.provisional) == (1, True)
+
+
+@pytest.mark.rule("11.pause.ends")
+def test_an_unreadable_dead_letter_ends_a_task_that_has_paused(dlq_world: DlqWorld) -> None:
+    claims = EndClaims(dlq_world.world.dynamodb, "asya-shop-sink", keep_seconds=60)  # type: ignore[arg-type]
+    assert claims.note_pause("env-1", 0, 5, epoch_seconds=0)
+    dlq_world.put("infer", "m-1", b'{"id":"env-1","route":7}')
+    dlq_world.scan()
+    assert dlq_world.reported == [("env-1", "DeliveryExhausted")]
+    assert dlq_world.world.gateway.events[0].data.route is None

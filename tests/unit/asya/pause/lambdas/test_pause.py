@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from asya.crew.aws.end_claims import Claim, EndClaims
+from asya.crew.lambdas.wiring import build_sink, build_sump
 from asya.messaging.aws import clients
 from asya.pause.lambdas.wiring import build_pause, build_resume
 from asya.pause.resuming import release_delivery
@@ -17,7 +18,9 @@ from asya.protocol.events import TaskState
 from asya.protocol.mesh_table import Actor
 from asya.protocol.pause import Pause, PauseField, PauseRelease
 from asya.protocol.status import Status
+from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.envelopes import mesh, message, raw, status
+from tests.doubles.light_actor import never
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
 from tests.doubles.sqs import Refusal
 
@@ -249,6 +252,32 @@ def test_no_end_at_or_below_the_pause_counts(
     assert run(world, here()) == ["message-0"]
     claim = Claim("env-1", 0, phase, f"{phase}/env-1.json", position)
     assert claims(world).take(claim, epoch_seconds=0).outcome == outcome
+
+
+@pytest.mark.rule("11.pause.ends")
+def test_without_a_pre_flight_answer_the_end_of_a_late_copy_is_refused(world: MeshWorld, bus: FakeEvents) -> None:
+    run(world, here())
+    late = message(route={"prev": [], "curr": "infer", "next": ["approve"]}, **LATE)
+    actor = build_sidecar(world.light(never, others={"approve": Actor(kind="pause")}))
+    world.gateway.answer = b"what?"
+    assert batch_failures(actor.process(sqs_event(late))) == []
+    world.gateway.answer = None
+    (failed,) = world.sent("x-sink")
+    assert batch_failures(build_sink(world.services("x-sink", MESH)).process(sqs_event(codec.encode(failed)))) == []
+    assert "failed" not in world.gateway.reported("env-1")
+    assert world.s3.keys("results/failed/") == []
+    assert len(world.s3.keys("results/superseded/")) == 1
+
+
+@pytest.mark.rule("11.pause.ends")
+def test_an_unreadable_message_ends_a_task_that_has_paused(world: MeshWorld, bus: FakeEvents) -> None:
+    """Nobody knows from which hop it comes."""
+    run(world, here())
+    broken = here(headers={"x-asya-payload-ref": {"key": "elsewhere"}})
+    assert batch_failures(build_sidecar(world.light(never)).process(sqs_event(broken))) == []
+    (unread,) = world.sent("x-sump")
+    assert batch_failures(build_sump(world.services("x-sump", MESH)).process(sqs_event(codec.encode(unread)))) == []
+    assert world.gateway.reported("env-1")[-1] == "failed"
 
 
 @pytest.mark.rule("11.pause.noted")

@@ -45,7 +45,7 @@ def payloads(world: MeshWorld, actor: str = "post") -> list[Any]:
 @pytest.mark.parametrize("epoch", [1, 4])
 def test_the_late_copy_of_a_handler_that_returns_is_acked_unrun(world: MeshWorld, state: str, epoch: int) -> None:
     world.gateway.states["env-1"] = paused_at(epoch, state)
-    assert run(world, never, LATE, receive_counts={0: 2}) == []
+    assert run(world, never, LATE, receive_counts={0: 2}, gives_one_frame=True) == []
     assert (world.targets, world.gateway.events) == ([], [])
 
 
@@ -113,10 +113,17 @@ def test_a_kept_list_is_sent_again_from_its_second_frame(world: MeshWorld, handl
 
 
 @pytest.mark.rule("5.4.late-copies")
-def test_a_returned_list_of_frames_runs_again(world: MeshWorld) -> None:
+def test_a_handler_of_unknown_kind_runs_again(world: MeshWorld) -> None:
     world.gateway.states["env-1"] = paused_at(1)
     assert run(world, lambda _: [0, 1, 2], message(), fan_out_lists=True) == []
     assert payloads(world) == [1, 2]
+
+
+@pytest.mark.rule("5.4.late-copies")
+def test_a_buffered_list_that_was_not_stored_is_not_made(world: MeshWorld) -> None:
+    world.gateway.states["env-1"] = paused_at(1)
+    assert run(world, never, message(), frames="buffered") == []
+    assert world.targets == []
 
 
 @pytest.mark.rule("5.4.late-copies")
@@ -151,13 +158,13 @@ def test_a_late_copy_on_the_wrong_queue_ends_nothing(world: MeshWorld) -> None:
 @pytest.mark.rule("5.4.registered")
 def test_a_redelivered_raw_envelope_is_looked_up(world: MeshWorld) -> None:
     world.gateway.states["env-1"] = paused_at(3)
-    assert run(world, never, message(status=...), receive_counts={0: 2}) == []
+    assert run(world, never, message(status=...), receive_counts={0: 2}, gives_one_frame=True) == []
     assert world.targets == []
 
 
 @pytest.mark.rule("5.4.late-copies")
 def test_under_deduplicate_a_late_copy_is_no_attempt(world: MeshWorld) -> None:
     world.gateway.states["env-1"] = paused_at(1)
-    actor = build_sidecar(world.light(never, deduplicate=True))
+    actor = build_sidecar(world.light(never, deduplicate=True, gives_one_frame=True))
     assert batch_failures(actor.process(sqs_event(LATE))) == []
     assert world.targets == []
