@@ -78,6 +78,8 @@ class AckChecks:
     ) -> None:
         if envelope is not None and self._is_completed_hop(envelope, invocation):
             return
+        if envelope is not None and self._runs_in_batch(envelope, message, invocation):
+            return
         if not invocation.effects.get(message.message_id):
             self.ledger.report_violation(
                 f"{actor} acked message {message.message_id} ({envelope.id if envelope else '?'}) without any effect"
@@ -123,6 +125,11 @@ class AckChecks:
         if not self.ledger.mesh.actors[invocation.actor].deduplicate:
             return False
         return hop_key(envelope) in self.ledger.tables["hops"]
+
+    def _runs_in_batch(self, envelope: ObservedEnvelope, message: Message, invocation: Invocation) -> bool:
+        """Whether a copy of this message runs in its batch; it stays on the queue if its sends fail."""
+        copies = (self.ledger.read(other) == envelope for other in invocation.messages if other is not message)
+        return self.ledger.mesh.actors[invocation.actor].deduplicate and any(copies)
 
     def _check_sink(self, message: Message, envelope: ObservedEnvelope, invocation: Invocation) -> None:
         phase = envelope.phase if envelope.phase in (*TERMINAL, "paused") else "succeeded"
