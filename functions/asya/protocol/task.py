@@ -275,8 +275,10 @@ def _paused_after_end(record: TaskRecord, event: TaskEvent) -> TaskRecord:
 def _release_at_end(record: TaskRecord, event: TaskEvent, status: TaskStatus) -> PauseRelease | None:
     """The release to send at the end of a task: a canceled paused task sends its envelope to x-sink.
 
-    A release to x-resume stays: the next hop stops the resumed envelope of a canceled task.
+    A release to x-resume stays: the next hop stops the resumed envelope of a canceled task. So does that of an ended task.
     """
+    if record.is_terminal:
+        return record.handover
     if status != "canceled":
         return None
     if record.status == "paused" and record.pause_epoch is not None:

@@ -44,7 +44,7 @@ def _all_deliveries(
         return
     except UnreadableFrameError as error:
         problem = ErrorInfo(type=SPARK_JOB_FAILED, message=f"a frame of the result cannot be read: {error}")
-        yield _failed(hop, problem, index, now, jitter)
+        yield _failed(hop, problem, max(index, earlier), now, jitter)
         return
     except UnknownTargetError as error:
         yield outcome.mismatch(hop, error, now=now, frames_sent=max(index, earlier))

@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
+from asya.protocol.errors import ErrorInfo
 from asya.protocol.hops import fold
 from asya.protocol.pause import PauseFailure, PauseField, PauseRelease, TaskPause
 from asya.protocol.route import Route
 from asya.protocol.task import TaskRecord, merge, reopened
 from asya.tasks.aws import items as task_items
-from asya.tasks.view import TIMEOUT_ERROR, task_view
+from asya.tasks.view import fail_if_overdue, task_view
 from tests.doubles.tasks import at, event, hop
 
 FIELDS = (
@@ -135,13 +136,31 @@ def test_the_kept_envelope_of_a_task_that_was_canceled_before_its_pause_ends_too
 
 @pytest.mark.rule("11.pause.ended-before")
 def test_the_kept_envelope_of_a_task_that_failed_before_its_pause_fails_too() -> None:
-    overdue = merged(event("t", "received", deadline_at="2026-11-20T09:00:05.000000Z"))
-    failed = merged(event("t", "failed", 2, reason="Timeout", error=TIMEOUT_ERROR), record=overdue)
-    record = merged(paused(1), record=failed)
-    assert (record.status, record.reason) == ("failed", "Timeout")
+    error = ErrorInfo(type="ValueError", message="no rows")
+    failed = merged(event("t", "failed", 0, 20, reason="RuntimeError", error=error))
+    record = merged(paused(1), paused(1), record=failed)
+    assert (record.status, record.reason, record.error) == ("failed", "RuntimeError", error)
     assert record.handover is not None
     assert record.handover.to == "x-sink"
-    assert record.handover.failure == PauseFailure(reason="Timeout", error=TIMEOUT_ERROR)
+    assert record.handover.failure == PauseFailure(reason="RuntimeError", error=error)
+    with_object = merged(event("t", "failed", 0, 21, result_uri="s3://b/k"), record=record)
+    assert (with_object.result_uri, with_object.handover) == ("s3://b/k", record.handover)
+
+
+@pytest.mark.rule("11.pause.ended-before")
+def test_a_pause_replaces_a_provisional_failure() -> None:
+    overdue = merged(event("t", "received", deadline_at="2026-11-20T09:00:05.000000Z"))
+    failed = fail_if_overdue(overdue, at(9))
+    record = merged(paused(1), record=failed)
+    assert (record.status, record.reason, record.handover) == ("paused", None, None)
+    assert merged(paused(1), record=replace(failed, pause_epoch=1, resumed_epoch=1)).status == "failed"
+
+
+@pytest.mark.rule("11.pause.ends")
+def test_the_end_of_a_late_copy_replaces_no_provisional_one() -> None:
+    overdue = replace(resumed(merged(paused(4))), deadline_at="2026-11-20T09:00:05.000000Z")
+    failed = fail_if_overdue(overdue, at(999))
+    assert merged(event("t", "succeeded", 2, 99, result_uri="s3://b/k"), record=failed) == failed
 
 
 @pytest.mark.rule("11.pause.ended-before")
