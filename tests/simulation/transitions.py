@@ -73,12 +73,14 @@ class Transition:
     @property
     def is_postponed(self) -> bool:
         """Whether the actor only sent the envelope again, to postpone it."""
+        if self.to != self.at:
+            return False
         after = self.after
         if not self.before.status and after.phase == "pending":
             # A new task gets its first status and its owner, because this actor is the next sender.
             own_headers = {name: value for name, value in after.headers.items() if name != "x-asya-owner"}
             after = replace(after, status=self.before.status, headers=own_headers)
-        return self.to == self.at and after == self.before
+        return after == self.before or "x-asya-circuit-open-since" in after.headers
 
     def _check_carry(self) -> Iterator[str]:
         """Fields and headers that each path carries unchanged."""

@@ -35,7 +35,7 @@ class Hop(msgspec.Struct, frozen=True, gc=False):
         needs_registration: whether the envelope came without a status, so its task must be registered first.
         deadline: the parsed `deadline_at` of the status; None without a deadline.
         parent_span: the id of the sender's trace span; None if this hop starts the trace.
-        received: the status as received, which the stamp replaces; None without one.
+        received: the envelope before the stamp, with the reference to a payload behind a claim check.
         is_late_copy: whether frame 0 left before the task's last pause, so only later frames may leave (`protocol §5.4`).
     """
 
@@ -47,7 +47,7 @@ class Hop(msgspec.Struct, frozen=True, gc=False):
     needs_registration: bool
     deadline: datetime | None
     parent_span: str | None = None
-    received: Status | None = None
+    received: Envelope | None = None
     is_late_copy: bool = False
 
     @classmethod
@@ -62,9 +62,9 @@ class Hop(msgspec.Struct, frozen=True, gc=False):
         needs_registration: bool = False,
     ) -> "Hop":
         """The hop of an envelope at this actor."""
-        received = envelope.status
-        deadline = parse_time(received.deadline_at) if received is not None and received.deadline_at else None
-        return cls(envelope, actor, spec, mesh, arrival, needs_registration, deadline, None, received)
+        deadline_at = envelope.status.deadline_at if envelope.status is not None else None
+        deadline = parse_time(deadline_at) if deadline_at else None
+        return cls(envelope, actor, spec, mesh, arrival, needs_registration, deadline, None, envelope)
 
     @property
     def status(self) -> Status:
@@ -85,7 +85,7 @@ class Hop(msgspec.Struct, frozen=True, gc=False):
 
     def without_payload(self) -> "Hop":
         """This hop with a null payload, to keep it while other envelopes of the batch are processed."""
-        return replace(self, envelope=replace(self.envelope, payload=NULL))
+        return replace(self, envelope=replace(self.envelope, payload=NULL), received=None)
 
     def time_limit(self, now: datetime) -> tuple[timedelta, bool]:
         """The time limit of the handler, and whether the deadline sets it (`protocol §5.7`)."""

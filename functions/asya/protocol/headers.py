@@ -12,6 +12,8 @@ RESUME_INPUT = "x-asya-resume-input"
 RESUME_AT = "x-asya-resume-at"
 PAYLOAD_REF = "x-asya-payload-ref"
 NOT_BEFORE = "x-asya-not-before"
+# The time since which an open circuit delays the envelope (`protocol §8`).
+CIRCUIT_OPEN_SINCE = "x-asya-circuit-open-since"
 HOOK = "x-asya-hook"
 REPLAY_OF = "x-asya-replay-of"
 OWNER = "x-asya-owner"

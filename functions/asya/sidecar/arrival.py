@@ -181,7 +181,8 @@ def _stamp(hop: Hop, now: datetime, new_span: Callable[[], str]) -> Hop:
     if not is_retry:
         stamps[headers.FIRST_ATTEMPT] = json_text(started.updated_at)
     own_headers = envelope.headers | stamps
-    own_headers.pop(headers.NOT_BEFORE, None)
+    for name in (headers.NOT_BEFORE, headers.CIRCUIT_OPEN_SINCE):
+        own_headers.pop(name, None)
     parent_span = sender.span_id if sender is not None else None
     return replace(hop, envelope=replace(envelope, status=started, headers=own_headers), parent_span=parent_span)
 

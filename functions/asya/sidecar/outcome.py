@@ -8,7 +8,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from asya.legacy.failed_payload import wrapped_payload
-from asya.messaging.delivery import MAX_DELAY, Delivery, DeliveryKind
+from asya.messaging.delivery import MAX_DELAY, MAX_WAIT, Delivery, DeliveryKind
 from asya.messaging.fair_queues import queue_group
 from asya.messaging.hop import Hop
 from asya.messaging.targets import UnknownTargetError, actual_actor, check_target
@@ -21,6 +21,7 @@ from asya.protocol.status import Reason, Status
 from asya.protocol.times import format_duration, format_time, parse_time
 from asya.sidecar import retry_policy
 
+MIN_CIRCUIT_DELAY = timedelta(seconds=1)
 # Headers that the shift removes (`protocol §3`, `§5.9`).
 _ENDS_WITH_THE_HOP = (headers.FIRST_ATTEMPT, headers.NOT_BEFORE, headers.PAUSE)
 # A handler may set these and read them back. Routing overwrites them when the envelope leaves.
@@ -66,7 +67,7 @@ def empty(hop: Hop, *, now: datetime) -> Delivery:
 
     It succeeds, unless it came as failed or canceled.
     """
-    received, at = hop.received, format_time(now)
+    received, at = hop.received.status if hop.received is not None else None, format_time(now)
     match received.phase if received is not None else None:
         case "failed":
             reason = received.reason if received is not None else None
@@ -112,6 +113,43 @@ def failed(
             return _ended(hop, names.SINK, "PolicyExhausted", error, now, max_attempts=decision.max_attempts)
         case retry_policy.NoPolicy():
             return _ended(hop, names.SINK, reason, error, now)
+
+
+def rejected(
+    hop: Hop, error: ErrorInfo, *, until: datetime, now: datetime, jitter: float, frames_sent: int = 0
+) -> Delivery:
+    """Delay an envelope whose call the circuit breaker rejected, without an attempt (`protocol §8`).
+
+    A rule that names the error decides instead. So it does once the circuit has delayed the envelope for a day.
+
+    Args:
+        until: when the circuit may permit a call.
+        jitter: uniform in [0, 1); it spreads the return of the envelopes over half of the delay.
+        frames_sent: frames that have already left; an end is then that of a failed child.
+    """
+    received = hop.received or hop.envelope
+    since = _circuit_open_since(received) or now
+    if retry_policy.has_rule_for(hop.spec.resiliency, error) or now - since >= MAX_WAIT:
+        return failed(hop, error, now=now, jitter=jitter, reason="CircuitOpen", frames_sent=frames_sent)
+    due = now + max(until - now, MIN_CIRCUIT_DELAY) * (1 + jitter / 2)
+    if hop.deadline is not None and due > hop.deadline:
+        return _ended(hop, names.SINK, "Timeout", error, now, frames_sent=frames_sent)
+    changes: dict[str, object] = {headers.CIRCUIT_OPEN_SINCE: format_time(since)}
+    if due - now > MAX_DELAY:
+        changes[headers.NOT_BEFORE] = format_time(due)
+    # Without a status the envelope would be registered again, and with a later creation.
+    before = received.status or replace(hop.status, phase="pending")
+    delayed = replace(received, status=replace(before, created_at=hop.status.created_at)).with_headers(changes)
+    delay = math.ceil(min(due - now, MAX_DELAY).total_seconds())
+    return _delivery(hop, hop.actor, delayed, "later", delay=delay)
+
+
+def _circuit_open_since(envelope: Envelope) -> datetime | None:
+    value = envelope.header(headers.CIRCUIT_OPEN_SINCE)
+    try:
+        return parse_time(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
 
 
 def timed_out(

@@ -6,7 +6,7 @@ import msgspec
 
 from asya.messaging.delivery import MAX_WAIT
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.mesh_table import Policy, Resiliency
+from asya.protocol.mesh_table import Policy, Resiliency, Rule
 
 DEFAULT = "default"
 
@@ -88,13 +88,23 @@ def matches(pattern: str, qualified: str) -> bool:
     return plain == qualified.rpartition(".")[2]
 
 
+def has_rule_for(resiliency: Resiliency, error: ErrorInfo) -> bool:
+    """Whether a rule, and not only the default policy, decides about an error."""
+    return _rule_for(resiliency, error) is not None
+
+
 def _policy_for(resiliency: Resiliency, error: ErrorInfo) -> Policy | None:
+    rule = _rule_for(resiliency, error)
+    return resiliency.policies[rule.policy] if rule is not None else resiliency.policies.get(DEFAULT)
+
+
+def _rule_for(resiliency: Resiliency, error: ErrorInfo) -> Rule | None:
     candidates = (error.type, *error.mro)
     for rule in resiliency.rules:
         for pattern in rule.errors:
             if any(matches(pattern, candidate) for candidate in candidates):
-                return resiliency.policies[rule.policy]
-    return resiliency.policies.get(DEFAULT)
+                return rule
+    return None
 
 
 def _literal_timeout_policy(resiliency: Resiliency) -> Policy | None:

@@ -67,7 +67,7 @@ class Breaker:
         self._dynamodb = dynamodb
         self._table = table
         self._key: dict[str, AttributeValueTypeDef] = {"pk": {"S": actor}, "sk": {"S": _SORT_KEY}}
-        self._limits = limits
+        self.limits = limits
         self._probe_seconds = probe_seconds
         self._on_error = on_error
         self._cached = Circuit()
@@ -126,7 +126,7 @@ class Breaker:
             case "succeeded":
                 return after_success(circuit, permit)
             case "failed":
-                return after_failure(circuit, self._limits, permit, now=now)
+                return after_failure(circuit, self.limits, permit, now=now)
             case "released":
                 return after_release(circuit, permit)
 
@@ -150,7 +150,7 @@ class Breaker:
                 "ExpressionAttributeNames": {"#revision": "revision"},
                 "ExpressionAttributeValues": {":seen": {"N": str(current.revision)}},
             }
-        lifetime = max(self._limits.window, self._limits.open_for, self._probe_seconds) + _RETENTION_SECONDS
+        lifetime = max(self.limits.window, self.limits.open_for, self._probe_seconds) + _RETENTION_SECONDS
         item = {**self._key, **_item(new), "expires_at": {"N": str(int(now + lifetime))}}
         try:
             self._dynamodb.put_item(TableName=self._table, Item=item, **unchanged)

@@ -1,6 +1,6 @@
 """Guards a handler call with the actor's circuit breaker, if it has one (`protocol §8`)."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from asya.messaging.hop import Hop
 from asya.protocol.errors import ErrorInfo
@@ -17,13 +17,15 @@ class CircuitOpenError(Exception):
 
     Attributes:
         error: the error of the hop; retry rules match it by the type `CircuitOpen`.
+        until: when the circuit may permit a call.
     """
 
-    def __init__(self, actor: str, until: float) -> None:
-        next_call = format_time(datetime.fromtimestamp(until, UTC))
+    def __init__(self, actor: str, until: datetime) -> None:
+        next_call = format_time(until)
         message = f"{actor} failed too often recently; the next call is allowed at {next_call}"
         super().__init__(message)
         self.error = ErrorInfo(type=CIRCUIT_OPEN, message=message)
+        self.until = until
 
 
 class CircuitGuard:
@@ -43,9 +45,12 @@ class CircuitGuard:
         breaker = self._services.breaker
         if breaker is None:
             return
-        answer = breaker.acquire(_caller(self._hop), self._services.now())
+        moment = self._services.now()
+        answer = breaker.acquire(_caller(self._hop), moment)
         if isinstance(answer, Rejection):
-            raise CircuitOpenError(self._hop.actor, answer.until)
+            # A probe usually ends long before its time limit, so its end is no measure for a delay.
+            longest = moment + timedelta(seconds=breaker.limits.open_for)
+            raise CircuitOpenError(self._hop.actor, min(datetime.fromtimestamp(answer.until, UTC), longest))
         if answer.is_probe:
             self._services.telemetry.log.info("circuit half-open: probing", envelope_id=self._hop.envelope.id)
         self._permit = answer

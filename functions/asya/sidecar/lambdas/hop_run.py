@@ -32,6 +32,7 @@ class HopRun:
 
     Attributes:
         last_report: its last progress report; None if nothing is reported for this envelope.
+        is_delayed: whether the circuit breaker delays the envelope, so the same attempt comes again.
     """
 
     def __init__(self, services: Services, call: Invoker, hop: Hop) -> None:
@@ -46,6 +47,7 @@ class HopRun:
         self._frames_sent = int(hop.is_late_copy)
         self._partial_count = 0
         self.last_report: TaskEvent | None = None
+        self.is_delayed = False
         # A fan-out is always buffered. A first delivery can find its frames only if the message was sent twice. It looks
         # for them if it fails, and else reads no object.
         self._is_buffered = hop.spec.frames == "buffered"
@@ -201,14 +203,16 @@ class HopRun:
         )
 
     def _rejection(self, rejection: CircuitOpenError) -> Delivery:
-        return outcome.failed(
+        delivery = outcome.rejected(
             self._hop,
             rejection.error,
+            until=rejection.until,
             now=self._services.now(),
             jitter=self._services.environment.random(),
             frames_sent=self._frames_sent,
-            reason="CircuitOpen",
         )
+        self.is_delayed = delivery.kind == "later"
+        return delivery
 
     def _send_final(self, delivery: Delivery | None) -> None:
         """Send the envelope that ends the hop, unless frames did."""

@@ -53,7 +53,7 @@ class Sidecar:
         """Process one message.
 
         Args:
-            hops: gets the started hop by message id, without its payload.
+            hops: gets the started hop by message id, without its payload; not that of a delayed envelope.
             last_reports: gets the last report of the hop.
         """
         started = intake.start(record)
@@ -76,14 +76,16 @@ class Sidecar:
         finally:
             if run.last_report is not None:
                 last_reports[record.message_id] = run.last_report
+            if run.is_delayed:
+                del hops[record.message_id]
 
     def _report_problem(
         self, hops: Mapping[str, Hop], last_reports: Mapping[str, TaskEvent], record: Record, error: Exception
     ) -> None:
         """Report why a message stays on its queue, if nothing but an operator will change that."""
-        last = last_reports.get(record.message_id)
+        hop, last = hops.get(record.message_id), last_reports.get(record.message_id)
         event = problem_report(last, error, now=self.services.now()) if last is not None else None
-        url = self.services.callback(hops[record.message_id].envelope) if event is not None else None
+        url = self.services.callback(hop.envelope) if hop is not None else None
         if event is not None and url is not None:
             self.services.progress.report(url, event)
 

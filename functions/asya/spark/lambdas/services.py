@@ -142,7 +142,9 @@ class SparkServices:
         """The hop of a member, with the envelope as stamped when it became pending."""
         body = self.pending.body(member)
         arrival = Arrival(body=body, message_id="", sent_at=parse_time(member.admitted_at), size=len(body))
-        return replace(Hop.of(decode(body), actor, spec, self.settings.table, arrival), received=member.ended)
+        envelope = decode(body)
+        hop = Hop.of(envelope, actor, spec, self.settings.table, arrival)
+        return replace(hop, received=replace(envelope, status=member.ended)) if member.ended is not None else hop
 
     def states(self, members: Sequence[Member]) -> dict[str, TaskState]:
         """The states of the members' tasks by id, without those that the gateway does not answer in time."""
@@ -170,7 +172,7 @@ def spark_services() -> SparkServices:
 
 def member_of(hop: Hop, callback: str | None, *, admitted_at: datetime) -> Member:
     """A started hop as a member of a later run, without its envelope."""
-    envelope, received = hop.envelope, hop.received
+    envelope, received = hop.envelope, hop.received.status if hop.received is not None else None
     has_ended = received is not None and received.phase in TERMINAL_PHASES
     return Member(
         id=envelope.id,

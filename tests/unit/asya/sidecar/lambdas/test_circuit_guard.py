@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +10,7 @@ from botocore.exceptions import EndpointConnectionError
 
 from asya.messaging.aws import clients
 from asya.messaging.lambdas.environment import RealEnvironment
+from asya.protocol.codec import decode
 from asya.protocol.mesh_table import CircuitBreaker, Policy, Resiliency, Rule
 from asya.protocol.times import format_time
 from asya.sidecar.lambdas.circuit_guard import CIRCUIT_OPEN
@@ -22,6 +23,7 @@ from tests.doubles.tables import MemoryDynamo, Table
 TABLE = "asya-shop-breaker"
 BREAKER = CircuitBreaker(failures=2, window=3600, open_for=3600)
 BARE = Resiliency(circuit_breaker=BREAKER)
+BRIEF = Resiliency(circuit_breaker=CircuitBreaker(failures=2, window=3600, open_for=60))
 
 
 class StandingClock(RealEnvironment):
@@ -74,25 +76,91 @@ def wait_until_half_open(dynamo: MemoryDynamo) -> None:
         item["open_until"] = {"N": "0"}
 
 
-def test_8_it_opens_and_the_handler_is_left_alone(world: MeshWorld, dynamo: MemoryDynamo) -> None:
+@pytest.mark.rule("8.circuit-breaker.delay")
+def test_8_it_opens_and_delays_the_envelope_without_an_attempt(world: MeshWorld, dynamo: MemoryDynamo) -> None:
     handler = Handler()
-    found = function(world, handler)
+    found = function(world, handler, BRIEF)
+    open_circuit(found)
+    deliver(found, message(status=status(phase="retrying", attempt=2, max_attempts=3)))
+    assert handler.calls == 2
+    assert [failed.status.reason for failed in world.sent("x-sink") if failed.status] == ["RuntimeError"] * 2
+    (delayed,) = world.messages("infer")
+    assert 55 <= delayed.delay <= 90
+    envelope = delayed.envelope
+    assert envelope.status == decode(message(status=status(phase="retrying", attempt=2, max_attempts=3))).status
+    assert (envelope.route, bytes(envelope.payload)) == (decode(message()).route, b'{"text":"hello"}')
+    assert set(envelope.headers) == {"tenant", "x-asya-circuit-open-since"}
+
+    handler.fails = False
+    wait_until_half_open(dynamo)
+    deliver(found, delayed.body)
+    (onward,) = world.sent("post")
+    assert "x-asya-circuit-open-since" not in onward.headers
+
+
+@pytest.mark.rule("8.circuit-breaker.delay")
+def test_8_the_creation_of_a_raw_envelope_stays(world: MeshWorld, dynamo: MemoryDynamo) -> None:
+    found = function(world, Handler(), BRIEF)
+    open_circuit(found)
+    deliver(found, message(status=...))
+    (delayed,) = world.sent("infer")
+    assert delayed.status is not None
+    assert (delayed.status.phase, delayed.status.created_at) == ("pending", "2026-11-20T11:59:59.000000Z")
+
+
+@pytest.mark.rule("8.circuit-breaker.delay")
+def test_8_a_delay_beyond_the_deadline_is_a_timeout(world: MeshWorld, dynamo: MemoryDynamo) -> None:
+    found = function(world, Handler(), BRIEF)
+    open_circuit(found)
+    soon = format_time(datetime.now(UTC) + timedelta(seconds=20))
+    deliver(found, message(status=status(deadline_at=soon)))
+    ended = world.sent("x-sink")[-1].status
+    assert ended is not None
+    assert (ended.phase, ended.reason) == ("failed", "Timeout")
+    assert ended.error is not None
+    assert ended.error.type == CIRCUIT_OPEN
+    assert ended.error.message.startswith("infer failed too often recently; the next call is allowed at")
+    assert world.sent("infer") == []
+
+
+@pytest.mark.rule("8.circuit-breaker.delay")
+def test_8_after_a_day_of_delays_it_fails(world: MeshWorld, dynamo: MemoryDynamo) -> None:
+    found = function(world, Handler(), BRIEF)
+    open_circuit(found)
+    for hours, is_delayed in ((23, True), (25, False)):
+        since = format_time(datetime.now(UTC) - timedelta(hours=hours))
+        deliver(found, message(headers={"x-asya-circuit-open-since": since}))
+        assert bool(world.sqs.sent.pop("asya-shop-infer", [])) == is_delayed
+    ended = world.sent("x-sink")[-1].status
+    assert ended is not None
+    assert (ended.phase, ended.reason) == ("failed", "CircuitOpen")
+
+
+@pytest.mark.rule("8.circuit-breaker.delay")
+def test_8_a_delayed_attempt_is_no_completed_one(world: MeshWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = MemoryDynamo({TABLE: Table(), "asya-shop-hops": Table()})
+    monkeypatch.setattr(clients, "dynamodb", lambda: memory)
+    handler = Handler()
+    found = function(world, handler, BRIEF, deduplicate=True)
     open_circuit(found)
     deliver(found, message())
-    assert handler.calls == 2
-    rejected = world.sent("x-sink")[-1]
-    assert rejected.status is not None
-    assert (rejected.status.phase, rejected.status.reason, rejected.status.attempt) == ("failed", "CircuitOpen", 1)
-    assert rejected.status.error is not None
-    assert rejected.status.error.type == CIRCUIT_OPEN
-    assert rejected.status.error.message.startswith("infer failed too often recently; the next call is allowed at")
-    assert rejected.route.curr == "infer"
-    assert bytes(rejected.payload) == b'{"text":"hello"}'
-    assert [failed.status.reason for failed in world.sent("x-sink")[:2] if failed.status] == ["RuntimeError"] * 2
+    handler.fails = False
+    wait_until_half_open(memory)
+    deliver(found, world.messages("infer")[-1].body)
+    assert [envelope.id for envelope in world.sent("post")] == ["env-1"]
 
 
-@pytest.mark.rule("8.circuit-breaker")
-def test_8_a_rejection_goes_by_the_rules_like_any_error(world: MeshWorld, dynamo: MemoryDynamo) -> None:
+def test_8_a_long_delay_says_when_it_is_due(world: MeshWorld, dynamo: MemoryDynamo) -> None:
+    found = function(world, Handler())
+    open_circuit(found)
+    deliver(found, message())
+    (delayed,) = world.messages("infer")
+    assert delayed.delay == 900
+    assert "x-asya-not-before" in delayed.envelope.headers
+
+
+@pytest.mark.rule("8.circuit-breaker.rule")
+def test_8_a_rule_that_names_the_rejection_decides(world: MeshWorld, dynamo: MemoryDynamo) -> None:
     rules = Resiliency(
         policies={"later": Policy(max_attempts=3, backoff="constant", initial_delay=7)},
         rules=(Rule(errors=("CircuitOpen",), policy="later"),),
@@ -136,9 +204,10 @@ def test_8_retries_count_each_of_them(world: MeshWorld, dynamo: MemoryDynamo) ->
     last = world.sent("infer")[-1]
     assert last.status is not None
     assert last.status.error is not None
-    assert (last.status.attempt, last.status.error.type) == (5, CIRCUIT_OPEN)
+    assert (last.status.attempt, last.status.error.type) == (3, "ConnectionError")
 
 
+@pytest.mark.rule("8.circuit-breaker")
 def test_8_one_probe_closes_it(world: MeshWorld, dynamo: MemoryDynamo) -> None:
     handler = Handler()
     found = function(world, handler)
@@ -157,7 +226,8 @@ def test_8_a_probe_that_fails_opens_it_again(world: MeshWorld, dynamo: MemoryDyn
     deliver(found, message(id="probe"), message(id="next"))
     assert handler.calls == 3
     reasons = [envelope.status.reason for envelope in world.sent("x-sink") if envelope.status]
-    assert reasons == ["RuntimeError"] * 3 + ["CircuitOpen"]
+    assert reasons == ["RuntimeError"] * 3
+    assert [envelope.id for envelope in world.sent("infer")] == ["next"]
 
 
 def half_open_with(world: MeshWorld, dynamo: MemoryDynamo, probe: Callable[[Any], Any], **spec: Any) -> dict[str, Any]:
