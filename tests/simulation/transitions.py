@@ -87,7 +87,7 @@ class Transition:
         before, after = self.before, self.after
         if REFERENCE in after.headers and after.payload is not None:
             yield "the envelope carries a claim check's reference beside its payload"
-        if "x-asya-payload-ref" in after.headers and not after.has_reference:
+        if REFERENCE in after.headers and not after.has_reference and REFERENCE not in before.headers:
             yield "the object of a claim check is missing"
         if before.status.get("deadline_at") != after.status.get("deadline_at"):
             yield f"deadline_at was {before.status.get('deadline_at')} and is {after.status.get('deadline_at')}"

@@ -10,7 +10,7 @@ from asya.crew.lambdas.ends import STORAGE_ERRORS, CrewEnd, NotPersistedError, c
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import Record
 from asya.protocol import names
-from asya.protocol.codec import ParseError
+from asya.protocol.codec import ParseError, decode
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.keys import SUMP_PREFIX, safe_segment, sump_key
@@ -28,9 +28,14 @@ class SumpActor(CrewEnd):
     def handle(self, record: Record) -> list[Receipt]:
         """Log, claim, store and report the failure of one envelope."""
         try:
-            envelope = self.decode(record)
+            envelope = decode(record.arrival.body, message_id=record.message_id)
         except ParseError as error:
             return self._store_unreadable(record, error)
+        try:
+            envelope = self.services.claim_check.redeem(envelope)
+        except ParseError as error:
+            # The failure counts. The copy keeps the reference, so that no replay takes null for the payload.
+            self.services.telemetry.log.warning("payload missing", problem=str(error), envelope_id=envelope.id)
         moment = self.services.now()
         failed_envelope = _as_failed(envelope, record, moment)
         self._log(failed_envelope)

@@ -152,3 +152,15 @@ def test_a_copy_moves_if_a_redrive_has_ended_meanwhile(world: MeshWorld) -> None
     assert world.s3.keys("results/sump/") == []
     assert len(world.s3.keys("results/superseded/env-1/0/")) == 1
     assert world.gateway.reported("env-1") == ["succeeded"]
+
+
+@pytest.mark.rule("11.sump.payload")
+def test_a_failure_counts_though_its_payload_is_missing(world: MeshWorld) -> None:
+    reference = {"key": "payloads/ab/gone.json", "size": 2, "sha256": "0" * 64}
+    failed = status(phase="failed", reason="RouteMismatch", error={"type": "RouteMismatch", "message": "astray"})
+    body = message(payload=None, headers={"x-asya-payload-ref": reference}, status=failed)
+    answer = build_sump(world.services("x-sump")).process(sqs_event(body))
+    assert batch_failures(answer) == []
+    assert world.gateway.reported("env-1") == ["failed"]
+    stored = decode(world.s3.content("results/sump/env-1.json"))
+    assert stored.header("x-asya-payload-ref") == reference
