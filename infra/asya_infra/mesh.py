@@ -7,7 +7,7 @@ from aws_cdk import Aws, Environment
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 
-from asya.protocol.mesh_table import MeshTable, encode_table
+from asya.protocol.mesh_table import MeshTable, encode_table, with_version
 from asya_infra.addresses import Addresses
 from asya_infra.build.functions import build_table
 from asya_infra.limits.aws_limits import LOG_DAYS
@@ -49,7 +49,7 @@ class Mesh:
     @cached_property
     def table(self) -> MeshTable:
         """The actor table, which every function reads."""
-        return to_table(self.loaded, existing_application=self.existing_application)
+        return with_version(to_table(self.loaded, existing_application=self.existing_application))
 
     @cached_property
     def table_bytes(self) -> bytes:

@@ -209,6 +209,7 @@ def replay_envelope(stored: Envelope, mesh: MeshTable, start: ReplayStart) -> En
         {
             headers.REPLAY_OF: stored.id,
             headers.GATEWAY_URL: start.gateway_url,
+            headers.MESH_VERSION: mesh.version or None,
             headers.TRACEPARENT: str(hop_context(None, start.envelope_id, start.span)),
         }
     )

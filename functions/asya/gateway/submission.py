@@ -88,8 +88,14 @@ def read_submission(body: bytes, actor: str | None, mesh: MeshTable) -> Submissi
     return submission
 
 
-def first_envelope(submission: Submission, envelope_id: str, created_at: datetime, origin: Origin) -> Envelope:
-    """Build the first envelope of a submission."""
+def first_envelope(
+    submission: Submission, envelope_id: str, created_at: datetime, origin: Origin, version: str = ""
+) -> Envelope:
+    """Build the first envelope of a submission.
+
+    Args:
+        version: the version of the mesh that the gateway has; empty if it has none.
+    """
     at = format_time(created_at)
     deadline = format_time(created_at + submission.timeout) if submission.timeout is not None else None
     callers = caller_context(origin)
@@ -102,6 +108,7 @@ def first_envelope(submission: Submission, envelope_id: str, created_at: datetim
     ).with_headers(
         {
             header_names.GATEWAY_URL: origin.gateway_url,
+            header_names.MESH_VERSION: version or None,
             header_names.TRACEPARENT: str(hop_context(callers, envelope_id, origin.span)),
             header_names.TRACESTATE: origin.tracestate if callers is not None else None,
         }
@@ -130,7 +137,7 @@ def first_message(submission: Submission, origin: Origin, mesh: MeshTable) -> Ca
     """Return a function that builds the first message from the id and the creation time of a task."""
 
     def compose(task_id: str, created_at: datetime) -> FirstMessage:
-        envelope = first_envelope(submission, task_id, created_at, origin)
+        envelope = first_envelope(submission, task_id, created_at, origin, mesh.version)
         queue = first_queue(envelope)
         group = queue_group(envelope, mesh.actors[queue])
         delivery = Delivery(queue, codec.encode(envelope), "next", group=group)

@@ -26,6 +26,28 @@ def actual_actor(envelope: Envelope, actor: str) -> str:
     return overrides(envelope).get(actor, actor) if headers.ROUTE_OVERRIDE in envelope.headers else actor
 
 
+def awaits_deployment(envelope: Envelope, mesh: MeshTable) -> bool:
+    """Whether the next actor is unknown here, but may be known to the sender, which has another version of the mesh.
+
+    So it is while a deployment updates one function after the other.
+    """
+    if not envelope.route.next or not mesh.version:
+        return False
+    target = actual_actor(envelope, envelope.route.next[0])
+    if target in mesh.actors or not names.is_routable(target):
+        return False
+    sender = envelope.header(headers.MESH_VERSION)
+    return isinstance(sender, str) and sender != mesh.version
+
+
+def with_versions(message: str, envelope: Envelope, mesh: MeshTable) -> str:
+    """An error about an unknown target, with the versions of this function and of the sender."""
+    sender = envelope.header(headers.MESH_VERSION)
+    if not mesh.version:
+        return message
+    return f"{message}; this function has version {mesh.version} of the mesh, and the sender {sender or 'no version'}"
+
+
 def check_target(mesh: MeshTable, actor: str) -> str:
     """Return `actor` if it may receive envelopes in this mesh.
 

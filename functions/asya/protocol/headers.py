@@ -14,6 +14,8 @@ PAYLOAD_REF = "x-asya-payload-ref"
 NOT_BEFORE = "x-asya-not-before"
 # The time since which an open circuit delays the envelope (`protocol §8`).
 CIRCUIT_OPEN_SINCE = "x-asya-circuit-open-since"
+# The version of the mesh that the sender of the message has (`protocol §3`).
+MESH_VERSION = "x-asya-mesh-version"
 HOOK = "x-asya-hook"
 REPLAY_OF = "x-asya-replay-of"
 OWNER = "x-asya-owner"

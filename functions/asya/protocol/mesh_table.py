@@ -5,9 +5,11 @@ deployment writes it from the mesh file, and the functions read it. Durations ar
 name says otherwise.
 """
 
+import hashlib
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from asya.protocol.pause import Pause
 
@@ -192,8 +194,16 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     runs: float = 14 * 86400.0
 
 
+# Raised when the form of messages or their meaning changes.
+WIRE_VERSION = 1
+
+
 class MeshTable(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole mesh: its namespace, its settings and all actors by name, including the crew."""
+    """The whole mesh: its namespace, its settings and all actors by name, including the crew.
+
+    Attributes:
+        version: names this table and the form of its messages; empty if nothing gave it one.
+    """
 
     namespace: str
     actors: dict[str, Actor]
@@ -205,6 +215,13 @@ class MeshTable(msgspec.Struct, frozen=True, kw_only=True):
     retention: Retention = Retention()
     max_hops: int = 1000
     operators: tuple[str, ...] = ()
+    version: str = ""
+
+
+def with_version(table: MeshTable) -> MeshTable:
+    """The table with its version: twelve hexadecimal digits of its digest and of the form of messages."""
+    content = encode_table(replace(table, version=""))
+    return replace(table, version=hashlib.sha256(b"%d:%b" % (WIRE_VERSION, content)).hexdigest()[:12])
 
 
 def encode_table(table: MeshTable) -> bytes:

@@ -180,6 +180,8 @@ def _stamp(hop: Hop, now: datetime, new_span: Callable[[], str]) -> Hop:
     stamps = {headers.TRACEPARENT: json_text(str(hop_context(sender, envelope.id, new_span())))}
     if not is_retry:
         stamps[headers.FIRST_ATTEMPT] = json_text(started.updated_at)
+    if hop.mesh.version:
+        stamps[headers.MESH_VERSION] = json_text(hop.mesh.version)
     own_headers = envelope.headers | stamps
     for name in (headers.NOT_BEFORE, headers.CIRCUIT_OPEN_SINCE):
         own_headers.pop(name, None)

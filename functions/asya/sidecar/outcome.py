@@ -11,7 +11,7 @@ from asya.legacy.failed_payload import wrapped_payload
 from asya.messaging.delivery import MAX_DELAY, MAX_WAIT, Delivery, DeliveryKind
 from asya.messaging.fair_queues import queue_group
 from asya.messaging.hop import Hop
-from asya.messaging.targets import UnknownTargetError, actual_actor, check_target
+from asya.messaging.targets import UnknownTargetError, actual_actor, check_target, with_versions
 from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import encode
 from asya.protocol.envelope import Envelope, UnknownMembers, changed
@@ -181,7 +181,8 @@ def crashed(hop: Hop, error: ErrorInfo, *, now: datetime, frames_sent: int = 0) 
 
 def mismatch(hop: Hop, error: UnknownTargetError, *, now: datetime, frames_sent: int = 0) -> Delivery:
     """Send an envelope to x-sump whose next actor is unknown or reserved (`protocol §5.12`)."""
-    info = ErrorInfo(type="RouteMismatch", message=str(error))
+    message = with_versions(str(error), hop.received or hop.envelope, hop.mesh)
+    info = ErrorInfo(type="RouteMismatch", message=message)
     return _ended(hop, names.SUMP, "RouteMismatch", info, now, frames_sent=frames_sent)
 
 

@@ -314,6 +314,7 @@ def test_3_headers_have_these_names() -> None:
         *("x-asya-route-override", "x-asya-route-resolved", "x-asya-fan-in", "x-asya-pause"),
         *("x-asya-resume-input", "x-asya-resume-at", "x-asya-payload-ref", "x-asya-not-before"),
         *("x-asya-hook", "x-asya-replay-of", "x-asya-generation", "x-asya-suffixed-at"),
+        *("x-asya-circuit-open-since", "x-asya-mesh-version"),
         *("traceparent", "tracestate", "x-asya-"),
     }
 

@@ -9,6 +9,8 @@ from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import BatchProcessor, BatchResponse, Record
+from asya.messaging.nack import OutdatedError
+from asya.messaging.targets import awaits_deployment, with_versions
 from asya.protocol.codec import ParseError
 from asya.protocol.events import TaskState
 from asya.sidecar import arrival
@@ -58,6 +60,7 @@ class Intake:
         A diverted envelope leaves with the reference to its payload.
 
         Raises:
+            OutdatedError: a deployment may be under way, and its next actor is not known here yet.
             Exception: its payload could not be read, or its input could not be stored.
         """
         received = self.received[record.message_id]
@@ -84,10 +87,19 @@ class Intake:
         """The hop with the payload of its claim check."""
         if isinstance(started, Diversion):
             return started
+        self._check_version(received, record)
         try:
             return replace(started, envelope=self.services.claim_check.redeem(started.envelope))
         except ParseError as error:
             return arrival.parse_failure(record.arrival, error, now=self.services.now())
+
+    def _check_version(self, received: Hop, record: Record) -> None:
+        """Keep an envelope that a newer function may know how to send, until its last receive."""
+        if record.arrival.receive_count >= received.spec.max_receives:
+            return
+        if awaits_deployment(received.envelope, received.mesh):
+            problem = f"{received.actor} does not know the next actor {received.envelope.route.next[0]!r}"
+            raise OutdatedError(with_versions(problem, received.envelope, received.mesh))
 
 
 def receive_batch(services: Services, items: Sequence[Record], *, asks_states: bool = True) -> Intake:

@@ -4,11 +4,13 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from asya.gateway.submission import (
     Origin,
     Submission,
     first_envelope,
+    first_message,
     first_queue,
     first_record,
     is_stealth,
@@ -40,6 +42,12 @@ def read(body: object, actor: str | None = "inspect") -> Submission:
 def first(body: object, origin: Origin = ORIGIN) -> dict[str, Any]:
     envelope: dict[str, Any] = json.loads(codec.encode(first_envelope(read(body), "t-1", at(0), origin)))
     return envelope
+
+
+@pytest.mark.rule("3.mesh-version")
+def test_the_first_message_says_the_version_of_the_gateway() -> None:
+    message = first_message(read({}), ORIGIN, replace(MESH, version="0123456789ab"))("t-1", at(0))
+    assert message.envelope.header("x-asya-mesh-version") == "0123456789ab"
 
 
 @pytest.mark.rule("2.creation")
