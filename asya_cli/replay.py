@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from asya_cli.errors import CommandError
 from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Region, State, client
+
+if TYPE_CHECKING:
+    from asya.dead_letters.replay import RepeatedSlices
+
+_LISTED = 20
 
 
 def replay(
@@ -23,19 +28,42 @@ def replay(
         int | None,
         typer.Option("--from-checkpoint", metavar="N", min=0, help="Start from the checkpoint at this position."),
     ] = None,
+    failed_only: Annotated[
+        bool,
+        typer.Option(
+            "--failed-only",
+            help="For the origin of a failed set: copy the results that are stored, and run only the other slices again.",
+        ),
+    ] = False,
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
 ) -> None:
     """Run an envelope again as a new task, by default from the hop that failed, and print the id of the new task.
 
-    The new task gets a new deadline if the old one had one. The old task does not change.
+    The new task gets a new deadline if the old one had one. The old task does not change. An origin whose set failed sends its
+    slices again from the kept frames of its fan-out; a repeated call prints the id of the same task until that task fails.
     """
     if hop is not None and checkpoint is not None:
         raise CommandError("--from and --from-checkpoint exclude each other", "Use one of them.")
+    if failed_only and (hop is not None or checkpoint is not None):
+        raise CommandError("--failed-only excludes --from and --from-checkpoint", "Use one of them.")
 
     from asya.dead_letters.replay import ReplayRequest
 
-    new_task = client(state, namespace, region).replay(envelope_id, ReplayRequest(hop=hop, checkpoint=checkpoint))
+    request = ReplayRequest(hop=hop, checkpoint=checkpoint, failed_only=failed_only)
+    new_task = client(state, namespace, region).replay(envelope_id, request)
     typer.echo(f"started from {new_task.source}", err=True)
+    if new_task.slices is not None:
+        typer.echo(_describe(new_task.slices), err=True)
     typer.echo(new_task.id)
+
+
+def _describe(slices: RepeatedSlices) -> str:
+    """Say which slices of a set run again."""
+    if slices.again is None:
+        return "all slices run again" if slices.total is None else f"all {slices.total} slices run again"
+    if not slices.again:
+        return f"all {slices.copied} results are copied"
+    listed = ", ".join(map(str, slices.again[:_LISTED])) + (", …" if len(slices.again) > _LISTED else "")
+    return f"{slices.copied} of {slices.total} results are copied; these slices run again: {listed}"

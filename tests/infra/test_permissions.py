@@ -267,7 +267,7 @@ def test_existing_buckets_hold_data_and_results(plain: Any) -> None:
         ("x-reconcile", {"pending"}),
         ("x-reports", {"tasks"}),
         ("x-gateway-ingest", {"tasks"}),
-        ("x-gateway-api", {"tasks"}),
+        ("x-gateway-api", {"tasks", "fan-in"}),
         ("x-gateway-stream", set()),
         ("x-gateway-live", set()),
     ],

@@ -35,22 +35,43 @@ class ReplayRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     Attributes:
         hop: the position of a hop whose actor has `keep_input`.
         checkpoint: the position of a checkpoint.
+        failed_only: after the failure of a set, copy the results that are stored and run only the other slices again.
     """
 
     hop: _Count | None = None
     checkpoint: _Count | None = None
+    failed_only: bool = False
 
 
 class _Wrapped(msgspec.Struct, frozen=True):
     original_payload: Raw
 
 
-class Replayed(msgspec.Struct, frozen=True, kw_only=True):
-    """The response: the new task, and the object from which it starts."""
+class RepeatedSlices(msgspec.Struct, frozen=True, kw_only=True):
+    """What becomes of the slices of a set that is opened again.
+
+    Attributes:
+        total: the slices, without the origin; None if the state of the old set has expired.
+        copied: those whose results are copied.
+        again: the indices of those that run again; None for all of them.
+    """
+
+    total: int | None
+    copied: int
+    again: tuple[int, ...] | None
+
+
+class Replayed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The response: the new task, and the object from which it starts.
+
+    Attributes:
+        slices: after the failure of a set.
+    """
 
     id: str
     replay_of: str
     source: str
+    slices: RepeatedSlices | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +107,9 @@ def read_replay_request(body: bytes) -> ReplayRequest:
         raise ApiError(400, "invalid_json", f"the body is no JSON: {error}") from None
     if asked.hop is not None and asked.checkpoint is not None:
         raise ApiError(400, "invalid_field", "a replay starts from a hop or from a checkpoint, not both", "hop")
+    if asked.failed_only and (asked.hop is not None or asked.checkpoint is not None):
+        problem = "failed_only replays a failed set; it excludes hop and checkpoint"
+        raise ApiError(400, "invalid_field", problem, "failed_only")
     return asked
 
 
@@ -181,15 +205,18 @@ class ReplayStart:
     span: str
 
 
-def replay_envelope(stored: Envelope, mesh: MeshTable, start: ReplayStart) -> Envelope:
+def replay_envelope(stored: Envelope, mesh: MeshTable, start: ReplayStart, *, repeats_set: bool = False) -> Envelope:
     """The new envelope: the stored route and payload with a new id, status and trace.
 
     Its deadline is as far ahead as the deadline of the old envelope was at its creation.
 
+    Args:
+        repeats_set: whether it may start at a fan-in actor, which then repeats its fan-out.
+
     Raises:
         ApiError: 409 if the envelope cannot start at that actor.
     """
-    target = _check_start(stored, mesh)
+    target = _check_start(stored, mesh, repeats_set=repeats_set)
     old_status = stored.status
     deadline = None
     if old_status is not None and old_status.deadline_at and old_status.created_at:
@@ -225,7 +252,7 @@ def _as_received(stored: Envelope, spec: Actor) -> Raw:
     return stored.payload
 
 
-def _check_start(stored: Envelope, mesh: MeshTable) -> str:
+def _check_start(stored: Envelope, mesh: MeshTable, *, repeats_set: bool) -> str:
     """Check that the envelope may start, and return the actor to send it to."""
     curr = stored.route.curr
     if not curr:
@@ -241,7 +268,7 @@ def _check_start(stored: Envelope, mesh: MeshTable) -> str:
     if header is not None:
         problem = f"{stored.id!r} is slice {header.slice_index} of a set; replay its origin {header.origin_id!r}"
         raise ApiError(409, "slice", f"{problem} from before the fan-out")
-    if mesh.actors[target].kind == "fan_in":
+    if mesh.actors[target].kind == "fan_in" and not repeats_set:
         problem = f"it failed at {curr!r}, which only merges slices; replay it from before the fan-out"
         raise ApiError(409, "fan_in", problem)
     return target

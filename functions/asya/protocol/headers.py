@@ -19,6 +19,7 @@ MESH_VERSION = "x-asya-mesh-version"
 HOOK = "x-asya-hook"
 REPLAY_OF = "x-asya-replay-of"
 OWNER = "x-asya-owner"
+SET_REPEAT = "x-asya-set-repeat"
 GENERATION = "x-asya-generation"
 # The position at which an id gave its children legacy ids (`protocol §14`, `child_ids: suffix`).
 SUFFIXED_AT = "x-asya-suffixed-at"

@@ -37,6 +37,11 @@ def set_id(origin_id: str, generation: int, position: int) -> str:
     return _uuid4_of("set", origin_id, generation, position)
 
 
+def repeat_id(old_set_id: str, what: str, number: int) -> str:
+    """The id of the task that repeats a set (`protocol §12.set`)."""
+    return _uuid4_of("repeat", old_set_id, what, number)
+
+
 def id_of_message(message_id: str) -> str:
     """The id of an envelope without a usable id, derived from its SQS message id."""
     return _uuid4_of("message", message_id)

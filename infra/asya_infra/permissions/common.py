@@ -98,6 +98,11 @@ def read_sets(addresses: Addresses) -> Grant:
     return Grant(("dynamodb:GetItem",), (addresses.table_arn("fan-in"),))
 
 
+def record_set_replays(addresses: Addresses) -> Grant:
+    """Allow recording which fan-out a new set repeats."""
+    return Grant(("dynamodb:PutItem",), (addresses.table_arn("fan-in"),))
+
+
 def fan_in_actors(table: MeshTable) -> set[str]:
     """Return the names of the fan-in actors."""
     return {name for name, actor in table.actors.items() if actor.kind == "fan_in"}

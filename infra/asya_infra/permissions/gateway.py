@@ -35,7 +35,7 @@ def api(addresses: Addresses, table: MeshTable) -> list[Grant]:
         common.send_messages(addresses, {names.SINK, *actors.routable_actors(table)}),
         common.objects(addresses, common.WRITE, "inbox"),
         *_replay(addresses),
-        *([common.read_sets(addresses)] if common.fan_in_actors(table) else []),
+        *(_set_replays(addresses) if common.fan_in_actors(table) else []),
     ]
 
 
@@ -66,6 +66,11 @@ def sweep(addresses: Addresses) -> list[Grant]:
 def _query(addresses: Addresses, *indexes: str) -> Grant:
     table = addresses.table_arn("tasks")
     return Grant(("dynamodb:Query",), tuple(f"{table}/index/{index}" for index in indexes))
+
+
+def _set_replays(addresses: Addresses) -> list[Grant]:
+    """Allow checking sets, for reopenings and replays, and recording the replay of a set."""
+    return [common.read_sets(addresses), common.record_set_replays(addresses)]
 
 
 def _replay(addresses: Addresses) -> list[Grant]:

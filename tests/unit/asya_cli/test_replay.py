@@ -42,10 +42,16 @@ STARTED = {"id": "new", "replay_of": "a/b", "source": "s3://bucket/results/faile
 
 
 @pytest.mark.parametrize(
-    ("arguments", "asked"), [([], {}), (["--from", "0"], {"hop": 0}), (["--from-checkpoint", "2"], {"checkpoint": 2})]
+    ("arguments", "asked"),
+    [
+        ([], {}),
+        (["--from", "0"], {"hop": 0}),
+        (["--from-checkpoint", "2"], {"checkpoint": 2}),
+        (["--failed-only"], {"failed_only": True}),
+    ],
 )
 def test_the_new_id_is_printed_and_nothing_else_on_standard_output(
-    client: Any, arguments: list[str], asked: dict[str, int]
+    client: Any, arguments: list[str], asked: dict[str, object]
 ) -> None:
     client(201, STARTED)
     done = CliRunner().invoke(app, ["replay", "a/b", *arguments])
@@ -54,9 +60,30 @@ def test_the_new_id_is_printed_and_nothing_else_on_standard_output(
     assert [("POST", "/api/v1/mesh/a%2Fb/replay", asked)] == CALLS
 
 
-def test_hop_and_checkpoint_exclude_each_other(client: Any) -> None:
+@pytest.mark.parametrize(
+    ("slices", "said"),
+    [
+        ({"total": 4, "copied": 2, "again": [2, 4]}, "2 of 4 results are copied; these slices run again: 2, 4\n"),
+        (
+            {"total": 40, "copied": 0, "again": list(range(1, 41))},
+            "run again: " + ", ".join(map(str, range(1, 21))) + ", …\n",
+        ),
+        ({"total": 4, "copied": 4, "again": []}, "all 4 results are copied\n"),
+        ({"total": 4, "copied": 0, "again": None}, "all 4 slices run again\n"),
+        ({"total": None, "copied": 0, "again": None}, "all slices run again\n"),
+    ],
+)
+def test_the_slices_that_run_again_are_named(client: Any, slices: dict[str, Any], said: str) -> None:
+    client(201, STARTED | {"slices": slices})
+    done = CliRunner().invoke(app, ["replay", "a/b", "--failed-only"])
+    assert (done.exit_code, done.stdout) == (0, "new\n")
+    assert done.stderr.endswith(said)
+
+
+@pytest.mark.parametrize("others", [["--from", "1", "--from-checkpoint", "1"], ["--from", "1", "--failed-only"]])
+def test_the_starts_exclude_each_other(client: Any, others: list[str]) -> None:
     client(201, STARTED)
-    done = CliRunner().invoke(app, ["replay", "a", "--from", "1", "--from-checkpoint", "1"])
+    done = CliRunner().invoke(app, ["replay", "a", *others])
     assert isinstance(done.exception, CommandError)
     assert CALLS == []
 

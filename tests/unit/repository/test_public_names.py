@@ -63,7 +63,7 @@ METRICS = {
 SCHEMAS = """
 EarlierGeneration Error ErrorInfo EventData EventResult EventResults Failure Fault GatewayMessage Health
 LegacyEnvelope LegacyFinal LegacyJob LegacyProgress LegacyRoute Message PartialEvent PauseField Problem
-Reopened Reopening ReplayRequest Replayed ResumeRequest Resumed Route RunNote SingleEvent SliceOf StageNote
+Reopened Reopening RepeatedSlices ReplayRequest Replayed ResumeRequest Resumed Route RunNote SingleEvent SliceOf StageNote
 StartRequest Started StateQuery StreamToken Success TaskEvent TaskList TaskPause TaskProblem TaskState TaskStates TaskView
 Timeline TimelineEntry ToolAnswer ToolRequest Usage
 """
@@ -78,7 +78,7 @@ COMMANDS = {
     "result": "ENVELOPE_ID --output -o --payload --state --namespace --region",
     "list": "--status --parent --limit -n --json --state --namespace --region",
     "cancel": "ENVELOPE_ID --state --namespace --region",
-    "replay": "ENVELOPE_ID --from --from-checkpoint --state --namespace --region",
+    "replay": "ENVELOPE_ID --from --from-checkpoint --failed-only --state --namespace --region",
     "resume": "ENVELOPE_ID --input --state --namespace --region",
     "dlq list": "ACTOR --id --error --limit --state --namespace --region",
     "dlq show": "ENVELOPE_ID ACTOR --state --namespace --region",
@@ -313,7 +313,7 @@ def test_3_headers_have_these_names() -> None:
         *("x-asya-first-attempt", "x-asya-gateway-url", "x-asya-mesh-status", "x-asya-root"),
         *("x-asya-route-override", "x-asya-route-resolved", "x-asya-fan-in", "x-asya-pause"),
         *("x-asya-resume-input", "x-asya-resume-at", "x-asya-payload-ref", "x-asya-not-before"),
-        *("x-asya-hook", "x-asya-replay-of", "x-asya-generation", "x-asya-suffixed-at"),
+        *("x-asya-hook", "x-asya-replay-of", "x-asya-set-repeat", "x-asya-generation", "x-asya-suffixed-at"),
         *("x-asya-circuit-open-since", "x-asya-mesh-version"),
         *("traceparent", "tracestate", "x-asya-"),
     }

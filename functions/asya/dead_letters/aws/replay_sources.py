@@ -1,13 +1,16 @@
 """Finds the stored envelopes that a replay can start from (`protocol §12`)."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
-from asya.dead_letters import replay
+from asya.dead_letters import replay, set_replay
 from asya.dead_letters.replay import Sources
+from asya.dead_letters.set_replay import FanOut
 from asya.messaging.aws.conditional_writes import is_missing
-from asya.protocol.keys import safe_segment, sump_key
+from asya.protocol.envelope import Envelope
+from asya.protocol.keys import FRAMES_PREFIX, safe_segment, sump_key
 from asya.protocol.mesh_table import Sink
 from asya.tasks.view import TaskView
 
@@ -47,6 +50,14 @@ class ReplaySources:
             checkpoints=self._by_position(results + replay.checkpoints_folder(envelope_id)),
         )
 
+    def fan_out(self, stored: Envelope) -> FanOut | None:
+        """Find the kept frames of the fan-out before an envelope's fan-in actor; None if they are not kept.
+
+        A listing needs no permission to read the frames.
+        """
+        folder = f"{self._own_uri}{FRAMES_PREFIX}{safe_segment(stored.id)}/"
+        return set_replay.latest_fan_out(stored, folder, self._uris(folder))
+
     def read(self, uri: str) -> bytes:
         """Read an object."""
         bucket, key = _split_uri(uri)
@@ -70,10 +81,12 @@ class ReplaySources:
         return uri
 
     def _by_position(self, folder: str) -> dict[int, str]:
+        return replay.by_position(folder, self._uris(folder))
+
+    def _uris(self, folder: str) -> Iterator[str]:
         bucket, prefix = _split_uri(folder)
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
-        keys = (f"s3://{bucket}/{item['Key']}" for page in pages for item in page.get("Contents", []))
-        return replay.by_position(folder, keys)
+        return (f"s3://{bucket}/{item['Key']}" for page in pages for item in page.get("Contents", []))
 
 
 def _split_uri(uri: str) -> tuple[str, str]:

@@ -60,6 +60,11 @@ def set_key(set_id: str) -> "Item":
     return {"pk": {"S": set_id}, "sk": {"S": "set"}}
 
 
+def repeat_key(record_id: str) -> "Item":
+    """The key of the record that a set repeats a fan-out."""
+    return {"pk": {"S": record_id}, "sk": {"S": "repeat"}}
+
+
 def shard_count(slice_count: int) -> int:
     """The partition keys over which the slices of a set are spread."""
     return min(SHARD_LIMIT, max(1, -(-slice_count // SLICES_PER_SHARD)))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from asya.fan_in.aws import items
+from asya.fan_in.sets import ORIGIN
 from asya.messaging.aws.conditional_writes import is_condition_failure
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.keys import FRAMES_PREFIX, safe_segment
@@ -92,6 +93,32 @@ class SliceStore:
                 unseen = [item for item in page if items.slice_index(item) not in seen]
                 seen.update(map(items.slice_index, unseen))
                 yield from self._map(self._read, unseen)
+
+    def copy_results(self, from_set: str, to_set: str, slice_count: int, *, expires_at: float) -> frozenset[int]:
+        """Copy the stored slices of a set into another one, except slice 0. A body in S3 is shared by both.
+
+        Args:
+            slice_count: the number of slices of both sets.
+            expires_at: of the copies, in seconds since 1970.
+
+        Returns:
+            The indices of the copied slices.
+        """
+
+        def copy(item: "Item") -> tuple[int, bytes]:
+            index = items.slice_index(item)
+            content: Item = {name: item[name] for name in ("body", "object") if name in item}
+            self._put_once({**items.slice_key(to_set, index, slice_count), **content}, expires_at)
+            return index, b""
+
+        seen = {ORIGIN}
+        for shard in range(items.shard_count(slice_count)):
+            for page in self._pages(from_set, shard):
+                unseen = [item for item in page if items.slice_index(item) not in seen]
+                seen.update(map(items.slice_index, unseen))
+                for _ in self._map(copy, unseen):
+                    pass
+        return frozenset(seen - {ORIGIN})
 
     def load_error(self, set_id: str, index: int, slice_count: int) -> ErrorInfo | None:
         """Read the error of a slice that ended without a result; None if it has none."""

@@ -13,7 +13,9 @@ from asya.fan_in.aws.items import SetRecord
 from asya.fan_in.aws.sets import SliceCountError
 from asya.fan_in.aws.slice_store import UnknownSliceError
 from asya.fan_in.lambdas.counting import SliceCounter, StoredSlice
+from asya.fan_in.lambdas.repeating import SetRepeater
 from asya.fan_in.lambdas.set_coordinator import SetCoordinator
+from asya.fan_in.repeats import is_repeat
 from asya.fan_in.sets import ORIGIN
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Diversion
@@ -41,6 +43,7 @@ class FanInActor:
     services: Services
     coordinator: SetCoordinator
     objects: EndObjects
+    repeater: SetRepeater
 
     def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Process one batch of slices and control messages."""
@@ -91,6 +94,10 @@ class FanInActor:
             return [self.services.outbox.send(delivery) for delivery in started.deliveries]
         began_at = self.services.now()
         try:
+            if is_repeat(started.envelope):
+                receipts = self.repeater.repeat(started)
+                self._count("repeated")
+                return receipts
             header = slices.require_slice_header(started)
         except UnknownTargetError as error:
             return self._mismatch(started, error, began_at)

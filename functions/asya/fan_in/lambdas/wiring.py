@@ -2,9 +2,11 @@
 
 from asya.crew.aws.results import Results
 from asya.crew.lambdas.ends import end_objects
+from asya.fan_in.aws.set_repeats import SetRepeats
 from asya.fan_in.aws.sets import FanInSets
 from asya.fan_in.aws.slice_store import SliceStore
 from asya.fan_in.lambdas.fan_in import FanInActor
+from asya.fan_in.lambdas.repeating import SetRepeater
 from asya.fan_in.lambdas.set_coordinator import SetCoordinator
 from asya.fan_in.lambdas.sweep import FanInSweep
 from asya.messaging.aws import clients
@@ -18,7 +20,8 @@ def build_fan_in(services: Services) -> FanInActor:
     rule = services.settings.table.actors[services.settings.actor].fan_in or FanIn()
     results = Results(clients.s3(), services.settings.results_uri)
     coordinator = SetCoordinator(services, _sets(services), _slices(services), rule)
-    return FanInActor(services, coordinator, end_objects(services, results))
+    records = SetRepeats(clients.dynamodb(), table=services.settings.table_name("fan-in"))
+    return FanInActor(services, coordinator, end_objects(services, results), SetRepeater(coordinator, records))
 
 
 def build_sweep(services: Services) -> FanInSweep:

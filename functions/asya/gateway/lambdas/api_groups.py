@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from asya.dead_letters.aws.replay_sources import ReplaySources
+from asya.fan_in.aws.set_repeats import SetRepeats
 from asya.fan_in.aws.sets import FanInSets
 from asya.gateway.a2a.routes.wiring import build_a2a
 from asya.gateway.access import AccessRules
@@ -17,6 +18,7 @@ from asya.gateway.routes.cancel import CancelRoutes
 from asya.gateway.routes.lists import ListRoutes
 from asya.gateway.routes.reruns import RerunRoutes
 from asya.gateway.routes.resume import ResumeRoutes
+from asya.gateway.routes.set_replays import SetReplays
 from asya.gateway.routes.tasks import TaskRoutes
 from asya.gateway.routes.tool_calls import ToolCalls
 from asya.gateway.routes.tools import ToolRoutes
@@ -76,14 +78,16 @@ def build_api(
     cancels = CancelRoutes(tasks, store, index, access, releases, _cancel_requests(settings), environment, warn)
     resumes = ResumeRoutes(mesh, tasks, access, releases)
     tool_calls = ToolCalls(mesh, tasks, starter, environment, new_id)
+    sources = ReplaySources(clients.s3(), settings.bucket, settings.results_uri, mesh.sink)
     reruns = RerunRoutes(
         mesh=mesh,
         tasks=tasks,
         starter=starter,
         access=access,
-        sources=ReplaySources(clients.s3(), settings.bucket, settings.results_uri, mesh.sink),
+        sources=sources,
         claim_check=claim_check,
         sets=_sets(settings),
+        set_replays=_set_replays(settings, tasks, starter, sources),
         gateway_url=settings.gateway_url,
         new_id=new_id,
         new_span=environment.new_span,
@@ -138,6 +142,15 @@ def _sets(settings: Settings) -> FanInSets | None:
     if not any(actor.kind == "fan_in" for actor in settings.table.actors.values()):
         return None
     return FanInSets(clients.dynamodb(), table=settings.table_name("fan-in"))
+
+
+def _set_replays(settings: Settings, tasks: Tasks, starter: TaskStarter, sources: ReplaySources) -> SetReplays | None:
+    """Build the replays of failed sets; None for a mesh without fan-in actors."""
+    sets = _sets(settings)
+    if sets is None:
+        return None
+    records = SetRepeats(clients.dynamodb(), table=settings.table_name("fan-in"))
+    return SetReplays(tasks, starter, sources, sets, records, settings.table.retention.tasks)
 
 
 def _trace(

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.dead_letters import redrive, replay
+from asya.dead_letters import redrive, replay, set_replay
 from asya.dead_letters.aws.replay_sources import ReplaySources
 from asya.dead_letters.redrive import Reopened, SliceOf
 from asya.dead_letters.replay import Replayed, ReplayStart
@@ -15,6 +15,7 @@ from asya.gateway.access import AccessRules, Caller
 from asya.gateway.aws.task_starter import TaskStarter
 from asya.gateway.http.router import HttpRoute, Request, Response, check_size, required_identity
 from asya.gateway.http.visible_tasks import unknown_task
+from asya.gateway.routes.set_replays import SetReplays
 from asya.gateway.submission import FirstMessage, first_queue
 from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.claim_check import EnvelopeTooLargeError
@@ -34,7 +35,7 @@ class RerunRoutes:
     """Reopens tasks and replays envelopes.
 
     Attributes:
-        sets: the sets of slices; None if the mesh has no fan-in actor.
+        sets, set_replays: the sets of slices; None if the mesh has no fan-in actor.
         claim_check: loads payloads from S3, and stores payloads that are too large for a message.
     """
 
@@ -45,6 +46,7 @@ class RerunRoutes:
     sources: ReplaySources
     claim_check: ClaimCheck
     sets: FanInSets | None
+    set_replays: SetReplays | None
     gateway_url: str | None
     new_id: Callable[[], str]
     new_span: Callable[[], str]
@@ -91,6 +93,17 @@ class RerunRoutes:
             problem = f"the stored envelopes of {old_id!r} are unavailable; try again ({error})"
             raise ApiError(503, "unavailable", problem) from error
         gateway_url = self.gateway_url or request.base_url
+        origin = set_replay.origin_of_set(envelope, self.mesh)
+        if self.set_replays is not None and origin is not None:
+
+            def compose_repeat(task_id: str, created_at: datetime) -> FirstMessage:
+                start = ReplayStart(task_id, created_at, gateway_url, self.new_span())
+                return self._composed(set_replay.repeating_envelope(origin, self.mesh, start))
+
+            return Response(201, self.set_replays.start(replay_request, origin, compose_repeat, caller.principal, now))
+        if replay_request.failed_only:
+            problem = f"{old_id!r} did not fail at a fan-in actor; replay it without failed_only"
+            raise ApiError(409, "not_a_set", problem, "failed_only")
 
         def compose(task_id: str, created_at: datetime) -> FirstMessage:
             start = ReplayStart(task_id, created_at, gateway_url, self.new_span())

@@ -70,6 +70,8 @@ class Intake:
             return received
         state = self.states.get(received.envelope.id)
         started = arrival.start(received, state, now=self.services.now(), new_span=self.services.environment.new_span)
+        if isinstance(started, Hop):
+            self._check_version(received, record)
         hop = self._with_payload(record, started)
         if isinstance(hop, Hop) and hop.spec.keep_input and not hop.is_late_copy:
             self.services.input_archive.save(hop.envelope)
@@ -87,7 +89,6 @@ class Intake:
         """The hop with the payload of its claim check."""
         if isinstance(started, Diversion):
             return started
-        self._check_version(received, record)
         try:
             return replace(started, envelope=self.services.claim_check.redeem(started.envelope))
         except ParseError as error:

@@ -121,6 +121,19 @@ def test_slices_and_ends_of_a_version_without_shards_are_found(store: SliceStore
     assert found.message == "before"
 
 
+@pytest.mark.rule("12.failed-only")
+@pytest.mark.parametrize("count", [5, LARGE_SET])
+def test_the_results_of_a_set_are_copied_with_their_objects(store: SliceStore, s3: FakeS3, count: int) -> None:
+    large = b"x" * (INLINE_BYTES + 1)
+    for index, body in enumerate((b"origin", b"one", large)):
+        put(store, index, body, count=count)
+    for _ in range(2):
+        assert store.copy_results("s", "t", count, expires_at=EXPIRES) == {1, 2}
+    assert dict(store.load_all("t", count)) == {1: b"one", 2: large}
+    assert len(s3.keys()) == 1
+    assert store.copy_results("nobody", "u", count, expires_at=EXPIRES) == frozenset()
+
+
 def test_the_first_error_of_a_slice_counts(store: SliceStore) -> None:
     for count in (3, LARGE_SET):
         end(store, 1, "first", count)

@@ -1,0 +1,135 @@
+"""Replays of origins whose set failed, over emulated tables, buckets and queues (`protocol §12`)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from asya.fan_in.aws.set_repeats import SetRepeats
+from asya.fan_in.aws.sets import SetTimes
+from asya.fan_in.repeats import SetRepeat, record_id
+from asya.messaging.aws import clients
+from asya.protocol import ids
+from asya.protocol.codec import decode
+from tests.doubles.api_function import ALICE, BUCKET, NOW, RESULTS, emulated_shop
+from tests.doubles.envelopes import message, raw, status
+from tests.doubles.tasks import event
+from tests.unit.asya.gateway.routes.test_reruns import Gateway
+from tests.unit.memory_tables import memory_tables
+
+FAILED = status(phase="failed", reason="SliceFailed", deadline_at="2026-11-20T12:04:00Z")
+ROUTE = {"prev": ["prep", "split"], "curr": "x-fan-in", "next": ["post"]}
+SET = ids.set_id("env-1", 0, 1)
+FRAMES = "frames/env-1/0/1.json"
+HEADER = {
+    "actor": "x-fan-in", "set_id": SET, "origin_id": "env-1", "slice_index": 0, "slice_count": 5, "aggregation_key": "/r",
+}  # fmt: skip
+
+
+@pytest.fixture
+def gateway(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway]:
+    with memory_tables(), emulated_shop(monkeypatch, "x-fan-in"):
+        yield Gateway()
+
+
+def fail_set(gateway: Gateway, *, arrived: set[int] | None = None, frames: str | None = FRAMES, **members: Any) -> None:
+    """The set of `env-1` of Alice has failed; of its slices 1 to 4 some have arrived."""
+    gateway.told(event("env-1", "registered", owner="AIDAALICE"), event("env-1", "received", 2))
+    gateway.told(event("env-1", "failed", 2, 9, reason="SliceFailed"))
+    known = {"route": ROUTE, "status": FAILED, "headers": {"tenant": "acme"}}
+    gateway.put(f"{RESULTS}failed/env-1.json", message(**known | members))
+    if frames is not None:
+        gateway.put(frames, b"[]")
+    if arrived is not None:
+        gateway.sets.count(SET, 5, arrived=arrived, actor="x-fan-in", times=SetTimes(NOW, 2e9))
+
+
+def recorded(sent: Any) -> SetRepeat | None:
+    records = SetRepeats(clients.dynamodb(), table="asya-shop-fan-in")
+    return records.load(record_id(decode(bytes(raw(sent)))))
+
+
+@pytest.mark.rule("12.set")
+def test_the_fan_in_actor_repeats_the_fan_out(gateway: Gateway) -> None:
+    fail_set(gateway, arrived={0, 1, 3})
+    code, body = gateway.post("env-1", "replay", iam=ALICE)
+    assert (code, body["replay_of"], body["source"]) == (201, "env-1", f"s3://{BUCKET}/{FRAMES}")
+    assert body["slices"] == {"total": 4, "copied": 0, "again": None}
+    (sent,) = gateway.messages("x-fan-in")
+    assert (sent["id"], sent["route"]) == (body["id"], ROUTE)
+    assert sent["headers"]["x-asya-set-repeat"] is True
+    assert (sent["headers"]["tenant"], sent["headers"]["x-asya-replay-of"]) == ("acme", "env-1")
+    assert sent["status"]["deadline_at"] == "2026-11-20T12:05:00.000000Z"
+    assert recorded(sent) == SetRepeat(origin_id="env-1", generation=0, position=1, keeps_results=False)
+    new = gateway.tasks.read(body["id"], NOW)
+    assert new is not None
+    assert (new.status, new.owner) == ("pending", "AIDAALICE")
+
+
+@pytest.mark.rule("12.failed-only")
+def test_the_answer_names_the_slices_that_run_again(gateway: Gateway) -> None:
+    fail_set(gateway, arrived={0, 1, 3})
+    code, body = gateway.post("env-1", "replay", {"failed_only": True}, iam=ALICE)
+    assert (code, body["slices"]) == (201, {"total": 4, "copied": 2, "again": [2, 4]})
+    (sent,) = gateway.messages("x-fan-in")
+    assert recorded(sent) == SetRepeat(origin_id="env-1", generation=0, position=1, keeps_results=True)
+
+
+@pytest.mark.rule("12.set")
+def test_a_repeated_call_finds_the_task_of_the_first(gateway: Gateway) -> None:
+    fail_set(gateway, arrived={0, 1})
+    new_ids = {gateway.post("env-1", "replay", {"failed_only": True}, iam=ALICE)[1]["id"] for _ in range(3)}
+    assert len(new_ids) == 1
+    assert len(gateway.messages("x-fan-in")) == 1
+    gateway.told(event(*new_ids, "failed", 2, 30, reason="SliceFailed"))
+    code, body = gateway.post("env-1", "replay", {"failed_only": True}, iam=ALICE)
+    assert (code, body["id"] in new_ids) == (201, False)
+    assert gateway.post("env-1", "replay", {}, iam=ALICE)[1]["id"] not in {*new_ids, body["id"]}
+
+
+@pytest.mark.rule("12.failed-only")
+def test_results_that_have_expired_are_named(gateway: Gateway) -> None:
+    fail_set(gateway)
+    code, body = gateway.post("env-1", "replay", {"failed_only": True})
+    assert (code, body["error"]["code"]) == (409, "set_expired")
+    assert "no longer stored" in body["error"]["message"]
+    assert gateway.post("env-1", "replay")[1]["slices"] == {"total": None, "copied": 0, "again": None}
+
+
+@pytest.mark.rule("12.set")
+def test_frames_that_are_not_stored_are_named(gateway: Gateway) -> None:
+    fail_set(gateway, arrived={0}, frames=None)
+    code, body = gateway.post("env-1", "replay")
+    assert (code, body["error"]["code"]) == (409, "nothing_to_replay")
+    assert "hop 1 ('split')" in body["error"]["message"]
+
+
+def test_a_fan_out_before_a_redrive_is_found(gateway: Gateway) -> None:
+    fail_set(gateway, arrived={0}, headers={"x-asya-generation": 3})
+    code, body = gateway.post("env-1", "replay", {"failed_only": True})
+    assert (code, body["source"]) == (201, f"s3://{BUCKET}/{FRAMES}")
+
+
+def test_the_dead_letter_of_an_origin_is_replayed_as_its_set(gateway: Gateway) -> None:
+    fail_set(gateway, arrived={1}, headers={"x-asya-fan-in": HEADER})
+    assert gateway.post("env-1", "replay", {"failed_only": True})[0] == 201
+    (sent,) = gateway.messages("x-fan-in")
+    assert "x-asya-fan-in" not in sent["headers"]
+
+
+@pytest.mark.rule("12.slice")
+@pytest.mark.parametrize("header", [HEADER | {"slice_index": 2}, HEADER | {"outer": HEADER}])
+def test_a_slice_is_refused_at_its_fan_in_actor_too(gateway: Gateway, header: dict[str, Any]) -> None:
+    fail_set(gateway, arrived={1}, headers={"x-asya-fan-in": header})
+    code, body = gateway.post("env-1", "replay")
+    assert (code, body["error"]["code"]) == (409, "slice")
+
+
+@pytest.mark.rule("12.failed-only")
+def test_failed_only_needs_a_failed_set(gateway: Gateway) -> None:
+    gateway.failed("RuntimeError")
+    gateway.put(f"{RESULTS}failed/env-1.json", message(status=status(phase="failed", reason="RuntimeError")))
+    code, body = gateway.post("env-1", "replay", {"failed_only": True})
+    assert (code, body["error"]["code"]) == (409, "not_a_set")
+    for other in ({"hop": 1}, {"checkpoint": 1}):
+        assert gateway.post("env-1", "replay", {"failed_only": True} | other)[0] == 400
