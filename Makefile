@@ -104,6 +104,10 @@ test-full: setup  ## full size on the local cloud: 1,000 heavy envelopes, 60 job
 	  tests/cloud/test_gateway_reports.py::test_shuffled_and_duplicate_reports_give_the_same_task \
 	  tests/cloud/test_crew_failures.py tests/cloud/test_deploy_under_load.py tests/fuzz
 
+.PHONY: chaos
+chaos: setup  ## 2,000 envelopes while processes die, services fail and the gateway stops (20 minutes; ENVELOPES=200 SEED=7 OUTAGE=180 KEEP=1)
+	@$(BIN)/python -m tests.chaos$(if $(ENVELOPES), --envelopes $(ENVELOPES))$(if $(SEED), --seed $(SEED))$(if $(OUTAGE), --outage $(OUTAGE))$(if $(KEEP), --keep)
+
 .PHONY: coverage
 coverage: setup  ## lines and branches that the unit and template tests reach; the report is .build/coverage/html/index.html
 	@mkdir -p .build/coverage

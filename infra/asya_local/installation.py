@@ -53,6 +53,8 @@ class UpOptions:
     """The file with the values of the secrets; by default `secrets.env` in the state folder."""
     faults: str = ""
     """A Python module whose class `Faults` injects faults into the EMR Serverless stand-in (tests)."""
+    aws_proxy: str = ""
+    """The URL of a proxy in front of MiniStack, which injects faults into the calls of functions and job runs (tests)."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,7 @@ class Installation:
             starts_per_second=self.options.starts_per_second,
             start_burst=self.options.start_burst,
             faults=self.options.faults,
+            aws_proxy=self.options.aws_proxy,
         )
 
     def _connect(self, servers: Servers, deployer: AccessKey, outputs: dict[str, dict[str, str]]) -> LocalConnection:

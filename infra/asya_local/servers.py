@@ -66,6 +66,8 @@ class ServerOptions:
     start_burst: int = 25
     faults: str = ""
     """A Python module whose class `Faults` injects faults into the EMR Serverless stand-in (tests)."""
+    aws_proxy: str = ""
+    """The URL of a proxy in front of MiniStack, for the calls of functions, job runs and the stand-in (tests)."""
 
 
 def start_servers(folder: StateFolder, tools: Tools, root: AccessKey, options: ServerOptions) -> Servers:
@@ -118,7 +120,7 @@ def _start_ministack(
         # MiniStack would bind MQTT to port 8883 of every interface.
         "IOT_MTLS_ENABLED": "0",
         # Lambda workers inherit these, because the templates name no endpoint.
-        "AWS_ENDPOINT_URL": servers.endpoint,
+        "AWS_ENDPOINT_URL": options.aws_proxy or servers.endpoint,
         "AWS_ENDPOINT_URL_EMR_SERVERLESS": servers.emr_endpoint,
         "AWS_ENDPOINT_URL_EXECUTE_API": servers.execute_api,
     }
@@ -133,7 +135,7 @@ def _start_emr(folder: StateFolder, tools: Tools, root: AccessKey, options: Serv
         port=servers.emr_port,
         state=str(folder.emr),
         mark=str(folder.root),
-        aws_endpoint=servers.endpoint,
+        aws_endpoint=options.aws_proxy or servers.endpoint,
         python=tools.python,
         java_home=tools.java_home,
         temporary=str(folder.temporary),

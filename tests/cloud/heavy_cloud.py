@@ -110,8 +110,8 @@ class HeavyCloud:
         response = self.client("lambda").invoke(FunctionName=name, Payload=b"{}")
         assert "FunctionError" not in response, response["Payload"].read()
 
-    def runs(self, actor: str) -> list[dict[str, Any]]:
-        """Lists the job runs of an actor, oldest first."""
+    def runs(self, actor: str = "") -> list[dict[str, Any]]:
+        """Lists the job runs of an actor, or of all actors, oldest first."""
         key = read_keys(self.folder.keys)["root"]
         emr = boto3.client(
             "emr-serverless",
@@ -126,7 +126,8 @@ class HeavyCloud:
         application = emr.list_applications()["applications"][0]["id"]
         pages = emr.get_paginator("list_job_runs").paginate(applicationId=application)
         runs: list[dict[str, Any]] = [dict(run) for page in pages for run in page["jobRuns"]]
-        return [run for run in reversed(runs) if run["name"].startswith(f"asya.{self.namespace}.{actor}.")]
+        prefix = f"asya.{self.namespace}.{actor}." if actor else f"asya.{self.namespace}."
+        return [run for run in reversed(runs) if run["name"].startswith(prefix)]
 
     def inject_faults(self, **faults: float) -> None:
         """Sets the faults of the stand-in; a call without arguments removes all."""

@@ -1,0 +1,272 @@
+"""One chaos run: a local cloud behind the fault proxy, its load and faults, the way to rest, and the account."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import boto3
+import psutil
+from botocore.config import Config
+
+from asya.protocol import names
+from asya_cli.connection import read_local
+from asya_cli.mesh_client import MeshClient
+from asya_local.cloud import UpOptions, down, up
+from asya_local.emr.settings import WorkerSettings
+from asya_local.servers import LOOPBACK
+from asya_local.steps import Step, Steps
+from tests.chaos import memory
+from tests.chaos.accounts import TERMINAL, accounted, violations
+from tests.chaos.diagnosis import diagnose
+from tests.chaos.envelopes import SHARES, draw_envelopes
+from tests.chaos.event_log import EventLog
+from tests.chaos.evidence import message_counts, read_evidence, read_records
+from tests.chaos.injector import Injector
+from tests.chaos.observer import Observer
+from tests.chaos.page import Run
+from tests.chaos.schedule import draw_faults
+from tests.chaos.workload import Workload
+from tests.cloud import callers
+from tests.cloud.deployed_cloud import DeployedCloud, until
+from tests.cloud.heavy_cloud import HeavyCloud
+from tests.doubles import emr_faults
+from tests.paths import PROJECT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tests.chaos.accounts import Evidence
+    from tests.chaos.envelopes import ChaosEnvelope
+    from tests.chaos.schedule import Size
+
+MESH = Path(__file__).parent / "mesh" / "mesh.yaml"
+_POLL_SECONDS = 3.0
+_SWEEPS = (names.RECONCILE, names.DLQ, names.FAN_IN_SWEEP, names.TASK_SWEEP, names.PAUSE_SWEEP)
+_SWEEP_SECONDS = 30.0
+"""On the way to rest the sweeps run this often, in place of their schedules of up to five minutes."""
+_WARM_UP_SECONDS = 600.0
+_REST_POLLS = 3
+"""Everything must be at rest this often in a row."""
+
+
+@dataclass(frozen=True)
+class ChaosRun:
+    """The settings of a run.
+
+    Attributes:
+        seed: Determines envelopes, faults and the random numbers of the fault proxy.
+        folder: All files of the run: the cloud, the plan of the proxy and the report.
+        say: Prints progress.
+    """
+
+    seed: int
+    size: Size
+    folder: Path
+    say: Callable[[str], None]
+
+    @property
+    def state(self) -> Path:
+        """The state folder of the cloud."""
+        return self.folder / "cloud"
+
+    def execute(self, *, keep: bool = False) -> Run:
+        """Run everything; the cloud ends also after an error, unless it is kept.
+
+        Raises:
+            LocalCloudError: The cloud does not start.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        down(self.state)  # what a killed run has left
+        for file in (self._plan, self._counts):
+            file.unlink(missing_ok=True)
+        try:
+            with self._fault_proxy() as (proxy, endpoint):
+                options = UpOptions(
+                    auth=True,
+                    workers=WorkerSettings(slots=2, cores=1, reuse=True),
+                    starts_per_second=2,
+                    faults=emr_faults.MODULE,
+                    aws_proxy=endpoint,
+                )
+                up(MESH, self.state, options, Steps(self._say_step))
+                cloud = HeavyCloud(DeployedCloud(MeshClient(read_local(self.state)), self.state))
+                run = self._run_load(cloud, proxy, endpoint)
+                if keep:
+                    self.say(f"the cloud stays up without faults; end it with: asya local down --state {self.state}")
+                    input("press Enter to end the cloud and its proxy\n")
+                return run
+        finally:
+            down(self.state)
+
+    @property
+    def _plan(self) -> Path:
+        return self.folder / "plan.json"
+
+    @property
+    def _counts(self) -> Path:
+        return self.folder / "calls.json"
+
+    def _say_step(self, step: Step) -> None:
+        self.say(f"{step.name}: {step.seconds:.0f} s")
+
+    @contextmanager
+    def _fault_proxy(self) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+        """Start the fault proxy, and end it. It also ends with this process, because its standard input closes."""
+        files = [str(file) for file in (self.state, self._plan, self._counts)]
+        command = [sys.executable, "-m", "tests.chaos.fault_proxy", *files]
+        log = (self.folder / "fault-proxy.log").open("wb")
+        with (
+            log,
+            subprocess.Popen(command, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log) as proxy,
+        ):
+            try:
+                assert proxy.stdout is not None
+                port = int(proxy.stdout.readline())
+                yield proxy, f"http://{LOOPBACK}:{port}"
+            finally:
+                proxy.kill()
+
+    def _run_load(self, cloud: HeavyCloud, proxy: subprocess.Popen[bytes], endpoint: str) -> Run:
+        for service in ("sqs", "s3", "dynamodb", "lambda"):
+            cloud.client(service)  # threads share them; creating one is not safe in several threads
+        self._warm_up(cloud)
+        earlier = frozenset(read_records(cloud))
+        envelopes = draw_envelopes(self.seed, self.size.envelopes, self.size.load_seconds)
+        faults = draw_faults(self.seed, self.size)
+        log = EventLog()
+        caller = callers.operator(cloud.cloud)
+        workload = Workload(cloud.cloud.mesh, caller, self._proxied_sqs(endpoint), log)
+        injector = Injector(cloud, self._plan, self.seed, log)
+        observer = Observer(cloud, workload, caller, proxy.pid, log)
+        threads = [
+            threading.Thread(target=workload.start_all, args=(envelopes,), name="starts"),
+            threading.Thread(target=workload.answer_pauses, name="answers"),
+            threading.Thread(target=injector.run, args=(faults, self.size.load_seconds), name="faults"),
+            *observer.threads(),
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            seconds = self._wait_for_rest(cloud, observer, envelopes)
+        finally:
+            for part in (workload, injector, observer):
+                part.stop()
+            for thread in threads:
+                thread.join()
+        self.say("reading what is left")
+        return self._account(cloud, observer, envelopes, seconds, read_evidence(cloud, observer, earlier))
+
+    def _warm_up(self, cloud: HeavyCloud) -> None:
+        """Send one envelope through each flow without faults, so that the load does not begin with cold starts only."""
+        envelopes = draw_envelopes(self.seed, len(SHARES), 1.0, prefix="warm")
+        log = EventLog()
+        workload = Workload(cloud.cloud.mesh, callers.operator(cloud.cloud), cloud.cloud.mesh.connection.sqs(), log)
+        answers = threading.Thread(target=workload.answer_pauses)
+        answers.start()
+        try:
+            workload.start_all(envelopes)
+            for envelope in envelopes:
+                cloud.cloud.wait_for_end(workload.ids[envelope.name], _WARM_UP_SECONDS)
+            until(lambda: self._is_at_rest(cloud) or None, "the end of the warm-up", _WARM_UP_SECONDS)
+        finally:
+            workload.stop()
+            answers.join()
+        self.say(f"warm-up: {log.now:.0f} s")
+
+    def _proxied_sqs(self, endpoint: str) -> object:
+        connection = read_local(self.state)
+        keys = connection.session.get_credentials()
+        assert keys is not None
+        return boto3.client(
+            "sqs",
+            endpoint_url=endpoint,
+            region_name=connection.region,
+            aws_access_key_id=keys.access_key,
+            aws_secret_access_key=keys.secret_key,
+            config=Config(proxies={}, retries={"mode": "standard", "total_max_attempts": 3}),
+        )
+
+    def _wait_for_rest(self, cloud: HeavyCloud, observer: Observer, envelopes: Sequence[ChaosEnvelope]) -> float:
+        """Wait until nothing moves any more, or the time is over; returns the seconds since the beginning of the load."""
+        limit = self.size.load_seconds + self.size.drain_seconds
+        at_rest, last_line, last_sweep = 0, -60.0, time.monotonic()
+        while observer.log.now < limit and at_rest < _REST_POLLS:
+            time.sleep(_POLL_SECONDS)
+            waiting = len(envelopes) - len(observer.workload.ids) + len(observer.open_ids())
+            if observer.log.now - last_line > 15:
+                last_line = observer.log.now
+                self.say(f"{observer.log.now:4.0f} s: {waiting} of {len(envelopes)} envelopes have not ended")
+            if observer.log.now < self.size.load_seconds or waiting:
+                at_rest = 0
+            else:
+                at_rest = at_rest + 1 if self._is_at_rest(cloud) else 0
+            if observer.log.now > self.size.load_seconds and time.monotonic() - last_sweep > _SWEEP_SECONDS:
+                last_sweep = time.monotonic()
+                self._sweep(cloud)
+        return observer.log.now
+
+    def _is_at_rest(self, cloud: HeavyCloud) -> bool:
+        """Whether the working queues are empty, no late duplicate is on its way, and all tasks have ended."""
+        queues, _ = message_counts(cloud)
+        if any(not queue.endswith("-dlq") for queue in queues) or self._call_counts().get("duplicates on their way"):
+            return False
+        return all(record.status in TERMINAL for record in read_records(cloud).values())
+
+    def _sweep(self, cloud: HeavyCloud) -> None:
+        for name in _SWEEPS:
+            cloud.client("lambda").invoke(
+                FunctionName=names.function_name(cloud.namespace, name), InvocationType="Event", Payload=b"{}"
+            )
+
+    def _call_counts(self) -> dict[str, int]:
+        counts: dict[str, int] = json.loads(self._counts.read_text())
+        return counts
+
+    def _account(
+        self,
+        cloud: HeavyCloud,
+        observer: Observer,
+        envelopes: Sequence[ChaosEnvelope],
+        seconds: float,
+        evidence: Evidence,
+    ) -> Run:
+        growths = memory.growths(observer.memory)
+        found = violations(envelopes, evidence) + memory.violations(growths)
+        return Run(
+            seed=self.seed,
+            size=self.size,
+            command=f"make chaos SEED={self.seed} ENVELOPES={self.size.envelopes} OUTAGE={self.size.outage_seconds:.0f}",
+            commit=_commit(),
+            machine=_machine(),
+            envelopes=envelopes,
+            evidence=evidence,
+            accounted=accounted(envelopes, evidence),
+            violations=found,
+            diagnoses=diagnose(found, self.state),
+            started=observer.workload.started,
+            events=observer.log.events,
+            seconds=seconds,
+            growths=growths,
+            calls=self._call_counts(),
+            runs=Counter(run["state"] for run in cloud.runs()),
+        )
+
+
+def _commit() -> str:
+    command = ["git", "-C", str(PROJECT), "describe", "--always", "--dirty"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
+
+
+def _machine() -> str:
+    memory_size = psutil.virtual_memory().total / 2**30
+    return f"{psutil.cpu_count()} cores, {memory_size:.0f} GiB, {platform.system()}, Python {platform.python_version()}"
