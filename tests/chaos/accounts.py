@@ -5,49 +5,17 @@ A violation is anything that an operator would call lost, repeated, wrong or lef
 
 from __future__ import annotations
 
-import itertools
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from tests.chaos.statuses import TERMINAL, steps_back
+from tests.chaos.violation import Violation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tests.chaos.envelopes import ChaosEnvelope
-
-RANKS = {"pending": 0, "running": 1, "paused": 1, "succeeded": 3, "failed": 3, "canceled": 3}
-"""A pause and its resume may alternate, so both have one rank."""
-TERMINAL = frozenset({"succeeded", "failed", "canceled"})
-PROVISIONAL = frozenset({"DeliveryExhausted", "Timeout"})
-"""The reasons of ends that the DLQ function or the deadline wrote; an end of the route may replace them."""
-
-
-@dataclass(frozen=True)
-class Sighting:
-    """What was read about a task at one moment."""
-
-    at: float
-    """Seconds after the beginning of the load."""
-    status: str
-    generation: int = 0
-    progress: int = 0
-    """In percent; 0 where it was not read."""
-    reason: str = ""
-
-    def same(self, other: Sighting) -> bool:
-        """Whether the other one says the same."""
-        return (self.status, self.generation, self.progress, self.reason) == (
-            *(other.status, other.generation, other.progress, other.reason),
-        )
-
-    def may_become(self, later: Sighting) -> bool:
-        """Whether a later reading of the task may say `later`: ranks and progress never fall, and an end stays."""
-        if later.generation != self.generation:
-            return later.generation > self.generation
-        if self.status in TERMINAL:
-            is_replaced = self.reason in PROVISIONAL and later.status in TERMINAL
-            return is_replaced or later.status == self.status
-        return RANKS.get(later.status, -1) >= RANKS.get(self.status, 4) and later.progress >= self.progress
+    from tests.chaos.statuses import Sighting
 
 
 @dataclass(frozen=True)
@@ -96,18 +64,6 @@ class Evidence:
     finals: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Violation:
-    """Something that must not be."""
-
-    kind: str
-    text: str
-    envelope_id: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.kind}: {self.text}"
-
-
 def violations(envelopes: Sequence[ChaosEnvelope], evidence: Evidence) -> list[Violation]:
     """All violations: of the envelopes in their order, then of the rest."""
     result: list[Violation] = []
@@ -115,7 +71,7 @@ def violations(envelopes: Sequence[ChaosEnvelope], evidence: Evidence) -> list[V
         result += _of_envelope(envelope, evidence)
     result += _strangers(envelopes, evidence)
     for sightings in evidence.sightings:
-        result += _steps_back(sightings)
+        result += steps_back(sightings)
     result += [
         Violation("final events", f"the stream of {each} had {count} final events instead of one", each)
         for each, count in evidence.finals.items()
@@ -190,19 +146,3 @@ def _strangers(envelopes: Sequence[ChaosEnvelope], evidence: Evidence) -> Iterat
     for task_id in sorted(evidence.objects.keys() - known - evidence.records.keys()):
         phases = ", ".join(each.phase for each in evidence.objects[task_id])
         yield Violation("unknown object", f"{task_id} has the objects {phases}, and no record", task_id)
-
-
-def _steps_back(sightings: Mapping[str, Sequence[Sighting]]) -> Iterator[Violation]:
-    for task_id, seen in sightings.items():
-        for before, after in itertools.pairwise(seen):
-            if not before.may_become(after):
-                text = (
-                    f"{task_id} was {before.status} {before.reason} ({before.progress} %) at {before.at:.0f} s "
-                    f"and {after.status} {after.reason} ({after.progress} %) at {after.at:.0f} s"
-                )
-                yield Violation("status went back", text, task_id)
-
-
-def totals(found: Sequence[Violation]) -> dict[str, int]:
-    """Count violations by kind, the most frequent first."""
-    return dict(Counter(each.kind for each in found).most_common())

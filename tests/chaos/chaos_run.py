@@ -7,10 +7,11 @@ import platform
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,6 @@ import boto3
 import psutil
 from botocore.config import Config
 
-from asya.protocol import names
 from asya_cli.connection import read_local
 from asya_cli.mesh_client import MeshClient
 from asya_local.cloud import UpOptions, down, up
@@ -26,14 +26,15 @@ from asya_local.emr.settings import WorkerSettings
 from asya_local.servers import LOOPBACK
 from asya_local.steps import Step, Steps
 from tests.chaos import memory
-from tests.chaos.accounts import TERMINAL, accounted, violations
+from tests.chaos.accounts import accounted, violations
 from tests.chaos.diagnosis import diagnose
 from tests.chaos.envelopes import SHARES, draw_envelopes
 from tests.chaos.event_log import EventLog
-from tests.chaos.evidence import message_counts, read_evidence, read_records
+from tests.chaos.evidence import read_evidence, read_records
 from tests.chaos.injector import Injector
 from tests.chaos.observer import Observer
 from tests.chaos.page import Run
+from tests.chaos.rest import Rest
 from tests.chaos.schedule import draw_faults
 from tests.chaos.workload import Workload
 from tests.cloud import callers
@@ -50,13 +51,7 @@ if TYPE_CHECKING:
     from tests.chaos.schedule import Size
 
 MESH = Path(__file__).parent / "mesh" / "mesh.yaml"
-_POLL_SECONDS = 3.0
-_SWEEPS = (names.RECONCILE, names.DLQ, names.FAN_IN_SWEEP, names.TASK_SWEEP, names.PAUSE_SWEEP)
-_SWEEP_SECONDS = 30.0
-"""On the way to rest the sweeps run this often, in place of their schedules of up to five minutes."""
 _WARM_UP_SECONDS = 600.0
-_REST_POLLS = 3
-"""Everything must be at rest this often in a row."""
 
 
 @dataclass(frozen=True)
@@ -148,21 +143,22 @@ class ChaosRun:
         workload = Workload(cloud.cloud.mesh, caller, self._proxied_sqs(endpoint), log)
         injector = Injector(cloud, self._plan, self.seed, log)
         observer = Observer(cloud, workload, caller, proxy.pid, log)
-        threads = [
-            threading.Thread(target=workload.start_all, args=(envelopes,), name="starts"),
-            threading.Thread(target=workload.answer_pauses, name="answers"),
-            threading.Thread(target=injector.run, args=(faults, self.size.load_seconds), name="faults"),
-            *observer.threads(),
+        tasks: list[Callable[[], None]] = [
+            partial(workload.start_all, envelopes),
+            workload.answer_pauses,
+            partial(injector.run, faults, self.size.load_seconds),
+            *observer.tasks(),
         ]
-        for thread in threads:
-            thread.start()
-        try:
-            seconds = self._wait_for_rest(cloud, observer, envelopes)
-        finally:
-            for part in (workload, injector, observer):
-                part.stop()
-            for thread in threads:
-                thread.join()
+        with ThreadPoolExecutor(len(tasks)) as pool:
+            try:
+                running = [pool.submit(task) for task in tasks]
+                rest = Rest(cloud, self._call_counts)
+                seconds = rest.wait(self.size, observer, running, self.say)
+            finally:
+                for part in (workload, injector, observer):
+                    part.stop()
+        for each in running:
+            each.result()
         self.say("reading what is left")
         return self._account(cloud, observer, envelopes, seconds, read_evidence(cloud, observer, earlier))
 
@@ -177,7 +173,7 @@ class ChaosRun:
             workload.start_all(envelopes)
             for envelope in envelopes:
                 cloud.cloud.wait_for_end(workload.ids[envelope.name], _WARM_UP_SECONDS)
-            until(lambda: self._is_at_rest(cloud) or None, "the end of the warm-up", _WARM_UP_SECONDS)
+            until(lambda: Rest(cloud, self._call_counts).reached() or None, "the end of the warm-up", _WARM_UP_SECONDS)
         finally:
             workload.stop()
             answers.join()
@@ -195,38 +191,6 @@ class ChaosRun:
             aws_secret_access_key=keys.secret_key,
             config=Config(proxies={}, retries={"mode": "standard", "total_max_attempts": 3}),
         )
-
-    def _wait_for_rest(self, cloud: HeavyCloud, observer: Observer, envelopes: Sequence[ChaosEnvelope]) -> float:
-        """Wait until nothing moves any more, or the time is over; returns the seconds since the beginning of the load."""
-        limit = self.size.load_seconds + self.size.drain_seconds
-        at_rest, last_line, last_sweep = 0, -60.0, time.monotonic()
-        while observer.log.now < limit and at_rest < _REST_POLLS:
-            time.sleep(_POLL_SECONDS)
-            waiting = len(envelopes) - len(observer.workload.ids) + len(observer.open_ids())
-            if observer.log.now - last_line > 15:
-                last_line = observer.log.now
-                self.say(f"{observer.log.now:4.0f} s: {waiting} of {len(envelopes)} envelopes have not ended")
-            if observer.log.now < self.size.load_seconds or waiting:
-                at_rest = 0
-            else:
-                at_rest = at_rest + 1 if self._is_at_rest(cloud) else 0
-            if observer.log.now > self.size.load_seconds and time.monotonic() - last_sweep > _SWEEP_SECONDS:
-                last_sweep = time.monotonic()
-                self._sweep(cloud)
-        return observer.log.now
-
-    def _is_at_rest(self, cloud: HeavyCloud) -> bool:
-        """Whether the working queues are empty, no late duplicate is on its way, and all tasks have ended."""
-        queues, _ = message_counts(cloud)
-        if any(not queue.endswith("-dlq") for queue in queues) or self._call_counts().get("duplicates on their way"):
-            return False
-        return all(record.status in TERMINAL for record in read_records(cloud).values())
-
-    def _sweep(self, cloud: HeavyCloud) -> None:
-        for name in _SWEEPS:
-            cloud.client("lambda").invoke(
-                FunctionName=names.function_name(cloud.namespace, name), InvocationType="Event", Payload=b"{}"
-            )
 
     def _call_counts(self) -> dict[str, int]:
         counts: dict[str, int] = json.loads(self._counts.read_text())
@@ -257,6 +221,7 @@ class ChaosRun:
             events=observer.log.events,
             seconds=seconds,
             growths=growths,
+            memory=observer.memory,
             calls=self._call_counts(),
             runs=Counter(run["state"] for run in cloud.runs()),
         )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tests.chaos.accounts import Violation
+    from tests.chaos.violation import Violation
 
 LARGEST_COUNT = 12
 """Further violations are listed without a diagnosis."""

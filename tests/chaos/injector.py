@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tests.chaos.schedule import Fault
     from tests.cloud.heavy_cloud import HeavyCloud
 
-GATEWAY = (names.GATEWAY_INGEST, names.GATEWAY_API, names.GATEWAY_STREAM)
-
 BACKGROUND = CallPlan(
     error=0.01, lost_call=0.005, lost_answer=0.005, delay=0.01, delay_seconds=1.5, duplicate=0.04, late=0.5
 )
@@ -77,8 +75,8 @@ class Injector:
     def _hold(self, fault: Fault) -> None:
         at = self.log.now
         if fault.kind == "gateway":
-            limits = {name: self._limit(name) for name in GATEWAY}
-            for name in GATEWAY:
+            limits = {name: self._limit(name) for name in self._gateway_functions()}
+            for name in limits:
                 self._set_limit(name, 0)
             self._stopped.wait(fault.seconds)
             for name, limit in limits.items():
@@ -100,23 +98,29 @@ class Injector:
 
     def _limit(self, name: str) -> int | None:
         """The reserved concurrency of a function of the mesh."""
-        answer = self._lambda.get_function_concurrency(FunctionName=self._function(name))
+        answer = self._lambda.get_function_concurrency(FunctionName=name)
         limit: int | None = answer.get("ReservedConcurrentExecutions")
         return limit
 
     def _set_limit(self, name: str, limit: int | None) -> None:
         """Set the reserved concurrency; 0 stops a function, as AWS documents it."""
         if limit is None:
-            self._lambda.delete_function_concurrency(FunctionName=self._function(name))
+            self._lambda.delete_function_concurrency(FunctionName=name)
         else:
-            self._lambda.put_function_concurrency(FunctionName=self._function(name), ReservedConcurrentExecutions=limit)
+            self._lambda.put_function_concurrency(FunctionName=name, ReservedConcurrentExecutions=limit)
 
     @property
     def _lambda(self) -> Any:
         return self.cloud.client("lambda")
 
-    def _function(self, name: str) -> str:
-        return names.function_name(self.cloud.namespace, name)
+    def _gateway_functions(self) -> list[str]:
+        """The functions that answer calls and take reports."""
+        prefix = names.function_name(self.cloud.namespace, "x-gateway-")
+        pages = self._lambda.get_paginator("list_functions").paginate()
+        functions = [each["FunctionName"] for page in pages for each in page["Functions"]]
+        gateway = [name for name in functions if name.startswith(prefix)]
+        assert gateway, "the mesh has a gateway"
+        return gateway
 
     def _kill(self, fault: Fault) -> None:
         if fault.kind == "worker":

@@ -11,8 +11,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from urllib3.exceptions import HTTPError
 
 from asya_cli.errors import CommandError
-from tests.chaos.accounts import TERMINAL, Sighting
 from tests.chaos.processes import MemorySample, sample_memory
+from tests.chaos.statuses import TERMINAL, Sighting
 from tests.cloud.stream_clients import StreamClient
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _EVERY_TERMINAL = 6
 
 @dataclass
 class Observer:
-    """Reads at intervals, each kind in its own thread.
+    """Reads at intervals.
 
     Attributes:
         records: What the tasks table said about each task, by id; only changes are kept.
@@ -57,10 +57,9 @@ class Observer:
     memory: list[MemorySample] = field(default_factory=list)
     _stopped: threading.Event = field(default_factory=threading.Event)
 
-    def threads(self) -> list[threading.Thread]:
-        """The threads of the observer, not started."""
-        loops: list[Callable[[], None]] = [self._read_records, self._read_views, self._read_memory]
-        return [threading.Thread(target=loop, name=loop.__name__) for loop in (*loops, self._follow_streams)]
+    def tasks(self) -> list[Callable[[], None]]:
+        """The loops of the observer, one for each thread; `stop` ends them."""
+        return [self._read_records, self._read_views, self._read_memory, self._follow_streams]
 
     def stop(self) -> None:
         """End all threads."""

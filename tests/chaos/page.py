@@ -7,19 +7,22 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from tests.chaos.accounts import totals
 from tests.chaos.memory import BOUND, MIB, SHARE, WARM_UP_SECONDS
+from tests.chaos.memory_chart import draw_memory
 from tests.chaos.timeline import draw_timeline
+from tests.chaos.violation import totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tests.chaos.accounts import Evidence, Violation
+    from tests.chaos.accounts import Evidence
     from tests.chaos.diagnosis import Diagnosis
     from tests.chaos.envelopes import ChaosEnvelope
     from tests.chaos.event_log import Event
     from tests.chaos.memory import Growth
+    from tests.chaos.processes import MemorySample
     from tests.chaos.schedule import Size
+    from tests.chaos.violation import Violation
 
 _STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#222}
 table{border-collapse:collapse;margin:.5rem 0 1.5rem}td,th{padding:.2rem .8rem .2rem 0;text-align:left;vertical-align:top}
@@ -48,6 +51,7 @@ class Run:
     seconds: float
     """From the beginning of the load to the rest of all queues."""
     growths: Sequence[Growth]
+    memory: Sequence[MemorySample]
     calls: Mapping[str, int]
     """What the fault proxy counted."""
     runs: Mapping[str, int]
@@ -70,7 +74,7 @@ def render(run: Run) -> str:
         f"<h2>Timeline</h2>{draw_timeline(run.events, run.started.values(), _ends(run), run.seconds)}",
         f"<h2>Envelopes</h2>{_table(('flow', 'started', 'ended', 'accepted → object, median', 'longest'), _flows(run))}",
         f"<h2>Faults</h2>{_table(('fault', 'count'), _faults(run))}",
-        _memory(run.growths),
+        f"<h2>Memory</h2>{draw_memory(run.memory, run.seconds)}{_memory(run.growths)}",
         *_findings(run),
     ]
     return "\n".join(parts) + "</html>\n"
@@ -124,7 +128,8 @@ def _faults(run: Run) -> list[tuple[str, str]]:
 
 def _memory(found: Sequence[Growth]) -> str:
     text = (
-        f"A process may grow by {BOUND // MIB} MiB or {SHARE:.0%} after its first {WARM_UP_SECONDS:.0f} s. "
+        f"After its first {WARM_UP_SECONDS:.0f} s, a process may grow by {BOUND // MIB} MiB or {SHARE:.0%} "
+        "in the second half of its life. "
         "MiniStack itself keeps all data of the run in memory, so it is shown and not judged."
     )
     worst: dict[str, Growth] = {}
@@ -140,8 +145,8 @@ def _memory(found: Sequence[Growth]) -> str:
         )
         for name, each in worst.items()
     ]
-    head = ("process with the largest growth", "MiB after warm-up", "MiB at the end", "over", "")
-    return f"<h2>Memory</h2><p>{text}</p>{_table(head, rows)}"
+    head = ("process with the largest growth", "MiB in the middle", "MiB at the end", "over", "")
+    return f"<p>{text}</p>{_table(head, rows)}"
 
 
 def _findings(run: Run) -> Iterable[str]:

@@ -28,7 +28,8 @@ def outputs(handler: Callable[[Any], Any], payload: Any, attempt: int = 3) -> li
     result = handler(payload)
     if not hasattr(result, "send"):
         return [result]
-    frames, answer = [], None
+    frames: list[Any] = []
+    answer = None
     while True:
         try:
             frame = result.send(answer)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.chaos.accounts import Evidence, Record, Sighting, Stored, Violation
+from tests.chaos.accounts import Evidence, Record, Stored
 from tests.chaos.diagnosis import Diagnosis
 from tests.chaos.envelopes import draw_envelopes
 from tests.chaos.event_log import Event
 from tests.chaos.memory import MIB, Growth
+from tests.chaos.memory_chart import draw_memory
 from tests.chaos.page import Run, render
+from tests.chaos.processes import MemorySample
 from tests.chaos.schedule import Size
+from tests.chaos.statuses import Sighting
 from tests.chaos.timeline import draw_timeline
+from tests.chaos.violation import Violation
 
 ENVELOPES = draw_envelopes(3, 5, 100)
 IDS = {each.name: each.name for each in ENVELOPES}
@@ -36,6 +40,11 @@ RUN = Run(
     events=[Event(20, "gateway", "the gateway is stopped", 30), Event(40, "worker", "worker of <price> killed")],
     seconds=120.0,
     growths=[Growth("worker", "asya-chaos-price", 7, 60, 90 * MIB, 95 * MIB)],
+    memory=[
+        MemorySample(at, part, "", 7, 90.0, 90 * MIB)
+        for at in (0.0, 60.0)
+        for part in ("worker", "worker", "fault proxy")
+    ],
     calls={"s3: calls": 12, "s3: error": 1},
     runs={"SUCCESS": 3},
 )
@@ -64,3 +73,9 @@ def test_the_timeline_shows_each_fault_at_its_time_and_counts_starts_and_ends() 
     assert "40 s: worker of &lt;price&gt; killed" in drawing
     assert "started: 5" in drawing
     assert "ended: 2" in drawing
+
+
+def test_the_memory_of_all_workers_is_one_line() -> None:
+    drawing = draw_memory(RUN.memory, 120.0)
+    assert "up to 180 MiB" in drawing
+    assert drawing.count("<polyline") == 2
