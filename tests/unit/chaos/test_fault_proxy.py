@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ import pytest
 from tests.chaos.call_faults import CallPlan
 from tests.chaos.fault_proxy import FaultProxy
 from tests.chaos.http_messages import Message, read_request, read_response
+from tests.paths import PROJECT
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -158,3 +161,15 @@ def test_a_call_without_a_server_is_answered_as_busy(tmp_path: Path) -> None:
         return answer.head
 
     assert asyncio.run(use()).startswith(b"HTTP/1.1 503")
+
+
+def test_the_proxy_ends_with_its_parent(tmp_path: Path) -> None:
+    """The end of a process closes its pipes, also after `kill -9`."""
+    files = [str(tmp_path / name) for name in ("state", "plan.json", "counts.json")]
+    command = [sys.executable, "-m", "tests.chaos.fault_proxy", *files]
+    with subprocess.Popen(command, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as proxy:
+        assert proxy.stdout is not None
+        assert proxy.stdin is not None
+        assert int(proxy.stdout.readline()) > 0
+        proxy.stdin.close()
+        assert proxy.wait() == 0
