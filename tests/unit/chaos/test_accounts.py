@@ -68,6 +68,8 @@ TWICE = [Stored("succeeded", LIGHT.result), Stored("failed", {})]
         (with_item("records", LIGHT_ID, Record("running", actor="price")), "no end", LIGHT_ID),
         (without("objects", LIGHT_ID), "no object", LIGHT_ID),
         (with_item("objects", LIGHT_ID, TWICE), "several objects", LIGHT_ID),
+        (with_item("objects", LIGHT_ID, [*TWICE[:1], Stored("sump")]), "several objects", LIGHT_ID),
+        (with_item("objects", LIGHT_ID, [*TWICE[:1], *TWICE[:1]]), "several objects", LIGHT_ID),
         (with_item("objects", LIGHT_ID, [Stored("failed", {})]), "object and record", LIGHT_ID),
         (with_item("objects", LIGHT_ID, [Stored("succeeded", {"name": "other"})]), "wrong result", LIGHT_ID),
         (without("effects", ("price", LIGHT.name)), "missing effect", LIGHT_ID),
@@ -84,7 +86,9 @@ def test_a_loss_is_a_violation(change: Callable[[Evidence], Evidence], kind: str
 
 
 def test_an_envelope_that_failed_is_a_violation_with_what_its_record_says() -> None:
-    evidence = with_item("objects", LIGHT_ID, [Stored("sump")])(with_item("records", LIGHT_ID, DEAD)(complete()))
+    evidence = with_item("objects", LIGHT_ID, [Stored("failed"), Stored("sump")])(
+        with_item("records", LIGHT_ID, DEAD)(complete())
+    )
     (violation,) = violations(ENVELOPES, evidence)
     assert violation.kind == "wrong end"
     assert "failed DeliveryExhausted at price: price did not finish" in violation.text

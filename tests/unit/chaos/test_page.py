@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from xml.etree import ElementTree
 
 from tests.chaos.accounts import Evidence, Record, Stored
 from tests.chaos.diagnosis import Diagnosis
@@ -14,7 +15,7 @@ from tests.chaos.page import Run, render
 from tests.chaos.processes import MemorySample
 from tests.chaos.schedule import Size
 from tests.chaos.statuses import Sighting
-from tests.chaos.timeline import draw_timeline
+from tests.chaos.timeline import WIDTH, draw_timeline
 from tests.chaos.violation import Violation
 
 ENVELOPES = draw_envelopes(3, 5, 100)
@@ -71,6 +72,8 @@ def test_the_timeline_shows_each_fault_at_its_time_and_counts_starts_and_ends() 
     drawing = draw_timeline(RUN.events, [10.0] * 5, [50.0, 60.0], 120.0)
     assert "20 s: the gateway is stopped" in drawing
     assert "40 s: worker of &lt;price&gt; killed" in drawing
+    boxes = list(ElementTree.fromstring(drawing).iter("{http://www.w3.org/2000/svg}rect"))
+    assert all(0 <= float(box.attrib["x"]) <= WIDTH and float(box.attrib["width"]) > 0 for box in boxes)
     assert "started: 5" in drawing
     assert "ended: 2" in drawing
 
