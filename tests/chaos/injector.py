@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from tests.chaos.event_log import EventLog
     from tests.chaos.schedule import Fault
     from tests.cloud.heavy_cloud import HeavyCloud
+
+_THREADS = 8
+"""More than the faults that last at the same time."""
 
 BACKGROUND = CallPlan(
     error=0.01, lost_call=0.005, lost_answer=0.005, delay=0.01, delay_seconds=1.5, duplicate=0.04, late=0.5
@@ -53,18 +57,15 @@ class Injector:
         """Inject all faults at their times, and the background until `until`, in seconds after the beginning."""
         self.cloud.inject_faults(seed=self.seed, **EMR_FAULTS)
         self._write_plan()
-        lasting = []
-        for fault in faults:
-            if self._stopped.wait(max(0.0, fault.at - self.log.now)):
-                break
-            if fault.seconds:
-                lasting.append(threading.Thread(target=self._hold, args=(fault,)))
-                lasting[-1].start()
-            else:
-                self._kill(fault)
-        self._stopped.wait(max(0.0, until - self.log.now))
-        for thread in lasting:
-            thread.join()
+        with ThreadPoolExecutor(_THREADS) as pool:
+            injected = []
+            for fault in faults:
+                if self._stopped.wait(max(0.0, fault.at - self.log.now)):
+                    break
+                injected.append(pool.submit(self._hold if fault.seconds else self._kill, fault))
+            self._stopped.wait(max(0.0, until - self.log.now))
+        for each in injected:
+            each.result()
         self.cloud.inject_faults()
         CallPlan(seed=self.seed).write(self.plan_file)
 
