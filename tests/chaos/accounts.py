@@ -51,7 +51,8 @@ class Evidence:
         queues: The messages of each queue that has any; `delayed` ones count for fan-in actors only.
         timers: The delayed messages of fan-in actors.
         sightings: All readings of statuses, by task id, a list for each source.
-        finals: The number of `final` events of each stream that ended.
+        finals: The number of `final` events of each stream that ended; a replaced provisional one is left out.
+        superseded: The number of results that lost to another end and are kept beside it.
     """
 
     ids: Mapping[str, str]
@@ -62,6 +63,7 @@ class Evidence:
     timers: int = 0
     sightings: Sequence[Mapping[str, Sequence[Sighting]]] = ()
     finals: Mapping[str, int] = field(default_factory=dict)
+    superseded: int = 0
 
 
 def violations(envelopes: Sequence[ChaosEnvelope], evidence: Evidence) -> list[Violation]:
@@ -95,7 +97,10 @@ def _of_envelope(envelope: ChaosEnvelope, evidence: Evidence) -> Iterator[Violat
         yield Violation("not accepted", f"{envelope.name} ({envelope.flow}) was never accepted")
         return
     name = f"{envelope_id} ({envelope.name}, {envelope.flow})"
-    yield from _of_end(name, envelope_id, evidence)
+    wrong_ends = list(_of_end(name, envelope_id, evidence))
+    if wrong_ends:  # that its slices and effects are missing follows from it
+        yield from wrong_ends
+        return
     objects = evidence.objects.get(envelope_id, ())
     if [each.phase for each in objects] == ["succeeded"] and objects[0].payload != envelope.result:
         text = f"{name} has the result {objects[0].payload!r} instead of {envelope.result!r}"
@@ -113,21 +118,21 @@ def _of_envelope(envelope: ChaosEnvelope, evidence: Evidence) -> Iterator[Violat
 def _of_end(name: str, envelope_id: str, evidence: Evidence) -> Iterator[Violation]:
     record = evidence.records.get(envelope_id)
     phases = sorted(each.phase for each in evidence.objects.get(envelope_id, ()))
+    stored = f"its objects: {', '.join(phases) or 'none'}"
     if record is None:
-        yield Violation("no record", f"{name} has no record; its objects: {', '.join(phases) or 'none'}", envelope_id)
+        yield Violation("no record", f"{name} has no record; {stored}", envelope_id)
     elif record.status not in TERMINAL:
-        yield Violation("no end", f"{name} is {_said(record)}; its objects: {', '.join(phases) or 'none'}", envelope_id)
+        yield Violation("no end", f"{name} is {_said(record)}; {stored}", envelope_id)
     elif record.status != "succeeded":
-        yield Violation("wrong end", f"{name} {_said(record)}; its objects: {', '.join(phases) or 'none'}", envelope_id)
-    # x-sump keeps a copy of a failed envelope beside the object of x-sink, or alone.
+        yield Violation("wrong end", f"{name} {_said(record)}; {stored}", envelope_id)
+    elif not phases:
+        yield Violation("no object", f"{name} succeeded without a result object", envelope_id)
+    # x-sump keeps a copy of a failed envelope, beside the object of x-sink or alone.
     ends = sorted({"failed" if each == "sump" else each for each in phases})
-    repeated = len(phases) > len(set(phases)) or len(ends) > 1
-    if not phases:
-        yield Violation("no object", f"{name} has no result object", envelope_id)
-    elif repeated:
+    if len(phases) > len(set(phases)) or len(ends) > 1:
         yield Violation("several objects", f"{name} has the objects {', '.join(phases)}", envelope_id)
-    elif record is not None and record.status in TERMINAL and ends != [record.status]:
-        yield Violation("object and record", f"{name} {record.status} with the object {phases[0]}", envelope_id)
+    elif ends and record is not None and record.status in TERMINAL and ends != [record.status]:
+        yield Violation("object and record", f"{name} {record.status}; {stored}", envelope_id)
 
 
 def _said(record: Record) -> str:

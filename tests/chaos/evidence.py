@@ -12,7 +12,7 @@ from asya.protocol import names
 from tests.chaos.accounts import Evidence, Record, Stored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tests.chaos.observer import Observer
     from tests.cloud.heavy_cloud import HeavyCloud
@@ -24,6 +24,7 @@ _FAN_IN_QUEUE = "gather"
 def read_evidence(cloud: HeavyCloud, observer: Observer, earlier: frozenset[str]) -> Evidence:
     """Read everything once, except the tasks of `earlier`; the cloud should be at rest."""
     queues, timers = message_counts(cloud)
+    results = cloud.cloud.mesh.connection.results
     return Evidence(
         ids=dict(observer.workload.ids),
         records={each: record for each, record in read_records(cloud).items() if each not in earlier},
@@ -32,10 +33,8 @@ def read_evidence(cloud: HeavyCloud, observer: Observer, earlier: frozenset[str]
         queues=queues,
         timers=timers,
         sightings=(observer.records, observer.views),
-        finals={
-            task_id: sum(event["event"] == "final" for event in observer.streams[task_id].events)
-            for task_id in observer.ended_streams
-        },
+        finals={task_id: _finals(observer.streams[task_id].events) for task_id in observer.ended_streams},
+        superseded=sum(1 for _ in _listed(cloud.client("s3"), results.bucket, f"{results.prefix}superseded/")),
     )
 
 
@@ -86,6 +85,12 @@ def message_counts(cloud: HeavyCloud) -> tuple[dict[str, int], int]:
         visible, in_flight = "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"
         counts[queue] = int(attributes[visible]) + int(attributes[in_flight]) + delayed
     return dict(+counts), timers
+
+
+def _finals(events: Sequence[Mapping[str, Any]]) -> int:
+    """Count the final events of a stream; a provisional one counts only without another one."""
+    finals = [event["data"] for event in events if event["event"] == "final"]
+    return sum(not final.get("provisional") for final in finals) or len(finals)
 
 
 def _effects(cloud: HeavyCloud) -> dict[tuple[str, str], int]:

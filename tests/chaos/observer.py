@@ -88,7 +88,8 @@ class Observer:
         answer: Any = self.cloud.client("dynamodb").batch_get_item(RequestItems={table: request})
         for item in answer["Responses"].get(table, []):
             generation = int(item.get("generation", {"N": "0"})["N"])
-            sighting = Sighting(self.log.now, item["status"]["S"], generation, 0, item.get("reason", {}).get("S", ""))
+            reason = item.get("reason", {}).get("S", "")
+            sighting = Sighting(self.log.now, item["status"]["S"], generation, 0, reason, "provisional" in item)
             _note(self.records.setdefault(item["pk"]["S"], []), sighting)
 
     def _read_views(self) -> None:
@@ -104,9 +105,8 @@ class Observer:
             except CommandError:
                 continue  # the gateway is stopped, or a fault reached its function
             if task is not None:
-                sighting = Sighting(
-                    self.log.now, str(task.status), task.generation, task.progress_percent, task.reason or ""
-                )
+                shown = (str(task.status), task.generation, task.progress_percent, task.reason or "", task.provisional)
+                sighting = Sighting(self.log.now, *shown)
                 _note(self.views.setdefault(task_id, []), sighting)
 
     def _follow_streams(self) -> None:

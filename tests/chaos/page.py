@@ -94,6 +94,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         ("effects of handlers", f"{len(effects)}; {repeated} more than once, because delivery is at least once"),
         ("statuses", f"{len(sightings)} tasks watched, {sum(map(len, sightings))} different readings"),
         ("streams", f"{len(run.evidence.finals)} followed to their final event"),
+        ("superseded results", f"{run.evidence.superseded}, kept beside the ends that hold"),
         ("timers", f"{run.evidence.timers} delayed checks of sets that are closed"),
         ("job runs", ", ".join(f"{count} {state}" for state, count in sorted(run.runs.items())) or "none"),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tests.chaos.violation import Violation
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 RANKS = {"pending": 0, "running": 1, "paused": 1, "succeeded": 3, "failed": 3, "canceled": 3}
 """A pause and its resume may alternate, so both have one rank."""
 TERMINAL = frozenset({"succeeded", "failed", "canceled"})
-PROVISIONAL = frozenset({"DeliveryExhausted", "Timeout"})
-"""The reasons of ends that the DLQ function or the deadline wrote; an end of the route may replace them."""
 
 
 @dataclass(frozen=True)
@@ -29,19 +27,19 @@ class Sighting:
     progress: int = 0
     """In percent; 0 where it was not read."""
     reason: str = ""
+    provisional: bool = False
+    """Whether another end may replace this one (protocol §13.provisional)."""
 
     def same(self, other: Sighting) -> bool:
         """Whether the other one says the same."""
-        return (self.status, self.generation, self.progress, self.reason) == (
-            *(other.status, other.generation, other.progress, other.reason),
-        )
+        return replace(self, at=other.at) == other
 
     def may_become(self, later: Sighting) -> bool:
         """Whether a later reading of the task may say `later`: ranks and progress never fall, and an end stays."""
         if later.generation != self.generation:
             return later.generation > self.generation
         if self.status in TERMINAL:
-            is_replaced = self.reason in PROVISIONAL and later.status in TERMINAL
+            is_replaced = self.provisional and later.status in {*TERMINAL, "paused"}
             return is_replaced or later.status == self.status
         return RANKS.get(later.status, -1) >= RANKS.get(self.status, 4) and later.progress >= self.progress
 

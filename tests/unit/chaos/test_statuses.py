@@ -6,7 +6,7 @@ from tests.chaos.statuses import Sighting, steps_back
 
 RUNNING, PAUSED = Sighting(1, "running", 0, 30), Sighting(2, "paused", 0, 30)
 SUCCEEDED, FAILED = Sighting(3, "succeeded", 0, 100), Sighting(3, "failed", 0, 30, "RuntimeError")
-DEAD_LETTER = Sighting(3, "failed", 0, 30, "DeliveryExhausted")
+DEAD_LETTER = Sighting(3, "failed", 0, 30, "DeliveryExhausted", provisional=True)
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,7 @@ DEAD_LETTER = Sighting(3, "failed", 0, 30, "DeliveryExhausted")
         ([SUCCEEDED, FAILED], True),
         ([FAILED, SUCCEEDED], True),
         ([DEAD_LETTER, SUCCEEDED], False),
+        ([DEAD_LETTER, PAUSED, SUCCEEDED], False),
         ([DEAD_LETTER, RUNNING], True),
         ([FAILED, Sighting(4, "running", 1)], False),
         ([Sighting(3, "running", 1), Sighting(4, "running", 0)], True),
