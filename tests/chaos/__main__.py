@@ -6,12 +6,14 @@ Exits with 1 if anything is violated. The report is `.build/chaos/report.html`.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import random
 import sys
+from functools import partial
 from pathlib import Path
 
 from tests.chaos.chaos_run import ChaosRun
-from tests.chaos.page import render
+from tests.chaos.page import Run, render
 from tests.chaos.schedule import Size
 from tests.paths import PROJECT
 
@@ -25,7 +27,12 @@ def main() -> None:
     seed = random.SystemRandom().randrange(1_000_000) if options.seed is None else options.seed
     run = ChaosRun(seed, Size.of(options.envelopes, options.outage), options.folder, _say)
     _say(f"seed {seed}: {options.envelopes} envelopes, {run.size.load_seconds:.0f} s with faults")
-    result = run.execute(keep=options.keep)
+    result = run.execute(partial(_show, options))
+    sys.exit(1 if result.violations else 0)
+
+
+def _show(options: argparse.Namespace, result: Run) -> None:
+    """Write the report and print the violations; with `--keep`, wait."""
     report = options.folder / "report.html"
     report.write_text(render(result), encoding="utf-8")
     for violation in result.violations[:_PRINTED]:
@@ -35,7 +42,9 @@ def main() -> None:
     for each in result.diagnoses:
         _say(f"\n$ {each.command}\n{each.output}")
     _say(f"\n{result.verdict}\nreport: {report}\nagain: {result.command}")
-    sys.exit(1 if result.violations else 0)
+    if options.keep:
+        with contextlib.suppress(EOFError):  # without a terminal nobody can press Enter
+            input("The cloud is up, without faults. Press Enter to end it.\n")
 
 
 def _options() -> argparse.Namespace:
@@ -44,7 +53,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="repeats a run; a random one by default")
     parser.add_argument("--outage", type=float, help="seconds without the gateway: 180, or 30 below 1,000 envelopes")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="all files of the run")
-    parser.add_argument("--keep", action="store_true", help="keep the cloud up until Enter is pressed")
+    parser.add_argument("--keep", action="store_true", help="end the cloud only when Enter is pressed")
     return parser.parse_args()
 
 

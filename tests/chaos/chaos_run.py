@@ -74,8 +74,8 @@ class ChaosRun:
         """The state folder of the cloud."""
         return self.folder / "cloud"
 
-    def execute(self, *, keep: bool = False) -> Run:
-        """Run everything; the cloud ends also after an error, unless it is kept.
+    def execute(self, show: Callable[[Run], None]) -> Run:
+        """Run everything and show the result while the cloud is still up; the cloud ends also after an error.
 
         Raises:
             LocalCloudError: The cloud does not start.
@@ -96,9 +96,7 @@ class ChaosRun:
                 up(MESH, self.state, options, Steps(self._say_step))
                 cloud = HeavyCloud(DeployedCloud(MeshClient(read_local(self.state)), self.state))
                 run = self._run_load(cloud, proxy, endpoint)
-                if keep:
-                    self.say(f"the cloud stays up without faults; end it with: asya local down --state {self.state}")
-                    input("press Enter to end the cloud and its proxy\n")
+                show(run)
                 return run
         finally:
             down(self.state)
