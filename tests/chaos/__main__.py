@@ -12,6 +12,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from asya_local.errors import LocalCloudError
 from tests.chaos.chaos_run import ChaosRun
 from tests.chaos.page import Run, render
 from tests.chaos.schedule import Size
@@ -27,7 +28,10 @@ def main() -> None:
     seed = random.SystemRandom().randrange(1_000_000) if options.seed is None else options.seed
     run = ChaosRun(seed, Size.of(options.envelopes, options.outage), options.folder, _say)
     _say(f"seed {seed}: {options.envelopes} envelopes, {run.size.load_seconds:.0f} s with faults")
-    result = run.execute(partial(_show, options))
+    try:
+        result = run.execute(partial(_show, options))
+    except LocalCloudError as error:
+        sys.exit(f"{error}\n{error.detail}".strip())
     sys.exit(1 if result.violations else 0)
 
 

@@ -7,6 +7,7 @@ import platform
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from asya_cli.connection import read_local
 from asya_cli.mesh_client import MeshClient
 from asya_local.cloud import UpOptions, down, up
 from asya_local.emr.settings import WorkerSettings
+from asya_local.errors import LocalCloudError
 from asya_local.servers import LOOPBACK
 from asya_local.steps import Step, Steps
 from tests.chaos import memory
@@ -34,11 +36,11 @@ from tests.chaos.evidence import read_evidence, read_records
 from tests.chaos.injector import Injector
 from tests.chaos.observer import Observer
 from tests.chaos.page import Run
-from tests.chaos.rest import Rest
+from tests.chaos.rest import Rest, ended_tasks
 from tests.chaos.schedule import draw_faults
 from tests.chaos.workload import Workload
 from tests.cloud import callers
-from tests.cloud.deployed_cloud import DeployedCloud, until
+from tests.cloud.deployed_cloud import DeployedCloud
 from tests.cloud.heavy_cloud import HeavyCloud
 from tests.doubles import emr_faults
 from tests.paths import PROJECT
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
 
 MESH = Path(__file__).parent / "mesh" / "mesh.yaml"
 _WARM_UP_SECONDS = 600.0
+_WARM_UP_POLL_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
@@ -169,9 +172,13 @@ class ChaosRun:
         answers.start()
         try:
             workload.start_all(envelopes)
-            for envelope in envelopes:
-                cloud.cloud.wait_for_end(workload.ids[envelope.name], _WARM_UP_SECONDS)
-            until(lambda: Rest(cloud, self._call_counts).reached() or None, "the end of the warm-up", _WARM_UP_SECONDS)
+            ids = set(workload.ids.values())
+            rest = Rest(cloud, self._call_counts)
+            while (missing := ids - ended_tasks(cloud)) or not rest.reached():
+                if log.now > _WARM_UP_SECONDS:
+                    what = f"the tasks {', '.join(missing)} have not ended" if missing else "not all messages are gone"
+                    raise LocalCloudError(f"Without faults, {what} within {_WARM_UP_SECONDS:.0f} s")
+                time.sleep(_WARM_UP_POLL_SECONDS)
         finally:
             workload.stop()
             answers.join()

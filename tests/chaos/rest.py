@@ -74,3 +74,8 @@ class Rest:
         for name in _SWEEPS:
             function = names.function_name(self.cloud.namespace, name)
             self.cloud.client("lambda").invoke(FunctionName=function, InvocationType="Event", Payload=b"{}")
+
+
+def ended_tasks(cloud: HeavyCloud) -> set[str]:
+    """The ids of the tasks that have ended."""
+    return {task_id for task_id, record in read_records(cloud).items() if record.status in TERMINAL}
