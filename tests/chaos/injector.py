@@ -115,11 +115,11 @@ class Injector:
         return self.cloud.client("lambda")
 
     def _gateway_functions(self) -> list[str]:
-        """The functions that answer calls and take reports."""
-        prefix = names.function_name(self.cloud.namespace, "x-gateway-")
+        """The functions that answer calls and those that write reports to the tasks table."""
+        prefixes = tuple(names.function_name(self.cloud.namespace, part) for part in ("x-gateway-", names.REPORTS))
         pages = self._lambda.get_paginator("list_functions").paginate()
         functions = [each["FunctionName"] for page in pages for each in page["Functions"]]
-        gateway = [name for name in functions if name.startswith(prefix)]
+        gateway = [name for name in functions if name.startswith(prefixes)]
         assert gateway, "the mesh has a gateway"
         return gateway
 
