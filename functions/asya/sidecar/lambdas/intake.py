@@ -49,8 +49,11 @@ class Intake:
         """
 
         def with_registration(record: Record) -> list[Receipt]:
-            receipts, registration = handle(record), self.registrations.get(record.message_id)
-            return receipts if registration is None else [*receipts, registration]
+            receipts = handle(record)
+            if (registration := self.registrations.get(record.message_id)) is not None:
+                # In place: an outlet may still replace receipts of the list at its flush.
+                receipts.append(registration)
+            return receipts
 
         return (worker or self.services.worker).process(items, with_registration, accepted, kept)
 

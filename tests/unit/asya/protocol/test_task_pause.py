@@ -102,7 +102,7 @@ def test_no_end_at_or_below_the_last_pause_counts(end: str, position: int) -> No
     stale = event("t", end, position, 99, route=Route((), "clean-flights", ()))  # type: ignore[arg-type]
     for record in (merged(paused(4)), resumed(merged(paused(4)))):
         assert merged(stale, record=record) == record
-        assert merged(paused(1, 5), stale, record=record) == record
+        assert merged(paused(1, 15), stale, record=record) == record
     beyond = event("t", end, 5, 99, route=Route((), "post", ()))  # type: ignore[arg-type]
     assert merged(beyond, record=resumed(merged(paused(4)))).status == end
     assert merged(paused(4), replace(stale, generation=1)).status == end
@@ -166,7 +166,7 @@ def test_the_end_of_a_late_copy_replaces_no_provisional_one() -> None:
 @pytest.mark.rule("11.pause.ended-before")
 def test_a_late_pause_of_a_task_that_succeeded_or_went_on_changes_nothing() -> None:
     succeeded = merged(event("t", "succeeded", 5, 20))
-    assert merged(paused(1), record=succeeded) == succeeded
+    assert merged(paused(1, 25), record=succeeded) == succeeded
     canceled = replace(merged(event("t", "canceled", 3, 99), record=resumed(merged(paused(1)))), handover=None)
     assert merged(paused(1), record=canceled) == canceled
 

@@ -64,7 +64,7 @@ def test_each_set_counts_the_slices_of_a_batch_once(start: Start) -> None:
     assert mesh.process("x-fan-in", *batch[:4], ended(2, 3, "s"), batch[5]) == []
     assert sorted(updates.set_ids) == ["s", "t"]
     assert results(mesh) == {"s-0": [1, None], "t-0": [1, 2]}
-    assert mesh.world.gateway.reported("s-1")[-1] == "succeeded"
+    assert "succeeded" in mesh.world.gateway.reported("s-1")
 
 
 @pytest.mark.rule("9.count", "9.stored-once")
