@@ -83,7 +83,7 @@ def test_whenever_the_process_dies_over_a_batch_its_slices_count_once(start: Sta
     assert len(mesh.merged("s-0")) == 1
     envelope = json.loads(next(iter(mesh.merged("s-0"))))
     assert envelope["payload"]["r"] == [{"n": 1}, {"n": 2}]
-    assert [mesh.world.gateway.reported(f"s-{index}")[-1] for index in (1, 2)] == ["succeeded"] * 2
+    assert all("succeeded" in mesh.world.gateway.reported(f"s-{index}") for index in (1, 2))
 
 
 @pytest.mark.rule("9.count", "9.merge.once")
