@@ -153,4 +153,4 @@ def test_the_end_of_an_origin_closes_a_set_whose_slices_come_in_the_same_batch(s
     mesh = start()
     assert mesh.process("x-fan-in", slice_body(1, 3), ended(0, 3), slice_body(2, 3)) == []
     assert mesh.open_sets() == 0
-    assert [mesh.world.gateway.reported(f"s-{index}")[-1] for index in (1, 2)] == ["succeeded", "succeeded"]
+    assert all("succeeded" in mesh.world.gateway.reported(f"s-{index}") for index in (1, 2))
