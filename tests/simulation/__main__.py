@@ -11,6 +11,7 @@ from functools import partial
 
 from tests.simulation import planted
 from tests.simulation.faults import KINDS
+from tests.simulation.features import read_features
 from tests.simulation.heavy import planted as heavy_planted
 from tests.simulation.mistake import Mistake
 from tests.simulation.schedule import Outcome, find_seed, run
@@ -44,9 +45,15 @@ def main() -> int:
     parser.add_argument("--keep-going", action="store_true", help="continue after the first violation")
     parser.add_argument("--processes", type=int, default=1, help="number of processes (default 1)")
     parser.add_argument("--heavy", action="store_true", help="simulate meshes with heavy actors")
+    parser.add_argument(
+        "--features",
+        type=read_features,
+        help="these features only, such as pauses,ends; or all, or none (default: drawn)",
+    )
+    parser.add_argument("--mistake", default="", help="plant only the mistakes whose names contain this text")
     parser.add_argument("--planted", action="store_true", help="plant each mistake and print the seed that finds it")
     options = parser.parse_args()
-    run_one = partial(run, kind=options.faults, is_heavy=options.heavy)
+    run_one = partial(run, kind=options.faults, is_heavy=options.heavy, features=options.features)
     if options.seed is not None:
         return _replay(partial(run_one, options.seed, to_the_end=True), options.about)
     if options.planted:
@@ -68,7 +75,7 @@ def _find_planted(mistakes: Sequence[Mistake], options: argparse.Namespace) -> i
     """Print the seed that finds each mistake; the exit code is 1 if one is missed."""
     missed = 0
     seeds = range(options.first, options.first + options.schedules)
-    for mistake in mistakes:
+    for mistake in [each for each in mistakes if options.mistake in each.name]:
         began = time.monotonic()
         seed = find_seed(mistake, is_heavy=options.heavy, seeds=seeds)
         missed += seed is None

@@ -4,7 +4,8 @@ import json
 from dataclasses import dataclass
 
 from tests.simulation.ledger import SYSTEM_QUEUES, TERMINAL, Ledger, expected_id, frames_key, hop_key, stable_trail
-from tests.simulation.observed_envelope import ObservedEnvelope
+from tests.simulation.observed_envelope import ObservedEnvelope, target_of
+from tests.simulation.pauses.registry import pause_of_record
 from tests.simulation.process import Invocation
 from tests.simulation.programs import HandlerCall, is_slice
 from tests.simulation.queues import Message
@@ -37,9 +38,14 @@ class AckChecks:
                     )
             case "x-sink":
                 if envelope is not None and message.message_id not in invocation.unreadable:
+                    self.ledger.ends.acknowledged(envelope)
                     self._check_sink(message, envelope, invocation)
             case "x-sump":
                 self._check_sump(message, envelope)
+            case "x-resume" if envelope is not None and self.ledger.pauses.is_answered(envelope):
+                return
+            case actor if self.ledger.mesh.actors[actor].kind == "pause":
+                self._check_pause(message, envelope, invocation)
             case actor if self.ledger.mesh.actors[actor].kind == "fan_in":
                 self._check_slice(message, envelope, invocation)
             case actor if self.ledger.mesh.actors[actor].kind == "spark":
@@ -63,6 +69,22 @@ class AckChecks:
             if is_claimed_here and not envelope.is_stealth and not invocation.effects.get(message.message_id):
                 self._check_reported(envelope, invocation.actor)
 
+    def _check_pause(self, message: Message, envelope: ObservedEnvelope | None, invocation: Invocation) -> None:
+        """A pause actor stores, reports and announces the pause before the acknowledgement, or sends the envelope elsewhere."""
+        if invocation.effects.get(message.message_id):
+            return
+        pauses, actor = self.ledger.pauses, invocation.actor
+        if envelope is None or not pauses.is_handled(envelope):
+            self.ledger.report_violation(f"{actor} acked {message.message_id}, but neither stored nor sent it")
+            return
+        record = self.ledger.tables["tasks"].get((envelope.id, "record"), {})
+        pause = pause_of_record(record) if record else None
+        is_here = pause is not None and pause[1:] == (envelope.generation, len(envelope.prev))
+        is_paused = is_here and record["status"]["S"] == "paused"
+        is_last = message.receives >= self.ledger.mesh.actors[actor].max_receives
+        if is_paused and not is_last and not pauses.is_notified(envelope):
+            self.ledger.report_violation(f"{actor} acked {envelope.id}, but nobody is notified of its pause")
+
     def _check_heavy(self, message: Message, envelope: ObservedEnvelope | None, invocation: Invocation) -> None:
         """A heavy actor acknowledges an envelope that is pending, or that it sent elsewhere."""
         if invocation.effects.get(message.message_id) or (
@@ -76,7 +98,9 @@ class AckChecks:
     def _check_light(
         self, message: Message, envelope: ObservedEnvelope | None, actor: str, invocation: Invocation
     ) -> None:
-        if envelope is not None and self._is_completed_hop(envelope, invocation):
+        if envelope is not None and (
+            self._is_completed_hop(envelope, invocation) or self.ledger.pauses.has_passed(envelope)
+        ):
             return
         if envelope is not None and self._runs_in_batch(envelope, message, invocation):
             return
@@ -94,6 +118,8 @@ class AckChecks:
 
     def _check_frames(self, call: HandlerCall, actor: str, envelope: ObservedEnvelope) -> None:
         """Each output frame of an acknowledged message was accepted."""
+        if self.ledger.mesh.actors[actor].kind == "end":
+            return  # the output of an end actor's handler is ignored
         if slice_of(envelope) is not None and call.outcome != "succeeded":
             return  # the output of a slice leaves as a whole
         if (
@@ -109,11 +135,15 @@ class AckChecks:
             return
         for frame in call.frames:
             ahead = envelope.next if frame.next is None else frame.next
-            if ahead and (ahead[0] not in self.ledger.mesh.actors or ahead[0].startswith("x-")):
+            if ahead and not self._is_target(target_of(envelope, ahead[0])):
                 return  # the hop ends here with a route mismatch
             # A nondeterministic handler produces other frames in each call; the first saved ones count.
             if stable_trail(frame.trail) not in self.ledger.accepted_trails:
                 self.ledger.report_violation(f"{actor} acked a message, but no queue accepted its frame {frame.trail}")
+
+    def _is_target(self, actor: str) -> bool:
+        is_known = actor in self.ledger.mesh.actors and actor not in ("x-sink", "x-sump")
+        return is_known and actor not in self.ledger.volatile_actors
 
     def _are_saved(self, call: HandlerCall, envelope: ObservedEnvelope) -> bool:
         """Whether the saved frames of a buffered hop equal the frames of this call."""
@@ -133,7 +163,7 @@ class AckChecks:
 
     def _check_sink(self, message: Message, envelope: ObservedEnvelope, invocation: Invocation) -> None:
         phase = envelope.phase if envelope.phase in (*TERMINAL, "paused") else "succeeded"
-        claim = self.ledger.tables["sink"].get((envelope.id, "claim"))
+        claim = self.ledger.ends.claim(envelope.id)
         if phase in TERMINAL:
             if claim is None:
                 self.ledger.report_violation(f"x-sink acked {envelope.id} ({phase}) without a claim")
@@ -172,7 +202,7 @@ class AckChecks:
 
     def _ended_otherwise(self, envelope: ObservedEnvelope, phase: str) -> bool:
         """Whether another end, or the end of a later generation, is claimed."""
-        claim = self.ledger.tables["sink"].get((envelope.id, "claim"))
+        claim = self.ledger.ends.claim(envelope.id)
         return claim is not None and (claim["phase"]["S"], int(claim["generation"]["N"])) != (
             phase,
             envelope.generation,

@@ -58,6 +58,8 @@ class CallChecks:
             for message in (call.process.invocation.messages if call.process.invocation else ())
             if (envelope := self.ledger.read(message)) is not None and envelope.trail == call.trail
         ]
+        if self.ledger.mesh.actors[call.actor].kind == "end":
+            return  # end actors know no deadline
         deadlines = [text for envelope in envelopes if (text := envelope.status.get("deadline_at")) is not None]
         if deadlines and len(deadlines) == len(envelopes):
             call.deadline = max(datetime.fromisoformat(text) for text in deadlines)

@@ -1,23 +1,32 @@
 """The simulated cloud: the queues, tables, bucket, functions and gateway of a mesh."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from random import Random
+from typing import Any
 from unittest import mock
 
+from msgspec import structs
+
+from asya.gateway.lambdas import api_groups
 from asya.messaging.aws import clients
+from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.aws.settings import Settings
+from asya.pause.lambdas import wiring as pause_wiring
 from asya.protocol import names
+from asya.protocol.mesh_table import MeshTable
 from tests.doubles.dynamo import TASK_INDEXES
 from tests.doubles.dynamo_values import Item
 from tests.doubles.tables import Index, MemoryDynamo, Table
 from tests.simulation.acks import AckChecks
 from tests.simulation.calls import CallChecks
+from tests.simulation.ends.actors import end_handler_of
 from tests.simulation.event_log import EventLog
 from tests.simulation.event_source import EventSources
 from tests.simulation.faults import FaultProfile, Faults
-from tests.simulation.functions import ACCOUNT, BUCKET, QUEUES, REGION, Function
+from tests.simulation.functions import ACCOUNT, BUCKET, OFFLOAD_FROM, QUEUES, REGION, Function
 from tests.simulation.gateway import GatewayFunction, api_of, ingest_of
 from tests.simulation.handlers import install_handlers
 from tests.simulation.heavy.job_faults import JobFaults
@@ -25,8 +34,9 @@ from tests.simulation.heavy.side import SPARK, HeavySide
 from tests.simulation.ledger import SYSTEM_QUEUES, Ledger
 from tests.simulation.meshes import SimulatedMesh
 from tests.simulation.network import URL, Pool
+from tests.simulation.pauses.events import EventBus, EventsClient
 from tests.simulation.process import Process, Simulation, current_process
-from tests.simulation.programs import handler_of
+from tests.simulation.programs import Program, handler_of
 from tests.simulation.queues import Message, Queue, Queues, SqsClient
 from tests.simulation.report_queues import MAX_RECEIVES as REPORT_RECEIVES
 from tests.simulation.report_queues import REPORT_QUEUES, with_unreadable_report
@@ -45,6 +55,7 @@ CREW_TIMEOUT = 60.0
 # Seconds that a function's timeout exceeds its work, and that the visibility timeout exceeds the function's timeout.
 MARGIN = 30.0
 FULL_MAX_RECEIVES = 5
+_SMALL_CLAIM_CHECK = partial(ClaimCheck, limit=OFFLOAD_FROM)
 
 
 @dataclass
@@ -55,6 +66,10 @@ class Cloud:
         ingest, api: the gateway's functions.
         system: the scheduled functions.
         heavy: EMR Serverless and its jobs.
+        bus: EventBridge's default bus.
+        sources: the functions of all queues.
+        settings: makes the settings of a function, of this mesh or of another version of it.
+        add_actor: creates the queue and the function of an actor.
     """
 
     simulation: Simulation
@@ -67,6 +82,10 @@ class Cloud:
     api: GatewayFunction
     system: SystemFunctions
     heavy: HeavySide
+    bus: EventBus
+    sources: EventSources
+    settings: Callable[..., Settings]
+    add_actor: Callable[[str, MeshTable], None]
 
     def queue(self, actor: str) -> str:
         """Return the name of an actor's queue."""
@@ -79,15 +98,22 @@ class Cloud:
     @contextmanager
     def activate(self) -> Iterator[None]:
         """Connect the mesh's code to this cloud."""
-        handlers = {name: handler_of(program, CallChecks(self.ledger)) for name, program in self.mesh.programs.items()}
+        handlers = {name: self._handler(name, program) for name, program in self.mesh.programs.items()}
         with (
             install_handlers(handlers),
             self.heavy.activate(handlers, self.mesh.programs, CallChecks(self.ledger)),
             mock.patch.object(clients, "sqs", self._sqs),
             mock.patch.object(clients, "s3", lambda: S3Client(current_process(), self.bucket)),
             mock.patch.object(clients, "dynamodb", lambda: DynamoClient(current_process(), self.tables)),
+            mock.patch.object(api_groups, "ClaimCheck", _SMALL_CLAIM_CHECK),
+            mock.patch.object(pause_wiring, "ClaimCheck", _SMALL_CLAIM_CHECK),
+            mock.patch.object(clients, "events", lambda: EventsClient(current_process(), self.bus)),
         ):
             yield
+
+    def _handler(self, actor: str, program: Program) -> Callable[[Any], Any]:
+        build = end_handler_of if self.mesh.table.actors[actor].kind == "end" else handler_of
+        return build(program, CallChecks(self.ledger))
 
     def _sqs(self) -> SqsClient:
         process = current_process()
@@ -116,6 +142,9 @@ class _Observer:
     def dead_lettered(self, message: Message) -> None:
         self._ledger.dead_letters.append(message)
 
+    def moved(self, message: Message) -> None:
+        self._ledger.record_move(message)
+
     def put(self, key: str, body: bytes, by: Process, before: bytes | None) -> None:
         self._writes.object_written(key, body, by, before)
 
@@ -136,7 +165,8 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
     )
     objects: dict[str, bytes] = {}
     views = {kind: tables.tables[names.table_name(namespace, kind)].items for kind in TABLES}
-    ledger = Ledger(simulation, mesh.table, objects, views)
+    # A later version of the mesh adds its actors to the ledger's table only.
+    ledger = Ledger(simulation, structs.replace(mesh.table, actors=dict(mesh.table.actors)), objects, views)
     ledger.runs.is_poison = mesh.is_poison
     ledger.jobs_are_fault_free = job_faults is None or job_faults.is_fault_free
     observer = _Observer(ledger)
@@ -155,9 +185,9 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
         arn = f"arn:aws:sts::{ACCOUNT}:assumed-role/{role}/{process.name.replace('/', '-')}"
         return Pool(process, ingest.handle, arn, f"AROA{actor.upper()}:{role}")
 
-    def settings(actor: str, *, is_gateway: bool = False) -> Settings:
+    def settings(actor: str, table: MeshTable = mesh.table, *, is_gateway: bool = False) -> Settings:
         return Settings(
-            table=mesh.table,
+            table=table,
             actor=actor,
             region=REGION,
             bucket=BUCKET,
@@ -170,7 +200,9 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
 
     ingest = GatewayFunction("x-gateway-ingest", new_process, ingest_of(settings("x-gateway-ingest", is_gateway=True)))
     api = GatewayFunction("x-gateway-api", new_process, api_of(settings("x-gateway-api", is_gateway=True)))
-    for actor, spec in mesh.table.actors.items():
+
+    def add_actor(actor: str, table: MeshTable) -> None:
+        spec = table.actors[actor]
         is_crew = spec.kind in ("crew", "spark")  # the function of a heavy actor runs no user code
         batch = random.choice((1, 3, 10)) if is_crew else spec.batch.size
         timeout = (CREW_TIMEOUT if is_crew else spec.timeout * batch) + MARGIN
@@ -180,13 +212,16 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
         queues.queues[f"{name}-dlq"] = Queue(f"{name}-dlq", MARGIN, None)
         sources.functions[name] = Function(
             actor=actor,
-            settings=settings(actor),
+            settings=settings(actor, table),
             batch_size=batch,
             timeout=timeout,
             concurrency=random.choice((1, 2, 5)),
             new_process=new_process,
             new_pool=new_pool,
         )
+
+    for actor in mesh.table.actors:
+        add_actor(actor, mesh.table)
     for name in SYSTEM_QUEUES if mesh.is_heavy else ():
         queue = names.queue_name(namespace, name)
         timeout = random.choice((70.0, 300.0))
@@ -220,4 +255,19 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
     system = SystemFunctions(
         simulation, {name: settings(name) for name in SystemFunctions.NAMES}, new_process, new_pool, ledger
     )
-    return Cloud(simulation, mesh, bucket, tables, queues, ledger, ingest, api, system, heavy)
+    return Cloud(
+        simulation,
+        mesh,
+        bucket,
+        tables,
+        queues,
+        ledger,
+        ingest,
+        api,
+        system,
+        heavy,
+        EventBus(),
+        sources,
+        settings,
+        add_actor,
+    )

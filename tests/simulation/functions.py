@@ -7,12 +7,13 @@ from typing import Any, Protocol
 
 from botocore.credentials import Credentials
 
-from asya.crew.lambdas.wiring import build_checkpoint, build_sink, build_sump
+from asya.crew.lambdas.wiring import build_checkpoint, build_end_actor, build_sink, build_sump
 from asya.fan_in.lambdas.wiring import build_fan_in
 from asya.gateway.lambdas.wiring import build_report_queues
 from asya.messaging.aws import clients
 from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.aws.settings import Settings
+from asya.pause.lambdas.wiring import build_pause, build_resume
 from asya.protocol import names
 from asya.reporting.aws.gateway_client import GatewayClient
 from asya.sidecar.lambdas.services import Services
@@ -124,6 +125,12 @@ def build(services: Services) -> EntryPoint:
             return build_sump(services)
         case "x-checkpoint":
             return build_checkpoint(services)
+        case "x-resume":
+            return build_resume(services)
+        case actor if services.settings.table.actors[actor].kind == "pause":
+            return build_pause(services)
+        case actor if services.settings.table.actors[actor].kind == "end":
+            return build_end_actor(services)
         case actor if services.settings.table.actors[actor].kind == "fan_in":
             return build_fan_in(services)
         case _:
@@ -150,6 +157,13 @@ class Function:
     running: int = 0
     process_count: int = 0
     _warm: list[tuple[Process, EntryPoint]] = field(default_factory=list)
+    _outdated: set[str] = field(default_factory=set)
+
+    def replace(self, settings: Settings) -> None:
+        """Deploy the function again: new processes have these settings, and the present ones end with their invocations."""
+        self.settings = settings
+        self._warm.clear()
+        self._outdated = {f"{self.actor}/{number}" for number in range(1, self.process_count + 1)}
 
     def acquire(self) -> tuple[Process, EntryPoint]:
         """Return a warm process, or start a new one."""
@@ -161,6 +175,7 @@ class Function:
             services = SimulatedServices(
                 self.settings, process, process=process, pool=self.new_pool(process, self.actor)
             )
+            process.linger = services.outbox.flush
             return process, build(services)
 
     def release(self, process: Process, entry: EntryPoint) -> None:
@@ -168,5 +183,5 @@ class Function:
         process.invocation = None
         process.ends_at = float("inf")
         process.lag = 0.0
-        if process.is_alive:
+        if process.is_alive and process.name not in self._outdated:
             self._warm.append((process, entry))

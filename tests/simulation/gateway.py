@@ -29,6 +29,11 @@ class GatewayFunction:
     process_count: int = 0
     _warm: list[tuple[Process, Callable[[], tuple[HttpRoute, ...]]]] = field(default_factory=list)
 
+    def replace(self, build: Callable[[Process], Callable[[], tuple[HttpRoute, ...]]]) -> None:
+        """Deploy the function again; requests that are at work end in their processes."""
+        self.build = build
+        self._warm = []
+
     def handle(self, event: dict[str, Any]) -> dict[str, Any] | None:
         """Answer a request; None if the process crashed."""
         process, routes = self._acquire()

@@ -20,6 +20,11 @@ def install_handlers(handlers: Mapping[str, Callable[[Any], Any]]) -> Iterator[N
         _handlers.update(before)
 
 
+def replace_handler(actor: str, handler: Callable[[Any], Any]) -> None:
+    """Install another handler of an actor; processes that have loaded the former one keep it."""
+    _handlers[actor] = handler
+
+
 def handler_name(actor: str) -> str:
     """Return the `handler` setting of an actor."""
     return f"{__name__}.{actor.replace('-', '_')}"

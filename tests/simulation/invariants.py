@@ -30,6 +30,11 @@ class FinalChecks:
         yield from self._refused_ends_are_kept()
         yield from self.cloud.ledger.sets.problems()
         yield from self.cloud.ledger.runs.problems()
+        yield from self.cloud.ledger.ends.problems()
+        for task_id in self.cloud.ledger.pauses.releases:
+            yield f"the envelope of {task_id} was not released from its pause"
+        for envelope_id, generation in self.cloud.ledger.pauses.canceled:
+            yield from self._is_kept_as_canceled(envelope_id, generation)
         for envelope_id, envelope in self._latest_envelopes():
             yield from self._ended_once(envelope_id, envelope)
 
@@ -54,8 +59,10 @@ class FinalChecks:
                 yield f"task {task_id} was confirmed, but its envelope was never sent"
 
     def _has_ended(self, envelope_id: str) -> bool:
+        """Whether an envelope has ended, or waits in a pause."""
         if (
             self._ends_of(envelope_id)
+            or self.cloud.ledger.pauses.is_paused(envelope_id)
             or self._is_dead_lettered(envelope_id)
             or envelope_id in self.cloud.ledger.stored_slices
         ):
@@ -69,7 +76,15 @@ class FinalChecks:
         writes_no_object = not self.cloud.mesh.table.sink.persist or (
             envelope is not None and "x-asya-hook" in envelope.headers
         )
-        return writes_no_object and (envelope_id, "claim") in self.cloud.ledger.tables["sink"]
+        return writes_no_object and self.cloud.ledger.ends.claim(envelope_id) is not None
+
+    def _is_kept_as_canceled(self, envelope_id: str, generation: int) -> Iterator[str]:
+        """A task that was canceled in its pause has the object of its envelope."""
+        record = self.cloud.ledger.tables["tasks"][envelope_id, "record"]
+        if int(record["generation"]["N"]) != generation or not self.cloud.mesh.table.sink.persist:
+            return
+        if "canceled" not in self._ends_of(envelope_id):
+            yield f"{envelope_id} was canceled in its pause, and no object holds it"
 
     def _ends_of(self, envelope_id: str) -> set[str]:
         return {prefix for prefix in END_PREFIXES if f"results/{prefix}/{envelope_id}.json" in self._objects}
@@ -133,7 +148,7 @@ class FinalChecks:
         ends = self._ends_of(envelope_id)
         if len(ends - {"sump", "paused"}) > 1:
             yield f"envelope {envelope_id} ended as {', '.join(sorted(ends))}"
-        claim = self.cloud.ledger.tables["sink"].get((envelope_id, "claim"))
+        claim = self.cloud.ledger.ends.claim(envelope_id)
         claimed = claim["phase"]["S"] if claim else None
         if claimed and not ends - {"sump", "paused"} <= {claimed}:
             yield f"envelope {envelope_id} is claimed as {claimed}, but its objects are in {', '.join(sorted(ends))}"
@@ -150,6 +165,8 @@ class FinalChecks:
         if not self._has_ended(envelope_id):
             return
         if status is None and self._was_sent_to_the_end(envelope_id):
+            return
+        if self.cloud.ledger.pauses.is_paused(envelope_id) and not ends - {"paused"}:
             return
         if status not in TERMINAL:
             end = ", ".join(sorted(ends)) or "dead letter or stored slice"

@@ -8,8 +8,10 @@ from typing import Any
 
 from asya.protocol import ids, names
 from asya.protocol.mesh_table import MeshTable
+from tests.simulation.ends.registry import EndRegistry
 from tests.simulation.heavy.run_registry import RunRegistry
 from tests.simulation.observed_envelope import ObservedEnvelope, read_envelope
+from tests.simulation.pauses.registry import PauseRegistry
 from tests.simulation.process import Simulation
 from tests.simulation.programs import HandlerCall, OutputFrame, Trail
 from tests.simulation.queues import Message
@@ -30,6 +32,7 @@ class Ledger:
         stops_at_first_violation: whether the first violation ends the schedule.
         has_redrives: whether an operator has redriven dead letters.
         message_count: returns the number of messages on a queue, also those in flight.
+        volatile_actors: actors that only one of two deployed versions of the mesh has.
         jobs_are_fault_free: whether all events of job runs arrive and all drivers end by themselves.
         violations: the violations, with their times.
         accepted: envelope id → each accepted envelope and the actor of its queue.
@@ -41,6 +44,7 @@ class Ledger:
         ids_of_trails: trail → the id of the frame.
         stored_slices: ids of the slices that their fan-in actor stored.
         crash_causes: message id → the calls that crashed a process with this message in its batch.
+        saved_frames: the time when a list of frames was first saved, by its key.
         completed_hops: deduplication key → the time when the hop was marked as completed.
     """
 
@@ -51,6 +55,7 @@ class Ledger:
     stops_at_first_violation: bool = False
     has_redrives: bool = False
     message_count: Callable[[str], int] = lambda _: 0
+    volatile_actors: frozenset[str] = frozenset()
     jobs_are_fault_free: bool = True
     violations: list[str] = field(default_factory=list)
     accepted: dict[str, list[tuple[ObservedEnvelope, str]]] = field(default_factory=lambda: defaultdict(list))
@@ -64,12 +69,15 @@ class Ledger:
     stored_slices: set[str] = field(default_factory=set)
     crash_causes: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     dead_letters: list[Message] = field(default_factory=list)
+    saved_frames: dict[str, float] = field(default_factory=dict)
     completed_hops: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Create the registries of sets and of job runs."""
+        """Create the registries of reports, of sets, of pauses, of ends and of job runs."""
         self.reports = ReportRegistry(self.simulation)
         self.sets = SetRegistry(self.mesh, self.tables["fan-in"])
+        self.pauses = PauseRegistry(self.mesh, self.objects, self.tables["tasks"], self.report_violation)
+        self.ends = EndRegistry(self.tables["sink"])
         self.runs = RunRegistry(
             self.mesh, lambda: self.is_fault_free, self.report_violation, self.objects, self.tables["pending"]
         )
@@ -90,6 +98,10 @@ class Ledger:
     def record_redrive(self, message: Message) -> None:
         """Record that a dead letter was redriven; its envelope must end like any other."""
         self.has_redrives = True
+        self.dead_letters = [letter for letter in self.dead_letters if letter is not message]
+
+    def record_move(self, message: Message) -> None:
+        """Record that SQS moved a dead letter back; its envelope must end like any other."""
         self.dead_letters = [letter for letter in self.dead_letters if letter is not message]
 
     def read(self, message: Message) -> ObservedEnvelope | None:

@@ -19,10 +19,13 @@ from asya.protocol.mesh_table import (
     SparkApplication,
     SparkJob,
 )
+from tests.simulation.ends.actors import end_actors
 from tests.simulation.faults import FaultProfile
+from tests.simulation.features import Features
 from tests.simulation.handlers import handler_name
-from tests.simulation.observed_envelope import ObservedEnvelope
-from tests.simulation.programs import BEHAVIORS, ERRORS, Behavior, HandlerKind, Program
+from tests.simulation.observed_envelope import ObservedEnvelope, target_of
+from tests.simulation.pauses.actors import pause_actors
+from tests.simulation.programs import BEHAVIORS, ERRORS, RERUN_BEHAVIORS, Behavior, HandlerKind, Program
 
 NAMES = ("prep", "infer", "post", "check", "store")
 HEAVY_NAMES = ("crunch", "tabulate")
@@ -43,26 +46,44 @@ class SimulatedMesh:
 
     def is_poison(self, envelope: ObservedEnvelope) -> bool:
         """Whether this envelope crashes the process that handles it."""
-        program = self.programs.get(envelope.curr)
+        program = self.programs.get(target_of(envelope, envelope.curr))
         return program is not None and envelope.trail is not None and program.plan(envelope.trail).behavior == "poison"
 
     @property
     def light_actors(self) -> tuple[str, ...]:
-        """The actors with handlers, except hooks."""
-        return tuple(name for name in self.programs if name != "hook")
+        """The actors with handlers, except hooks and end actors."""
+        return tuple(name for name in self.programs if name != "hook" and self.table.actors[name].kind != "end")
+
+    @property
+    def routable_actors(self) -> tuple[str, ...]:
+        """The actors for the routes of the workload."""
+        return (
+            *self.light_actors,
+            *(name for name, actor in self.table.actors.items() if actor.kind in ("pause", "end")),
+        )
 
 
-def random_mesh(random: Random, profile: FaultProfile, *, is_heavy: bool = False) -> SimulatedMesh:
-    """Draw a mesh: light actors, the crew, perhaps fan-in actors and a hook, and heavy actors on request."""
+def random_mesh(
+    random: Random, profile: FaultProfile, *, is_heavy: bool = False, features: Features = frozenset()
+) -> SimulatedMesh:
+    """Draw a mesh: light actors, the crew, perhaps fan-in actors and a hook, and heavy actors on request.
+
+    Args:
+        features: the features with actors of their own.
+    """
     names = NAMES[: random.randint(1, 3) if is_heavy else random.randint(2, len(NAMES))]
     heavy = HEAVY_NAMES[: random.randint(1, 2)] if is_heavy else ()
     fan_ins = tuple(name for name in ("x-fan-in", "gather") if random.random() < 0.5)
     users = (*names, *heavy, *heavy)
     others = (*users, "x-checkpoint") if random.random() < 0.2 else users
+    pauses = pause_actors(random) if "pauses" in features else {}
+    behaviors = (*BEHAVIORS, *RERUN_BEHAVIORS) if "reruns" in features else BEHAVIORS
+    ends, end_programs = end_actors(random, profile) if "ends" in features else ({}, {})
+    others = (*others, *(name for name in pauses if name != "x-resume"), *ends)
     programs: dict[str, Program] = {}
     actors: dict[str, Actor] = {}
     for name in names:
-        actors[name], programs[name] = _light(random, name, others, profile, fan_ins=fan_ins)
+        actors[name], programs[name] = _light(random, name, others, profile, behaviors=behaviors, fan_ins=fan_ins)
     for name in heavy:
         actors[name], programs[name] = _heavy(random, name, others, profile, fan_ins=fan_ins)
     sink = Sink(persist=random.random() < 0.95)
@@ -77,12 +98,12 @@ def random_mesh(random: Random, profile: FaultProfile, *, is_heavy: bool = False
     limits = SparkApplication(start_per_second=random.choice((0.2, 1.0, 5.0)), start_burst=random.choice((1, 5, 25)))
     table = MeshTable(
         namespace="sim",
-        actors=actors | crew,
+        actors=actors | pauses | ends | crew,
         sink=sink,
         max_hops=random.choice((6, 12, 30)),
         spark=limits if is_heavy else SparkApplication(),
     )
-    return SimulatedMesh(table, programs)
+    return SimulatedMesh(table, programs | end_programs)
 
 
 def _light(
@@ -99,7 +120,7 @@ def _light(
     repertoire = tuple(
         behavior
         for behavior in behaviors
-        if random.random() < (0.7 if behavior in ("fan", "split") else 0.4) and (behavior != "poison" or profile.poison)
+        if random.random() < (0.7 if behavior in ("fan", "split") else 0.4) and _is_possible(behavior, profile)
     )
     if profile.name == "poison":
         repertoire = (*repertoire[:2], "poison")
@@ -128,6 +149,11 @@ def _light(
         fan_ins=fan_ins,
     )
     return actor, program
+
+
+def _is_possible(behavior: Behavior, profile: FaultProfile) -> bool:
+    """Whether the faults of a schedule include this behavior of handlers."""
+    return {"poison": profile.poison, "die": not profile.is_fault_free}.get(behavior, True)
 
 
 def _heavy(

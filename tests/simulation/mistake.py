@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
+from tests.simulation.features import Features
+
 
 @dataclass(frozen=True)
 class Patch:
@@ -39,12 +41,14 @@ class Mistake:
         patches: the patches that plant it, together.
         kind: the kind of faults that shows the mistake best; None for any.
         seed: the first seed to try; it showed the mistake before.
+        features: the features of the schedules.
     """
 
     name: str
     patches: Patch | tuple[Patch, ...]
     kind: str | None = None
     seed: int = 0
+    features: Features = frozenset()
 
     @contextmanager
     def plant(self) -> Iterator[None]:

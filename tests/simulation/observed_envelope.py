@@ -107,3 +107,10 @@ def _redeem(envelope: ObservedEnvelope, objects: Mapping[str, bytes]) -> Observe
         payload=json.loads(content),
         has_reference=True,
     )
+
+
+def target_of(envelope: ObservedEnvelope, actor: str) -> str:
+    """Return the actor that replaces this one in the routes of an envelope (`protocol §3.route-override`)."""
+    overrides = envelope.headers.get("x-asya-route-override")
+    target = overrides.get(actor) if isinstance(overrides, dict) and actor else None
+    return target if isinstance(target, str) else actor

@@ -68,6 +68,7 @@ class Process:
         lag: seconds of user code that other processes have not seen pass yet, because user code does not yield.
         invocation: the current one; None between two invocations.
         crash_cause: the trail of the call that crashed it; empty if a fault did.
+        linger: sends what waits to be sent, as the sender's thread does while a handler runs.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Process:
     lag: float = 0.0
     invocation: "Invocation | None" = None
     crash_cause: str = ""
+    linger: Callable[[], None] = lambda: None
     _limits: list[float] = field(default_factory=list)
 
     is_threaded = False

@@ -16,7 +16,21 @@ from tests.simulation.process import Process, current_process
 
 HandlerKind = Literal["function", "coroutine", "generator", "async generator"]
 Behavior = Literal[
-    "pass", "nothing", "fail", "fan", "exit", "bad", "slow", "poison", "reroute", "big", "color", "split"
+    "pass",
+    "nothing",
+    "fail",
+    "fan",
+    "exit",
+    "bad",
+    "slow",
+    "poison",
+    "reroute",
+    "big",
+    "color",
+    "split",
+    "die",
+    "flaky",
+    "overtaken",
 ]
 Trail = tuple[str, ...]
 
@@ -33,6 +47,9 @@ BEHAVIORS: tuple[Behavior, ...] = (
     "color",
     "split",
 )
+# Behaviors whose later calls differ: the process dies between frames; the first calls succeed and the later ones fail, or
+# come after the time limit.
+RERUN_BEHAVIORS: tuple[Behavior, ...] = ("die", "flaky", "overtaken")
 MAX_TRAIL_LENGTH = 14
 MAX_FAN_OUTS = 2
 BIG = 9_000
@@ -51,11 +68,12 @@ class Plan:
 
     Attributes:
         seconds: the duration of the call.
-        times: for `fail`, `slow` and `poison`, the number of bad calls; for `fan`, the frames before the error.
-        frames: the number of frames, for `fan`, or of slices, for `split`.
+        times: for `fail`, `slow`, `poison` and `die`, the number of bad calls; for `flaky` and `overtaken` of good ones; for
+            `fan`, the frames before the error.
+        frames: the number of frames, or of slices if `at` is set.
         error: the name of the exception.
-        next: the route that it sets, for `reroute`; the route of the slices, for `split`.
-        at: the fan-in actor, for `split`.
+        next: the route that it sets, for `reroute` and `die`; the route of the slices if `at` is set.
+        at: the fan-in actor, for `split` and for a `flaky` fan-out.
     """
 
     behavior: Behavior
@@ -76,6 +94,7 @@ class Program:
         actors: the actors that it may route to.
         is_nondeterministic: whether each call produces other frames; only valid with buffered frames.
         fan_ins: the fan-in actors for its slices.
+        version: marks the trails of a handler that was deployed later.
     """
 
     actor: str
@@ -86,6 +105,7 @@ class Program:
     timeout: float
     is_nondeterministic: bool = False
     fan_ins: tuple[str, ...] = ()
+    version: str = ""
 
     def plan(self, trail: Trail) -> Plan:
         """Return the plan for a payload with this trail; equal trails have equal plans."""
@@ -113,6 +133,19 @@ class Program:
                 to = tuple(random.choices(self.actors, k=random.randint(1, 2)))
                 slices = random.choices((0, 1, 2, 3, 12), (2, 3, 3, 3, 1))[0]
                 return Plan(behavior, seconds, frames=slices, next=to, at=random.choice(self.fan_ins))
+            case "die":
+                if sum(not token.partition("~")[0].endswith(".0") for token in trail) >= MAX_FAN_OUTS:
+                    return Plan("pass", seconds)
+                ahead = (random.choice(self.actors),) if random.random() < 0.7 else ()
+                frames = random.randint(2, 4)
+                return Plan(behavior, seconds, times=random.choice((1, 1, 2, 99)), frames=frames, next=ahead)
+            case "flaky" if self.fan_ins and random.random() < 0.4:
+                to = tuple(random.choices(self.actors, k=1))
+                error, at = random.choice(sorted(ERRORS)), random.choice(self.fan_ins)
+                return Plan(behavior, seconds, times=1, frames=random.randint(1, 3), error=error, next=to, at=at)
+            case "flaky" | "overtaken":
+                error = random.choice(sorted(ERRORS)) if behavior == "flaky" else None
+                return Plan(behavior, seconds, times=random.choice((1, 1, 2)), error=error)
             case "reroute":
                 ahead = random.choices((*self.actors, "nowhere", "x-sink"), k=random.randint(0, 3))
                 return Plan(behavior, seconds, next=tuple(ahead))
@@ -167,7 +200,9 @@ def handler_of(program: Program, recorder: CallRecorder) -> Callable[[Any], Any]
         plan = program.plan(trail)
         if plan.behavior == "slow" and before >= plan.times:
             return Plan("pass"), call, before
-        call.process.spend(plan.seconds)
+        call.process.spend(
+            program.timeout * 5.0 if plan.behavior == "overtaken" and before >= plan.times else plan.seconds
+        )
         return plan, call, before
 
     def frame(
@@ -179,7 +214,7 @@ def handler_of(program: Program, recorder: CallRecorder) -> Callable[[Any], Any]
         ahead: tuple[str, ...] | None = None,
         color: str | None = None,
     ) -> dict[str, Any]:
-        token = f"{program.actor}.{index}"
+        token = f"{program.actor}{program.version}.{index}"
         if program.is_nondeterministic:
             token += f"~{before}"
         trail = (*call.trail, token)
@@ -195,6 +230,8 @@ def handler_of(program: Program, recorder: CallRecorder) -> Callable[[Any], Any]
         match plan.behavior:
             case "fail" if before < plan.times:
                 raise ERRORS[plan.error or "ValueError"](f"call number {before + 1} of {program.actor} fails")
+            case "flaky" if before >= plan.times:
+                raise ERRORS[plan.error or "ValueError"](f"call number {before + 1} of {program.actor} fails")
             case "exit":
                 raise SystemExit(3)
             case "poison" if before < plan.times:
@@ -207,7 +244,7 @@ def handler_of(program: Program, recorder: CallRecorder) -> Callable[[Any], Any]
     def slices(payload: dict[str, Any], call: HandlerCall, before: int, plan: Plan) -> FanOut:
         items = []
         for index in range(1, plan.frames + 1):
-            trail = (*call.trail, f"{program.actor}.{index}s~{before}")
+            trail = (*call.trail, f"{program.actor}{program.version}.{index}s~{before}")
             recorder.record_frame(call, OutputFrame(trail, (*plan.next, plan.at)))
             items.append({"trail": list(trail)})
         return fan_out(items, to=plan.next, into="/results", at=plan.at)
@@ -215,7 +252,7 @@ def handler_of(program: Program, recorder: CallRecorder) -> Callable[[Any], Any]
     def function(payload: Any) -> Any:
         plan, call, before = begin(payload)
         fail_if_planned(plan, call, before)
-        if plan.behavior == "split":
+        if plan.at:
             return slices(payload, call, before, plan)
         return None if plan.behavior == "nothing" else frame(payload, call, 0, before, plan)
 
@@ -231,14 +268,14 @@ def handler_of(program: Program, recorder: CallRecorder) -> Callable[[Any], Any]
         if plan.behavior == "nothing":
             yield None
             return
-        if plan.behavior == "split":
+        if plan.at:
             yield slices(payload, call, before, plan)
             return
         color = ahead = None
         if plan.behavior == "color":
             color = f"{program.actor}-{len(call.trail)}"
             yield ("SET", ".headers.color", color)
-        if plan.behavior == "reroute":
+        if plan.behavior in ("reroute", "die"):
             ahead = plan.next
             yield ("SET", ".route.next", list(ahead))
         call.outcome = "unfinished"
@@ -246,6 +283,9 @@ def handler_of(program: Program, recorder: CallRecorder) -> Callable[[Any], Any]
             if plan.error is not None and plan.behavior == "fan" and index == plan.times:
                 call.outcome = "raised"
                 raise ERRORS[plan.error]("after some frames")
+            if plan.behavior == "die" and index == 1 and before < plan.times:
+                call.process.linger()
+                call.process.crash("between two frames")
             yield frame(payload, call, index, before, plan, ahead, color)
         call.outcome = "succeeded"
 

@@ -66,6 +66,9 @@ class QueueObserver(Protocol):
     def dead_lettered(self, message: Message) -> None:
         """A message moved to a dead-letter queue."""
 
+    def moved(self, message: Message) -> None:
+        """A message left its dead-letter queue for the queue that it came from."""
+
 
 @dataclass
 class Queues:
@@ -132,6 +135,14 @@ class Queues:
                 queue.messages.remove(message)
                 self.observer.deleted(message, by)
                 return
+
+    def move_back(self, dead_letter_queue: str) -> None:
+        """Move all dead letters to the queue that they came from; SQS gives each a new message id and no receives."""
+        queue = self.queues[dead_letter_queue]
+        moved, queue.messages = queue.messages, []
+        for message in moved:
+            self.observer.moved(message)
+            self.send(message.queue, message.body, sender=None, by=message.sender, group=message.group)
 
     def set_visibility(self, name: str, receipt: str, seconds: float) -> None:
         """Set the visibility timeout of a message; an outdated receipt handle has no effect."""

@@ -7,7 +7,9 @@ from itertools import chain
 from random import Random
 
 from tests.simulation.cloud import Cloud, deploy
+from tests.simulation.deploys.deployment import Deployment
 from tests.simulation.faults import FaultProfile, random_profile
+from tests.simulation.features import Features, random_features
 from tests.simulation.heavy.job_faults import random_job_faults
 from tests.simulation.invariants import FinalChecks
 from tests.simulation.meshes import random_mesh
@@ -19,11 +21,14 @@ from tests.simulation.workload import Workload
 TICK = 300.0
 # Seconds between the deadline sweeps.
 SWEEP = 60.0
+MINUTE = 60.0
+# Minutes in which the functions that run every minute do so.
+MINUTES = 12
 INITIAL_TICKS = 1
 MIN_IDLE_TICKS = 2
 MAX_IDLE_TICKS = 30
 SEEDS_PER_MISTAKE = 100
-COMMAND = ".venv/bin/python -m tests.simulation{heavy} --seed {seed}{faults}"
+COMMAND = ".venv/bin/python -m tests.simulation{heavy} --seed {seed}{faults} --features {features}"
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,7 @@ class Outcome:
     kind: str | None
     is_heavy: bool
     profile: FaultProfile
+    features: Features
     violations: tuple[str, ...]
     cloud: Cloud
 
@@ -46,7 +52,9 @@ class Outcome:
     def command(self) -> str:
         """The command that repeats the schedule."""
         faults = f" --faults {self.kind}" if self.kind else ""
-        return COMMAND.format(seed=self.seed, faults=faults, heavy=" --heavy" if self.is_heavy else "")
+        features = ",".join(sorted(self.features)) or "none"
+        heavy = " --heavy" if self.is_heavy else ""
+        return COMMAND.format(seed=self.seed, faults=faults, heavy=heavy, features=features)
 
     def __str__(self) -> str:
         lines = [f"schedule {self.seed} ({self.profile.name}): {len(self.violations)} violations"]
@@ -54,20 +62,33 @@ class Outcome:
         return "\n".join([*lines, f"  repeat with the log: {self.command}"])
 
 
-def run(seed: int, kind: str | None = None, *, is_heavy: bool = False, to_the_end: bool = False) -> Outcome:
+def run(
+    seed: int,
+    kind: str | None = None,
+    *,
+    is_heavy: bool = False,
+    features: Features | None = None,
+    to_the_end: bool = False,
+) -> Outcome:
     """Run the schedule of a seed.
 
     Args:
         kind: the kind of faults (`faults.KINDS`); None to draw one.
         is_heavy: whether the mesh has heavy actors.
+        features: the features of the schedule; None to draw them.
         to_the_end: whether to continue after a violation.
     """
     random = Random(f"heavy schedule {seed}" if is_heavy else f"schedule {seed}")
     profile = random_profile(random, kind)
-    mesh = random_mesh(random, profile, is_heavy=is_heavy)
+    if features is None:
+        features = random_features(Random(f"features of {seed}"))
+    mesh = random_mesh(random, profile, is_heavy=is_heavy, features=features)
     cloud = deploy(mesh, random, profile, random_job_faults(random, profile) if is_heavy else None)
     cloud.ledger.stops_at_first_violation = not to_the_end
-    workload = Workload(cloud, random)
+    cloud.system.fails_overdue_tasks = "deadlines" in features
+    workload = Workload(cloud, random, features)
+    cloud.bus.subscriber = workload.person.notified
+    cloud.ledger.pauses.on_stored = workload.person.stored
     with cloud.activate():
         workload.schedule(random.randint(3, 16) if is_heavy else random.randint(3, 14))
         for number in range(INITIAL_TICKS):
@@ -75,13 +96,22 @@ def run(seed: int, kind: str | None = None, *, is_heavy: bool = False, to_the_en
         if profile.report_outage is not None:
             for number in range(int(profile.report_outage[1] / SWEEP) + 10):
                 cloud.simulation.scheduler.after(SWEEP * (number + 1), cloud.system.sweep_deadlines)
+        for number in range(MINUTES if features else 0):
+            cloud.simulation.scheduler.after(MINUTE * (number + 1), cloud.system.wake_minutely)
+        if "deploys" in features:
+            cloud.simulation.scheduler.start(Deployment(cloud, random).roll_out, delay=random.uniform(1.0, 60.0))
         stalled: list[str] = []
         try:
             if random.random() < 0.3:
                 cloud.simulation.scheduler.start(workload.redrive, delay=random.uniform(20.0, 250.0))
+            if "moves" in features:
+                cloud.simulation.scheduler.start(workload.move_dead_letters, delay=random.uniform(100.0, 900.0))
             _run_until_idle(cloud)
             if random.random() < 0.5:
-                cloud.simulation.scheduler.start(workload.redrive)
+                again = (
+                    workload.move_dead_letters if "moves" in features and random.random() < 0.5 else workload.redrive
+                )
+                cloud.simulation.scheduler.start(again)
                 _run_until_idle(cloud)
         except StalledError as error:
             stalled = [str(error)]
@@ -92,7 +122,7 @@ def run(seed: int, kind: str | None = None, *, is_heavy: bool = False, to_the_en
     violations = [*cloud.ledger.violations, *stalled]
     if not violations:
         violations += FinalChecks(cloud, workload).problems()
-    return Outcome(seed, kind, is_heavy, profile, tuple(violations), cloud)
+    return Outcome(seed, kind, is_heavy, profile, features, tuple(violations), cloud)
 
 
 def _run_until_idle(cloud: Cloud) -> None:
@@ -101,7 +131,9 @@ def _run_until_idle(cloud: Cloud) -> None:
     for number in range(MAX_IDLE_TICKS):
         scheduler.run()
         # Only the sweep finds a due set without messages.
-        is_quiet = cloud.ledger.runs.is_quiet and not any(cloud.ledger.sets.problems())
+        is_quiet = (
+            cloud.ledger.runs.is_quiet and not any(cloud.ledger.sets.problems()) and not cloud.ledger.pauses.releases
+        )
         if scheduler.is_over or (number >= MIN_IDLE_TICKS and is_quiet):
             return
         scheduler.after(TICK, cloud.system.wake_all)
@@ -115,5 +147,9 @@ def find_seed(mistake: Mistake, *, is_heavy: bool, seeds: Iterable[int] | None =
         seeds: the seeds to try; by default the seed of the mistake, then 0 to 99.
     """
     candidates = chain([mistake.seed], range(SEEDS_PER_MISTAKE)) if seeds is None else seeds
+
+    def finds(seed: int) -> bool:
+        return bool(run(seed, mistake.kind, is_heavy=is_heavy, features=mistake.features).violations)
+
     with mistake.plant():
-        return next((seed for seed in candidates if run(seed, mistake.kind, is_heavy=is_heavy).violations), None)
+        return next((seed for seed in candidates if finds(seed)), None)

@@ -53,6 +53,9 @@ class SendChecks:
         self.ledger.accepted[envelope.id].append((envelope, actor))
         self.ledger.messages_of[envelope.id].add(message.message_id)
         self.ledger.sets.record(envelope, actor)
+        if actor == "x-resume":
+            for problem in self.ledger.pauses.sent_to_resume(envelope):
+                self.ledger.report_violation(problem)
         self._record_trail(envelope)
         if len(envelope.prev) > self.ledger.mesh.max_hops:
             self.ledger.report_violation(
@@ -102,7 +105,8 @@ class SendChecks:
             invocation.ended_slices.add(set_message[1:])
             if set_message[0] == "set-due" and invocation.actor not in (to, "x-fan-in-sweep"):
                 self.ledger.report_violation(f"{invocation.actor} sent a set-due message to {to}")
-            if set_message[0] == "slice-ended" and invocation.actor not in ("x-sink", "x-sump", "x-dlq"):
+            is_end = invocation.actor in ("x-sink", "x-sump", "x-dlq") or self._is_user_end(invocation.actor)
+            if set_message[0] == "slice-ended" and not is_end:
                 self.ledger.report_violation(f"{invocation.actor} sent a slice-ended message to {to}")
 
     def _check_left_set(self, invocation: Invocation, envelope: ObservedEnvelope, to: str, body: str) -> bool:
@@ -157,6 +161,9 @@ class SendChecks:
         """Check that one of the received messages explains a sent envelope."""
         explanations: list[list[str]] = []
         is_explained = False
+        if invocation.actor == names.PAUSE_SWEEP:
+            self._check_released(envelope, to)
+            return
         if invocation.actor in SYSTEM_QUEUES:
             self._check_left_run(invocation, envelope, to, sender)
             return
@@ -170,6 +177,10 @@ class SendChecks:
                 continue
             if before.id not in (envelope.id, envelope.parent_id):
                 continue
+            if to == "x-sink" and self.ledger.pauses.is_kept(before, envelope):
+                invocation.effects[message.message_id] = invocation.effects.get(message.message_id, 0) + 1
+                is_explained = True
+                continue
             frame = self.ledger.frames.get(envelope.trail) if envelope.trail is not None else None
             transition = Transition(
                 self.ledger.mesh,
@@ -182,6 +193,10 @@ class SendChecks:
                 self._is_stored_end(envelope),
             )
             problems = list(transition.problems())
+            if invocation.actor == "x-resume":
+                problems += self.ledger.pauses.resumed(before, envelope)
+            problems += self._sent_after_pause(before, envelope, invocation)
+            problems += self._failed_after_fan_out(before, envelope, invocation)
             if not problems:
                 invocation.effects[message.message_id] = invocation.effects.get(message.message_id, 0) + 1
                 # The envelope of a parse error may itself be too large and then carries another error.
@@ -214,6 +229,40 @@ class SendChecks:
             envelope.payload,
             envelope.status,
         )
+
+    def _failed_after_fan_out(
+        self, before: ObservedEnvelope, envelope: ObservedEnvelope, invocation: Invocation
+    ) -> list[str]:
+        """A hop whose slices were saved before sends them again, also if its handler fails this time."""
+        saved_at = self.ledger.saved_frames.get(frames_key(before), invocation.began)
+        is_failure = envelope.id == before.id and envelope.phase in ("failed", "retrying")
+        if not is_failure or saved_at >= invocation.began or invocation.actor in ("x-sink", "x-sump"):
+            return []
+        error = envelope.status.get("error") or {}
+        if error.get("type") in ("RouteMismatch", "EnvelopeTooLarge") or error.get("message", "").startswith(
+            "Deadline"
+        ):
+            return []  # no handler ran, or its frames cannot be sent
+        saved = json.loads(self.ledger.objects.get(frames_key(before), b"[]"))
+        is_fan_out = any(is_slice(tuple(frame["payload"]["trail"])) for frame in saved if frame.get("payload"))
+        return [f"{before.id} left as {envelope.phase}, but {frames_key(before)} has its slices"] if is_fan_out else []
+
+    def _check_released(self, envelope: ObservedEnvelope, to: str) -> None:
+        """The sweep of pauses sends answered envelopes to x-resume, and those of ended tasks to x-sink."""
+        if to != "x-resume" and (to, envelope.phase) not in (("x-sink", "canceled"), ("x-sink", "failed")):
+            self.ledger.report_violation(f"the sweep of pauses sent {envelope.id} to {to} as {envelope.phase}")
+
+    def _sent_after_pause(
+        self, before: ObservedEnvelope, envelope: ObservedEnvelope, invocation: Invocation
+    ) -> list[str]:
+        """After a pre-flight, a late copy at or below a pause sends neither frame 0 nor an end of its id."""
+        asked_at = invocation.states_queried_at
+        if asked_at is None or envelope.id != before.id or envelope == before or before.is_stealth or not before.status:
+            return []
+        paused_at = self.ledger.pauses.passed_at(before)
+        if paused_at is None or paused_at >= asked_at or envelope.phase in ("paused", "canceled"):
+            return []
+        return [f"a late copy of {before.id} at position {len(before.prev)} left as {envelope.phase} after its pause"]
 
     def _check_left_run(self, invocation: Invocation, envelope: ObservedEnvelope, to: str, sender: Process) -> None:
         """Check that a pending envelope explains one that the dispatcher or the completion sent."""
@@ -269,7 +318,18 @@ class SendChecks:
         frames = [frame["payload"] for frame in json.loads(saved) if frame.get("payload")]
         return any(tuple(payload["trail"])[:-1] != before.trail for payload in frames)
 
+    def _is_user_end(self, actor: str) -> bool:
+        return actor in self.ledger.mesh.actors and self.ledger.mesh.actors[actor].kind == "end"
+
     def _note_registration(self, message: Message, before: ObservedEnvelope, invocation: Invocation) -> None:
         """Note that a task without a status must be registered before its message is acknowledged."""
-        if not before.status and not before.is_stealth and invocation.actor not in ("x-sink", "x-sump"):
+        # x-sink reports the end of a task that comes straight to a user's end actor. The gateway of a version without an
+        # actor refuses its reports.
+        is_excused = self._is_user_end(invocation.actor) or invocation.actor in self.ledger.volatile_actors
+        if (
+            not before.status
+            and not before.is_stealth
+            and invocation.actor not in ("x-sink", "x-sump")
+            and not is_excused
+        ):
             invocation.to_register[message.message_id] = before.id

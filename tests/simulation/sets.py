@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from asya.protocol.mesh_table import FanIn, MeshTable
-from tests.simulation.observed_envelope import ObservedEnvelope
+from tests.simulation.observed_envelope import ObservedEnvelope, target_of
 
 HEADER = "x-asya-fan-in"
 SET_FAILURES = ("SliceFailed", "FanInTimeout")
@@ -70,7 +70,7 @@ class SetRegistry:
         if (envelope.prev, (envelope.curr, *envelope.next)) != ((*origin.prev, origin.curr), origin.next or ("",)):
             before = f"{origin.prev}, {origin.curr}, {origin.next}"
             yield f"a merged envelope left {before} as {envelope.prev}, {envelope.curr}, {envelope.next}"
-        if to != (envelope.curr or "x-sink"):
+        if to != (target_of(envelope, envelope.curr) or "x-sink"):
             yield f"a merged envelope for {envelope.curr or 'x-sink'} was sent to {to}"
         yield from self._merge_problems(set_id, origin, envelope)
 

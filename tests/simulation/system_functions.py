@@ -9,6 +9,7 @@ from asya.dead_letters.lambdas.wiring import build_dlq
 from asya.fan_in.lambdas.wiring import build_sweep
 from asya.gateway.lambdas.wiring import build_deadline_sweep
 from asya.messaging.aws.settings import Settings
+from asya.pause.lambdas.wiring import build_sweep as build_pause_sweep
 from asya.protocol import names
 from asya.sidecar.lambdas.services import Services
 from asya.spark.lambdas.reconcile import Reconciler
@@ -23,23 +24,36 @@ TIMEOUT = 120.0
 
 @dataclass
 class SystemFunctions:
-    """Runs the scheduled functions, each time in a new process."""
+    """Runs the scheduled functions, each time in a new process.
 
-    NAMES: ClassVar = (names.FAN_IN_SWEEP, names.DLQ, names.RECONCILE, names.TASK_SWEEP)
+    Attributes:
+        fails_overdue_tasks: whether the sweep of deadlines runs.
+    """
+
+    NAMES: ClassVar = (names.FAN_IN_SWEEP, names.DLQ, names.RECONCILE, names.PAUSE_SWEEP, names.TASK_SWEEP)
 
     simulation: Simulation
     settings: Mapping[str, Settings]
     new_process: Callable[[str], Process]
     new_pool: Callable[[Process, str], Pool]
     ledger: Ledger
+    fails_overdue_tasks: bool = False
     process_count: int = 0
 
     def wake_all(self) -> None:
         """Start each scheduled function once."""
+        self.wake_minutely()
         self.simulation.scheduler.start(lambda: self._run(names.FAN_IN_SWEEP, _sweep))
         self.simulation.scheduler.start(lambda: self._run(names.DLQ, _scan))
         if any(actor.kind == "spark" for actor in self.ledger.mesh.actors.values()):
             self.simulation.scheduler.start(lambda: self._run(names.RECONCILE, _reconcile))
+
+    def wake_minutely(self) -> None:
+        """Start once the functions that run every minute."""
+        if any(actor.kind == "pause" for actor in self.ledger.mesh.actors.values()):
+            self.simulation.scheduler.start(lambda: self._run(names.PAUSE_SWEEP, _release))
+        if self.fails_overdue_tasks:
+            self.sweep_deadlines()
 
     def sweep_deadlines(self) -> None:
         """Start the deadline sweep once."""
@@ -75,3 +89,7 @@ def _scan(services: Services) -> None:
 
 def _reconcile(services: Services) -> None:
     Reconciler(SparkServices(services)).sweep()
+
+
+def _release(services: Services) -> None:
+    build_pause_sweep(services).sweep()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from asya.protocol import ids
 from asya.protocol.mesh_table import Actor, MeshTable
-from tests.simulation.observed_envelope import REFERENCE, ObservedEnvelope
+from tests.simulation.observed_envelope import REFERENCE, ObservedEnvelope, target_of
 from tests.simulation.programs import OutputFrame, frame_index
 from tests.simulation.sets import slice_of
 
@@ -16,6 +16,14 @@ ENDS = ("x-sink", "x-sump")
 # Headers that no later hop may receive.
 _HOP_HEADERS = ("x-asya-first-attempt", "x-asya-not-before", "x-asya-pause")
 _HANDLER_HEADERS = ("color",)
+# Managed headers that every path carries unchanged.
+_CARRIED = (
+    "x-asya-gateway-url",
+    "x-asya-mesh-status",
+    "x-asya-generation",
+    "x-asya-hook",
+    "x-asya-route-override",
+)
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,11 @@ class Transition:
         if self.is_postponed:
             return
         yield from self._check_carry()
+        if self.spec.kind == "end":
+            yield from self._check_user_end()
+            return
+        if self.spec.kind == "pause" and self.after.phase not in ("failed", "canceled", "paused"):
+            yield f"a pause actor keeps the envelope, but it sent it as {self.after.phase}"
         match self.after.phase:
             case "retrying":
                 yield from self._check_retry()
@@ -87,9 +100,12 @@ class Transition:
         before, after = self.before, self.after
         if REFERENCE in after.headers and after.payload is not None:
             yield "the envelope carries a claim check's reference beside its payload"
-        if REFERENCE in after.headers and not after.has_reference and REFERENCE not in before.headers:
+        # A caller may name an object that is missing.
+        is_new = after.headers.get(REFERENCE) != before.headers.get(REFERENCE)
+        if REFERENCE in after.headers and not after.has_reference and is_new:
             yield "the object of a claim check is missing"
-        if before.status.get("deadline_at") != after.status.get("deadline_at"):
+        # x-resume sets a new deadline; the registry of pauses checks it.
+        if self.at != "x-resume" and before.status.get("deadline_at") != after.status.get("deadline_at"):
             yield f"deadline_at was {before.status.get('deadline_at')} and is {after.status.get('deadline_at')}"
         if before.status.get("created_at") not in (None, after.status.get("created_at")):
             yield f"created_at was {before.status.get('created_at')} and is {after.status.get('created_at')}"
@@ -98,7 +114,7 @@ class Transition:
                 continue
             if after.headers.get(name) != value:
                 yield f"header {name} was {str(value)[:40]!r} and is {str(after.headers.get(name))[:40]!r}"
-        for name in ("x-asya-gateway-url", "x-asya-mesh-status", "x-asya-generation", "x-asya-hook"):
+        for name in _CARRIED:
             if before.headers.get(name) != after.headers.get(name):
                 yield f"header {name} was {before.headers.get(name)!r} and is {after.headers.get(name)!r}"
         if str(before.headers.get("traceparent", ""))[:35] != str(after.headers.get("traceparent", ""))[:35] and (
@@ -145,8 +161,7 @@ class Transition:
 
     def _check_routing(self) -> Iterator[str]:
         yield from self._check_shift()
-        if self.to != self.after.curr:
-            yield f"an envelope for {self.after.curr} was sent to {self.to}"
+        yield from self._check_target()
         if self.after.status.get("attempt") != 1:
             yield f"a new hop begins with attempt {self.after.status.get('attempt')}"
         if self.after.status.get("reason") == "PolicyRouted":
@@ -158,10 +173,23 @@ class Transition:
             yield "the envelope still has an error after a success"
         yield from self._check_frame()
 
+    def _check_target(self) -> Iterator[str]:
+        """An override changes the queue, and a header says so; the route keeps the logical name."""
+        actor = self.after.curr
+        target = target_of(self.before, actor)
+        if self.to != target:
+            yield f"an envelope for {actor}, which is {target}, was sent to {self.to}"
+        resolved = self.after.headers.get("x-asya-route-resolved", {})
+        if target != actor and resolved.get(actor) != {"target": target, "by": self.at}:
+            yield f"{self.at} sent {actor} to {target}, but the header says {resolved.get(actor)}"
+
     def _check_frame(self) -> Iterator[str]:
         """Frame 0 is the envelope itself; later frames are children."""
         before, after, trail = self.before, self.after, self.after.trail
         if trail is None or before.trail is None or self.is_saved:
+            return
+        if self.at == "x-resume":  # the registry of pauses checks the answers
+            yield from self._check_same_envelope()
             return
         if self.at == "x-checkpoint" or self._is_origin_of_set():
             yield from self._check_same_envelope()
@@ -229,6 +257,14 @@ class Transition:
         attempt = self.after.status.get("attempt")
         if attempt != self.before.attempt:
             yield f"attempt {self.before.attempt} ended as attempt {attempt}"
+
+    def _check_user_end(self) -> Iterator[str]:
+        """A user's end actor hands the envelope on as it came, to x-sink or, if its handler failed, to x-sump."""
+        yield from self._check_same_envelope()
+        yield from self._check_unchanged()
+        phase = self.before.phase if self.before.phase in ("succeeded", "failed", "canceled", "paused") else "succeeded"
+        if (self.to, self.after.phase) not in (("x-sink", phase), ("x-sump", "failed")):
+            yield f"an end actor sent an envelope that came as {self.before.phase} to {self.to} as {self.after.phase}"
 
     def _check_parse_error(self) -> Iterator[str]:
         """The error of an unreadable message gives the reason."""

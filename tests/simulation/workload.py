@@ -10,8 +10,11 @@ from typing import Any
 
 from asya.protocol.times import format_time
 from tests.simulation.cloud import Cloud
+from tests.simulation.deploys.deployment import ADDED
+from tests.simulation.features import Features
 from tests.simulation.functions import ACCOUNT
 from tests.simulation.network import URL, event
+from tests.simulation.pauses.people import Person
 from tests.simulation.queues import MESSAGE_LIMIT
 from tests.simulation.redriving import redrive_all
 
@@ -27,15 +30,21 @@ class Workload:
     """The callers and the operator of a mesh.
 
     Attributes:
+        features: the features of the schedule.
         started: ids of the tasks whose start the gateway confirmed.
         progress: the last status rank and percentage of each task and generation.
     """
 
     cloud: Cloud
     random: Random
+    features: Features = frozenset()
     started: list[str] = field(default_factory=list)
     progress: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
     _numbers: int = 0
+
+    def __post_init__(self) -> None:
+        """Create the person who answers pauses."""
+        self.person = Person(self.cloud, self.random, lambda method, path, body: self._ask(method, path, body, {}))
 
     def schedule(self, count: int) -> None:
         """Schedule this number of messages and tasks at random times."""
@@ -56,30 +65,44 @@ class Workload:
             body["timeout"] = self.random.choice((3, 10, 60, 4000))
         if self.random.random() < 0.2:
             body["headers"] = {"x-asya-mesh-status": "off", "tenant": "acme"}
-        actor = self.random.choice(self.cloud.mesh.light_actors)
+        actor = self.random.choice(
+            self.cloud.mesh.light_actors[:1] if "deploys" in self.features else self.cloud.mesh.light_actors
+        )
+        if "overrides" in self.features and self.random.random() < 0.3:
+            body["headers"] = body.get("headers", {}) | {"x-asya-route-override": self._overrides()}
         key = f"key-{self._number()}"
         for _ in range(START_ATTEMPTS):
             answer = self._ask("POST", f"/api/v1/mesh?actor={actor}", body, {"idempotency-key": key})
             if answer is not None and answer["statusCode"] == 201:
                 task_id = json.loads(answer["body"])["id"]
                 self.started.append(task_id)
-                if "headers" not in body:
+                if "x-asya-mesh-status" not in body.get("headers", {}):
                     self._follow(task_id)
                 return
+            if answer is not None and answer["statusCode"] == 404 and "deploys" in self.features:
+                return  # an override names an actor that the new version does not have
             self.cloud.simulation.scheduler.wait(self.random.uniform(5.0, 40.0))
         self.cloud.ledger.report_violation(f"a task did not start within {START_ATTEMPTS} attempts")
 
     def _follow(self, task_id: str) -> None:
         """Perhaps cancel a task, and read it a few times."""
         if self.random.random() < 0.25:
-            self.cloud.simulation.scheduler.wait(self.random.uniform(0.0, 2.0))
+            self.cloud.simulation.scheduler.wait(self.random.uniform(0.0, self._cancel_delay()))
             self._cancel(task_id)
         for _ in range(self.random.choice((0, 3, 6))):
             self.cloud.simulation.scheduler.wait(self.random.uniform(0.05, 3.0))
             self.check_task(task_id)
 
     def _cancel(self, task_id: str) -> None:
-        """Cancel a task by the report that the gateway's DELETE writes."""
+        """Cancel a task by the API, or by the report that it would write."""
+        if "cancels" in self.features:
+            for _ in range(START_ATTEMPTS):
+                answer = self._ask("DELETE", f"/api/v1/mesh/{task_id}", None, {})
+                if answer is not None and answer["statusCode"] < 500:
+                    return
+                self.cloud.simulation.scheduler.wait(self.random.uniform(2.0, 20.0))
+            self.cloud.ledger.report_violation(f"{task_id} was not canceled within {START_ATTEMPTS} attempts")
+            return
         at = format_time(self.cloud.simulation.scheduler.now)
         body = [{"id": task_id, "status": "canceled", "at": at, "data": {"reason": "Canceled"}}]
         self._request(self.cloud.ingest.handle, "POST", "/api/v1/mesh/events", body, {})
@@ -99,6 +122,11 @@ class Workload:
                 return
             cloud.simulation.scheduler.wait(10.0)
 
+    def move_dead_letters(self) -> None:
+        """Let SQS move all dead letters back to their queues (StartMessageMoveTask)."""
+        for name in [name for name, queue in self.cloud.queues.queues.items() if queue.max_receives is None]:
+            self.cloud.queues.move_back(name)
+
     def check_task(self, task_id: str) -> None:
         """Read a task and check that its status and percentage never decrease."""
         answer = self._ask("GET", f"/api/v1/mesh/{task_id}", None, {})
@@ -108,6 +136,8 @@ class Workload:
         rank = {"pending": 0, "running": 1, "paused": 2}.get(task["status"], 3)
         generation = task.get("generation", 0)
         before = self.progress.get((task_id, generation), (0, 0))
+        if rank == 1 and before[0] == 2 and self.cloud.ledger.pauses.accepted[task_id]:
+            before = (1, before[1])  # an answer resumed it
         # An overdue task reads as failed before its record says so, and may still end otherwise.
         if task.get("error", {}).get("message") != "task timed out":
             if (rank, task["progress_percent"]) < before and (rank < before[0] or task["progress_percent"] < before[1]):
@@ -127,7 +157,9 @@ class Workload:
 
     def _send_raw(self) -> None:
         """Send a raw envelope with random fields."""
-        random, names = self.random, self.cloud.mesh.light_actors
+        random, names = self.random, self.cloud.mesh.routable_actors
+        if "deploys" in self.features:
+            names = (*names, ADDED)
         route = random.choices(names, k=random.randint(1, 4))
         envelope: dict[str, Any] = {
             "id": f"raw-{self._number()}",
@@ -135,7 +167,7 @@ class Workload:
             "headers": {"tenant": "acme", "count": 7},
             "payload": self._payload(),
         }
-        queue = route[0]
+        queue = route[0] if route[0] != ADDED else names[0]
         match random.choice(
             ("plain", "plain", "status", "stealth", "later", "child", "misrouted", "unknown", "heavy headers")
         ):
@@ -151,11 +183,14 @@ class Workload:
                 envelope |= {"parent_id": "somebody", "status": self._status(route[0])}
                 envelope["headers"]["x-asya-root"] = "somebody"
             case "misrouted":
-                queue = random.choice(names)
+                queue = random.choice(self.cloud.mesh.light_actors)
             case "unknown":
                 envelope["route"]["next"] = [*route[1:], "nowhere"]
-            case "heavy headers":
+            case "heavy headers" if "pauses" not in self.features:  # too large for the message that ends a pause
                 envelope["headers"] |= {f"h{number}": "x" * 900 for number in range(7)}
+        if "overrides" in self.features and random.random() < 0.4:
+            envelope["headers"]["x-asya-route-override"] = self._overrides("nowhere", "x-sink", 7)
+            queue = self._overridden(envelope, queue)
         self._send(queue, envelope)
 
     def _status(self, actor: str) -> dict[str, Any]:
@@ -198,7 +233,7 @@ class Workload:
     def _send_to_the_end(self) -> None:
         """Send an envelope to an end actor, with or without a status."""
         envelope: dict[str, Any] = {
-            "id": f"end-{self._number()}",
+            "id": self._new_or_used_id(),
             "route": {"prev": ["elsewhere"], "curr": "", "next": []},
             "payload": self._payload(),
         }
@@ -208,6 +243,15 @@ class Workload:
             reason = {"succeeded": "Completed", "failed": "RuntimeError", "canceled": "Canceled"}[phase]
             envelope["status"] = self._status("elsewhere") | {"phase": phase, "reason": reason, "error": error}
         self._send(self.random.choice(("x-sink", "x-sink", "x-sump")), envelope)
+
+    def _new_or_used_id(self) -> str:
+        """A new id, or with reruns perhaps one of an envelope that the mesh has seen."""
+        used = [
+            envelope_id
+            for envelope_id, messages in self.cloud.ledger.accepted.items()
+            if "reruns" in self.features and not messages[0][0].is_stealth
+        ]
+        return self.random.choice(used) if used and self.random.random() < 0.4 else f"end-{self._number()}"
 
     def _send(self, actor: str, envelope: dict[str, Any]) -> None:
         text = json.dumps(envelope)
@@ -235,6 +279,20 @@ class Workload:
         if self.random.random() < padded:
             payload["padding"] = "p" * PADDING
         return payload
+
+    def _cancel_delay(self) -> float:
+        return self.random.choice((2.0, 60.0)) if "cancels" in self.features else 2.0
+
+    def _overrides(self, *unusable: Any) -> dict[str, Any]:
+        """Overrides of actors by others, and perhaps by names that nothing may be sent to."""
+        random, names = self.random, self.cloud.mesh.light_actors
+        targets: tuple[Any, ...] = (*names, *names, *unusable)
+        return {logical: random.choice(targets) for logical in (*names, "logical") if random.random() < 0.4}
+
+    def _overridden(self, envelope: dict[str, Any], queue: str) -> str:
+        """The queue for an overridden first actor; a message on the other queue is a route mismatch."""
+        target = envelope["headers"]["x-asya-route-override"].get(queue)
+        return target if target in self.cloud.mesh.light_actors and self.random.random() < 0.8 else queue
 
     def _number(self) -> int:
         self._numbers += 1

@@ -31,11 +31,12 @@ class WriteChecks:
             self.ledger.completed_hops.setdefault(key, self.ledger.simulation.scheduler.seconds)
         if table.endswith("-tasks") and key[1] == "record":
             self._record_written(before, after)
-        if table.endswith("-sink") and key[1] == "claim" and before is not None:
+        if table.endswith("-sink") and key[1] == "claim" and before is not None and "phase" in before:
             self._claim_written(before, after)
 
     def _record_written(self, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> None:
         """Within a generation a status never goes back, and a terminal status changes only if it is provisional."""
+        self.ledger.pauses.record_written(before, after, self.ledger.simulation.scheduler.seconds)
         old, new = (_status(before), _status(after)) if before else (("pending", -1), _status(after))
         task = after["pk"]["S"]
         self.ledger.simulation.log.note(self.ledger.simulation.scheduler.seconds, "record", f"{task}: {new[0]}")
@@ -45,7 +46,8 @@ class WriteChecks:
         if new[1] < old[1]:
             self.ledger.report_violation(f"the record of {task} went back from generation {old[1]} to {new[1]}")
         if new[1] == old[1]:
-            if RANKS[new[0]] < RANKS[old[0]]:
+            is_resumed = old[0] == "paused" and new[0] == "running"  # the registry of pauses checks it
+            if RANKS[new[0]] < RANKS[old[0]] and not is_resumed:
                 self.ledger.report_violation(f"the record of {task} went back from {old[0]} to {new[0]}")
             if new[0] == "canceled":
                 self.ledger.canceled.setdefault(task, self.ledger.simulation.scheduler.seconds)
@@ -64,10 +66,13 @@ class WriteChecks:
 
     def object_written(self, key: str, body: bytes, by: Process, before: bytes | None) -> None:
         """Check a written object and the object that it replaced."""
+        if key.startswith("frames/"):
+            self.ledger.saved_frames.setdefault(key, self.ledger.simulation.scheduler.seconds)
         if key.startswith("frames/") and before not in (None, body):
             self.ledger.report_violation(f"{by.name} replaced {key}, but only its first content counts")
         if key.startswith("runs/") and key.endswith("/manifest.json"):
             self.ledger.runs.manifest_written(key, body, before)
+        self.ledger.pauses.object_written(key, body, before)
         if not key.startswith("results/") or key.startswith("results/checkpoint/") or "/unreadable/" in key:
             return
         try:
@@ -98,7 +103,7 @@ class WriteChecks:
     def object_removed(self, key: str, by: Process) -> None:
         """Only the end of an earlier generation may be deleted, after the end of a later one is written (`protocol §11`)."""
         envelope_id = key.rpartition("/")[2].removesuffix(".json")
-        claim = self.ledger.tables["sink"].get((envelope_id, "claim"))
+        claim = self.ledger.ends.claim(envelope_id)
         later = f"results/{claim['phase']['S']}/{envelope_id}.json" if claim else key
         if later == key or later not in self.ledger.objects:
             self.ledger.report_violation(f"{by.name} deleted {key}, but {envelope_id} has no later end")
