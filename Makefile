@@ -99,7 +99,9 @@ tests: setup  ## the tests alone
 	@$(BIN)/pytest --numprocesses 3
 
 .PHONY: test-full
-test-full: setup  ## full size on the local cloud: 1,000 heavy envelopes, 60 job runs, sets of 200 slices, outages, a deployment under load, chaos (25 minutes)
+test-full: setup  ## full size: 20,000 schedules of the simulation; on the local cloud 1,000 heavy envelopes, 60 job runs, sets of 200 slices, outages, a deployment under load, chaos (hours)
+	@$(BIN)/python -m tests.simulation --schedules 10000 --processes 2
+	@$(BIN)/python -m tests.simulation --schedules 10000 --processes 2 --heavy
 	@ASYA_FULL_SIZE=1 $(BIN)/pytest tests/cloud/test_heavy_scale.py tests/cloud/test_heavy_crashes.py tests/cloud/test_fan_in.py \
 	  tests/cloud/test_gateway_reports.py::test_shuffled_and_duplicate_reports_give_the_same_task \
 	  tests/cloud/test_crew_failures.py tests/cloud/test_deploy_under_load.py tests/fuzz

@@ -152,9 +152,12 @@ class AckChecks:
         return set(trails) == {stable_trail(frame.trail) for frame in call.frames}
 
     def _is_completed_hop(self, envelope: ObservedEnvelope, invocation: Invocation) -> bool:
+        """Whether an actor that deduplicates has completed this attempt, or has another copy of it in its batch."""
         if not self.ledger.mesh.actors[invocation.actor].deduplicate:
             return False
-        return hop_key(envelope) in self.ledger.tables["hops"]
+        copies = [other for other in map(self.ledger.read, invocation.messages) if other is not None]
+        runs_twice = sum(hop_key(other) == hop_key(envelope) for other in copies) > 1
+        return runs_twice or hop_key(envelope) in self.ledger.tables["hops"]
 
     def _runs_in_batch(self, envelope: ObservedEnvelope, message: Message, invocation: Invocation) -> bool:
         """Whether a copy of this message runs in its batch; it stays on the queue if its sends fail."""

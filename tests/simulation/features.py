@@ -17,7 +17,7 @@ Features = frozenset[Feature]
 # deploys: functions of two versions of the mesh work at once.
 ALL: Features = frozenset(get_args(Feature))
 # The features of the schedules of `make test`.
-DEFAULT: Features = frozenset({"cancels", "overrides"})
+DEFAULT: Features = frozenset({"cancels", "overrides", "ends"})
 # The share of schedules without any feature, and of the others with a given one.
 PLAIN_SHARE = 0.15
 SHARE = 0.5

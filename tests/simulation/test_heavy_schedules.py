@@ -8,7 +8,7 @@ from tests.simulation.heavy.planted import MISTAKES
 from tests.simulation.mistake import Mistake
 from tests.simulation.schedule import find_seed, run
 
-SCHEDULES = 60
+SCHEDULES = 100
 SEEDS_PER_CHUNK = 10
 
 
