@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-from tests.simulation import planted
+from tests.simulation import feature_planted, planted
 from tests.simulation.faults import KINDS
 from tests.simulation.features import read_features
 from tests.simulation.heavy import planted as heavy_planted
@@ -57,7 +57,8 @@ def main() -> int:
     if options.seed is not None:
         return _replay(partial(run_one, options.seed, to_the_end=True), options.about)
     if options.planted:
-        return _find_planted(heavy_planted.MISTAKES if options.heavy else planted.MISTAKES, options)
+        light = (*feature_planted.MISTAKES, *planted.MISTAKES)
+        return _find_planted(heavy_planted.MISTAKES if options.heavy else light, options)
     seeds = range(options.first, options.first + options.schedules)
     summaries = _run_all(seeds, run_one, options.processes)
     return _report(summaries, keep_going=options.keep_going)

@@ -24,4 +24,6 @@ def test_a_mistake_on_the_heavy_path_is_found(mistake: Mistake) -> None:
     seed = find_seed(mistake, is_heavy=True)
 
     assert seed is not None, "no schedule detects the mistake"
-    assert not run(seed, mistake.kind, is_heavy=True).violations, "the schedule fails without the mistake too"
+    assert not run(seed, mistake.kind, is_heavy=True, features=mistake.features).violations, (
+        "the schedule fails without the mistake too"
+    )

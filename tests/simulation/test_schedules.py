@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.simulation import feature_planted, planted
 from tests.simulation.mistake import Mistake
-from tests.simulation.planted import MISTAKES
 from tests.simulation.schedule import find_seed, run
 
 SCHEDULES = 200
@@ -19,9 +19,11 @@ def test_no_schedule_violates_an_invariant(first: int) -> None:
         assert not outcome.violations, str(outcome)
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
+@pytest.mark.parametrize("mistake", [*feature_planted.MISTAKES, *planted.MISTAKES], ids=lambda mistake: mistake.name)
 def test_a_planted_mistake_is_found(mistake: Mistake) -> None:
     seed = find_seed(mistake, is_heavy=False)
 
     assert seed is not None, "no schedule detects the mistake"
-    assert not run(seed, mistake.kind).violations, "the schedule fails without the mistake too"
+    assert not run(seed, mistake.kind, features=mistake.features).violations, (
+        "the schedule fails without the mistake too"
+    )
