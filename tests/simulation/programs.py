@@ -136,9 +136,9 @@ class Program:
             case "die":
                 if sum(not token.partition("~")[0].endswith(".0") for token in trail) >= MAX_FAN_OUTS:
                     return Plan("pass", seconds)
-                ahead = (random.choice(self.actors),) if random.random() < 0.7 else ()
+                onward = (random.choice(self.actors),) if random.random() < 0.7 else ()
                 frames = random.randint(2, 4)
-                return Plan(behavior, seconds, times=random.choice((1, 1, 2, 99)), frames=frames, next=ahead)
+                return Plan(behavior, seconds, times=random.choice((1, 1, 2, 99)), frames=frames, next=onward)
             case "flaky" if self.fan_ins and random.random() < 0.4:
                 to = tuple(random.choices(self.actors, k=1))
                 error, at = random.choice(sorted(ERRORS)), random.choice(self.fan_ins)
