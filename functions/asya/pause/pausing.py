@@ -7,14 +7,15 @@ from msgspec.structs import replace
 
 from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
+from asya.messaging.sqs_limits import MESSAGE_BYTES, MESSAGE_MARGIN
 from asya.messaging.targets import actual_actor
 from asya.pause.resume_input import InvalidInputError, merge_answers
 from asya.protocol import headers, names, status
-from asya.protocol.codec import ParseError
+from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import EventData, TaskEvent
-from asya.protocol.pause import Pause, PauseHeader
+from asya.protocol.pause import ANSWERS_LIMIT, Pause, PauseHeader
 from asya.protocol.slices import slice_header
 from asya.protocol.times import format_time
 from asya.reporting.reports import with_origin
@@ -28,16 +29,20 @@ _IS_SLICE = (
     "would wait for the answer; pause before the fan-out, or after {actor}"
 )
 _NO_PLACE = "the envelope cannot pause, because no answer could resume it: {problem}"
+_NO_ROOM = "the envelope cannot pause: without its payload it has {size} bytes, and beside the answers {limit} fit into a message"
+# Beside them a message has room for the longest answers in ASCII: a character of two or four bytes becomes three times as long.
+_HEADERS_LIMIT = MESSAGE_BYTES - 2 * MESSAGE_MARGIN - 3 * ANSWERS_LIMIT
 
 
 def refusal(hop: Hop, *, is_reported: bool, now: datetime) -> Diversion | None:
     """Fail an envelope whose pause could never end; None if it may pause.
 
-    That is one whose reports are off, a slice, and one whose payload has no place for an answer that every resume inserts.
+    That is one whose reports are off, a slice, one whose payload has no place for an answer that every resume inserts, and
+    one whose headers leave no room for the answers.
     """
-    problem = (
-        _slice_problem(hop) or _unanswerable(hop) if is_reported else _NO_REPORTS.format(header=headers.MESH_STATUS)
-    )
+    problem: str | None = _NO_REPORTS.format(header=headers.MESH_STATUS)
+    if is_reported:
+        problem = _slice_problem(hop) or _unanswerable(hop) or _too_large(hop, now)
     if problem is None:
         return None
     error = ErrorInfo(type="RuntimeError", message=problem)
@@ -67,6 +72,12 @@ def _unanswerable(hop: Hop) -> str | None:
         except InvalidInputError as error:
             return _NO_PLACE.format(problem="; ".join(f"{name} {problem}" for name, problem in error.fields.items()))
     return None
+
+
+def _too_large(hop: Hop, now: datetime) -> str | None:
+    """The reason why no resume could be sent: a message has no room for the headers and the answers."""
+    size = len(encode(replace(paused_envelope(hop, now=now), payload=NULL)))
+    return _NO_ROOM.format(size=size, limit=_HEADERS_LIMIT) if size > _HEADERS_LIMIT else None
 
 
 def paused_envelope(hop: Hop, *, now: datetime) -> Envelope:

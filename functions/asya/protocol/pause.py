@@ -11,6 +11,8 @@ from asya.protocol.status import Reason
 FieldType = Literal["string", "number", "boolean", "array", "object"]
 
 DEFAULT_PROMPT = "Task paused"
+ANSWERS_LIMIT = 128 * 1024
+"""Bytes of a resume's input: the record of the task holds it, and an item of a table may have 400 KB."""
 
 
 class PauseField(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

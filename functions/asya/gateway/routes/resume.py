@@ -17,11 +17,9 @@ from asya.protocol.api_errors import ApiError
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import MeshTable
+from asya.protocol.pause import ANSWERS_LIMIT
 from asya.protocol.task import TaskRecord
 from asya.tasks.aws.tasks import Tasks
-
-# Bytes. The record of the task contains the input, and a table item may have 400 KB.
-INPUT_LIMIT = 128 * 1024
 
 
 class Resumed(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +45,7 @@ class ResumeRoutes:
     def answer(self, request: Request, now: datetime) -> Response:
         """`POST /api/v1/mesh/{id}/resume`: 202 with the id, or 422 with the problem of each field."""
         caller = self.access.caller(required_identity(request))
-        limit = min(INPUT_LIMIT, self.mesh.gateway.max_body)
+        limit = min(ANSWERS_LIMIT, self.mesh.gateway.max_body)
         if len(request.body) > limit:
             raise ApiError(413, "too_large", f"the body has {len(request.body)} bytes; the limit is {limit}")
         try:

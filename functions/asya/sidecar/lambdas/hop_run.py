@@ -101,7 +101,8 @@ class HopRun:
             final = self._failure(failure)
         finally:
             self._circuit.record("released")
-        if result not in ("succeeded", "rejected") and self._send_stored_frames():
+        is_delayed = final is not None and final.kind == "later"
+        if result != "succeeded" and not is_delayed and self._send_stored_frames():
             final, result, error = None, "succeeded", None
         self._send_final(final)
         trace_hop(self._services, self._hop, self._began_at, error=error)

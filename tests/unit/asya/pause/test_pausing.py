@@ -158,6 +158,15 @@ def test_11_a_pause_that_no_answer_could_end_fails(fields: tuple[PauseField, ...
 
 
 @pytest.mark.rule("11.pause.unanswerable")
+@pytest.mark.parametrize(("size", "is_refused"), [(600 * 1024, False), (608 * 1024, True)])
+def test_11_headers_that_leave_no_room_for_the_answers_fail(size: int, is_refused: bool) -> None:
+    spec = Actor(kind="pause", pause=Pause(fields=FIELDS))
+    paused_hop = hop(message(headers={"notes": "x" * size}, payload={}), spec=spec)
+    refused = pausing.refusal(paused_hop, is_reported=True, now=NOW)
+    assert (refused is not None) == is_refused
+
+
+@pytest.mark.rule("11.pause.unanswerable")
 @pytest.mark.parametrize(
     ("fields", "payload"),
     [

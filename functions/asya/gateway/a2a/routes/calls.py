@@ -42,10 +42,11 @@ from asya.gateway.http.router import KEY_LIMIT, HttpRoute, Request, Response, ch
 from asya.gateway.idempotency import IdempotencyKey
 from asya.gateway.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
 from asya.gateway.routes.cancel import CancelRoutes
-from asya.gateway.routes.resume import INPUT_LIMIT, ResumeRoutes
+from asya.gateway.routes.resume import ResumeRoutes
 from asya.gateway.routes.tool_calls import ToolCalls
 from asya.protocol.api_errors import ApiError
 from asya.protocol.ids import ID_LIMIT, is_usable
+from asya.protocol.pause import ANSWERS_LIMIT
 from asya.protocol.task import TaskRecord
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.tasks.view import TaskView
@@ -253,8 +254,8 @@ class _Call:
             problem = f"task {task_id!r} is {state}; only a task that requires input takes a message"
             raise A2AError(UNSUPPORTED_OPERATION, problem, "message.taskId")
         answers = read_answers(read_message(message, self.version.user), task.pause.fields)
-        if sum(map(len, answers.values())) > INPUT_LIMIT:
-            raise A2AError(INVALID_PARAMS, f"the answers must have at most {INPUT_LIMIT} bytes", "message.parts")
+        if sum(map(len, answers.values())) > ANSWERS_LIMIT:
+            raise A2AError(INVALID_PARAMS, f"the answers must have at most {ANSWERS_LIMIT} bytes", "message.parts")
         if params.settings.push is not None:
             routes.push.set(params.settings.push, task, self.version, self.now)
         routes.resumes.resume(task_id, self.caller, answers, self.now)

@@ -10,11 +10,12 @@ from botocore.exceptions import ClientError
 from asya import fan_out
 from asya.messaging.aws import clients
 from asya.protocol import ids
-from asya.protocol.mesh_table import Actor, Policy, Resiliency
+from asya.protocol.mesh_table import Actor, CircuitBreaker, Policy, Resiliency, Rule
 from tests.doubles.envelopes import message, status
 from tests.doubles.light_actor import echo, never, run
 from tests.doubles.mesh_world import MeshWorld, empty_table, emulated_table
 from tests.doubles.sqs import Refusal
+from tests.doubles.tables import Table
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -88,6 +89,32 @@ def test_6_a_copy_that_fails_does_not_contradict_a_fan_out(world: MeshWorld) -> 
     first, second = (world.sent("post")[start : start + 2] for start in (0, 2))
     assert [envelope.id for envelope in first] == [envelope.id for envelope in second]
     assert "failed" not in world.gateway.reported("env-1")
+
+
+@pytest.mark.rule("6.buffered.copy")
+def test_6_a_copy_that_an_open_circuit_rejects_does_not_contradict_a_fan_out(world: MeshWorld) -> None:
+    """A rule takes rejected envelopes elsewhere, but this one has fanned out already."""
+    calls: list[Any] = []
+
+    def split(payload: Any) -> Any:
+        calls.append(payload)
+        if payload != {"text": "hello"}:
+            raise ConnectionError("the service is down")
+        yield from fan_out([1, 2], to=["post"], at="gather")
+
+    resiliency = Resiliency(
+        policies={"around": Policy(then_route=("rescue",))},
+        rules=(Rule(errors=("CircuitOpen",), policy="around"),),
+        circuit_breaker=CircuitBreaker(failures=1, window=3600, open_for=3600),
+    )
+    world.dynamodb.tables["asya-shop-breaker"] = Table()
+    options: dict[str, Any] = {"others": {"gather": Actor(kind="fan_in")}, "resiliency": resiliency}
+    assert run(world, split, message(), **options) == []
+    assert run(world, split, message(id="other", payload={}), **options) == []  # opens the circuit
+    world.sqs.sent.clear()
+    assert run(world, split, message(), **options) == []
+    assert len(calls) == 2
+    assert sorted(world.targets) == ["gather", "post", "post"]
 
 
 @pytest.mark.rule("6.buffered")
