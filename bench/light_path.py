@@ -1,8 +1,8 @@
 """Three pass-through actors on a local cloud, compared with three functions that only forward messages.
 
 `python -m bench.light_path [ENVELOPES]`. The variants take turns on the same cloud: bare functions, reports off, reports on.
-x-sink does not consume its queue. A turn ends when all envelopes are on that queue and all other queues are empty, because a
-sidecar sends its reports before it acknowledges its batch.
+x-sink does not consume its queue. A turn ends when all envelopes are on that queue and the queues of the actors are empty. The
+next turn starts when all reports are recorded.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 import zipfile
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +64,9 @@ class Cloud:
         self._clients = {name: aws_client(name, str(mesh.endpoint_url), key) for name in ("sqs", "lambda")}
         queues = tuple(self._url(names.queue_name(mesh.namespace, actor)) for actor in (*ACTORS, names.SINK))
         self._disable_event_source(names.function_name(mesh.namespace, names.SINK))
+        self._report_queues = [
+            self._url(names.queue_name(mesh.namespace, name)) for name in (names.REPORTS, names.ENDS)
+        ]
         self.variants = (
             Variant("bare functions that forward", self._forwarders(), {}),
             Variant("reports off", queues, {"x-asya-mesh-status": "off"}),
@@ -74,13 +78,19 @@ class Cloud:
         began = time.perf_counter()
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(lambda start: self._send(variant, start, count), range(0, count, _BATCH)))
-        while (arrived := self._messages(variant.queues[-1])) < count or any(map(self._messages, variant.queues[:-1])):
-            if time.perf_counter() - began > TIMEOUT_SECONDS:
-                raise TimeoutError(f"{variant.name}: {arrived} of {count} arrived within {TIMEOUT_SECONDS:.0f} s")
-            time.sleep(0.05)
+        self._wait(variant, lambda: self._messages(variant.queues[-1]) >= count)
+        self._wait(variant, lambda: not any(map(self._messages, variant.queues[:-1])))
         seconds = time.perf_counter() - began
+        self._wait(variant, lambda: not any(map(self._messages, self._report_queues)))
         self._clients["sqs"].purge_queue(QueueUrl=variant.queues[-1])
         return count * len(ACTORS) / seconds
+
+    def _wait(self, variant: Variant, is_done: Callable[[], bool]) -> None:
+        until = time.perf_counter() + TIMEOUT_SECONDS
+        while not is_done():
+            if time.perf_counter() > until:
+                raise TimeoutError(f"{variant.name}: not done within {TIMEOUT_SECONDS:.0f} s")
+            time.sleep(0.05)
 
     def _send(self, variant: Variant, start: int, count: int) -> None:
         entries = [
