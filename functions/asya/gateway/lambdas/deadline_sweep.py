@@ -54,12 +54,13 @@ class DeadlineSweep:
             TaskStoreError: the table is unavailable.
             ClientError, BotoCoreError: the queue of ends cannot be asked.
         """
+        # Before the first call, because each call may take seconds, and the function has a minute.
+        ends_at = self.services.environment.monotonic() + TIME_LIMIT
         if (delay := self.ends.delay()) != "none":
             self._hold(delay)
             return
         now = self.services.now()
         until = now - GRACE_PERIOD
-        ends_at = self.services.environment.monotonic() + TIME_LIMIT
         start = min(self.marks.read() or until - INITIAL_WINDOW, until - REREAD_WINDOW)
         count, last_minute = 0, None
         try:
