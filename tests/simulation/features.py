@@ -16,8 +16,8 @@ Features = frozenset[Feature]
 # reruns: handlers whose later calls differ: generators that die between frames, calls that fail or are late.
 # deploys: functions of two versions of the mesh work at once.
 ALL: Features = frozenset(get_args(Feature))
-# The features of the schedules of `make test`.
-DEFAULT: Features = frozenset({"cancels", "overrides", "ends"})
+# The features of a schedule, unless the caller names others.
+DEFAULT: Features = ALL
 # The share of schedules without any feature, and of the others with a given one.
 PLAIN_SHARE = 0.15
 SHARE = 0.5

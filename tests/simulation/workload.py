@@ -249,11 +249,15 @@ class Workload:
         self._send(self.random.choice(("x-sink", "x-sink", "x-sump")), envelope)
 
     def _new_or_used_id(self) -> str:
-        """A new id, or with reruns perhaps one of an envelope that the mesh has seen."""
+        """A new id, or with reruns perhaps one of an envelope that the mesh has seen.
+
+        Nobody who may send to x-sink is kept from ending a task beyond its pause, so ids that may pause stay unused.
+        """
+        reuses = "reruns" in self.features and "pauses" not in self.features
         used = [
             envelope_id
             for envelope_id, messages in self.cloud.ledger.accepted.items()
-            if "reruns" in self.features and not messages[0][0].is_stealth
+            if reuses and not messages[0][0].is_stealth
         ]
         return self.random.choice(used) if used and self.random.random() < 0.4 else f"end-{self._number()}"
 
