@@ -5,7 +5,7 @@ where the next one begins.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -14,6 +14,10 @@ import msgspec
 from asya.protocol.job_runs import ResultFrame, ResultHead, ResultPart
 
 FRAME_LIMIT = 2**31  # far above what a part can hold
+
+LINE_LIMIT = 64 * 1024 * 1024  # bytes; a longer line would use up the memory of the completion
+UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
+"""What a decoder raises for bytes that a job wrote: no JSON, no UTF-8, other fields, or lists in lists in lists."""
 
 _FILE = re.compile(r"part-\d{6,}\.jsonl")
 
@@ -60,7 +64,7 @@ def part_results(part: ResultPart, lines: Iterator[bytes]) -> Iterator[PartResul
     for index in range(part.first, part.last + 1):
         try:
             head = _head(next(lines, b""), index)
-        except (msgspec.MsgspecError, ValueError) as error:
+        except UNREADABLE as error:
             problem = f"{part.file}, line {line + 1}: {error}"
             yield from unreadable_results(part, problem, first=index, line=line)
             return
@@ -91,8 +95,27 @@ def _frames(lines: Iterator[bytes], part: ResultPart, line: int, count: int) -> 
     for number, text in enumerate(lines, start=1):
         try:
             frame = _frame_decoder.decode(text)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             raise UnreadableFrameError(f"{part.file}, line {line + 1 + number}: {error}") from None
         yield frame
     if number < count:
         raise UnreadableFrameError(f"{part.file}, line {line + 1 + number}: {count - number} frames are missing")
+
+
+def read_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines of a part, without their ends; a line above `LINE_LIMIT` is empty, so it is unreadable."""
+    pending: list[bytes] = []
+    size = 0
+    for chunk in chunks:
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            yield _joined([*pending, end], size + len(end))
+            pending, size = [], 0
+        size += len(rest)
+        pending = [*pending, rest] if size <= LINE_LIMIT else []
+    if size:
+        yield _joined(pending, size)
+
+
+def _joined(pieces: Sequence[bytes], size: int) -> bytes:
+    return b"".join(pieces) if size <= LINE_LIMIT else b""

@@ -9,6 +9,7 @@ from botocore.exceptions import ClientError
 from asya.messaging.aws.conditional_writes import is_missing
 from asya.protocol.job_runs import attempts_prefix
 from asya.protocol.run_progress import HeartbeatRecord, JobPartial
+from asya.spark.part_results import UNREADABLE
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -32,7 +33,7 @@ class Heartbeats:
             content = self._read(f"{attempts_prefix(actor, number)}{attempt}/heartbeat-{slot}.json")
             try:
                 heartbeats += [_heartbeat_decoder.decode(content)] if content else []
-            except msgspec.MsgspecError:
+            except UNREADABLE:
                 continue  # the driver failed during the write; the other slot is complete
         return max(heartbeats, key=lambda heartbeat: heartbeat.beat, default=None)
 
@@ -64,5 +65,5 @@ def _partials(line: bytes) -> list[JobPartial]:
     """The partial in a line; none if the job wrote something else, which must not stop the ones after it."""
     try:
         return [_partial_decoder.decode(line)]
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except UNREADABLE:
         return []

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 from asya.messaging.aws.conditional_writes import is_missing
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.job_runs import Commit, Journal, ResultPart, attempts_prefix
-from asya.spark.part_results import ordered_parts
+from asya.spark.part_results import UNREADABLE, ordered_parts, read_lines
 from asya.spark.run_failures import RunStage
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class RunResults:
             raise ResultsError(
                 f"s3://{self._bucket}/{key} has {answer['ContentLength']} bytes, not the recorded {part.size}"
             )
-        yield from answer["Body"].iter_lines(chunk_size=_CHUNK)
+        yield from read_lines(answer["Body"].iter_chunks(_CHUNK))
 
     def _complete_parts(self, actor: str, number: int, attempt: str, parts: Sequence[ResultPart]) -> int:
         """The number of complete parts before the first incomplete one."""
@@ -173,7 +173,7 @@ class RunResults:
         try:
             content = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
             return msgspec.json.decode(content, type=kind)
-        except msgspec.MsgspecError:
+        except UNREADABLE:
             return None
         except ClientError as error:
             if is_missing(error):

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from asya.protocol.job_runs import ResultFrame, ResultPart
-from asya.spark.part_results import UnreadableFrameError, ordered_parts, part_results
+from asya.spark.part_results import UnreadableFrameError, ordered_parts, part_results, read_lines
 
 GOOD = [b'{"index":3,"end":"done","frames":1}', b'{"payload":1}', b'{"index":4,"end":"done"}']
 
@@ -38,6 +38,8 @@ def test_readable_results_count() -> None:
         (b"", "part-000000.jsonl, line 3: "),
         (b"\xff", "part-000000.jsonl, line 3: "),
         (b"not JSON", "part-000000.jsonl, line 3: "),
+        (b'{"index":4,"end":"done","error":{"type":"' + b"\xff" + b'"}}', "part-000000.jsonl, line 3: "),
+        (b'{"index":4,"end":"done","more":' + b"[" * 5000 + b"]" * 5000 + b"}", "part-000000.jsonl, line 3: "),
         (b'{"index":4,"end":"who knows"}', "part-000000.jsonl, line 3: Invalid enum value"),
         (b'{"index":9,"end":"done"}', "the result of member 4 is missing"),
         (b'{"index":4,"end":"done","frames":-1}', "a result cannot have -1 frames"),
@@ -52,7 +54,7 @@ def test_an_unreadable_head_makes_the_rest_of_the_part_unreadable(line: bytes, p
 
 
 @pytest.mark.rule("10.death.unreadable")
-@pytest.mark.parametrize("lines", [[b"[]"], [b"\xff\xfe"], []])
+@pytest.mark.parametrize("lines", [[b"[]"], [b"\xff\xfe"], [b'{"payload":' + b"[" * 5000 + b"]" * 5000 + b"}"], []])
 def test_an_unreadable_frame_affects_its_own_result_only(lines: list[bytes]) -> None:
     head = b'{"index":3,"end":"done","frames":2}'
     walk = part_results(part(), iter([head, b'{"payload":1}', *lines, *GOOD[2:]][: 3 if lines else 2]))
@@ -83,3 +85,19 @@ def test_a_result_whose_frames_nobody_reads_is_skipped() -> None:
 def test_parts_count_up_to_the_first_wrong_one(wrong: ResultPart) -> None:
     good = part(0, 1)
     assert ordered_parts([good, wrong, part(5, 6, "part-000001.jsonl")], 7) == (good,)
+
+
+@pytest.mark.rule("10.death.unreadable")
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 100])
+def test_lines_are_the_same_in_chunks_of_any_size(size: int) -> None:
+    content = b"first\n\nthird, longer\nfourth"
+    chunks = [content[start : start + size] for start in range(0, len(content), size)]
+    assert list(read_lines(chunks)) == [b"first", b"", b"third, longer", b"fourth"]
+    assert list(read_lines([*chunks, b"\n"])) == [b"first", b"", b"third, longer", b"fourth"]
+
+
+@pytest.mark.rule("10.death.unreadable")
+def test_a_line_that_no_memory_holds_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("asya.spark.part_results.LINE_LIMIT", 10)
+    chunks = [b"short\n0123", b"4567", b"89abcdef", b"ghi\nnext\n", b"0123456789", b"!"]
+    assert list(read_lines(chunks)) == [b"short", b"", b"next", b""]
