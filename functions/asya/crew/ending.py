@@ -53,13 +53,13 @@ def end_position(envelope: Envelope) -> int:
 
 
 def leaves_as_child(envelope: Envelope, holder_generation: int, mesh: MeshTable) -> bool:
-    """Whether an end that another phase of its envelope refused leaves as a failed child (`protocol §11`).
+    """Whether an end that another phase of its envelope refused, or that is stale, leaves as a failed child (`protocol §11`).
 
-    The id has ended in another way, so frame 0 of the failed hop has left, and its other frames may be missing. A hop with
-    one frame has none: its failure is that of a late duplicate.
+    The id has ended in another way or paused further on, so frame 0 of the failed hop has left, and its other frames may be
+    missing. A hop with one frame has none: its failure is that of a late duplicate.
 
     Args:
-        holder_generation: the generation of the end that holds.
+        holder_generation: the generation of the end or pause that holds.
     """
     phase = envelope.status.phase if envelope.status else None
     is_of_holder = holder_generation == envelope.generation

@@ -59,11 +59,13 @@ class ClaimResult(msgspec.Struct, frozen=True):
             `stale`: the envelope has paused at or after this position, in this or a later generation.
         claim: the claim that holds now; of a stale end without any, the one that was made. A repeated claim has the key of
             the first one, so a redelivery finishes its object. Its position is that of the caller's claim.
+        generation: of the end that holds; for a stale end the later one of that and of the pause.
         replaced_key: the object of the claim that this one replaced, to remove once the new one is written; None without one.
     """
 
     outcome: ClaimOutcome
     claim: Claim
+    generation: int
     replaced_key: str | None = None
 
 
@@ -168,16 +170,15 @@ def _item_key(envelope_id: str) -> "Item":
 
 
 def _result(claim: Claim, item: "Item") -> ClaimResult:
-    holder = _holder(claim.envelope_id, item, claim.position)
-    if _is_stale(claim, item):
-        return ClaimResult("stale", holder or claim)
+    holder, pause = _holder(claim.envelope_id, item, claim.position), _last_pause(item)
+    if pause is not None and (claim.generation, claim.position) <= pause:
+        return ClaimResult("stale", holder or claim, max(pause[0], holder.generation if holder else 0))
     if holder is None:
         raise ValueError(f"the claim of envelope {claim.envelope_id} was refused, but nobody holds it")
     is_taken = (holder.generation, holder.phase) == (claim.generation, claim.phase)
     replaced = item["replaced_key"]["S"]
-    return ClaimResult(
-        "taken" if is_taken else "refused", holder, replaced if replaced not in ("", holder.key) else None
-    )
+    replaced_key = replaced if replaced not in ("", holder.key) else None
+    return ClaimResult("taken" if is_taken else "refused", holder, holder.generation, replaced_key)
 
 
 def _holder(envelope_id: str, item: "Item", position: int = 0) -> Claim | None:
@@ -190,8 +191,8 @@ def _holder(envelope_id: str, item: "Item", position: int = 0) -> Claim | None:
     )
 
 
-def _is_stale(claim: Claim, item: "Item") -> bool:
+def _last_pause(item: "Item") -> tuple[int, int] | None:
+    """Generation and epoch of the last pause; None without one."""
     if "pause_epoch" not in item:
-        return False
-    paused = int(item["pause_generation"]["N"]), int(item["pause_epoch"]["N"])
-    return (claim.generation, claim.position) <= paused
+        return None
+    return int(item["pause_generation"]["N"]), int(item["pause_epoch"]["N"])

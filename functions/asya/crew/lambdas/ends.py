@@ -78,7 +78,7 @@ class CrewEnd(ABC):
         return self.services.claim_check.redeem(decode(record.arrival.body, message_id=record.message_id))
 
     def keep_refused(self, envelope: Envelope, result: ClaimResult, key: str | None = None) -> list[Receipt]:
-        """Keep an end whose claim was refused: as a failed child, or under `superseded/` (`protocol §11`).
+        """Keep an end whose claim was refused, or is stale: as a failed child, or under `superseded/` (`protocol §11`).
 
         Args:
             key: of an object that an earlier delivery of this message may have written, if it may not stay.
@@ -87,7 +87,7 @@ class CrewEnd(ABC):
             ClientError, BotoCoreError: the object can be neither written nor removed.
         """
         table = self.services.settings.table
-        if result.outcome == "refused" and ending.leaves_as_child(envelope, result.claim.generation, table):
+        if ending.leaves_as_child(envelope, result.generation, table):
             return self.send_failed_child(ending.failed_child(envelope))
         return [self.keep_superseded(envelope, result.claim, key)]
 

@@ -132,13 +132,16 @@ class DeadLetterWatch:
         return [*receipts, *(self.services.outbox.send(delivery) for delivery in end.deliveries)]
 
     def _other_end(self, letter: DeadLetter, end: LetterEnd, result: ClaimResult) -> LetterEnd | None:
-        """The end to report instead of a refused one: a slice's claimed success, or a failed child (`protocol §11`)."""
-        mesh, holder, moment = self.services.settings.table, result.claim, self.services.now()
-        if result.outcome == "stale" or holder.generation != end.envelope.generation:
+        """The end to report instead of one that does not count: a slice's claimed success, or a failed child (`protocol §11`)."""
+        mesh, moment = self.services.settings.table, self.services.now()
+        if result.generation != end.envelope.generation:
             return None
-        stored_end = dead_letters.stored_slice_end(letter, holder.phase, mesh, now=moment)
-        if stored_end is not None or not leaves_as_child(end.envelope, holder.generation, mesh):
-            return stored_end
+        if result.outcome == "refused":
+            stored_end = dead_letters.stored_slice_end(letter, result.claim.phase, mesh, now=moment)
+            if stored_end is not None:
+                return stored_end
+        if not leaves_as_child(end.envelope, result.generation, mesh):
+            return None
         child_end = dead_letters.refused_end(letter, end, now=moment)
         is_taken = claim_end(self.services, child_end.envelope, is_provisional=True).outcome == "taken"
         return child_end if is_taken else None

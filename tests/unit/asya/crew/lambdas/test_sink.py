@@ -9,6 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 from msgspec import Raw
 
+from asya.crew.aws.end_claims import EndClaims
 from asya.crew.lambdas.wiring import build_sink
 from asya.messaging.aws import clients
 from asya.protocol import ids
@@ -180,10 +181,27 @@ def test_a_stale_end_is_kept_and_ends_nothing(world: MeshWorld, client: "DynamoD
         UpdateExpression="SET pause_generation = :zero, pause_epoch = :two",
         ExpressionAttributeValues={":zero": {"N": "0"}, ":two": {"N": "2"}},
     )
-    assert run(world, ended(phase)) == []
+    assert run(world, ended(phase), actors=FAN | {"infer": FAN["one"]}) == []
     assert [key.partition(f"-{phase}-")[0] for key in written(world)] == ["superseded/env-1/0/2"]
     assert world.gateway.events == []
     assert world.targets == []
+
+
+@pytest.mark.rule("11.sink.failed-child")
+@pytest.mark.parametrize(
+    ("actor", "pause_generation", "is_child"), [("many", 0, True), ("one", 0, False), ("many", 1, False)]
+)
+def test_a_stale_failure_leaves_as_a_failed_child_if_frames_may_be_missing(
+    world: MeshWorld, client: "DynamoDBClient", actor: str, pause_generation: int, is_child: bool
+) -> None:
+    claims = EndClaims(client, "asya-shop-sink", keep_seconds=60)
+    assert claims.note_pause("env-1", pause_generation, 2, epoch_seconds=0)
+    for _ in range(2):
+        assert run(world, failure_at(actor), actors=FAN) == []
+    sent = {decode(each.body.encode()).id for each in world.messages("x-sump")}
+    assert sent == ({ids.child_id("env-1", 0, 1, "error")} if is_child else set())
+    assert len(written(world)) == (0 if is_child else 1)
+    assert world.gateway.events == []
 
 
 @pytest.mark.rule("11.sink.first-object")

@@ -377,20 +377,22 @@ def test_a_failed_child_is_reported_again_if_its_report_was_not_taken(dlq_world:
     assert [each.id for each in dlq_world.world.gateway.events] == ["env-1", child, child]
 
 
-@pytest.mark.rule("11.sink.stale")
-def test_a_dead_letter_from_before_the_pause_ends_nothing(dlq_world: DlqWorld) -> None:
-    dlq_world.world.dynamodb.put_item(
-        TableName="asya-shop-sink",
-        Item={
-            "pk": {"S": "env-1"},
-            "sk": {"S": "claim"},
-            "pause_generation": {"N": "0"},
-            "pause_epoch": {"N": "1"},
-        },
-    )
+@pytest.mark.rule("11.sink.stale", "11.sink.failed-child")
+@pytest.mark.parametrize(
+    ("gives_one_frame", "pause_generation", "is_child"), [(True, 0, False), (False, 0, True), (False, 1, False)]
+)
+def test_a_dead_letter_from_before_the_pause_ends_no_task_but_that_of_its_missing_frames(
+    dlq_world: DlqWorld, gives_one_frame: bool, pause_generation: int, is_child: bool
+) -> None:
+    actor = Actor(kind="handler", handler="handlers.infer", gives_one_frame=gives_one_frame)
+    dlq_world.services = dlq_world.world.services("x-dlq", mesh({"infer": actor}))
+    claims = EndClaims(dlq_world.world.dynamodb, "asya-shop-sink", keep_seconds=60)  # type: ignore[arg-type]
+    assert claims.note_pause("env-1", pause_generation, 1, epoch_seconds=0)
     dlq_world.put("infer", "m-1", message())
-    dlq_world.scan()
-    assert dlq_world.reported == []
+    for _ in range(2):
+        dlq_world.scan()
+    child = ids.child_id("env-1", 0, 1, "error")
+    assert dlq_world.reported == ([(child, "DeliveryExhausted")] if is_child else [])
     assert dlq_world.world.s3.keys("dlq/") == ["dlq/env-1/0/1.json"]
 
 
