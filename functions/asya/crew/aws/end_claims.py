@@ -37,7 +37,7 @@ class Claim(msgspec.Struct, frozen=True):
     """The end of an envelope.
 
     Attributes:
-        key: of its object, below the results prefix.
+        key: of its object, below the results prefix. A provisional end has none: the holder keeps the key before it.
         position: where the envelope ended: the number of hops done.
         is_provisional: whether an end by x-sink, x-sump or a fan-in actor replaces this one: nobody knows what becomes of
             the envelope, because its message is a dead letter.
@@ -86,6 +86,13 @@ class EndClaims:
         Raises:
             botocore.exceptions.ClientError: the table cannot be written.
         """
+        # DynamoDB evaluates all values before it writes, so replaced_key becomes the earlier key. A provisional end has no
+        # object, so the key of the object that a later end has to remove stays.
+        keys = (
+            "replaced_key = if_not_exists(replaced_key, :none), #key = if_not_exists(#key, :key)"
+            if claim.is_provisional
+            else "replaced_key = if_not_exists(#key, :none), #key = :key"
+        )
         may_replace = not claim.is_provisional and claim.phase != "canceled"
         free = f"{_FREE} OR {_REPLACES_PROVISIONAL}" if may_replace else _FREE
         values: Item = {
@@ -101,9 +108,8 @@ class EndClaims:
             answer = self._dynamodb.update_item(
                 TableName=self._table,
                 Key=_item_key(claim.envelope_id),
-                # DynamoDB evaluates all values before it writes, so replaced_key becomes the earlier key.
                 UpdateExpression=(
-                    "SET replaced_key = if_not_exists(#key, :none), #key = :key, generation = :generation, "
+                    f"SET {keys}, generation = :generation, "
                     "phase = :phase, provisional = :provisional, expires_at = :expires_at"
                 ),
                 ConditionExpression=f"{_NOT_STALE} AND ({free})",

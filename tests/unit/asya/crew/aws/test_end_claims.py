@@ -73,6 +73,27 @@ def test_the_object_that_was_replaced_is_not_forgotten_when_the_process_dies(cla
         assert claims.take(claim("succeeded", 1), epoch_seconds=1000).replaced_key == "failed/env-1.json"
 
 
+@pytest.mark.rule("11.sink.claim")
+def test_a_provisional_claim_in_between_does_not_hide_the_object_to_remove(claims: EndClaims) -> None:
+    """A provisional end has no object of its own."""
+    claims.take(claim("failed", key="T0/env-1.json"), epoch_seconds=1000)
+    claims.take(claim("failed", 1, key="T1/env-1.json", provisional=True), epoch_seconds=1000)
+    for _ in range(2):
+        taken = claims.take(claim("succeeded", 1, key="T2/env-1.json"), epoch_seconds=1000)
+        assert (taken.outcome, taken.claim.key, taken.replaced_key) == ("taken", "T2/env-1.json", "T0/env-1.json")
+    again = claims.take(claim("succeeded", 2, key="T3/env-1.json"), epoch_seconds=1000)
+    assert again.replaced_key == "T2/env-1.json"
+
+
+@pytest.mark.rule("11.sink.claim")
+def test_a_provisional_claim_of_a_later_generation_does_not_hide_it_either(claims: EndClaims) -> None:
+    claims.take(claim("failed", key="T0/env-1.json"), epoch_seconds=1000)
+    for generation in (1, 2):
+        claims.take(claim("failed", generation, key=f"T{generation}/env-1.json", provisional=True), epoch_seconds=1000)
+    taken = claims.take(claim("succeeded", 3, key="T3/env-1.json"), epoch_seconds=1000)
+    assert taken.replaced_key == "T0/env-1.json"
+
+
 def test_an_object_of_the_same_key_is_overwritten_not_removed(claims: EndClaims) -> None:
     claims.take(claim(), epoch_seconds=1000)
     assert claims.take(claim(generation=1), epoch_seconds=1000).replaced_key is None
