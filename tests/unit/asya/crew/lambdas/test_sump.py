@@ -154,6 +154,25 @@ def test_a_copy_moves_if_a_redrive_has_ended_meanwhile(world: MeshWorld) -> None
     assert world.gateway.reported("env-1") == ["succeeded"]
 
 
+@pytest.mark.rule("11.sink.moved-object")
+def test_a_copy_that_was_left_behind_moves_when_its_message_comes_again(world: MeshWorld) -> None:
+    def die(operation: str, key: str) -> bool:
+        if (operation, key) == ("put", "results/sump/env-1.json"):
+            world.s3.fails = lambda *_: False
+            end_as(world, "succeeded", headers={"x-asya-generation": 1})
+            world.s3.fails = lambda operation, key: "superseded/" in key
+        return False
+
+    world.s3.fails = die
+    assert run(world, message(status=FAILED)) == ["message-0"]
+    assert world.s3.keys("results/sump/") == ["results/sump/env-1.json"]
+    world.s3.fails = lambda *_: False
+    assert run(world, message(status=FAILED)) == []
+    assert world.s3.keys("results/sump/") == []
+    assert len(world.s3.keys("results/superseded/env-1/0/")) == 1
+    assert world.s3.keys("results/succeeded/") == ["results/succeeded/env-1.json"]
+
+
 @pytest.mark.rule("11.sump.payload")
 def test_a_failure_counts_though_its_payload_is_missing(world: MeshWorld) -> None:
     reference = {"key": "payloads/ab/gone.json", "size": 2, "sha256": "0" * 64}
