@@ -58,7 +58,7 @@ def read_message(body: bytes, queue: str, *, allowed_hosts: frozenset[str], own_
     message = ReportMessage()
     for raw in items:
         try:
-            report, address = _read(raw, queue, allowed_hosts)
+            report, address = _read(raw, queue, allowed_hosts, own_gateway)
         except BatchError as error:
             readable = Raw(bytes(raw).decode("utf-8", "replace").encode())
             message.refused.append(RefusedReport(problem=str(error), report=readable))
@@ -70,7 +70,7 @@ def read_message(body: bytes, queue: str, *, allowed_hosts: frozenset[str], own_
     return message
 
 
-def _read(raw: Raw, queue: str, allowed_hosts: frozenset[str]) -> tuple[Report, str | None]:
+def _read(raw: Raw, queue: str, allowed_hosts: frozenset[str], own_gateway: str | None) -> tuple[Report, str | None]:
     report = read_event(raw)
     if queue != names.ENDS and is_end(report):
         raise BatchError("ends and pauses travel on the queue x-ends, which only the crew may send to", "status")
@@ -82,7 +82,7 @@ def _read(raw: Raw, queue: str, allowed_hosts: frozenset[str]) -> tuple[Report, 
         raise BatchError("gateway_url must be a string", GATEWAY_MEMBER) from None
     if value is None:
         return report, None
-    address = allowed_address(value, allowed_hosts)
+    address = allowed_address(value, allowed_hosts, own_gateway)
     if address is None:
         raise BatchError(
             "gateway_url is no http address of an allowed host; see gateway.allowed_hosts in the mesh file",

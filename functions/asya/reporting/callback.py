@@ -10,18 +10,25 @@ def callback_url(envelope: Envelope, *, configured: str | None, allowed_hosts: f
     """The base URL for reports of this envelope; None without a gateway.
 
     The envelope's header counts only if its scheme is http or https and its host is allowed. Reports are signed, so a
-    sender must not direct them to a host of its choice.
+    sender must not direct them to a host of its choice. Any address on the gateway's own host means the configured URL.
     """
     value = envelope.header(headers.GATEWAY_URL)
-    return (allowed_address(value, allowed_hosts) if isinstance(value, str) else None) or configured
+    return (allowed_address(value, allowed_hosts, configured) if isinstance(value, str) else None) or configured
 
 
-def allowed_address(value: str, allowed_hosts: frozenset[str]) -> str | None:
-    """The base URL in a text; None if its scheme is not http or https, or its host is not allowed."""
+def allowed_address(value: str, allowed_hosts: frozenset[str], own: str | None) -> str | None:
+    """The base URL in a text; None if its scheme is not http or https, or its host is not allowed.
+
+    Args:
+        own: the URL of the mesh's own gateway. It stands for each address on its host: another scheme or path there would
+            count as a foreign gateway that never takes a report.
+    """
     try:
         parts = urlsplit(value)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.netloc in allowed_hosts
     except ValueError:
         return None
+    if usable and own is not None and parts.netloc == urlsplit(own).netloc:
+        return own
     # Rebuilt from the checked parts, because other parsers may read the text differently.
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}" if usable else None

@@ -61,7 +61,13 @@ def test_forged_headers_fall_back_to_the_configured_url(header: Any) -> None:
 
 def test_the_url_is_rebuilt_from_its_checked_parts() -> None:
     """Parsing removes tabs and newlines; the HTTP client would interpret them differently."""
-    assert chosen("https://own.exa\tmple\n/x?y=1#z") == "https://own.example/x"
+    assert chosen("https://other.exa\tmple:8080\n/x?y=1#z") == "https://other.example:8080/x"
+
+
+@pytest.mark.rule("3.gateway-url")
+@pytest.mark.parametrize("header", ["http://own.example", "https://own.example/x", "https://own.example/"])
+def test_any_address_on_the_own_host_is_the_configured_gateway(header: str) -> None:
+    assert chosen(header) == OWN
 
 
 def test_without_a_header_and_without_a_gateway() -> None:

@@ -186,6 +186,15 @@ def test_reports_for_a_foreign_gateway_are_passed_on(world: MeshWorld) -> None:
     assert record(world, "p")  # a foreign gateway that is down holds up no own report
 
 
+@pytest.mark.rule("3.gateway-url.foreign")
+@pytest.mark.parametrize("url", ["http://own.example", "https://own.example/x"])
+def test_any_address_on_the_own_host_is_the_own_gateway(world: MeshWorld, url: str) -> None:
+    settings = dataclasses.replace(world.services("x-reports").settings, gateway_url="https://own.example")
+    report = msgspec.to_builtins(event("t", "failed", 1)) | {"gateway_url": url}
+    assert batch_failures(build_report_queues(Services(settings)).process(batch("x-ends", body(report)))) == []
+    assert record(world)["status"]["S"] == "failed"
+
+
 @pytest.mark.rule("13.backstop.ends")
 @pytest.mark.parametrize(("age", "kinds"), [(1.0, {"ends-fresh"}), (LATE_AGE.total_seconds() + 5, {"ends-late"})])
 def test_the_age_of_ends_leaves_a_mark(world: MeshWorld, queues: ReportQueues, age: float, kinds: set[str]) -> None:
