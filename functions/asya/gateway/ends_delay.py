@@ -11,7 +11,7 @@ from typing import Literal
 # The age of a message on `x-ends` beyond which the deadline sweep waits for it.
 LATE_AGE = timedelta(seconds=60)
 # A message that was kept returns within this time.
-_LATE_WINDOW = timedelta(seconds=180)
+LATE_WINDOW = timedelta(seconds=180)
 
 Delay = Literal["none", "unknown", "late"]
 
@@ -40,7 +40,7 @@ def delay(mark: EndsMark, *, waiting: int, now: datetime) -> Delay:
     """
     if not waiting:
         return "none"
-    if mark.late_at is not None and now - mark.late_at <= _LATE_WINDOW:
+    if mark.late_at is not None and now - mark.late_at <= LATE_WINDOW:
         return "late"
     is_consumed = mark.fresh_at is not None and now - mark.fresh_at <= LATE_AGE
     return "none" if is_consumed else "unknown"

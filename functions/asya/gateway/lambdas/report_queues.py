@@ -9,16 +9,19 @@ from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any
 
+import msgspec
+from msgspec import Raw
+
 from asya.gateway.aws.refused_reports import RefusedReports, RefusedReportStore
-from asya.gateway.ends_delay import LATE_AGE
-from asya.gateway.report_messages import ReportMessage, read_message
+from asya.gateway.ends_delay import LATE_AGE, LATE_WINDOW
+from asya.gateway.report_messages import RefusedReport, ReportMessage, read_message
 from asya.messaging.aws import clients
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import BatchProcessor, BatchResponse, Record, records
 from asya.protocol import names
 from asya.protocol.events import Report
 from asya.protocol.times import format_time
-from asya.reporting.aws.foreign_reports import ForeignReports
+from asya.reporting.aws.foreign_reports import ForeignReports, Refusal
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.ends_marks import EndsMarks, MarkKind
 from asya.tasks.aws.report_writer import ReportWriter
@@ -57,6 +60,25 @@ class Writes:
 
 
 @dataclass(slots=True)
+class SteadyReceipt:
+    """Since when this process receives the messages of `x-ends` without an interruption and without a late end.
+
+    Messages without reports for this mesh tell nothing else about its ends. One that a foreign gateway does not take
+    returns for days, and must not look like a backlog.
+    """
+
+    since: datetime | None = None
+    received_at: datetime | None = None
+
+    def receive(self, now: datetime, *, late: bool) -> bool:
+        """Count a batch; returns whether receipt has been steady for as long as an end may wait."""
+        if late or self.since is None or self.received_at is None or now - self.received_at > LATE_WINDOW:
+            self.since = now
+        self.received_at = now
+        return now - self.since >= LATE_AGE
+
+
+@dataclass(slots=True)
 class ReportQueues:
     """The consumer of `x-reports` and `x-ends`."""
 
@@ -66,6 +88,8 @@ class ReportQueues:
     refused: RefusedReportStore
     marks: EndsMarks
     _marked: dict[MarkKind, datetime] = field(default_factory=dict)
+    _own: set[str] = field(default_factory=set)
+    _steady: SteadyReceipt = field(default_factory=SteadyReceipt)
 
     def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Process the messages of one queue.
@@ -76,6 +100,7 @@ class ReportQueues:
         queue = self._queue(event)
         senders = {item["messageId"]: item["attributes"].get("SenderId", "") for item in event["Records"]}
         items = records(event)
+        self._own = set()
         processor = BatchProcessor(
             clients.sqs(),
             self.services.settings.queue_url(queue),
@@ -108,8 +133,18 @@ class ReportQueues:
             allowed_hosts=self.services.allowed_hosts,
             own_gateway=settings.gateway_url,
         )
+
+        def keep(refusals: Sequence[Refusal]) -> None:
+            # One object holds all refused reports of a message.
+            message.refused += [
+                RefusedReport(problem=problem, report=Raw(msgspec.json.encode(report))) for report, problem in refusals
+            ]
+            self._keep_refused(queue, record, sender, message)
+
+        if message.reports:
+            self._own.add(record.message_id)
         receipts = [self.writes.add(message.reports)] if message.reports else []
-        receipts += [self.foreign.add(address, reports) for address, reports in message.foreign.items()]
+        receipts += [self.foreign.add(address, reports, keep) for address, reports in message.foreign.items()]
         if message.refused or message.problem is not None:
             self._keep_refused(queue, record, sender, message)
         return receipts
@@ -144,16 +179,18 @@ class ReportQueues:
         )
 
     def _mark(self, items: Sequence[Record], kept: set[str]) -> None:
-        """Store how old the messages of `x-ends` were.
+        """Store how old the ends of this mesh on `x-ends` were.
 
-        A fresh message proves that the function works; only a written one does. The table may be unavailable: then no mark
-        is stored, and the deadline sweep waits.
+        A fresh message proves that the function works; only a written one does. Messages for foreign gateways alone count
+        by their steady receipt, whatever their age. The table may be unavailable: then no mark is stored, and the deadline
+        sweep waits.
         """
         now = self.services.now()
-        late = [now - record.arrival.sent_at > LATE_AGE for record in items]
-        written = [record.message_id not in kept for record in items]
-        kinds: list[MarkKind] = ["late"] if any(late) else []
-        if any(is_written and not is_late for is_written, is_late in zip(written, late, strict=True)):
+        own = [record for record in items if record.message_id in self._own]
+        late = {record.message_id for record in own if now - record.arrival.sent_at > LATE_AGE}
+        is_steady = self._steady.receive(now, late=bool(late))
+        kinds: list[MarkKind] = ["late"] if late else []
+        if any(record.message_id not in late | kept for record in own) or (len(own) < len(items) and is_steady):
             kinds.append("fresh")
         for kind in kinds:
             if (last := self._marked.get(kind)) is not None and now - last < MARK_INTERVAL:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -12,27 +12,60 @@ from botocore.exceptions import ClientError
 from asya.gateway.ends_delay import LATE_AGE
 from asya.gateway.lambdas.report_queues import ReportQueues
 from asya.gateway.lambdas.wiring import build_report_queues
+from asya.messaging.lambdas.environment import RealEnvironment
 from asya.protocol.events import PartialEvent
 from asya.protocol.mesh_table import Gateway
+from asya.protocol.times import format_time
 from asya.sidecar.lambdas.services import Services
 from tests.doubles.emf import metric_values, metrics
 from tests.doubles.envelopes import mesh
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
-from tests.doubles.tasks import ACTORS, event, hop
+from tests.doubles.tasks import ACTORS, at, event, hop
+
+
+NOW = at(3600)
+
+
+class Clock(RealEnvironment):
+    """An hour after the reports of the tests."""
+
+    def __init__(self) -> None:
+        self.time = NOW
+
+    def now(self) -> datetime:
+        return self.time
 
 
 @pytest.fixture
-def queues(world: MeshWorld) -> ReportQueues:
-    return build_report_queues(world.services("x-reports"))
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def queues(world: MeshWorld, clock: Clock) -> ReportQueues:
+    return build_report_queues(Services(world.services("x-reports").settings, clock))
+
+
+@pytest.fixture
+def meshes(world: MeshWorld, clock: Clock) -> ReportQueues:
+    """The consumer of a mesh that may report to the gateway of the world as a foreign one."""
+    table = msgspec.structs.replace(mesh(), gateway=Gateway(allowed_hosts=(world.gateway.url.removeprefix("http://"),)))
+    settings = dataclasses.replace(world.services("x-reports", table).settings, gateway_url="https://own.example")
+    return build_report_queues(Services(settings, clock))
+
+
+def foreign(world: MeshWorld, report: object) -> Any:
+    """A report for the gateway of the world."""
+    return msgspec.to_builtins(report) | {"gateway_url": world.gateway.url}
 
 
 def body(*reports: object) -> str:
     return msgspec.json.encode(reports).decode()
 
 
-def batch(queue: str, *bodies: str, age: float = 1.0, **more: Any) -> dict[str, Any]:
+def batch(queue: str, *bodies: str, age: float = 1.0, now: datetime = NOW, **more: Any) -> dict[str, Any]:
     """The event of a report queue whose messages have this age in seconds."""
-    sent = str(int((datetime.now(UTC) - timedelta(seconds=age)).timestamp() * 1000))
+    sent = str(int((now - timedelta(seconds=age)).timestamp() * 1000))
     made = sqs_event(*bodies, **more)
     for record in made["Records"]:
         record["eventSourceARN"] = f"arn:aws:sqs:eu-west-1:123456789012:asya-shop-{queue}"
@@ -165,25 +198,66 @@ def test_the_messages_of_another_queue_are_an_error(queues: ReportQueues) -> Non
 
 
 @pytest.mark.rule("3.gateway-url.foreign")
-def test_reports_for_a_foreign_gateway_are_passed_on(world: MeshWorld) -> None:
-    foreign = world.gateway.url
-    host = foreign.removeprefix("http://")
-    table = msgspec.structs.replace(mesh(), gateway=Gateway(allowed_hosts=(host,)))
-    settings = dataclasses.replace(world.services("x-reports", table).settings, gateway_url="https://own.example")
-    queues = build_report_queues(Services(settings))
-    report = msgspec.to_builtins(event("t", "received")) | {"gateway_url": foreign}
+def test_reports_for_a_foreign_gateway_are_passed_on(world: MeshWorld, meshes: ReportQueues) -> None:
+    report = foreign(world, event("t", "received"))
     hostile = report | {"gateway_url": "http://169.254.169.254/"}
-    assert batch_failures(queues.process(batch("x-reports", body(report, hostile), body(event("o", "received"))))) == []
+    assert batch_failures(meshes.process(batch("x-reports", body(report, hostile), body(event("o", "received"))))) == []
     assert world.gateway.reported("t") == ["received"]
     assert record(world, "t") is None
     assert record(world, "o")
     (kept,) = refused(world)
     assert "allowed host" in kept["reports"][0]["problem"]
     world.gateway.status = 503
-    assert batch_failures(queues.process(batch("x-reports", body(report), body(event("p", "received"))))) == [
+    assert batch_failures(meshes.process(batch("x-reports", body(report), body(event("p", "received"))))) == [
         "message-0"
     ]
     assert record(world, "p")  # a foreign gateway that is down holds up no own report
+
+
+@pytest.mark.rule("3.gateway-url.foreign")
+@pytest.mark.parametrize("status", [400, 404])
+def test_an_end_that_a_foreign_gateway_refuses_for_good_is_kept(
+    world: MeshWorld, meshes: ReportQueues, status: int
+) -> None:
+    world.gateway.status = status
+    text = body(foreign(world, event("t", "failed", 1)), foreign(world, event("t", "completed")), 5)
+    world.s3.fails = lambda operation, key: operation == "put"
+    assert batch_failures(meshes.process(batch("x-ends", text))) == ["message-0"]
+    world.s3.fails = lambda operation, key: False
+    assert batch_failures(meshes.process(batch("x-ends", text))) == []
+    (kept,) = refused(world)
+    unreadable, end = kept["reports"]
+    assert (unreadable["report"], end["report"]["status"]) == (5, "failed")
+    assert str(status) in end["problem"]
+
+
+@pytest.mark.rule("13.backstop.ends")
+def test_an_undeliverable_foreign_end_does_not_stop_the_deadline_sweep(
+    world: MeshWorld, meshes: ReportQueues, clock: Clock
+) -> None:
+    world.gateway.status = 503
+    text = body(foreign(world, event("t", "failed", 1)))
+    for seconds in range(0, 400, 80):
+        clock.time = at(3600 + seconds)
+        answer = meshes.process(batch("x-ends", text, age=3000.0, now=clock.time, receive_counts={0: 9}))
+        assert batch_failures(answer) == ["message-0"]
+        ends = items(world)
+        assert ("SWEEP", "ends-late") not in ends
+        # One receipt alone may be the first one after an outage.
+        assert (("SWEEP", "ends-fresh") in ends) == (seconds >= 60)
+    assert ends["SWEEP", "ends-fresh"]["at"]["S"] == format_time(clock.time)
+
+
+@pytest.mark.rule("13.backstop.ends")
+def test_a_late_end_of_this_mesh_outweighs_foreign_messages(
+    world: MeshWorld, meshes: ReportQueues, clock: Clock
+) -> None:
+    world.gateway.status = 503
+    text = body(foreign(world, event("t", "failed", 1)))
+    for seconds, more in ((0, ()), (50, (body(event("o", "failed", 1)),)), (100, ()), (300, ()), (480.5, ())):
+        clock.time = at(3600 + seconds)
+        meshes.process(batch("x-ends", text, *more, age=3000.0, now=clock.time))
+    assert {sk for pk, sk in items(world) if pk == "SWEEP"} == {"ends-late"}
 
 
 @pytest.mark.rule("3.gateway-url.foreign")
