@@ -7,6 +7,8 @@ ROOT = "x-asya-root"
 ROUTE_OVERRIDE = "x-asya-route-override"
 ROUTE_RESOLVED = "x-asya-route-resolved"
 FAN_IN = "x-asya-fan-in"
+# The origin and 5,000 items. The record of a set lists each slice, and the cost of a check grows with them.
+MAX_SLICES = 5001
 PAUSE = "x-asya-pause"
 RESUME_INPUT = "x-asya-resume-input"
 RESUME_AT = "x-asya-resume-at"

@@ -14,6 +14,14 @@ from asya.protocol.json_pointer import check_pointer
 SliceEnd = Literal["succeeded", "failed", "canceled"]
 
 
+def _check_place(index: int, count: int) -> None:
+    """Check the place of a slice in its set. The cost of a set grows with its count, which anybody may have made up."""
+    if count > headers.MAX_SLICES:
+        raise ValueError(f"slice_count is over {headers.MAX_SLICES}, the slices of the largest fan-out")
+    if not 0 <= index < count:
+        raise ValueError(f"slice_index {index} is not within slice_count {count}")
+
+
 class SliceHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The header `x-asya-fan-in` of one slice.
 
@@ -41,8 +49,7 @@ class SliceHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         for name in ("set_id", "origin_id"):
             if not ids.is_usable(getattr(self, name)):
                 raise ValueError(f"{name} must have 1 to {ids.ID_LIMIT} bytes")
-        if not 0 <= self.slice_index < self.slice_count:
-            raise ValueError(f"slice_index {self.slice_index} is not within slice_count {self.slice_count}")
+        _check_place(self.slice_index, self.slice_count)
         check_pointer(self.aggregation_key)
 
     @property
@@ -70,6 +77,10 @@ class SliceEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", ta
     reason: str
     error: ErrorInfo | None = None
     deadline_at: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+
+    def __post_init__(self) -> None:
+        """Reject an invalid message, both when it is decoded and when it is made."""
+        _check_place(self.slice_index, self.slice_count)
 
 
 class SetDue(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="set-due"):

@@ -17,8 +17,8 @@ from asya.protocol.json_pointer import check_pointer
 from asya.runtime.abi import EnvelopeView
 
 DEFAULT_KEY = "/results"
-# The record of a set lists each slice. More items need a fan-out in two steps, because sets nest.
-MAX_ITEMS = 5000
+# All slices but the origin's. More items need a fan-out in two steps, because sets nest.
+MAX_ITEMS = headers.MAX_SLICES - 1
 
 
 class FanOutError(ValueError):

@@ -54,6 +54,8 @@ def test_an_envelope_that_is_not_a_slice_has_no_header() -> None:
         ({"slice_index": -1}, "slice_index -1 is not within"),
         ({"slice_count": 0, "slice_index": 0}, "slice_index 0 is not within slice_count 0"),
         ({"slice_count": "4"}, "slice_count"),
+        ({"slice_count": 5002}, "slice_count is over 5001"),
+        ({"slice_count": 10**44, "slice_index": 10**44 - 1}, "slice_count is over 5001"),
         ({"set_id": ""}, "set_id must have 1 to 256 bytes"),
         ({"origin_id": "x" * 257}, "origin_id must have"),
         ({"actor": "X!"}, "fan-in actor name 'X!' is not a DNS label"),
@@ -84,6 +86,15 @@ def test_messages_about_sets_are_distinguished_from_envelopes() -> None:
     assert decode_message(encode_message(due)) == due
     for body in (message(), message(type="slice-ended"), b"", b"\xff", b'{"type":"set-due"}', b'"type"', b"[" * 99999):
         assert decode_message(body) is None
+
+
+@pytest.mark.rule("9.set-size")
+@pytest.mark.parametrize(("index", "count"), [(-5, 3), (3, 3), (0, 0), (1, 5002), (10**44, 10**44 + 1)])
+def test_the_end_of_a_slice_that_no_set_has_is_no_message_about_a_set(index: int, count: int) -> None:
+    largest = SliceEnded(set_id="s", slice_index=5000, slice_count=5001, phase="failed", reason="RuntimeError")
+    content = json.loads(encode_message(largest))
+    assert decode_message(encode_message(largest)) == largest
+    assert decode_message(json.dumps(content | {"slice_index": index, "slice_count": count}).encode()) is None
 
 
 @pytest.mark.rule("9.merge")

@@ -139,6 +139,17 @@ def test_a_set_that_cannot_be_counted_keeps_its_own_messages_only(start: Start) 
     assert mesh.world.gateway.reported("s-1") == ["registered"]
 
 
+@pytest.mark.rule("9.set-size")
+def test_made_up_slices_count_nowhere_and_harm_no_neighbor(start: Start) -> None:
+    mesh = start()
+    made_up = [slice_body(0, 10**9, "big"), ended(-5, 2), ended(0, 0), ended(10**44, 10**44 + 1)]
+    assert mesh.process("x-fan-in", slice_body(0, 2), *made_up, slice_body(1, 2)) == []
+    assert results(mesh) == {"s-0": [1]}
+    reasons = [envelope.status and envelope.status.reason for envelope in mesh.world.sent("x-sump")]
+    assert sorted(map(str, reasons)) == ["ParseError", "ParseError", "ParseError", "RouteMismatch"]
+    assert mesh.open_sets() == 0
+
+
 @pytest.mark.rule("9.timeout")
 def test_slices_of_a_batch_count_before_a_check_after_them(start: Start) -> None:
     mesh = start(FanIn(timeout=60.0))
