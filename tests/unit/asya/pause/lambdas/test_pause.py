@@ -262,7 +262,9 @@ def test_without_a_pre_flight_answer_the_end_of_a_late_copy_is_refused(world: Me
     assert batch_failures(actor.process(sqs_event(late))) == []
     world.gateway.answer = None
     (failed,) = world.sent("x-sink")
-    assert batch_failures(build_sink(world.services("x-sink", MESH)).process(sqs_event(codec.encode(failed)))) == []
+    one_frame = mesh({"infer": Actor(kind="handler", handler="handlers.infer", gives_one_frame=True)})
+    sink = build_sink(world.services("x-sink", one_frame))
+    assert batch_failures(sink.process(sqs_event(codec.encode(failed)))) == []
     assert "failed" not in world.gateway.reported("env-1")
     assert world.s3.keys("results/failed/") == []
     assert len(world.s3.keys("results/superseded/")) == 1
