@@ -6,12 +6,12 @@ from msgspec.structs import replace
 
 from asya.messaging.delivery import Delivery
 from asya.protocol import headers, ids, names, status
-from asya.protocol.codec import encode
+from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import COUNT_LIMIT
 from asya.protocol.mesh_table import MeshTable, Sink
-from asya.protocol.route import Route
+from asya.protocol.route import UNKNOWN_HOP, Route
 from asya.protocol.times import format_time
 
 CLAIMED_PHASES = frozenset({"succeeded", "failed", "canceled"})
@@ -47,9 +47,8 @@ def copies(envelope: Envelope, sink: Sink) -> tuple[Delivery, ...]:
 
 
 def end_position(envelope: Envelope) -> int:
-    """The number of hops done at an end; beyond every pause if the hop is unknown, because its message is no envelope."""
-    reason = envelope.status.reason if envelope.status else None
-    return COUNT_LIMIT if reason == "ParseError" else envelope.route.position
+    """The number of hops done at an end; beyond every pause if the hop is unknown."""
+    return COUNT_LIMIT if envelope.route == UNKNOWN_HOP else envelope.route.position
 
 
 def leaves_as_child(envelope: Envelope, holder_generation: int, mesh: MeshTable) -> bool:
@@ -92,6 +91,14 @@ def end_actor_failure(
     started = status.started(envelope.status, actor=actor, now=at, sent_at=format_time(sent_at), max_attempts=1)
     failed = status.failed(started, reason=reason, now=at, error=error)
     return Delivery(names.SUMP, encode(replace(envelope, status=failed)), "sump")
+
+
+def without_payload(envelope: Envelope, error: ParseError, *, sent_at: datetime, now: datetime) -> Delivery:
+    """Send an envelope whose stored payload is gone from x-sink to x-sump; a failed one keeps its own reason."""
+    if envelope.status is not None and envelope.status.phase == "failed":
+        return Delivery(names.SUMP, encode(envelope), "sump")
+    info = ErrorInfo(type="ParseError", message=str(error))
+    return end_actor_failure(envelope, "ParseError", info, actor=names.SINK, sent_at=sent_at, now=now)
 
 
 def is_reported(envelope: Envelope) -> bool:

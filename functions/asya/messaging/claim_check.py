@@ -18,7 +18,7 @@ from asya.protocol import headers, names, status
 from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.route import Route
+from asya.protocol.route import UNKNOWN_HOP
 
 PAYLOADS_PREFIX = "payloads/"
 INBOX_PREFIX = "inbox/"
@@ -119,7 +119,7 @@ def reduced_for_sump(envelope: Envelope, problem: str) -> Iterator[Envelope]:
     yield replace(
         envelope,
         headers=short,
-        route=Route((), names.SUMP, ()),
+        route=UNKNOWN_HOP,
         status=_failed(envelope, f"{problem}; its headers and its route were dropped"),
         status_extra={},
         extra={},

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 import msgspec
 
+from asya.protocol import names
+
 _WEIGHTS = {"received": 30, "processing": 45, "completed": 100}
 HIGHEST_BEFORE_END = 99
 
@@ -27,6 +29,10 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
         """The route after `curr` is done; `next_actors` replaces `next` unless it is None."""
         ahead = self.next if next_actors is None else tuple(next_actors)
         return Route((*self.prev, self.curr), ahead[0] if ahead else "", ahead[1:])
+
+
+UNKNOWN_HOP = Route((), names.SUMP, ())
+"""The route of a failure whose hop is unknown: its message was no envelope, or had no room for its route."""
 
 
 def progress_percent(route: Route, status: str) -> int:

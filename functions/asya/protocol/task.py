@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TERMINAL_STATUSES, TaskEvent
 from asya.protocol.pause import DEFAULT_PROMPT, PauseFailure, PauseRelease, TaskPause
-from asya.protocol.route import Route
+from asya.protocol.route import UNKNOWN_HOP, Route
 from asya.protocol.status import known_reason
 from asya.protocol.times import format_time, parse_time
 
@@ -161,7 +161,7 @@ def _is_of_late_copy(record: TaskRecord, event: TaskEvent) -> bool:
     """
     if event.status not in ("succeeded", "failed"):
         return False
-    is_at_a_hop = event.data.route is not None and event.data.reason != "ParseError"
+    is_at_a_hop = event.data.route not in (None, UNKNOWN_HOP)
     return is_at_a_hop and event.position <= record.last_pause
 
 

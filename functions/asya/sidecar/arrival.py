@@ -18,7 +18,7 @@ from asya.protocol.envelope import Envelope, json_text
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TaskState
 from asya.protocol.mesh_table import MeshTable
-from asya.protocol.route import Route
+from asya.protocol.route import UNKNOWN_HOP
 from asya.protocol.status import Status
 from asya.protocol.strict_json import encode_value
 from asya.protocol.times import format_time, parse_time
@@ -89,7 +89,7 @@ def parse_failure(arrival: Arrival, error: ParseError, *, now: datetime) -> Dive
     created = status.created(names.SUMP, format_time(arrival.sent_at))
     envelope = Envelope(
         id=envelope_id,
-        route=Route((), names.SUMP, ()),
+        route=UNKNOWN_HOP,
         headers=readable_headers(arrival.body),
         payload=payload,
         status=status.failed(

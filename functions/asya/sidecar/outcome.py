@@ -13,7 +13,7 @@ from asya.messaging.fair_queues import queue_group
 from asya.messaging.hop import Hop
 from asya.messaging.targets import UnknownTargetError, actual_actor, check_target, with_versions
 from asya.protocol import headers, ids, names, status
-from asya.protocol.codec import encode
+from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import Envelope, UnknownMembers, changed
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.frame import Frame
@@ -192,6 +192,12 @@ def unreadable(hop: Hop, problem: str, *, now: datetime, frames_sent: int = 0) -
     return _ended(hop, names.SUMP, "ParseError", info, now, frames_sent=frames_sent)
 
 
+def without_payload(hop: Hop, error: ParseError, *, now: datetime) -> Delivery:
+    """Send an envelope to x-sump whose stored payload is gone or damaged, with its reference (`protocol §5.1`)."""
+    info = ErrorInfo(type="ParseError", message=str(error))
+    return _ended(hop, names.SUMP, "ParseError", info, now, frames_sent=int(hop.is_late_copy))
+
+
 def _retry_decision(
     hop: Hop, error: ErrorInfo, now: datetime, jitter: float, *, time_limit: bool = False
 ) -> retry_policy.RetryDecision:
@@ -245,7 +251,7 @@ def _ended(
     """End an envelope as failed: route not shifted, payload as received or wrapped with the error (`protocol §14`)."""
     current = hop.status if max_attempts is None else replace(hop.status, max_attempts=max_attempts)
     envelope = replace(hop.envelope, status=status.failed(current, reason=reason, now=format_time(now), error=error))
-    if hop.spec.failed_payload == "wrapped":
+    if hop.spec.failed_payload == "wrapped" and headers.PAYLOAD_REF not in envelope.headers:
         envelope = replace(envelope, payload=wrapped_payload(reason, error, envelope.payload))
     if frames_sent:
         child_id = ids.child_id(envelope.id, envelope.generation, envelope.route.position, "error")

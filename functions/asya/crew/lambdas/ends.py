@@ -21,7 +21,6 @@ from asya.crew.result_index import result_row
 from asya.messaging.aws import clients
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import BatchResponse, Record, records
-from asya.protocol.codec import decode
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import result_key
 from asya.reporting import reports
@@ -68,14 +67,6 @@ class CrewEnd(ABC):
     def objects(self) -> EndObjects:
         """The objects of ends."""
         return end_objects(self.services, self.results)
-
-    def decode(self, record: Record) -> Envelope:
-        """Redeem the claim check of a message and decode its envelope.
-
-        Raises:
-            ParseError: the message is not a valid envelope.
-        """
-        return self.services.claim_check.redeem(decode(record.arrival.body, message_id=record.message_id))
 
     def keep_refused(self, envelope: Envelope, result: ClaimResult, key: str | None = None) -> list[Receipt]:
         """Keep an end whose claim was refused, or is stale: as a failed child, or under `superseded/` (`protocol §11`).

@@ -11,7 +11,7 @@ from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Delivery
 from asya.messaging.lambdas.batch import Record
 from asya.protocol import names
-from asya.protocol.codec import ParseError, encode
+from asya.protocol.codec import ParseError, decode, encode
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import result_key
 from asya.protocol.times import parse_time
@@ -27,11 +27,16 @@ class SinkActor(CrewEnd):
         """Claim, persist and report the end of one envelope."""
         moment = self.services.now()
         try:
-            envelope = self.decode(record)
+            received = decode(record.arrival.body, message_id=record.message_id)
         except ParseError as error:
             diversion = arrival.parse_failure(record.arrival, error, now=moment)
             return [self.services.outbox.send(delivery) for delivery in diversion.deliveries]
-        ended = ending.with_end_status(envelope, sent_at=record.arrival.sent_at, now=moment)
+        sent_at = record.arrival.sent_at
+        try:
+            envelope = self.services.claim_check.redeem(received)
+        except ParseError as error:
+            return [self.services.outbox.send(ending.without_payload(received, error, sent_at=sent_at, now=moment))]
+        ended = ending.with_end_status(envelope, sent_at=sent_at, now=moment)
         receipts = self._end(ended)
         trace_end(self.services, ended, moment)
         return receipts

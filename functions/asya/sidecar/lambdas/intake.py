@@ -13,7 +13,7 @@ from asya.messaging.nack import OutdatedError
 from asya.messaging.targets import awaits_deployment, with_versions
 from asya.protocol.codec import ParseError
 from asya.protocol.events import TaskState
-from asya.sidecar import arrival
+from asya.sidecar import arrival, outcome
 from asya.sidecar.lambdas import preflight
 from asya.sidecar.lambdas.services import Services
 
@@ -75,7 +75,7 @@ class Intake:
         started = arrival.start(received, state, now=self.services.now(), new_span=self.services.environment.new_span)
         if isinstance(started, Hop):
             self._check_version(received, record)
-        hop = self._with_payload(record, started)
+        hop = self._with_payload(started)
         if isinstance(hop, Hop) and hop.spec.keep_input and not hop.is_late_copy:
             self.services.input_archive.save(hop.envelope)
         return hop
@@ -86,16 +86,23 @@ class Intake:
         if not isinstance(received, Hop):
             raise TypeError(f"message {record.message_id} was not received as a hop")
         restarted = arrival.restart(received, now=self.services.now(), new_span=self.services.environment.new_span)
-        return self._with_payload(record, restarted)
+        return self._with_payload(restarted)
 
-    def _with_payload(self, record: Record, started: Hop | Diversion) -> Hop | Diversion:
+    def _with_payload(self, started: Hop | Diversion) -> Hop | Diversion:
         """The hop with the payload of its claim check."""
         if isinstance(started, Diversion):
             return started
         try:
             return replace(started, envelope=self.services.claim_check.redeem(started.envelope))
         except ParseError as error:
-            return arrival.parse_failure(record.arrival, error, now=self.services.now())
+            return self._without_payload(started, error)
+
+    def _without_payload(self, hop: Hop, error: ParseError) -> Diversion:
+        """End a hop whose stored payload is gone at its own position; a late copy only as a child, if frames may be missing."""
+        if hop.is_late_copy and hop.spec.gives_one_frame:
+            return Diversion(hop.envelope.id, (), arrival.LATE_COPY)
+        delivery = outcome.without_payload(hop, error, now=self.services.now())
+        return Diversion(hop.envelope.id, (delivery,), "ParseError")
 
     def _check_version(self, received: Hop, record: Record) -> None:
         """Keep an envelope that a newer function may know how to send, until its last receive."""

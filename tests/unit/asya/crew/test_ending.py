@@ -8,6 +8,7 @@ from asya.crew import ending
 from asya.protocol import ids
 from asya.protocol.codec import decode
 from asya.protocol.envelope import Envelope
+from asya.protocol.events import COUNT_LIMIT
 from asya.protocol.mesh_table import Sink
 from tests.doubles.envelopes import NOW, SENT_AT, hop, message, status
 
@@ -23,6 +24,16 @@ def ended(phase: str = "succeeded", **members: Any) -> Envelope:
 
 def targets(envelope: Envelope, sink: Sink = HOOKED) -> list[str]:
     return [delivery.actor for delivery in ending.copies(envelope, sink)]
+
+
+@pytest.mark.rule("11.pause.ends")
+def test_a_failure_lies_at_its_hop_and_beyond_every_pause_if_that_is_unknown() -> None:
+    at_hop = status(phase="failed", reason="ParseError", error=ERROR)
+    assert ending.end_position(ended("failed", status=at_hop)) == 1
+    nowhere = {"prev": [], "curr": "x-sump", "next": []}
+    for reason in ("ParseError", "RuntimeError"):
+        unknown = ended("failed", status=status(phase="failed", reason=reason, error=ERROR), route=nowhere)
+        assert ending.end_position(unknown) == COUNT_LIMIT
 
 
 @pytest.mark.rule("11.hooks")

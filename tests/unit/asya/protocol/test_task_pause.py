@@ -122,6 +122,13 @@ def test_an_end_without_a_hop_of_its_own_counts(status: str, data: dict[str, obj
     assert merged(ended, record=resumed(merged(paused(4)))).status == status
 
 
+@pytest.mark.rule("11.pause.ends")
+def test_a_late_copy_whose_payload_is_gone_ends_nothing() -> None:
+    gone = event("t", "failed", 1, 99, route=Route(("prep",), "infer", ()), reason="ParseError")
+    record = resumed(merged(paused(4)))
+    assert merged(gone, record=record) == record
+
+
 @pytest.mark.rule("11.pause.ended-before")
 def test_the_kept_envelope_of_a_task_that_was_canceled_before_its_pause_ends_too() -> None:
     canceled = merged(event("t", "received"), event("t", "canceled", 0, 20))

@@ -407,6 +407,17 @@ def test_what_cannot_be_parsed_goes_to_x_sump(world: MeshWorld) -> None:
     assert world.targets == ["x-sump"]
 
 
+@pytest.mark.rule("4.claim-check.bad-reference", "11.sump.payload")
+@pytest.mark.parametrize(("phase", "reason"), [("succeeded", "ParseError"), ("failed", "RuntimeError")])
+def test_an_end_whose_payload_is_gone_fails_at_its_position(world: MeshWorld, phase: str, reason: str) -> None:
+    reference = {"key": "payloads/ab/gone.json", "size": 2, "sha256": "0" * 64}
+    assert run(world, ended(phase, payload=None, headers={"x-asya-payload-ref": reference})) == []
+    (failed,) = world.sent("x-sump")
+    assert (failed.status and failed.status.reason, failed.route.position) == (reason, 2)
+    assert failed.header("x-asya-payload-ref") == reference
+    assert (world.targets, written(world)) == (["x-sump"], [])
+
+
 # --- the index of results ---
 
 

@@ -104,6 +104,13 @@ def test_5_a_task_is_registered_before_its_payload_turns_out_to_be_missing(world
     assert batch_failures(actor.process(sqs_event(*missing, *malformed))) == []
     reasons = {envelope.id: envelope.status.reason for envelope in world.sent("x-sump") if envelope.status}
     assert reasons == {"env-0": "ParseError", "env-1": "ParseError"}
+    at_hop, unknown = world.sent("x-sump")
+    assert (at_hop.route.curr, at_hop.status and at_hop.status.actor, unknown.route.curr) == (
+        "infer",
+        "infer",
+        "x-sump",
+    )
+    assert at_hop.header("x-asya-payload-ref")["key"] == "payloads/0"  # type: ignore[index]
     assert [event.id for event in world.gateway.events if event.status == "registered"] == ["env-0"]
 
 

@@ -11,6 +11,7 @@ from asya.protocol.events import TaskState
 from asya.protocol.mesh_table import Actor
 from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.envelopes import message, status
+from tests.doubles.large_payloads import LargePayloads
 from tests.doubles.light_actor import LONG_AGO, echo, never, run
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
 
@@ -75,6 +76,18 @@ def test_a_generator_runs_again_and_sends_its_children_only(world: MeshWorld, st
     assert run(world, three, LATE, receive_counts={0: 2}) == []
     assert [sent.id for sent in world.sent("post")] == [sent.id for sent in first[1:]]
     assert payloads(world) == [1, 2]
+    assert world.gateway.events == []
+
+
+@pytest.mark.rule("5.4.late-copies", "4.claim-check.bad-reference")
+@pytest.mark.parametrize("gives_one_frame", [True, False])
+def test_a_late_copy_whose_payload_is_gone_fails_at_most_as_a_child(world: MeshWorld, gives_one_frame: bool) -> None:
+    world.gateway.states["env-1"] = paused_at(1, "running")
+    (gone,) = LargePayloads(size=10).messages(1, id="env-1", headers={"x-asya-fan-in": SLICE})
+    assert run(world, never, gone, gives_one_frame=gives_one_frame) == []
+    ends = [(end.parent_id, end.status and end.status.reason, end.route.curr) for end in world.sent("x-sump")]
+    assert ends == ([] if gives_one_frame else [("env-1", "ParseError", "infer")])
+    assert len(world.targets) == len(ends)
     assert world.gateway.events == []
 
 
