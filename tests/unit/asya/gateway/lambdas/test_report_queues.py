@@ -22,7 +22,6 @@ from tests.doubles.envelopes import mesh
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
 from tests.doubles.tasks import ACTORS, at, event, hop
 
-
 NOW = at(3600)
 
 
