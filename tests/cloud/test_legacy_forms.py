@@ -23,7 +23,7 @@ def payload_of(cloud: DeployedCloud, task: TaskView) -> Any:
 
 
 def test_8_an_open_circuit_rejects_envelopes_with_a_wrapped_payload(rejected_state: FinalState) -> None:
-    assert rejected_state.task.reason == "CircuitOpen"
+    assert rejected_state.task.reason == "PolicyExhausted"
     assert (rejected_state.payload["details"]["type"], rejected_state.payload["original_payload"]) == (
         "CircuitOpen",
         {},

@@ -26,11 +26,11 @@ def test_the_deadline_ends_a_handler_before_its_time_limit(paths: DeployedCloud)
 
 
 def test_8_an_open_circuit_is_probed_and_closes(paths: DeployedCloud, rejected_state: FinalState) -> None:
-    assert rejected_state.task.reason == "CircuitOpen"
+    assert rejected_state.task.reason == "PolicyExhausted"
 
     def probe() -> FinalState | None:
         state = wait_for_final_state(paths, send(paths, NewEnvelope(["flaky"], {"up": True})))
-        assert state.task.status == "succeeded" or state.task.reason == "CircuitOpen"
+        assert state.task.status == "succeeded" or state.task.reason == "PolicyExhausted"
         return state if state.task.status == "succeeded" else None
 
     # The first envelope after the open time probes the circuit.

@@ -82,6 +82,7 @@ COMMANDS = {
     "resume": "ENVELOPE_ID --input --state --namespace --region",
     "dlq list": "ACTOR --id --error --limit --state --namespace --region",
     "dlq show": "ENVELOPE_ID ACTOR --state --namespace --region",
+    "dlq reports replay": "--dry-run --state --namespace --region",
     "dlq redrive": "ACTOR --id --error --limit --dry-run --force --state --namespace --region",
     "run show": "RUN_ID --state --namespace --region",
     "local up": "--mesh --state --auth --stage --secrets",

@@ -48,7 +48,7 @@ def actor_page(mesh: Mesh) -> dict[str, Any]:
 
 def _envelopes(page: Page, namespace: str) -> None:
     page.section("Envelopes")
-    counts = ("Retried", "SlaExpired", "HopLimit", "Redelivered", "ReportsDropped")
+    counts = ("Retried", "SlaExpired", "HopLimit", "Redelivered", "ReportsDropped", "PreflightsSkipped")
     page.row(
         graph("Received and processed", [_own(namespace, "Received"), _split(namespace, "Processed", "outcome")]),
         graph("Failures by reason", [_split(namespace, "Failed", "reason")]),

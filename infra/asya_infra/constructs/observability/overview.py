@@ -82,7 +82,15 @@ class _Overview:
         received = self._of_the_mesh("Received", label="messages received")
         ended = self._of_the_mesh("TimeToResult", statistic="SampleCount", label="tasks ended")
         percentiles = [self._of_the_mesh("TimeToResult", statistic=each, label=each) for each in ("p50", "p95")]
-        losses = ("Retried", "SlaExpired", "HopLimit", "Redelivered", "ReportsDropped")
+        losses = (
+            "Retried",
+            "SlaExpired",
+            "HopLimit",
+            "Redelivered",
+            "ReportsDropped",
+            "ReportsRefused",
+            "PreflightsSkipped",
+        )
         throttles = Line(metric=("AWS/Lambda", "Throttles"), label="throttled calls")
         self.page.row(
             graph("Throughput", [received, ended], width=6),

@@ -69,7 +69,7 @@ def upgrade_variables(draft: Draft, section: Location) -> None:
 def _as_mapping(draft: Draft, place: Location, entries: list[Any]) -> dict[str, Any]:
     variables: dict[str, Any] = {}
     for index, entry in enumerate(entries):
-        if not isinstance(entry, dict) or set(entry) != {"name", "value"}:
+        if not isinstance(entry, dict) or set(entry) != {"name", "value"} or not isinstance(entry["name"], str):
             draft.add_problem(
                 (*place, index), "should have a name and a value; grant a secret under the key access instead"
             )
