@@ -2,7 +2,7 @@
 
 Reports may arrive twice, late, out of order and from several sidecars at once. `merge` gives the same record for any order
 of the same reports, with one exception: the first terminal report sets the status. A provisional end gives way to an end that
-was claimed, and to a pause.
+was claimed, and to a pause. A cancellation gives way to an end that was claimed before it.
 """
 
 from datetime import timedelta
@@ -122,15 +122,32 @@ def merge(record: TaskRecord | None, event: TaskEvent, *, owner: str | None = No
         return _new_record(event, owner)
     record = replace(record, created_at=min(record.created_at, creation_time(event)))
     if event.generation < record.generation:
-        return _with_earlier(record, _generation_of(event))
+        return _with_earlier(record, _generation_of(event), event)
     identified = _identified(record, event, owner)
     if event.generation > record.generation:
         return _reopened(identified, event)
     status = _status_of(event)
-    if record.is_terminal and not (record.provisional and _voids_provisional(event)):
+    if record.is_terminal and not _is_replaced(record, event):
         return _after_end(identified, event, status)
     is_higher = status == "paused" or record.is_terminal or _RANKS[status] > _RANKS[record.status]
     return _advanced(identified, event, status) if is_higher and not _is_of_late_copy(record, event) else identified
+
+
+def _is_replaced(record: TaskRecord, event: TaskEvent) -> bool:
+    """Whether a report replaces the end of a record: a provisional end, or a cancellation that came later than the end."""
+    if record.provisional:
+        return _voids_provisional(event)
+    return record.status == "canceled" and _precedes_cancellation(event, record.updated_at)
+
+
+def _precedes_cancellation(event: TaskEvent, canceled_at: str) -> bool:
+    """Whether a report is of an end that was claimed before a cancellation, while its report waited in the queue.
+
+    The time of an end lies after its claim. An end with a route comes from x-sink or x-sump, or from a slice's fan-in actor. A
+    cancellation that x-sink has claimed has no other end beside it, so this one came by a call.
+    """
+    is_claimed = event.status in ("succeeded", "failed") and event.data.route is not None and not event.data.provisional
+    return is_claimed and event.at < canceled_at
 
 
 def _voids_provisional(event: TaskEvent) -> bool:
@@ -346,13 +363,19 @@ def _generation_of(event: TaskEvent) -> EarlierGeneration:
     )
 
 
-def _with_earlier(record: TaskRecord, result: EarlierGeneration) -> TaskRecord:
-    """The record with the result of an earlier generation; the higher status counts, and of two ends the first."""
+def _with_earlier(record: TaskRecord, result: EarlierGeneration, event: TaskEvent | None = None) -> TaskRecord:
+    """The record with the result of an earlier generation; the higher status counts, and of two ends the first.
+
+    Args:
+        event: the late report that implies the result, if one does.
+    """
     results = {each.generation: each for each in record.earlier}
     before = results.get(result.generation)
     is_void = (
         before is not None and before.provisional and result.status in TERMINAL_STATUSES and not result.provisional
     )
+    if before is not None and before.status == "canceled" and event is not None:
+        is_void |= _precedes_cancellation(event, before.ended_at or "")
     if before is not None and _RANKS[result.status] <= _RANKS[before.status] and not is_void:
         return record
     results[result.generation] = result

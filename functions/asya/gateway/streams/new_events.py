@@ -2,7 +2,8 @@
 
 A stream shows each step of each hop once, and so each change of the task's status and each partial. A hop that is
 reported late is shown late. Steps of a hop come in order, with its partials between start and end. Progress never
-decreases. `final` comes last, and holds the whole task. It comes a second time if the first one was provisional.
+decreases. `final` comes last, and holds the whole task. It comes a second time if another
+end replaces a provisional one or a cancellation.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,6 +16,7 @@ from msgspec.structs import replace as replace_fields
 
 from asya.gateway.streams.attempts import STEPS, HopAttempt, group_attempts
 from asya.gateway.streams.stream_cursor import (
+    CANCELED,
     EMPTY,
     FINAL,
     PENDING,
@@ -43,7 +45,7 @@ MAX_PARTIAL_BYTES = 1024 * 1024
 _PARTIALS, _COMPLETED = 2, 3
 """Sort keys within an attempt, after those of `received` (0) and `processing` (1)."""
 
-_ENDS = (PROVISIONAL, FINAL)
+_ENDS = (PROVISIONAL, CANCELED, FINAL)
 
 _WITHOUT_END = {"result": UNSET, "result_uri": None, "error": None, "reason": None, "provisional": False}
 
@@ -290,7 +292,8 @@ def _snapshot(task: TaskView, attempts: list[HopAttempt], partials: Iterable[_St
 
 def _state(task: TaskView) -> str:
     if task.status in TERMINAL_STATUSES:
-        return PROVISIONAL if task.provisional else FINAL
+        # An end that was claimed before the cancellation may still replace it.
+        return PROVISIONAL if task.provisional else CANCELED if task.status == "canceled" else FINAL
     if task.status == "paused":
         return paused_state(task.pause.since if task.pause else "")
     return PENDING if task.status == "pending" else RUNNING

@@ -27,14 +27,14 @@ _MAX_PARTIAL_MARKS = 4
 
 _VERSION = "1"
 _FORM = re.compile(
-    rf"{_VERSION}\.(\d{{1,5}})\.(p?|r|v|f|w[0-9a-f]{{8}})\.(\d{{1,3}})\.(\d{{1,15}})"
+    rf"{_VERSION}\.(\d{{1,5}})\.(p?|r|v|c|f|w[0-9a-f]{{8}})\.(\d{{1,3}})\.(\d{{1,15}})"
     r"\.(?:(\d{1,7})~([0-9a-f]{16})~)?([0-9x_-]*)\.([0-9~-]*)",
     re.ASCII,
 )
 _TOKENS = re.compile(r"(-?[0-3])(?:x(\d{1,7})_)?", re.ASCII)
 _MARK = re.compile(r"(\d{1,7})-(\d{1,7})-(\d{1,7})-(\d{1,7})", re.ASCII)
 
-EMPTY, PENDING, RUNNING, PROVISIONAL, FINAL = "", "p", "r", "v", "f"
+EMPTY, PENDING, RUNNING, PROVISIONAL, CANCELED, FINAL = "", "p", "r", "v", "c", "f"
 
 
 class PartialMark(NamedTuple):
@@ -59,7 +59,7 @@ class StreamCursor:
     """The events of one generation of a task that were shown. The default cursor is empty.
 
     Attributes:
-        state: The task's state: empty, pending, running, paused in one certain pause, ended provisionally, or final.
+        state: The task's state: empty, pending, running, paused in one certain pause, ended provisionally, canceled, or final.
         percent: The furthest progress.
         run_at: The time of the latest job run note, in milliseconds since 1970; 0 without one.
         steps: The steps of all hops that are not settled.

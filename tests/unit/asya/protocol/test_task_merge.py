@@ -12,9 +12,10 @@ from msgspec.structs import replace
 
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import EventData, TaskEvent
+from asya.protocol.hops import fold
 from asya.protocol.task import TaskRecord, merge, reopened
 from asya.protocol.times import parse_time
-from asya.tasks.cancellation import cancellation_report
+from asya.tasks.cancellation import cancel_record, cancellation_report
 from tests.doubles.tasks import event, hop, route_at
 
 RESULT = Raw(b'{"rows":3}')
@@ -134,6 +135,51 @@ def test_of_two_provisional_ends_the_first_counts_and_progress_changes_nothing()
 def test_the_cancellation_of_a_call_does_not_replace_a_provisional_end() -> None:
     at = event("t", "canceled", 0, 20).at
     assert merged(cancellation_report(provisional(), now=parse_time(at)), record=provisional()) == provisional()
+
+
+def canceled(*before: TaskEvent, seconds: float = 20) -> TaskRecord:
+    """The record after the cancellation of a call; before that come some reports."""
+    at = parse_time(event("t", "canceled", 0, seconds).at)
+    return cancel_record(merged(*before, record=pending()), fold([], 0), now=at)
+
+
+@pytest.mark.rule("13.cancel", "13.order")
+@pytest.mark.parametrize("status", ["succeeded", "failed"])
+def test_a_cancellation_loses_to_an_end_that_came_before_it_in_any_order(status: Any) -> None:
+    ended, progress = event("t", status, 3, 19, result_uri="s3://a"), event("t", "received", 1, 5)
+    expected = merged(progress, ended, record=pending())
+    assert (expected.status, expected.result_uri) == (status, "s3://a")
+    assert merged(ended, record=canceled(progress)) == expected
+    assert canceled(ended) == merged(ended, record=pending())
+    call = cancellation_report(pending(), now=parse_time(event("t", "canceled", 0, 20).at))
+    for order in itertools.permutations([progress, ended, call, call, ended]):
+        assert merged(*order, record=pending()) == expected
+
+
+@pytest.mark.rule("13.cancel")
+@pytest.mark.parametrize(
+    "later",
+    [
+        event("t", "succeeded", 3, 20),
+        event("t", "succeeded", 3, 30),
+        event("t", "failed", 3, 19, provisional=True),
+        replace(event("t", "failed", 3, 19), data=EventData(reason="RuntimeError")),
+        event("t", "canceled", 3, 19),
+        event("t", "paused", 3, 19),
+        event("t", "completed", 3, 19),
+    ],
+)
+def test_a_cancellation_stays_before_later_and_unclaimed_ends(later: TaskEvent) -> None:
+    after = merged(later, record=canceled())
+    assert replace(after, handover=None, pause_epoch=None) == canceled()
+
+
+@pytest.mark.rule("13.cancel", "12.older-reports")
+def test_a_cancellation_of_an_earlier_generation_loses_in_its_entry_too() -> None:
+    again = reopened(canceled(), 1, at="2026-11-20T09:10:00.000000Z")
+    late = merged(event("t", "succeeded", 3, 19), record=again)
+    assert [each.status for each in late.earlier] == ["succeeded"]
+    assert [each.status for each in merged(event("t", "succeeded", 3, 30), record=again).earlier] == ["canceled"]
 
 
 @pytest.mark.rule("13.provisional")

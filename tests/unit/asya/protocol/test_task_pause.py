@@ -170,6 +170,14 @@ def test_the_end_of_a_late_copy_replaces_no_provisional_one() -> None:
     assert merged(event("t", "succeeded", 2, 99, result_uri="s3://b/k"), record=failed) == failed
 
 
+@pytest.mark.rule("13.cancel.paused", "13.cancel")
+def test_the_cancellation_of_a_paused_task_stays_before_late_copies_and_its_own_release() -> None:
+    record = merged(paused(4), event("t", "canceled", 4, 50, route=None))
+    stale = event("t", "succeeded", 4, 20, route=Route((), "clean-flights", ()))
+    assert merged(stale, record=record) == record
+    assert merged(event("t", "canceled", 5, 60), record=record) == record
+
+
 @pytest.mark.rule("11.pause.ended-before")
 def test_a_late_pause_of_a_task_that_succeeded_or_went_on_changes_nothing() -> None:
     succeeded = merged(event("t", "succeeded", 5, 20))

@@ -228,6 +228,28 @@ def test_a_second_final_follows_a_provisional_one() -> None:
     assert world.new_events(resume(second)) == ()
 
 
+@pytest.mark.rule("13.stream.second-final", "13.cancel")
+def test_a_second_final_follows_a_cancellation_that_lost_to_an_earlier_end() -> None:
+    world = World()
+    world.report(*hop("t", 0), event("t", "canceled", 0, 30, route=None))
+    first = world.new_events(StreamCursor())
+    assert labels(first)[-1] == "final canceled"
+    assert world.new_events(resume(first)) == ()
+    world.report(event("t", "succeeded", 3, 29))
+    second = world.new_events(resume(first))
+    assert labels(second) == ["final succeeded"]
+    assert world.new_events(resume(second)) == ()
+
+
+@pytest.mark.rule("13.stream.second-final", "13.provisional")
+def test_a_second_final_follows_if_x_sink_claims_a_cancellation_after_a_provisional_end() -> None:
+    world = World()
+    world.report(*hop("t", 0), event("t", "failed", 1, 30, provisional=True))
+    first = world.new_events(StreamCursor())
+    world.report(event("t", "canceled", 1, 60))
+    assert labels(world.new_events(resume(first))) == ["final canceled"]
+
+
 @pytest.mark.rule("13.stream.second-final")
 def test_a_task_that_pauses_after_a_provisional_end_goes_on() -> None:
     world = World()
