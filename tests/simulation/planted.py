@@ -98,8 +98,8 @@ def _read_all_or_nothing(real: Any, *args: Any, **more: Any) -> Any:
     return message
 
 
-def _add_unawaited(writes: Writes, reports: Sequence[Any]) -> Receipt:
-    writes.waiting.append((reports, Receipt("task")))
+def _add_unawaited(real: Any, self: Writes, *args: Any) -> Receipt:
+    real(self, *args)
     return _resolved("task")
 
 
@@ -322,7 +322,7 @@ MISTAKES = (
     ),
     Mistake(
         "acknowledges reports that are not written",
-        substitute(Writes, "add", _add_unawaited),
+        wrap(Writes, "add", _add_unawaited),
         "errors",
     ),
     Mistake("fails overdue tasks while ends wait", substitute(EndsQueue, "delay", lambda _: "none"), "reports"),

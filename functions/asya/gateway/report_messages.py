@@ -1,15 +1,22 @@
 """Reads the messages of the report queues, and decides which reports count (`protocol §5`, reports)."""
 
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 import msgspec
 from msgspec import Raw
 
 from asya.protocol import names
 from asya.protocol.events import Report, is_end
+from asya.protocol.times import format_time, parse_time
 from asya.reporting.callback import allowed_address
 from asya.reporting.report_messages import GATEWAY_MEMBER
 from asya.tasks.event_batch import BatchError, read_event, read_list
+
+# An honest report may wait for 14 days in its queue, and for 14 more in the dead-letter queue until it is sent again.
+AGE_LIMIT = timedelta(days=31)
+# Of two clocks that differ.
+AHEAD_LIMIT = timedelta(minutes=15)
 
 _MEMBER = GATEWAY_MEMBER.encode()
 
@@ -44,7 +51,9 @@ class ReportMessage:
     problem: str | None = None
 
 
-def read_message(body: bytes, queue: str, *, allowed_hosts: frozenset[str], own_gateway: str | None) -> ReportMessage:
+def read_message(
+    body: bytes, queue: str, *, now: datetime, allowed_hosts: frozenset[str], own_gateway: str | None
+) -> ReportMessage:
     """Read a message; a report that cannot be read or is not allowed on this queue affects no other.
 
     Args:
@@ -59,6 +68,7 @@ def read_message(body: bytes, queue: str, *, allowed_hosts: frozenset[str], own_
     for raw in items:
         try:
             report, address = _read(raw, queue, allowed_hosts, own_gateway)
+            _check_time(report, now)
         except BatchError as error:
             readable = Raw(bytes(raw).decode("utf-8", "replace").encode())
             message.refused.append(RefusedReport(problem=str(error), report=readable))
@@ -89,3 +99,13 @@ def _read(raw: Raw, queue: str, allowed_hosts: frozenset[str], own_gateway: str 
             GATEWAY_MEMBER,
         )
     return report, address
+
+
+def _check_time(report: Report, now: datetime) -> None:
+    """Refuse a report whose time no honest reporter can have: the earliest time of its reports is a task's beginning."""
+    if not now - AGE_LIMIT <= parse_time(report.at) <= now + AHEAD_LIMIT:
+        raise BatchError(
+            f"at is {report.at}; it may be up to {AGE_LIMIT.days} days before and"
+            f" {AHEAD_LIMIT.seconds // 60} minutes after the receipt, {format_time(now)}",
+            "at",
+        )

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -29,6 +30,9 @@ BATCH_LIMIT = 500
 TEXT_LIMIT = 1024
 NUMBER_LIMIT = 1e12
 PAUSE_LIMIT = 64 * 1024  # bytes of prompt and fields
+# No report is older than this software, and calculations with a time must stay within the years 1 to 9999.
+EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
+LATEST = datetime(2200, 1, 1, tzinfo=UTC)
 
 _MISSING = re.compile(r"Object missing required field `(.+)`")
 
@@ -158,16 +162,28 @@ def _partial_problems(event: PartialEvent) -> Iterator[str]:
             yield f"{name} is {number}; it must be from {lowest} to {highest}"
     if len(event.actor) > TEXT_LIMIT:
         yield f"actor has more than {TEXT_LIMIT} characters"
-    try:
-        parse_time(event.at)
-    except ValueError as error:
-        yield f"at: {error}"
+    yield from _time_problems("at", event.at)
     if len(bytes(event.data)) > PARTIAL_LIMIT:
         yield f"data has more than {PARTIAL_LIMIT} bytes"
     try:
         _object_decoder.decode(event.data)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         yield "data must be a JSON object"
+
+
+def _time_problems(name: str, text: str) -> Iterator[str]:
+    problems = list(_form_problems(name, text or "-"))
+    yield from problems
+    if not problems and not EARLIEST <= parse_time(text) < LATEST:
+        yield f"{name} is {text}; it must be in the years {EARLIEST.year} to {LATEST.year - 1}"
+
+
+def _form_problems(name: str, text: str | None) -> Iterator[str]:
+    try:
+        if text:
+            parse_time(text)
+    except ValueError as error:
+        yield f"{name}: {error}"
 
 
 def _status_problems(event: TaskEvent) -> Iterator[str]:
@@ -194,15 +210,10 @@ def _status_problems(event: TaskEvent) -> Iterator[str]:
     ):
         if len(text or "") > TEXT_LIMIT:
             yield f"data.{name} has more than {TEXT_LIMIT} characters"
-    for name, time in (
-        ("at", event.at),
-        ("data.created_at", data.created_at),
-        ("data.deadline_at", data.deadline_at),
-    ):
-        try:
-            parse_time(time or event.at)
-        except ValueError as error:
-            yield f"{name}: {error}"
+    yield from _time_problems("at", event.at)
+    # A sender may set these two; a creation that is not credible does not count (`protocol §13`).
+    yield from _form_problems("data.created_at", data.created_at)
+    yield from _form_problems("data.deadline_at", data.deadline_at)
     if event.status in PROGRESS_STATUSES and data.route is None:
         yield f"data.route is missing; a progress report ({event.status}) needs it"
     if data.fields or data.prompt:

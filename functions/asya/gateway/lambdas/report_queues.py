@@ -3,13 +3,14 @@
 It sends to no actor's queue. Reports are idempotent, so a message that is kept repeats its reports.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
+from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Raw
 
 from asya.gateway.aws.refused_reports import RefusedReports, RefusedReportStore
@@ -31,32 +32,73 @@ from asya.tasks.aws.task_store import TaskStoreError
 MARK_INTERVAL = timedelta(seconds=10)
 
 
+# An unexpected error may come from a faulty deployment, which operators undo within minutes. So the reports that raise one stay
+# on their queue for this many receives, about ten minutes.
+RECEIVES_BEFORE_REFUSAL = 10
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The reports of one message."""
+
+    reports: Sequence[Report]
+    refuse: Callable[[str], None] | None
+    receipt: Receipt
+
+
 @dataclass(slots=True)
 class Writes:
     """Collects the reports of a batch and writes them together; an outlet of `BatchProcessor`."""
 
     services: Services
     writer: ReportWriter
-    waiting: list[tuple[Sequence[Report], Receipt]] = field(default_factory=list)
+    waiting: list[_Group] = field(default_factory=list)
 
-    def add(self, reports: Sequence[Report]) -> Receipt:
-        """Queue the reports of one message and return their receipt."""
-        receipt = Receipt("task")
-        self.waiting.append((reports, receipt))
-        return receipt
+    def add(self, reports: Sequence[Report], refuse: Callable[[str], None] | None = None) -> Receipt:
+        """Queue the reports of one message and return their receipt.
+
+        Args:
+            refuse: stores the reports with a problem. It is called if writing them raises an unexpected error, and raises
+                ClientError or BotoCoreError itself. None keeps the message on its queue then.
+        """
+        group = _Group(reports, refuse, Receipt("task"))
+        self.waiting.append(group)
+        return group.receipt
 
     def flush(self) -> None:
-        """Write all reports that can be written, and resolve the receipts."""
+        """Write all reports that can be written, and resolve the receipts. No error ends the invocation."""
         waiting, self.waiting = self.waiting, []
-        reports = [report for group, _ in waiting for report in group]
+        try:
+            self._write(waiting)
+        except Exception as error:
+            self.services.telemetry.log.warning("reports are written message by message", exc_info=error)
+            for group in waiting:
+                self._write_alone(group)
+
+    def _write_alone(self, group: _Group) -> None:
+        try:
+            self._write([group])
+        except Exception as error:  # noqa: BLE001 - see flush
+            if group.refuse is None:
+                group.receipt.resolve(error)
+                return
+            try:
+                group.refuse(f"writing the reports raised {type(error).__name__}: {error}")
+            except (ClientError, BotoCoreError) as problem:
+                group.receipt.resolve(problem)
+            else:
+                group.receipt.resolve()
+
+    def _write(self, groups: Sequence[_Group]) -> None:
+        reports = [report for group in groups for report in group.reports]
         if not reports:
             return
         results = iter(self.writer.write(reports, self.services.now(), may_create=True))
-        for group, receipt in waiting:
-            own_results = [result for _, result in zip(group, results, strict=False)]
+        for group in groups:
+            own_results = [result for _, result in zip(group.reports, results, strict=False)]
             open_results = [result for result in own_results if result.status != HTTPStatus.NO_CONTENT]
             first = open_results[0] if open_results else None
-            receipt.resolve(TaskStoreError(f"the report on {first.id}: {first.error}") if first else None)
+            group.receipt.resolve(TaskStoreError(f"the report on {first.id}: {first.error}") if first else None)
 
 
 @dataclass(slots=True)
@@ -130,6 +172,7 @@ class ReportQueues:
         message = read_message(
             record.arrival.body,
             queue,
+            now=self.services.now(),
             allowed_hosts=self.services.allowed_hosts,
             own_gateway=settings.gateway_url,
         )
@@ -141,9 +184,13 @@ class ReportQueues:
             ]
             self._keep_refused(queue, record, sender, message)
 
+        def refuse(problem: str) -> None:
+            keep([(report, problem) for report in message.reports])
+
         if message.reports:
             self._own.add(record.message_id)
-        receipts = [self.writes.add(message.reports)] if message.reports else []
+        is_stubborn = record.arrival.receive_count >= RECEIVES_BEFORE_REFUSAL
+        receipts = [self.writes.add(message.reports, refuse if is_stubborn else None)] if message.reports else []
         receipts += [self.foreign.add(address, reports, keep) for address, reports in message.foreign.items()]
         if message.refused or message.problem is not None:
             self._keep_refused(queue, record, sender, message)

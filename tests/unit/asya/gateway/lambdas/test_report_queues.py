@@ -2,21 +2,24 @@
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
 import pytest
 from botocore.exceptions import ClientError
+from msgspec.structs import replace
 
 from asya.gateway.ends_delay import LATE_AGE
-from asya.gateway.lambdas.report_queues import ReportQueues
+from asya.gateway.lambdas.report_queues import RECEIVES_BEFORE_REFUSAL, ReportQueues
 from asya.gateway.lambdas.wiring import build_report_queues
 from asya.messaging.lambdas.environment import RealEnvironment
-from asya.protocol.events import PartialEvent
+from asya.protocol.events import PartialEvent, TaskEvent
 from asya.protocol.mesh_table import Gateway
 from asya.protocol.times import format_time
 from asya.sidecar.lambdas.services import Services
+from asya.tasks.aws.tasks import Tasks
 from tests.doubles.emf import metric_values, metrics
 from tests.doubles.envelopes import mesh
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
@@ -285,6 +288,56 @@ def test_ends_that_cannot_be_written_leave_no_fresh_mark(
         raise RuntimeError("a bug")
 
     monkeypatch.setattr("asya.tasks.aws.tasks.Tasks.report", report)
-    with pytest.raises(RuntimeError):
-        queues.process(batch("x-ends", body(event("t", "failed", 1))))
+    assert batch_failures(queues.process(batch("x-ends", body(event("t", "failed", 1))))) == ["message-0"]
     assert not any(pk == "SWEEP" for pk, _ in items(world))
+
+
+@pytest.mark.rule("5.refused")
+def test_reports_that_raise_an_unexpected_error_hold_up_no_others(
+    world: MeshWorld, queues: ReportQueues, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Tasks.report
+
+    def report(tasks: Tasks, events: Sequence[TaskEvent], now: datetime, *, may_create: bool) -> Any:
+        if any(each.id == "bad" for each in events):
+            raise OverflowError("date value out of range")
+        return write(tasks, events, now, may_create=may_create)
+
+    monkeypatch.setattr(Tasks, "report", report)
+    bodies = body(event("bad", "received")), body(event("a", "received"))
+    assert batch_failures(queues.process(batch("x-reports", *bodies))) == ["message-0"]
+    assert record(world, "a")
+    assert refused(world) == []  # a faulty deployment may be undone
+    last = batch("x-reports", *bodies, receive_counts={0: RECEIVES_BEFORE_REFUSAL, 1: 1})
+    assert batch_failures(queues.process(last)) == []
+    (kept,) = refused(world)
+    assert [each["report"]["id"] for each in kept["reports"]] == ["bad"]
+    assert "OverflowError" in kept["reports"][0]["problem"]
+
+
+@pytest.mark.rule("5.report-times")
+@pytest.mark.parametrize(
+    ("moment", "counts"),
+    [
+        (NOW - timedelta(days=29), True),
+        (NOW - timedelta(days=32), False),
+        (NOW + timedelta(minutes=14), True),
+        (NOW + timedelta(minutes=16), False),
+    ],
+)
+def test_a_report_of_an_incredible_time_is_refused(
+    world: MeshWorld, queues: ReportQueues, moment: datetime, counts: bool
+) -> None:
+    report = replace(event("t", "received"), at=format_time(moment))
+    assert batch_failures(queues.process(batch("x-reports", body(report, event("o", "received"))))) == []
+    assert (record(world) is not None, len(refused(world))) == (counts, int(not counts))
+    assert record(world, "o")
+
+
+@pytest.mark.rule("5.report-times")
+def test_a_time_beyond_the_calendar_crashes_nothing(world: MeshWorld, queues: ReportQueues) -> None:
+    report = replace(event("t", "received", created_at="0001-01-01T00:00:00.000000Z"), at="0001-01-01T00:00:00Z")
+    assert batch_failures(queues.process(batch("x-reports", body(report, event("o", "received"))))) == []
+    assert record(world, "o")
+    (kept,) = refused(world)
+    assert "at is 0001" in kept["reports"][0]["problem"]
