@@ -13,7 +13,7 @@ from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.events import TERMINAL_STATUSES, TaskEvent
+from asya.protocol.events import TERMINAL_STATUSES, TaskEvent, is_end
 from asya.protocol.pause import DEFAULT_PROMPT, PauseFailure, PauseRelease, TaskPause
 from asya.protocol.route import UNKNOWN_HOP, Route
 from asya.protocol.status import known_reason
@@ -125,7 +125,8 @@ def merge(record: TaskRecord | None, event: TaskEvent, *, owner: str | None = No
         return _with_earlier(record, _generation_of(event), event)
     identified = _identified(record, event, owner)
     if event.generation > record.generation:
-        return _reopened(identified, event)
+        # A redrive has reopened the record before its first report. Any actor may send progress, and must not reopen tasks.
+        return _reopened(identified, event) if is_end(event) else identified
     status = _status_of(event)
     if record.is_terminal and not _is_replaced(record, event):
         return _after_end(identified, event, status)
@@ -202,9 +203,12 @@ def creation_time(event: TaskEvent) -> str:
 def _identified(record: TaskRecord, event: TaskEvent, owner: str | None) -> TaskRecord:
     """The record with the fields that do not change; the first report that has a value sets it.
 
-    The owner of a record that has none comes from its root or a registration: the header of an envelope can be forged.
+    Any actor may send progress. So progress adds nothing to a record with a route, which its first report has brought in
+    full. The owner of a record that has none comes from its root or a registration: the header of an envelope can be forged.
     """
     sender = event.data.owner if event.status == "registered" else None
+    if record.route is not None and not is_end(event):
+        return replace(record, owner=record.owner or sender)
     return replace(
         record,
         parent_id=record.parent_id or event.parent_id,

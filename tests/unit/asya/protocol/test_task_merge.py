@@ -190,7 +190,8 @@ def test_a_pause_replaces_a_provisional_end() -> None:
 
 @pytest.mark.rule("13.provisional", "12.older-reports")
 def test_a_provisional_end_of_an_earlier_generation_gives_way_in_its_entry() -> None:
-    again = merged(event("t", "received", 1, 20, generation=1), record=provisional())
+    opened = reopened(provisional(), 1, at="2026-11-20T09:00:15.000000Z")
+    again = merged(event("t", "received", 1, 20, generation=1), record=opened)
     assert [(each.status, each.provisional) for each in again.earlier] == [("failed", True)]
     late = merged(event("t", "succeeded", 3, 30), record=again)
     assert [(each.status, each.provisional) for each in late.earlier] == [("succeeded", False)]
@@ -213,7 +214,8 @@ def test_progress_does_not_resume_a_paused_task() -> None:
 @pytest.mark.rule("13.new-generation")
 def test_a_new_generation_starts_again() -> None:
     ended = merged(event("t", "failed", 1, 9, reason="Timeout", result_uri="s3://a"), record=pending())
-    again = merged(event("t", "received", 1, 20, generation=1), record=ended)
+    opened = reopened(ended, 1, at="2026-11-20T09:00:15.000000Z")
+    again = merged(event("t", "received", 1, 20, generation=1), record=opened)
     assert (again.status, again.generation, again.reason, again.result_uri) == ("running", 1, None, None)
     assert (again.created_at, again.owner) == (ended.created_at, "AIDA")
     assert merged(event("t", "succeeded", 3, 30, generation=0), record=again) == again
@@ -329,6 +331,36 @@ def test_a_forged_owner_takes_over_no_task() -> None:
     assert owned.owner == "AIDA"
     assert merged(event("t", "received"), event("t", "completed", owner="AIDAFORGED")).owner is None
     assert merged(event("t", "received"), event("t", "registered", owner="AIDASENDER")).owner == "AIDASENDER"
+
+
+@pytest.mark.rule("13.new-generation")
+@pytest.mark.parametrize("status", ["registered", "received", "processing", "completed"])
+@pytest.mark.parametrize("generation", [1, 9_999])
+@pytest.mark.parametrize("before", ["succeeded", "canceled", "paused", "received"])
+def test_progress_reopens_no_task(status: Any, generation: int, before: Any) -> None:
+    record = merged(event("t", before, 1, 9), record=pending())
+    assert merged(event("t", status, 1, 20, generation=generation), record=record) == record
+    again = merged(event("t", "failed", 1, 20, generation=generation), record=record)
+    assert (again.status, again.generation) == ("failed", generation)
+
+
+@pytest.mark.rule("13.identity")
+@pytest.mark.parametrize("status", ["registered", "received", "completed"])
+def test_progress_adds_no_deadline_and_no_parent_to_a_record(status: Any) -> None:
+    forged = event("t", status, 1, 20, deadline_at="2026-11-20T08:00:00.000000Z", parent_id="p", root_id="r")
+    for record in (merged(event("t", "received")), pending(), merged(event("t", "succeeded", 3))):
+        after = merge(record, forged, owner="AIDAFORGER")
+        assert (after.deadline_at, after.parent_id, after.root_id, after.owner) == (None, None, None, record.owner)
+
+
+@pytest.mark.rule("13.identity")
+def test_an_end_without_a_route_leaves_the_identity_to_the_next_report() -> None:
+    """The DLQ function cannot read the route of every dead letter."""
+    ended = replace(event("t", "failed", reason="ParseError"), data=EventData(reason="ParseError"))
+    known = {"deadline_at": "2026-11-20T10:00:00.000000Z", "parent_id": "p", "root_id": "r"}
+    record = merged(ended, event("t", "received", **known))
+    assert (record.status, record.parent_id, record.root_id) == ("failed", "p", "r")
+    assert record.deadline_at == known["deadline_at"]
 
 
 def test_records_compare_by_content() -> None:

@@ -13,6 +13,7 @@ from asya.gateway.streams.new_events import StreamEvent
 from asya.gateway.streams.stream_cursor import StreamCursor, decode
 from asya.protocol.events import PartialEvent, TaskEvent
 from asya.protocol.route import Route
+from asya.protocol.task import reopened
 from asya.protocol.times import format_time
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.stream_events import StreamPartial, StreamStatus
@@ -227,6 +228,8 @@ def test_a_reopened_task_continues_with_a_snapshot() -> None:
     assert items[-1].type == "final"
     assert polled.poll(items[-1].cursor, 1.0) == ()
     again = replace(event("t", "received", 0, 60), generation=1)
+    now = polled.clock.now()
+    polled.tasks.update("t", lambda record, _: reopened(record, 1, at=format_time(now)), now)
     polled.report(again)
     [snapshot] = polled.poll(items[-1].cursor)
     assert isinstance(snapshot.data, StreamStatus)

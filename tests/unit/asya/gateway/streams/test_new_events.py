@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from asya.gateway.streams.stream_cursor import StreamCursor
 from asya.protocol.hops import HopRecord
 from asya.protocol.run_progress import RunNote
+from asya.protocol.task import reopened
 from asya.protocol.times import format_time
 from asya.tasks.stream_events import StreamStatus
 from asya.tasks.view import TaskView
@@ -163,7 +164,8 @@ def test_a_cursor_of_an_earlier_generation() -> None:
     world.report(*hop("t", 0), event("t", "failed", 0, 20, reason="Timeout"))
     items = world.new_events(StreamCursor())
     assert labels(items)[-1] == "final failed"
-    world.report(*(event("t", "received", 0, 100, generation=1),))
+    world.record = reopened(world.record, 1, at=format_time(at(90)))
+    world.report(event("t", "received", 0, 100, generation=1))
     later = world.new_events(resume(items))
     assert labels(later) == ["snapshot running"]
     assert percents(later) == [10]
