@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from asya.protocol.events import StateQuery, TaskState
 from asya.reporting.aws.gateway_client import GatewayClient, GatewayError, NoAnswerError
@@ -27,20 +28,26 @@ class StateQueries:
 
     Args:
         monotonic: seconds since an unspecified start.
+        own: the URL of the mesh's own gateway, which is asked first: senders of envelopes may name others.
     """
 
-    def __init__(self, client: GatewayClient, monotonic: Callable[[], float], notices: Notices) -> None:
+    def __init__(
+        self, client: GatewayClient, monotonic: Callable[[], float], notices: Notices, own: str | None
+    ) -> None:
         self._client = client
         self._monotonic = monotonic
         self._notices = notices
+        self._own = own
+        # By host, of which the mesh file allows a few; a sender may name any path.
         self._paused_until: dict[str, float] = {}
 
     def ask(self, by_url: Mapping[str, Iterable[StateQuery]]) -> dict[str, TaskState]:
         """The states by task id; those that no gateway gives within 2 s are left out."""
         ends_at = self._monotonic() + QUERY_SECONDS
         states: dict[str, TaskState] = {}
-        for url, queries in by_url.items():
-            if self._monotonic() < self._paused_until.get(url, 0.0):
+        for url, queries in sorted(by_url.items(), key=lambda item: item[0] != self._own):
+            host = urlsplit(url).netloc
+            if self._monotonic() < self._paused_until.get(host, 0.0):
                 self._notices.skipped()
                 continue
             seconds = ends_at - self._monotonic()
@@ -49,7 +56,7 @@ class StateQueries:
             try:
                 states |= {state.id: state for state in self._client.states(url, tuple(queries), seconds=seconds)}
             except NoAnswerError as error:
-                self._paused_until[url] = self._monotonic() + PAUSE_SECONDS
+                self._paused_until[host] = self._monotonic() + PAUSE_SECONDS
                 self._notices.failed(f"{error}; not asked again for {PAUSE_SECONDS:g} s")
             except GatewayError as error:
                 self._notices.failed(str(error))

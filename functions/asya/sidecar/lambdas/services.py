@@ -124,7 +124,8 @@ class Services:
     @cached_property
     def state_queries(self) -> StateQueries:
         """Asks for the states of tasks."""
-        return StateQueries(self.gateway, self.environment.monotonic, QueryNotices(self.telemetry))
+        notices = QueryNotices(self.telemetry)
+        return StateQueries(self.gateway, self.environment.monotonic, notices, self.settings.gateway_url)
 
     @cached_property
     def report_sender(self) -> ReportSender:

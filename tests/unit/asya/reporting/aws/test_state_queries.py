@@ -52,7 +52,7 @@ def notices() -> Notices:
 
 @pytest.fixture
 def queries(client: Client, notices: Notices) -> StateQueries:
-    return StateQueries(client, lambda: client.now, notices)  # type: ignore[arg-type]
+    return StateQueries(client, lambda: client.now, notices, OWN)  # type: ignore[arg-type]
 
 
 A, B = [StateQuery(id="a")], [StateQuery(id="b")]
@@ -95,4 +95,15 @@ def test_one_silent_gateway_pauses_itself_only(queries: StateQueries, client: Cl
     client.errors[OTHER] = NoAnswerError("no answer")
     assert queries.ask({OTHER: B, OWN: A}).keys() == {"a"}
     assert queries.ask({OTHER: B, OWN: A}).keys() == {"a"}
-    assert [url for url, _ in client.calls] == [OTHER, OWN, OWN]
+    assert [url for url, _ in client.calls] == [OWN, OTHER, OWN]
+
+
+@pytest.mark.rule("5.4.go-on")
+def test_addresses_of_a_silent_host_take_no_time_of_the_own_gateway(queries: StateQueries, client: Client) -> None:
+    """A sender may name any path on an allowed host."""
+    client.seconds = 1.2
+    paths = [f"{OTHER}/{number}" for number in range(20)]
+    client.errors = {path: NoAnswerError("no answer") for path in paths}
+    for _ in range(3):
+        assert queries.ask(dict.fromkeys(paths, B) | {OWN: A}).keys() == {"a"}
+    assert [url for url, _ in client.calls] == [OWN, paths[0], OWN, OWN]
