@@ -18,11 +18,13 @@ from asya.protocol.events import (
     PARTIAL_LIMIT,
     PROGRESS_STATUSES,
     RECEIVE_LIMIT,
+    EventData,
     EventResult,
     PartialEvent,
     Report,
     StateQuery,
     TaskEvent,
+    is_end,
 )
 from asya.protocol.times import format_time, parse_time
 
@@ -30,6 +32,10 @@ BATCH_LIMIT = 500
 TEXT_LIMIT = 1024
 NUMBER_LIMIT = 1e12
 PAUSE_LIMIT = 64 * 1024  # bytes of prompt and fields
+# Bytes of a route and of a run's note in a report that is no end. The reports of a hop share an item of the tasks table, which
+# may have 400 KB. An end has no item but the record, and must arrive.
+ROUTE_LIMIT = 128 * 1024
+RUN_LIMIT = 16 * 1024
 # No report is older than this software, and calculations with a time must stay within the years 1 to 9999.
 EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
 LATEST = datetime(2200, 1, 1, tzinfo=UTC)
@@ -171,6 +177,13 @@ def _partial_problems(event: PartialEvent) -> Iterator[str]:
         yield "data must be a JSON object"
 
 
+def _hop_problems(data: EventData) -> Iterator[str]:
+    for name, value, limit in (("route", data.route, ROUTE_LIMIT), ("run", data.run, RUN_LIMIT)):
+        size = len(msgspec.json.encode(value))
+        if size > limit:
+            yield f"data.{name} has {size} bytes; it may have {limit}"
+
+
 def _time_problems(name: str, text: str) -> Iterator[str]:
     problems = list(_form_problems(name, text or "-"))
     yield from problems
@@ -216,6 +229,8 @@ def _status_problems(event: TaskEvent) -> Iterator[str]:
     yield from _form_problems("data.deadline_at", data.deadline_at)
     if event.status in PROGRESS_STATUSES and data.route is None:
         yield f"data.route is missing; a progress report ({event.status}) needs it"
+    if not is_end(event):
+        yield from _hop_problems(data)
     if data.fields or data.prompt:
         size = len(msgspec.json.encode((data.prompt, data.fields)))
         if size > PAUSE_LIMIT:

@@ -9,6 +9,7 @@ from asya.protocol.events import INLINE_RESULT_LIMIT, EventResult, Report, State
 from asya.tasks.event_batch import BATCH_LIMIT, BatchError, read_events, read_queries
 
 ROUTE = {"prev": [], "curr": "a", "next": ["b"]}
+RUN = {"run_id": "r", "job_run_id": "j", "state": "RUNNING", "at": "2026-11-20T09:00:00Z", "envelopes": 1}
 GOOD = {"id": "t", "status": "received", "at": "2026-11-20T09:00:00Z", "data": {"actor": "a", "route": ROUTE}}
 
 
@@ -60,6 +61,8 @@ def test_times_are_brought_into_one_form() -> None:
         ({"data": {"route": ROUTE, "deadline_at": "soon"}}, "data.deadline_at"),
         ({"data": {"route": ROUTE, "result": "x" * INLINE_RESULT_LIMIT}}, "data.result"),
         ({"data": {"route": ROUTE, "error": {"type": "E"}}}, "data.error"),
+        ({"data": {"route": ROUTE | {"next": ["x"] * 40_000}}}, "data.route"),
+        ({"data": {"route": ROUTE, "run": RUN | {"run_id": "x" * 20_000}}}, "data.run"),
         ({"data": {"route": ROUTE, "result": "x" * 300_000}}, "bytes"),
     ],
 )
@@ -124,3 +127,9 @@ def test_a_malformed_query_fails_the_request(body: bytes, named: str) -> None:
     with pytest.raises(BatchError) as caught:
         read_queries(body)
     assert caught.value.field == named
+
+
+def test_an_end_with_a_long_route_arrives() -> None:
+    """A report that is refused ends no task."""
+    [event] = read(GOOD | {"status": "failed", "data": {"route": ROUTE | {"next": ["x"] * 40_000}}})
+    assert isinstance(event, TaskEvent)
