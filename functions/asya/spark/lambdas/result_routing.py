@@ -1,6 +1,7 @@
 """Routes the results of an ended job run: in chunks, resumable, from one commit (`protocol §10`)."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import chain
 
 from asya.messaging.aws.receipt import Receipt
@@ -31,6 +32,24 @@ CHUNK = 500
 _STATES_AHEAD = 100
 
 
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A delivery of the chunk.
+
+    Attributes:
+        last: the report that a problem of its hop would repeat.
+        url: where to report; None without reporting.
+        cursor: the cursor before it.
+        requeued: number of members of the chunk that run again and come before it.
+    """
+
+    receipt: Receipt
+    last: TaskEvent
+    url: str | None
+    cursor: RoutingCursor
+    requeued: int
+
+
 class OutOfTime(Exception):  # noqa: N818 - no error: the rest is for the next invocation
     """The invocation has no time left; the next one continues at the recorded cursor."""
 
@@ -57,8 +76,9 @@ class ResultRouter:
         self._note = note
         self._is_late = is_late
         self._cursor = self._saved_cursor = record.cursor
-        # Each receipt with the report that a problem of its hop would repeat.
-        self._receipts: list[tuple[Receipt, TaskEvent, str | None]] = []
+        # A chunk may have failed before: the first delivery of a retry goes alone, so that a refusal repeats no other one.
+        self._chunk = CHUNK if record.resolution is None else 1
+        self._sent: list[_Sent] = []
         self._requeued: list[Member] = []
         self._states: dict[str, TaskState] = {}
         self._states_end = 0
@@ -235,36 +255,43 @@ class ResultRouter:
         if delivery.kind == "retry":
             base.telemetry.count("Retried", actor=self._manifest.actor)
         report = reports.processing(hop, now=self._services.now())
-        self._receipts.append((base.outbox.send(delivery), report, base.callback(hop.envelope)))
+        receipt, url = base.outbox.send(delivery), base.callback(hop.envelope)
+        self._sent.append(_Sent(receipt, report, url, self._cursor, len(self._requeued)))
 
     def _checkpoint_if_due(self) -> None:
-        if len(self._receipts) + len(self._requeued) >= CHUNK:
+        chunk = self._chunk
+        if len(self._sent) + len(self._requeued) >= chunk:
             self._checkpoint()
-            if self._is_late():
+            if chunk == CHUNK and self._is_late():
                 raise OutOfTime
 
     def _checkpoint(self) -> None:
-        """Sends all deliveries, then records the cursor."""
+        """Sends all deliveries, then records the cursor; it stops before the first delivery that was not accepted."""
         base = self._services.base
         base.outbox.flush()
-        for receipt, _, _ in self._receipts:
-            if receipt.error is not None:
-                self._report_problems()
-                raise receipt.error
-            base.telemetry.count("Sent", by=("kind", receipt.kind), actor=self._manifest.actor)
-        self._receipts = []
-        self._services.pending.requeue(self._manifest.actor, self._requeued, now=self._services.now())
-        self._requeued = []
-        self._services.records.advance(self._manifest.actor, self._manifest.number, self._saved_cursor, self._cursor)
-        self._saved_cursor = self._cursor
+        failed = next((sent for sent in self._sent if sent.receipt.error is not None), None)
+        if failed is not None:
+            self._report_problems()
+        for sent in self._sent:
+            if sent.receipt.error is None:
+                base.telemetry.count("Sent", by=("kind", sent.receipt.kind), actor=self._manifest.actor)
+        requeued = self._requeued if failed is None else self._requeued[: failed.requeued]
+        self._services.pending.requeue(self._manifest.actor, requeued, now=self._services.now())
+        cursor = self._cursor if failed is None else failed.cursor
+        self._services.records.advance(self._manifest.actor, self._manifest.number, self._saved_cursor, cursor)
+        self._saved_cursor = cursor
+        if failed is not None and failed.receipt.error is not None:
+            raise failed.receipt.error
+        self._sent, self._requeued, self._chunk = [], [], CHUNK
         base.progress.flush()
         base.telemetry.flush()
 
     def _report_problems(self) -> None:
         """Reports which envelopes a refusal of a queue holds up."""
         base = self._services.base
-        for receipt, last, url in self._receipts:
-            event = problem_report(last, receipt.error, now=self._services.now()) if receipt.error is not None else None
-            if event is not None and url is not None:
-                base.progress.report(url, event)
+        for sent in self._sent:
+            error = sent.receipt.error
+            event = problem_report(sent.last, error, now=self._services.now()) if error is not None else None
+            if event is not None and sent.url is not None:
+                base.progress.report(sent.url, event)
         base.progress.flush()
