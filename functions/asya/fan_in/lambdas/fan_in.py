@@ -63,6 +63,7 @@ class FanInActor:
             return intake.process(
                 items,
                 lambda record: self._handle(intake, counter, record, control_messages.get(record.message_id)),
+                kept=intake.report_problem,
                 worker=self.services.worker.with_outlet(counter, first=True),
             )
         finally:

@@ -13,6 +13,7 @@ from asya.fan_in.aws.items import SetRecord
 from asya.fan_in.aws.sets import LEASE_SECONDS, FanInSets, SetTimes
 from asya.fan_in.aws.slice_store import SliceStore
 from asya.fan_in.sets import ORIGIN, Decision, Fail, Merge, Wait, decide, origin_delivery, to_decision
+from asya.messaging.aws.outbox import SendRefusedError
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import MAX_DELAY, Delivery
 from asya.messaging.hop import Arrival, Hop
@@ -23,6 +24,7 @@ from asya.protocol.slices import SetDue, SliceEnded, encode_message
 from asya.protocol.times import format_time, parse_time
 from asya.reporting import reports
 from asya.sidecar.lambdas import preflight
+from asya.sidecar.lambdas.problems import report_problem
 from asya.sidecar.lambdas.services import Services
 
 # A timeout check that is this late counts as lost, and the next arrival sends another one.
@@ -163,7 +165,12 @@ class SetCoordinator:
         if decision.how == "merged":
             stored = self.slices.load_all(record.set_id, record.state.slice_count)
             items = {index: decode(body).payload for index, body in stored if index != ORIGIN}
-        receipt = self._send_now(origin_delivery(origin, decision, items))
+        try:
+            receipt = self._send_now(origin_delivery(origin, decision, items))
+        except SendRefusedError as error:
+            # The message at work may be that of a slice, whose own task has ended.
+            report_problem(self.services, origin, error)
+            raise
         self._mark_delivered(record.set_id)
         callback = self.services.callback(origin.envelope)
         if decision.how == "merged" and callback is not None:

@@ -62,6 +62,18 @@ class SendRefusedError(SendError):
         self.code = code
 
 
+def send_error(actor: str, queue_url: str, error: Exception) -> SendError:
+    """The error of a failed call for a queue; a `SendRefusedError` if it does not pass by itself.
+
+    Args:
+        actor: the actor whose queue it is.
+    """
+    code = error.response.get("Error", {}).get("Code", "") if isinstance(error, ClientError) else ""
+    if code in _REFUSALS:
+        return SendRefusedError(actor, queue_url.rpartition("/")[2], code, error)
+    return SendError(f"sending to the queue of {actor!r} failed: {error}")
+
+
 @dataclass(slots=True)
 class _QueuedDelivery:
     delivery: Delivery
@@ -165,15 +177,9 @@ class Outbox:
             try:
                 self._send_group(actor, group)
             except Exception as error:  # noqa: BLE001 - the receipts carry the error; the other queues are not affected
-                problem = self._send_error(actor, error)
+                problem = send_error(actor, self._queue_url(actor), error)
                 problem.__cause__ = error
                 _resolve_all(group, problem)
-
-    def _send_error(self, actor: str, error: Exception) -> SendError:
-        code = error.response.get("Error", {}).get("Code", "") if isinstance(error, ClientError) else ""
-        if code in _REFUSALS:
-            return SendRefusedError(actor, self._queue_url(actor).rpartition("/")[2], code, error)
-        return SendError(f"sending to the queue of {actor!r} failed: {error}")
 
     def _send_group(self, actor: str, group: list[_QueuedDelivery]) -> None:
         left = dict(enumerate(group))

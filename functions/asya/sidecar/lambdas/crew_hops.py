@@ -35,7 +35,7 @@ def process_batch(
     record_arrivals(services, items)
     try:
         intake = receive_batch(services, items, asks_states=asks_states)
-        return intake.process(items, lambda record: handle(intake, record))
+        return intake.process(items, lambda record: handle(intake, record), kept=intake.report_problem)
     finally:
         services.progress.flush()
         services.telemetry.flush()

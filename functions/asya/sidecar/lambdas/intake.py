@@ -15,7 +15,9 @@ from asya.protocol.codec import ParseError
 from asya.protocol.events import TaskState
 from asya.sidecar import arrival, outcome
 from asya.sidecar.lambdas import preflight
+from asya.sidecar.lambdas.problems import report_problem
 from asya.sidecar.lambdas.services import Services
+from asya.sidecar.late_copies import is_late_copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,12 @@ class Intake:
             raise TypeError(f"message {record.message_id} was not received as a hop")
         restarted = arrival.restart(received, now=self.services.now(), new_span=self.services.environment.new_span)
         return self._with_payload(restarted)
+
+    def report_problem(self, record: Record, error: Exception) -> None:
+        """Report why a message stays on its queue, if nothing but an operator will change that; a late copy reports nothing."""
+        received = self.received.get(record.message_id)
+        if isinstance(received, Hop) and not is_late_copy(received, self.states.get(received.envelope.id)):
+            report_problem(self.services, received, error)
 
     def _with_payload(self, started: Hop | Diversion) -> Hop | Diversion:
         """The hop with the payload of its claim check."""

@@ -3,9 +3,11 @@
 from datetime import datetime
 
 from asya.messaging.aws.outbox import SendRefusedError
+from asya.messaging.hop import Hop
 from asya.protocol.errors import TaskProblem
 from asya.protocol.events import TaskEvent
 from asya.reporting import reports
+from asya.sidecar.lambdas.services import Services
 
 
 def problem_report(last: TaskEvent, error: Exception, *, now: datetime) -> TaskEvent | None:
@@ -20,3 +22,12 @@ def problem_report(last: TaskEvent, error: Exception, *, now: datetime) -> TaskE
         return None
     message = f"the queue of {error.actor} ({error.queue}) refuses messages of {last.data.actor}: {error.code}"
     return reports.with_problem(last, TaskProblem(error.code, message), now=now)
+
+
+def report_problem(services: Services, hop: Hop, error: Exception) -> None:
+    """Report what keeps a hop from its end, unless it passes by itself or reporting is off."""
+    moment = services.now()
+    event = problem_report(reports.processing(hop, now=moment), error, now=moment)
+    url = services.callback(hop.envelope)
+    if event is not None and url is not None:
+        services.progress.report(url, event)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from asya.messaging.aws.conditional_writes import is_condition_failure
+from asya.messaging.aws.outbox import send_error
 from asya.messaging.sqs_limits import DELAY_SECONDS
 from asya.protocol import names
 
@@ -104,7 +105,15 @@ class DispatchRequests:
         return self._dynamodb.get_item(TableName=self._table, Key=_key(actor), ConsistentRead=True).get("Item", {})
 
     def _send(self, request: DispatchRequest, seconds: int) -> None:
-        self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=encode_request(request), DelaySeconds=seconds)
+        """Sends a request.
+
+        Raises:
+            SendError: SQS does not accept it.
+        """
+        try:
+            self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=encode_request(request), DelaySeconds=seconds)
+        except ClientError as error:
+            raise send_error(names.DISPATCH, self._queue_url, error) from error
 
     def _set_flag(
         self, actor: str, flag: "dict[str, AttributeValueTypeDef]", *, until: datetime, for_capacity: bool

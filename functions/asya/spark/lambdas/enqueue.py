@@ -52,7 +52,9 @@ class Enqueuer:
         entries |= self._make_pending(ready)
         request = self._request() if ready else None
         try:
-            return intake.process(items, lambda record: self._finish(entries[record.message_id], request))
+            return intake.process(
+                items, lambda record: self._finish(entries[record.message_id], request), kept=intake.report_problem
+            )
         finally:
             base.progress.flush()
             base.telemetry.flush()

@@ -95,3 +95,11 @@ def test_stealth_is_kept_but_not_reported(world: MeshWorld) -> None:
 def test_a_hostile_id_stays_below_its_prefix(world: MeshWorld) -> None:
     run(world, here(id="../../succeeded/x"))
     assert world.s3.keys() == ["results/checkpoint/%2E%2E%2F%2E%2E%2Fsucceeded%2Fx/1.json"]
+
+
+@pytest.mark.rule("13.problem")
+def test_a_queue_that_refuses_the_envelope_is_a_problem_of_its_task(world: MeshWorld) -> None:
+    world.sqs.refuse_always["asya-shop-infer"] = Refusal("call", "AccessDenied")
+    assert run(world, here()) == ["message-0"]
+    (problem,) = (event.data.problem for event in world.gateway.events if event.data.problem is not None)
+    assert problem.message == "the queue of infer (asya-shop-infer) refuses messages of x-checkpoint: AccessDenied"

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from asya import fan_out
+from asya.protocol.errors import TaskProblem
 from asya.protocol.mesh_table import FanIn
 from tests.doubles.fan_in_sets import PARTIAL, Start, child, hold_back, numbers, scored
 from tests.doubles.fan_mesh import HANDLERS, CrashSchedule, FanMesh, fan_table
@@ -42,6 +43,20 @@ def test_a_merged_envelope_that_could_not_be_sent_is_sent_again_the_same(start: 
     mesh.run(until=timedelta(minutes=2))
     assert mesh.result()["payload"]["results"] == scored(2)
     assert len(mesh.world.messages("post")) == 1
+
+
+@pytest.mark.rule("13.problem")
+def test_a_queue_that_refuses_the_merged_envelope_is_a_problem_of_the_origin(start: Start) -> None:
+    mesh = start()
+    held = hold_back(mesh, child(2))
+    mesh.start(numbers(2))
+    mesh.run()
+    mesh.world.sqs.refuse_always["asya-shop-post"] = Refusal("call", "AccessDenied")
+    # The message at work is that of the last slice, not the origin's.
+    assert mesh.process("x-fan-in", held[0].body) == ["message-0"]
+    problems = {event.data.problem for event in mesh.world.gateway.events if event.id == "env-1"} - {None}
+    words = "the queue of post (asya-shop-post) refuses messages of x-fan-in: AccessDenied"
+    assert problems == {TaskProblem("AccessDenied", words)}
 
 
 @pytest.mark.rule("9.merge.once")

@@ -417,3 +417,12 @@ def test_headers_that_nobody_of_the_mesh_wrote_end_in_the_sump(world: MeshWorld)
 def test_an_envelope_that_never_paused_passes(world: MeshWorld) -> None:
     assert at_x_resume(world, message(route={"prev": [], "curr": "x-resume", "next": ["post"]})) == []
     assert world.targets == ["post"]
+
+
+@pytest.mark.rule("13.problem")
+def test_a_queue_that_refuses_the_resumed_envelope_is_a_problem_of_its_task(world: MeshWorld, bus: FakeEvents) -> None:
+    run(world, here())
+    world.sqs.refuse_always["asya-shop-post"] = Refusal("call", "AccessDenied")
+    assert continued(world) == ["message-0"]
+    (problem,) = (event.data.problem for event in world.gateway.events if event.data.problem is not None)
+    assert problem.message == "the queue of post (asya-shop-post) refuses messages of x-resume: AccessDenied"

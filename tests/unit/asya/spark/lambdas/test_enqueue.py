@@ -7,8 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
+from asya.protocol.events import TaskEvent
 from asya.protocol.times import format_time
 from asya.spark.lambdas import result_routing
+from asya.spark.lambdas.enqueue import Enqueuer
 from tests.doubles.heavy import BUCKET, TABLE, HeavyWorld, TimedContext, done_result, failed_result, heavy_world
 
 
@@ -58,8 +60,6 @@ def test_a_redelivery_is_pending_once_but_asks_again(world: HeavyWorld) -> None:
     event = world.enqueue()
     again = {"Records": [{**record, "messageId": "other"} for record in event["Records"]]}
     world.services.requests.clear("clean")
-    from asya.spark.lambdas.enqueue import Enqueuer
-
     Enqueuer(world.services_of("clean")).process(again)
 
     assert len(world.items("PENDING#clean")) == 1
@@ -88,8 +88,6 @@ def test_a_large_envelope_waits_in_s3(world: HeavyWorld) -> None:
     (member,) = world.manifest(1).members
     assert member.envelope_key is not None
     before = world.s3.get_object(Bucket=BUCKET, Key=member.envelope_key)["Body"].read()
-
-    from asya.spark.lambdas.enqueue import Enqueuer
 
     Enqueuer(world.services_of("clean")).process(
         event
@@ -437,3 +435,17 @@ def test_10_the_start_of_a_run_names_the_secrets_of_its_actor(world: HeavyWorld)
     request = world.emr.runs["run1"]["request"]
     arguments = request["jobDriver"]["sparkSubmit"]["entryPointArguments"]
     assert arguments[4:] == ["--secret", "SHOP_KEY=shop/key", "--region", "us-east-1"]
+
+
+@pytest.mark.rule("13.problem")
+def test_a_dispatch_queue_that_refuses_requests_is_a_problem_of_the_tasks(world: HeavyWorld) -> None:
+    world.send("a", {"n": 1})
+    event = world.receive("clean")
+    world.sqs.delete_queue(QueueUrl=world.services.settings.queue_url("x-dispatch"))
+    assert len(Enqueuer(world.services_of("clean")).process(event)["batchItemFailures"]) == 1
+    (problem,) = (
+        report.data.problem
+        for report in world.gateway.events
+        if isinstance(report, TaskEvent) and report.data.problem is not None
+    )
+    assert problem.message.startswith("the queue of x-dispatch (asya-flights-x-dispatch) refuses messages of clean: ")
