@@ -20,24 +20,28 @@ from asya.spark.run_failures import SPARK_JOB_FAILED
 
 def deliveries(
     hop: Hop, head: ResultHead, frames: Iterable[ResultFrame], *, first: int = 0, now: datetime, jitter: float
-) -> Iterator[Delivery]:
+) -> Iterator[Delivery | None]:
     """The deliveries of one member.
 
     Args:
         frames: all frames of the job.
-        first: number of deliveries already sent for this member.
+        first: number of deliveries already handled for this member.
         jitter: uniform in [0, 1).
+
+    Yields:
+        The deliveries; None in place of frame 0 of a late copy, which left before its task paused.
     """
     return islice(_all_deliveries(hop, head, frames, now, jitter), first, None)
 
 
 def _all_deliveries(
     hop: Hop, head: ResultHead, frames: Iterable[ResultFrame], now: datetime, jitter: float
-) -> Iterator[Delivery]:
+) -> Iterator[Delivery | None]:
     index, earlier = 0, int(hop.is_late_copy)
     try:
         for frame in _checked_frames(hop, head, frames, now):
-            yield outcome.frame(hop, frame, index, now=now)
+            delivery = outcome.frame(hop, frame, index, now=now)
+            yield None if hop.is_late_copy and not index else delivery
             index += 1
     except SecondFrameError as error:
         yield _failed(hop, error.error, earlier, now, jitter)

@@ -143,10 +143,6 @@ class ResultRouter:
         if not sent_before and self._divert_stopped(hop, head.index, member):
             return
         hop = with_late_copy(hop, None if sent_before else self._state(head.index, member))
-        if hop.is_late_copy and head.frames:
-            # Frame 0 left before the task paused; the others may be missing.
-            sent_before = 1
-            self._cursor = RoutingCursor(self._cursor.part, self._cursor.line, sent_before)
         if not sent_before and not hop.is_late_copy:
             record_job_result(self._services.base, head, self._manifest.actor)
             self._trace(hop, None if head.end == "done" else head.error.type if head.error else head.end)
@@ -159,7 +155,8 @@ class ResultRouter:
             now=self._services.now(),
             jitter=self._services.base.environment.random(),
         ):
-            self._send(delivery, hop)
+            if delivery is not None:
+                self._send(delivery, hop)
             self._cursor = RoutingCursor(self._cursor.part, self._cursor.line, self._cursor.frame + 1)
             self._checkpoint_if_due()
 

@@ -68,3 +68,37 @@ def test_canceled_it_is_left_out_of_the_run(world: HeavyWorld) -> None:
     world.dispatch()
     assert [member.id for member in world.manifest(1).members] == ["b"]
     assert (world.bodies("x-sink"), world.items("PENDING#")) == ([], [])
+
+
+SLICE: dict[str, Any] = {
+    "x-asya-fan-in": {
+        "actor": "x-fan-in",
+        "set_id": "s",
+        "slice_index": 1,
+        "slice_count": 3,
+        "aggregation_key": "/results",
+    }
+}
+
+
+@pytest.mark.rule("5.4.late-copies")
+@pytest.mark.parametrize(
+    ("result", "headers", "error"),
+    [
+        ([done_result(0, 1)[0], 5], {}, "SparkJobFailed"),
+        (done_result(0, 1, next=["nobody"]), {}, "RouteMismatch"),
+        (done_result(0, 1, 2), SLICE, "processing_error"),
+        (failed_result(0, 1), SLICE, "ValueError"),
+    ],
+    ids=["unreadable frame 0", "unknown actor", "second frame of a slice", "frames of a failed slice"],
+)
+def test_a_failure_before_frame_0_is_that_of_a_child_too(
+    world: HeavyWorld, result: list[Any], headers: dict[str, Any], error: str
+) -> None:
+    start_late_copy(world, headers=headers)
+    world.write_results(1, [result])
+    world.set_state("run1", "SUCCESS")
+    world.complete()
+    (failed,) = world.bodies("x-sink") + world.bodies("x-sump")
+    assert (failed["parent_id"], failed["status"]["error"]["type"]) == ("a", error)
+    assert world.bodies("publish") == []
