@@ -124,16 +124,21 @@ def rejected(
 
     Args:
         until: when the circuit may permit a call.
-        jitter: uniform in [0, 1); it spreads the return of the envelopes over half of the delay.
+        jitter: uniform in [0, 1); it spreads the return of the envelopes over half of the delay, or of what is then left until the
+            deadline.
         frames_sent: frames that have already left; an end is then that of a failed child.
     """
     received = hop.received or hop.envelope
-    since = _circuit_open_since(received) or now
+    # A time in the future would be forged, and would lift the limit.
+    since = min(_circuit_open_since(received) or now, now)
     if retry_policy.has_rule_for(hop.spec.resiliency, error) or now - since >= MAX_WAIT:
         return failed(hop, error, now=now, jitter=jitter, reason="CircuitOpen", frames_sent=frames_sent)
-    due = now + max(until - now, MIN_CIRCUIT_DELAY) * (1 + jitter / 2)
-    if hop.deadline is not None and due > hop.deadline:
+    earliest = now + max(until - now, MIN_CIRCUIT_DELAY)
+    if hop.deadline is not None and earliest > hop.deadline:
         return _ended(hop, names.SINK, "Timeout", error, now, frames_sent=frames_sent)
+    # The spread leaves the call half of the time until the deadline.
+    spread = earliest - now if hop.deadline is None else min(earliest - now, hop.deadline - earliest)
+    due = earliest + spread * (jitter / 2)
     changes: dict[str, object] = {headers.CIRCUIT_OPEN_SINCE: format_time(since)}
     if due - now > MAX_DELAY:
         changes[headers.NOT_BEFORE] = format_time(due)

@@ -246,3 +246,34 @@ def test_5_1_a_payload_that_no_value_can_hold_is_a_parse_error() -> None:
     assert after.status is not None
     assert after.status.error is not None
     assert after.status.error.message == "Failed to parse message: payload: Number out of range"
+
+
+OPEN = ErrorInfo(type="CircuitOpen", message="the circuit is open")
+
+
+def rejected(body: bytes, jitter: float) -> Delivery:
+    """The delivery of a call that an open circuit rejects at `NOW`, for 30 s."""
+    return outcome.rejected(hop(body), OPEN, until=NOW + timedelta(seconds=30), now=NOW, jitter=jitter)
+
+
+@pytest.mark.rule("8.circuit-breaker.delay")
+@pytest.mark.parametrize(("left", "jitter", "delay"), [(None, 0.9, 44), (40, 0.9, 35), (40, 0.0, 30), (30, 0.9, 30)])
+def test_8_the_spread_of_a_circuit_delay_ends_before_the_deadline(left: int | None, jitter: float, delay: int) -> None:
+    deadline = {} if left is None else {"deadline_at": format_time(NOW + timedelta(seconds=left))}
+    delivery = rejected(message(status=status(**deadline)), jitter)
+    assert (delivery.actor, delivery.kind, delivery.delay) == ("infer", "later", delay)
+
+
+@pytest.mark.rule("8.circuit-breaker.delay")
+def test_8_a_circuit_that_opens_after_the_deadline_ends_the_envelope() -> None:
+    delivery = rejected(message(status=status(deadline_at=format_time(NOW + timedelta(seconds=29)))), 0.0)
+    after = envelope_in(delivery)
+    assert after.status is not None
+    assert (delivery.actor, after.status.reason, after.status.error) == ("x-sink", "Timeout", OPEN)
+
+
+@pytest.mark.rule("8.circuit-breaker.delay")
+def test_8_a_circuit_delay_does_not_begin_in_the_future() -> None:
+    forged = {"x-asya-circuit-open-since": format_time(NOW + timedelta(days=365))}
+    after = envelope_in(rejected(message(headers=forged), 0.0))
+    assert after.header("x-asya-circuit-open-since") == format_time(NOW)
