@@ -7,7 +7,11 @@ from asya.fan_in.aws.items import SetRecord
 from asya.fan_in.aws.sets import SetTimes, SliceCountError
 from asya.fan_in.lambdas.set_coordinator import SetCoordinator
 from asya.messaging.aws.receipt import Receipt
+from asya.messaging.lambdas.tracebacks import release_locals
 from asya.protocol.slices import SliceEnded, SliceHeader
+
+# Slices that are not counted yet stay in memory. A batch of inline messages has not much more than this.
+_HELD_LIMIT = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +21,14 @@ class StoredSlice:
     Attributes:
         then: continues with the set that has counted the slice.
         refused: ends a slice that does not belong to its set.
+        size: the bytes of the envelope that `then` and `refused` hold.
     """
 
     info: SliceHeader | SliceEnded
     times: SetTimes
     then: Callable[[SetRecord], list[Receipt]]
     refused: Callable[[SliceCountError], list[Receipt]]
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +42,16 @@ class _Entry:
 class SliceCounter:
     """Collects the stored slices of a batch, then counts those of one set together and advances the set.
 
-    It is the first outlet of the batch: what it queues in the others is sent with them.
+    It is the first outlet of the batch: what it queues in the others is sent with them. Large slices are counted before the
+    batch ends, so that it needs the memory of its largest envelope.
     """
 
     coordinator: SetCoordinator
     _entries: dict[tuple[str, int], list[_Entry]] = field(default_factory=dict)
+    _held: int = 0
 
     def add(self, stored: StoredSlice) -> list[Receipt]:
-        """Add a stored slice; the next flush counts it.
+        """Add a stored slice; the next flush counts it. Over 1 MiB of slices are flushed at once.
 
         Returns:
             The receipts of its message. The flush replaces the first one by those of everything that the slice causes.
@@ -51,24 +59,35 @@ class SliceCounter:
         receipts = [counted := Receipt("slice")]
         group = self._entries.setdefault((stored.info.set_id, stored.info.slice_count), [])
         group.append(_Entry(stored, counted, receipts))
+        self._held += stored.size
+        if self._held > _HELD_LIMIT:
+            self.flush()
         return receipts
 
     def flush(self) -> None:
         """Count all slices so far; on return, their receipts are resolved or queued in another outlet."""
-        entries, self._entries = self._entries, {}
+        entries, self._entries, self._held = self._entries, {}, 0
         for group in entries.values():
-            try:
-                record = self._count(group)
-            except SliceCountError as error:
-                for entry in group:
-                    _complete(entry, lambda entry=entry, error=error: entry.stored.refused(error))  # type: ignore[misc]
-            except Exception as error:  # noqa: BLE001 - the messages of this set stay on the queue, no others
-                for entry in group:
-                    entry.counted.resolve(error)
-            else:
-                for entry in group:
-                    _complete(entry, lambda entry=entry, record=record: entry.stored.then(record))  # type: ignore[misc]
-                self._advance(group, record)
+            self._process(group)
+            for entry in group:
+                for receipt in (entry.counted, *entry.receipts):
+                    # A kept error must not keep the envelopes of its set alive.
+                    if receipt.error is not None:
+                        release_locals(receipt.error)
+
+    def _process(self, group: Sequence[_Entry]) -> None:
+        try:
+            record = self._count(group)
+        except SliceCountError as error:
+            for entry in group:
+                _complete(entry, lambda entry=entry, error=error: entry.stored.refused(error))  # type: ignore[misc]
+        except Exception as error:  # noqa: BLE001 - the messages of this set stay on the queue, no others
+            for entry in group:
+                entry.counted.resolve(error)
+        else:
+            for entry in group:
+                _complete(entry, lambda entry=entry: entry.stored.then(record))  # type: ignore[misc]
+            self._advance(group, record)
 
     def _count(self, group: Sequence[_Entry]) -> SetRecord:
         infos = [entry.stored.info for entry in group]

@@ -161,7 +161,10 @@ class FanInActor:
                 trace_hop(self.services, hop, began_at)
             return receipts
 
-        return counter.add(StoredSlice(header, times, counted, lambda error: self._mismatch(hop, error, began_at)))
+        def refused(error: SliceCountError) -> list[Receipt]:
+            return self._mismatch(hop, error, began_at)
+
+        return counter.add(StoredSlice(header, times, counted, refused, size=len(body)))
 
     def _report_success(self, hop: Hop, uri: str | None, *, is_late: bool) -> list[Receipt]:
         """Report an item's own task as succeeded, unless it has already ended in another way.
