@@ -29,6 +29,8 @@ from asya.sidecar.lambdas.services import Services
 
 # A timeout check that is this late counts as lost, and the next arrival sends another one.
 CHECK_GRACE = timedelta(minutes=2)
+# A set that has longer than this waits without a check of its own: the sweep starts its check in time.
+CHECK_HORIZON = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +51,12 @@ class SetCoordinator:
         """The timeout and expiry of a set whose first slice arrives now.
 
         Args:
-            deadline: the deadline of the slice, which is the origin's; None without a deadline.
+            deadline: the deadline of the slice, which is the origin's; None without a deadline. Anybody may have made it up.
         """
         timeout = self.rule.timeout
         if timeout is None and deadline is not None:
-            due_at = deadline
+            longest = max(self.rule.ttl, self.services.settings.table.retention.tasks)
+            due_at = min(deadline, moment + timedelta(seconds=longest))
         else:
             due_at = moment + timedelta(seconds=self.rule.ttl if timeout is None else timeout)
         return SetTimes(due_at, due_at.timestamp() + self.rule.ttl)
@@ -195,6 +198,8 @@ class SetCoordinator:
 
         The check is sent first and recorded second: a crash in between causes an extra check, never a missing one.
         """
+        if record.state.due_at - moment > CHECK_HORIZON:
+            return
         if record.check_until > moment.timestamp() and not check_arrived:
             return
         left = max(record.state.due_at - moment, timedelta(seconds=1))

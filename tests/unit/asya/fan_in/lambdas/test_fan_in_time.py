@@ -11,7 +11,12 @@ from asya.protocol.mesh_table import FanIn
 from asya.protocol.times import format_time
 from tests.doubles.emf import metric_values, metrics
 from tests.doubles.fan_in_sets import PARTIAL, Start, child, failure, hold_back, numbers
-from tests.doubles.fan_mesh import QueuedMessage
+from tests.doubles.fan_mesh import FanMesh, QueuedMessage
+
+
+def checks(mesh: FanMesh) -> list[int | None]:
+    """The delays of all checks so far, those of the sweep included."""
+    return [message.delay for message in mesh.world.messages("x-fan-in") if "set-due" in message.body]
 
 
 @pytest.mark.rule("9.timeout", "9.late")
@@ -148,11 +153,31 @@ def test_without_a_timeout_of_its_own_a_set_waits_until_the_deadline(start: Star
     mesh = start()
     held = hold_back(mesh, child(2))
     mesh.start(numbers(2), deadline_at=format_time(mesh.clock.moment + timedelta(hours=30)))
-    mesh.run(until=timedelta(hours=29, minutes=59))
+    mesh.run(until=timedelta(hours=29, minutes=52))
+    assert checks(mesh) == []
+    mesh.sweep()
+    mesh.run(until=timedelta(minutes=7))
     assert mesh.ends == []
+    mesh.sweep()
     mesh.run(until=timedelta(minutes=2))
     assert failure(mesh)[0] == "FanInTimeout"
+    assert len(checks(mesh)) == 3
     assert held
+
+
+@pytest.mark.rule("9.timeout.longest")
+def test_a_made_up_deadline_keeps_no_set_open_for_ever(start: Start) -> None:
+    mesh = start()
+    hold_back(mesh, child(2))
+    mesh.start(numbers(2), deadline_at="9999-12-31T23:59:59.000000Z")
+    mesh.run(until=timedelta(days=29, hours=23, minutes=55))
+    assert checks(mesh) == []
+    assert mesh.ends == []
+    mesh.sweep()
+    mesh.run(until=timedelta(minutes=6))
+    assert failure(mesh)[0] == "FanInTimeout"
+    (item,) = (item for item in mesh.dynamodb.scan(TableName="asya-shop-fan-in")["Items"] if "due_at" in item)
+    assert float(item["expires_at"]["N"]) < (mesh.clock.moment + timedelta(days=8)).timestamp()
 
 
 @pytest.mark.rule("9.timeout")
@@ -169,7 +194,9 @@ def test_without_a_deadline_a_set_waits_as_long_as_its_state_is_kept(start: Star
     mesh = start(FanIn(ttl=86400.0))
     hold_back(mesh, child(2))
     mesh.start(numbers(2))
-    mesh.run(until=timedelta(hours=23, minutes=59))
+    mesh.run(until=timedelta(hours=23, minutes=54))
+    mesh.sweep()
+    mesh.run(until=timedelta(minutes=5))
     assert mesh.ends == []
     mesh.run(until=timedelta(minutes=2))
     assert failure(mesh)[0] == "FanInTimeout"
