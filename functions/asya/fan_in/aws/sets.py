@@ -44,10 +44,12 @@ class SetTimes:
 
     Attributes:
         expires_at: seconds since 1970.
+        is_of_origin: whether slice 0 states this timeout, which then replaces that of another slice.
     """
 
     due_at: datetime
     expires_at: float
+    is_of_origin: bool = False
 
 
 class FanInSets:
@@ -88,10 +90,11 @@ class FanInSets:
         counted = {":arrived": arrived, ":lost": lost}
         values: Item = {name: {"NS": [str(index) for index in sorted(each)]} for name, each in counted.items() if each}
         additions = ", ".join(f"{name.removeprefix(':')} {name}" for name in values)
+        due_at = ":due" if times.is_of_origin else "if_not_exists(due_at, :due)"
         record, _ = self._update(
             set_id,
             "SET slice_count = :count, actor = :actor, expires_at = :expires, "
-            f"due_at = if_not_exists(due_at, :due), open_in = :shard ADD {additions}",
+            f"due_at = {due_at}, open_in = :shard ADD {additions}",
             {
                 ":count": items.number(slice_count),
                 ":actor": {"S": actor},

@@ -98,7 +98,7 @@ class SliceCounter:
             arrived={info.slice_index for info in infos if isinstance(info, SliceHeader)},
             lost={info.slice_index for info in infos if isinstance(info, SliceEnded)},
             actor=self.coordinator.actor,
-            times=first.times,
+            times=next((entry.stored.times for entry in group if entry.stored.times.is_of_origin), first.times),
         )
 
     def _advance(self, group: Sequence[_Entry], record: SetRecord) -> None:

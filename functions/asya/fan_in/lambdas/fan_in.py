@@ -137,7 +137,10 @@ class FanInActor:
             is_first: whether an earlier receive has not traced the hop.
         """
         body = encode(hop.envelope)
-        times = self.coordinator.new_set_times(self.services.now(), hop.deadline)
+        coordinator, is_origin = self.coordinator, header.slice_index == ORIGIN
+        times = (
+            coordinator.origin_times(hop) if is_origin else coordinator.new_set_times(self.services.now(), hop.deadline)
+        )
         uri = self.coordinator.slices.store(header, body, expires_at=times.expires_at)
 
         def counted(record: SetRecord) -> list[Receipt]:

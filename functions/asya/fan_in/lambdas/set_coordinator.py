@@ -17,6 +17,7 @@ from asya.messaging.aws.outbox import SendRefusedError
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import MAX_DELAY, Delivery
 from asya.messaging.hop import Arrival, Hop
+from asya.messaging.targets import actual_actor
 from asya.protocol.codec import decode
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.mesh_table import FanIn
@@ -31,6 +32,8 @@ from asya.sidecar.lambdas.services import Services
 CHECK_GRACE = timedelta(minutes=2)
 # A set that has longer than this waits without a check of its own: the sweep starts its check in time.
 CHECK_HORIZON = timedelta(hours=1)
+# A partial merge leaves the next actor its timeout, and this much for the way there.
+_WAY_ON = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,23 @@ class SetCoordinator:
         else:
             due_at = moment + timedelta(seconds=self.rule.ttl if timeout is None else timeout)
         return SetTimes(due_at, due_at.timestamp() + self.rule.ttl)
+
+    def origin_times(self, origin: Hop) -> SetTimes:
+        """The timeout of a set whose slice 0 arrives now: it knows which actor comes next.
+
+        A partial merge at the deadline would be too late for the next actor. So it comes earlier, but waits for at least half
+        of the time that is left.
+        """
+        moment = self.services.now()
+        times = self.new_set_times(moment, origin.deadline)
+        if self.rule.on_failure != "partial" or self.rule.timeout is not None or origin.deadline is None:
+            return times
+        route = origin.envelope.route
+        following = origin.mesh.actors.get(actual_actor(origin.envelope, route.next[0])) if route.next else None
+        reserve = _WAY_ON + timedelta(seconds=following.timeout if following is not None else 0)
+        left = max(origin.deadline - moment, timedelta(0))
+        due_at = min(times.due_at, origin.deadline - min(reserve, left / 2))
+        return SetTimes(due_at, times.expires_at, is_of_origin=True)
 
     def advance(self, record: SetRecord, *, check_arrived: bool = False) -> list[Receipt]:
         """Advance a set as far as its state allows.
@@ -200,7 +220,10 @@ class SetCoordinator:
         """
         if record.state.due_at - moment > CHECK_HORIZON:
             return
-        if record.check_until > moment.timestamp() and not check_arrived:
+        # Slice 0 may have moved the timeout before the pending check.
+        latest = record.state.due_at + CHECK_GRACE + timedelta(seconds=1)
+        is_pending = moment.timestamp() < record.check_until <= latest.timestamp()
+        if is_pending and not check_arrived:
             return
         left = max(record.state.due_at - moment, timedelta(seconds=1))
         delay = math.ceil(min(left, MAX_DELAY).total_seconds())

@@ -165,6 +165,31 @@ def test_without_a_timeout_of_its_own_a_set_waits_until_the_deadline(start: Star
     assert held
 
 
+@pytest.mark.rule("9.timeout.partial")
+@pytest.mark.parametrize(("deadline", "merge"), [(300, 210), (100, 50)])
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_partial_merge_leaves_the_next_actor_its_time(start: Start, deadline: int, merge: int, first: int) -> None:
+    mesh = start(PARTIAL)
+    late: list[QueuedMessage] = []
+
+    def hold(message: QueuedMessage) -> bool:
+        if first and message.actor == "x-fan-in" and '"slice_index":0' in message.body and not late:
+            late.append(message)
+            return True
+        return message.actor == "score" and child(2) in message.body
+
+    mesh.is_lost = hold
+    mesh.start(numbers(2), deadline_at=format_time(mesh.clock.moment + timedelta(seconds=deadline)))
+    mesh.run()
+    mesh.queued += late
+    mesh.run(until=timedelta(seconds=merge - 2))
+    assert mesh.ends == []
+    mesh.run(until=timedelta(seconds=4))
+    assert mesh.result()["payload"]["results"] == [{"scored": 10}, None]
+    mesh.run(until=timedelta(hours=1))
+    assert [end for end in mesh.ends if "env-1" in end] == ["succeeded/env-1.json"]
+
+
 @pytest.mark.rule("9.timeout.longest")
 def test_a_made_up_deadline_keeps_no_set_open_for_ever(start: Start) -> None:
     mesh = start()
