@@ -121,8 +121,11 @@ def task_ids(asked: ReplayRequest, fan_out: FanOut) -> Iterator[str]:
 
 
 def is_taken(task: TaskView | None) -> bool:
-    """Whether a task that repeats a set has failed or was canceled, so that another call starts the next one."""
-    return task is not None and task.status in ("failed", "canceled")
+    """Whether a task that repeats a set has failed or was canceled, so that another call starts the next one.
+
+    After a provisional end it may still succeed.
+    """
+    return task is not None and task.status in ("failed", "canceled") and not task.provisional
 
 
 def too_many(fan_out: FanOut) -> ApiError:

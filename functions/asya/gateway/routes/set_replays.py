@@ -19,6 +19,10 @@ from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import Envelope
 from asya.tasks.aws.table_calls import table_errors
 from asya.tasks.aws.tasks import Tasks
+from asya.tasks.view import TaskView
+
+# The owner of the idempotency keys; no caller has an empty name.
+_ANY_CALLER = ""
 
 
 @dataclass(frozen=True)
@@ -45,20 +49,28 @@ class SetReplays:
             owner: the principal of the caller.
 
         Raises:
-            ApiError: 409 if the frames or the results are not stored, 503 if a service is unavailable.
+            ApiError: 409 if the frames or the results are not stored, or the replay belongs to another caller; 503 if a
+                service is unavailable.
         """
         fan_out = self._fan_out(stored)
         with table_errors(f"read the set {fan_out.set_id}"):
             old_set = self.sets.get(fan_out.set_id)
         slices = set_replay.repeated_slices(asked, fan_out, old_set.state if old_set is not None else None)
-        task_id = self._task_id(asked, fan_out, now)
+        task_id, task = self._task(asked, fan_out, now)
+        _check_owner(task, owner)
+        answer = Replayed(id=task_id, replay_of=stored.id, source=fan_out.uri, slices=slices)
+        if task is not None and task.status != "pending":
+            return answer
         record_id = repeats.record_id(replace(stored, id=task_id))
         expires_at = now.timestamp() + self.keep_seconds
         with table_errors(f"record the replay of the set {fan_out.set_id}"):
             self.records.save(record_id, set_replay.repeat_of(asked, fan_out), expires_at=expires_at)
-        # With a key a call that died after it wrote the task's record is finished by the next one.
-        self.starter.start_once(compose, IdempotencyKey(owner, f"replay:{task_id}", task_id), task_id, now)
-        return Replayed(id=task_id, replay_of=stored.id, source=fan_out.uri, slices=slices)
+        # With a key a call that died after it wrote the task's record is finished by the next one. All callers share it.
+        key = IdempotencyKey(_ANY_CALLER, f"replay:{task_id}", task_id)
+        self.starter.start_once(compose, key, task_id, now, lambda record: replace(record, owner=owner))
+        # Another caller may have started it in the meantime.
+        _check_owner(self.tasks.read(task_id, now), owner)
+        return answer
 
     def _fan_out(self, stored: Envelope) -> FanOut:
         try:
@@ -67,8 +79,16 @@ class SetReplays:
             problem = f"the frames of {stored.id!r} are unavailable; try again ({error})"
             raise ApiError(503, "unavailable", problem) from error
 
-    def _task_id(self, asked: ReplayRequest, fan_out: FanOut, now: datetime) -> str:
+    def _task(self, asked: ReplayRequest, fan_out: FanOut, now: datetime) -> tuple[str, TaskView | None]:
+        """The id of the task that repeats the set, and the task if it exists."""
         for task_id in set_replay.task_ids(asked, fan_out):
-            if not set_replay.is_taken(self.tasks.read(task_id, now)):
-                return task_id
+            task = self.tasks.read(task_id, now)
+            if not set_replay.is_taken(task):
+                return task_id, task
         raise set_replay.too_many(fan_out)
+
+
+def _check_owner(task: TaskView | None, owner: str) -> None:
+    if task is not None and task.owner != owner:
+        problem = "another caller has replayed this set; wait for the end of that task, or ask its owner"
+        raise ApiError(409, "replayed_by_another", problem)

@@ -49,6 +49,14 @@ def recorded(sent: Any) -> SetRepeat | None:
     return records.load(record_id(decode(bytes(raw(sent)))))
 
 
+def forget_keys() -> None:
+    """Remove the idempotency keys, as if they had expired."""
+    table = "asya-shop-tasks"
+    for item in clients.dynamodb().scan(TableName=table)["Items"]:
+        if item["pk"]["S"].startswith("KEY#"):
+            clients.dynamodb().delete_item(TableName=table, Key={"pk": item["pk"], "sk": item["sk"]})
+
+
 @pytest.mark.rule("12.set")
 def test_the_fan_in_actor_repeats_the_fan_out(gateway: Gateway) -> None:
     fail_set(gateway, arrived={0, 1, 3})
@@ -85,6 +93,40 @@ def test_a_repeated_call_finds_the_task_of_the_first(gateway: Gateway) -> None:
     code, body = gateway.post("env-1", "replay", {"failed_only": True}, iam=ALICE)
     assert (code, body["id"] in new_ids) == (201, False)
     assert gateway.post("env-1", "replay", {}, iam=ALICE)[1]["id"] not in {*new_ids, body["id"]}
+
+
+@pytest.mark.rule("12.set.owner")
+@pytest.mark.parametrize("is_sent", [True, False])
+def test_another_caller_neither_joins_nor_disturbs_a_replay(gateway: Gateway, is_sent: bool) -> None:
+    fail_set(gateway, arrived={0, 1})
+    new_id = gateway.post("env-1", "replay")[1]["id"]
+    if not is_sent:  # the call of the operator died before it marked its key
+        forget_keys()
+    code, body = gateway.post("env-1", "replay", iam=ALICE)
+    assert (code, body["error"]["code"]) == (409, "replayed_by_another")
+    assert len(gateway.messages("x-fan-in")) == 1
+    task = gateway.tasks.read(new_id, NOW)
+    assert task is not None
+    assert task.owner == "AIDAOSCAR"
+
+
+@pytest.mark.rule("12.set.owner")
+def test_a_replay_that_runs_is_not_sent_again(gateway: Gateway) -> None:
+    fail_set(gateway, arrived={0, 1})
+    new_id = gateway.post("env-1", "replay")[1]["id"]
+    forget_keys()
+    gateway.told(event(new_id, "received", 2, 20))
+    assert gateway.post("env-1", "replay")[1]["id"] == new_id
+    assert len(gateway.messages("x-fan-in")) == 1
+
+
+@pytest.mark.rule("12.set")
+def test_a_provisional_failure_starts_no_second_replay(gateway: Gateway) -> None:
+    fail_set(gateway, arrived={0, 1})
+    new_id = gateway.post("env-1", "replay")[1]["id"]
+    gateway.told(event(new_id, "failed", 2, 30, reason="Timeout", provisional=True))
+    assert gateway.post("env-1", "replay")[1]["id"] == new_id
+    assert len(gateway.messages("x-fan-in")) == 1
 
 
 @pytest.mark.rule("12.failed-only")
