@@ -12,10 +12,11 @@ from asya.dead_letters.replay import ReplayRequest, ReplayStart
 from asya.dead_letters.set_replay import FanOut
 from asya.fan_in import repeats
 from asya.fan_in.aws.set_repeats import SetRepeats
+from asya.fan_in.aws.sets import FanInSets
 from asya.protocol import ids
 from asya.protocol.codec import decode, encode
 from asya.protocol.mesh_table import FanIn
-from tests.doubles.fan_in_sets import Start, child, numbers, scored
+from tests.doubles.fan_in_sets import SET, Start, child, numbers, scored
 from tests.doubles.fan_mesh import FanMesh, ProcessCrash
 from tests.doubles.mesh_world import sqs_event
 from tests.doubles.sqs import Refusal
@@ -201,6 +202,10 @@ def test_a_result_that_came_after_the_end_of_its_set_is_copied_too(start: Start)
     assert mesh.result(phase="failed")["status"]["reason"] == "FanInTimeout"
     mesh.queued += held
     mesh.run()
+    old_set = FanInSets(mesh.dynamodb, table="asya-shop-fan-in").get(SET)
+    assert old_set is not None
+    asked, fan_out = ReplayRequest(failed_only=True), FanOut("env-1", 0, 0, "s3://…")
+    assert set_replay.repeated_slices(asked, fan_out, old_set.state).again == (2,)
     calls = mend(mesh)
     mesh.send("x-fan-in", replay(mesh, failed_only=True))
     mesh.run()
