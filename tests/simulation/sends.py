@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from asya.protocol import ids, names
 from tests.simulation.heavy.run_registry import AttemptKey
 from tests.simulation.ledger import SYSTEM_QUEUES, Ledger, frames_key, stable_trail
-from tests.simulation.observed_envelope import ObservedEnvelope, read_envelope
+from tests.simulation.observed_envelope import REFERENCE, ObservedEnvelope, read_envelope
 from tests.simulation.process import Invocation, Process
 from tests.simulation.programs import is_slice
 from tests.simulation.queues import Message
@@ -200,7 +200,9 @@ class SendChecks:
             if not problems:
                 invocation.effects[message.message_id] = invocation.effects.get(message.message_id, 0) + 1
                 # The envelope of a parse error may itself be too large and then carries another error.
-                if envelope.status.get("reason") == "ParseError" or envelope.curr == "x-sump":
+                # x-sump claims the failure of an envelope whose payload x-sink could not fetch.
+                is_without_payload = to == "x-sump" and REFERENCE in before.headers
+                if envelope.status.get("reason") == "ParseError" or envelope.curr == "x-sump" or is_without_payload:
                     invocation.unreadable.add(message.message_id)
                 elif not transition.is_postponed:
                     self._note_registration(message, before, invocation)
