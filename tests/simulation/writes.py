@@ -35,7 +35,7 @@ class WriteChecks:
             self._claim_written(before, after)
 
     def _record_written(self, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> None:
-        """Within a generation a status never goes back, and a terminal status changes only if it is provisional."""
+        """Within a generation a status never goes back, and an end changes only if it is provisional or canceled too late."""
         self.ledger.pauses.record_written(before, after, self.ledger.simulation.scheduler.seconds)
         old, new = (_status(before), _status(after)) if before else (("pending", -1), _status(after))
         task = after["pk"]["S"]
@@ -52,7 +52,11 @@ class WriteChecks:
             if new[0] == "canceled":
                 self.ledger.canceled.setdefault(task, self.ledger.simulation.scheduler.seconds)
             is_provisional = before is not None and "provisional" in before
-            if old[0] in TERMINAL and new[0] != old[0] and not is_provisional:
+            # An end that came before a cancellation replaces it (`protocol §13`, cancel).
+            is_earlier = (
+                before is not None and old[0] == "canceled" and after["updated_at"]["S"] < before["updated_at"]["S"]
+            )
+            if old[0] in TERMINAL and new[0] != old[0] and not is_provisional and not is_earlier:
                 self.ledger.report_violation(f"the record of {task} was {old[0]} and became {new[0]}")
 
     def _claim_written(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
