@@ -52,7 +52,7 @@ class CallChecks:
             )
 
     def _check_in_time(self, call: HandlerCall) -> None:
-        """The sidecar does not call a handler after the deadline."""
+        """The sidecar does not call a handler after the deadline, which stands still from a pause on."""
         envelopes = [
             envelope
             for message in (call.process.invocation.messages if call.process.invocation else ())
@@ -60,6 +60,8 @@ class CallChecks:
         ]
         if self.ledger.mesh.actors[call.actor].kind == "end":
             return  # end actors know no deadline
+        if any(self.ledger.pauses.passed_at(envelope) is not None for envelope in envelopes):
+            return  # a late copy has the deadline of before the pause
         deadlines = [text for envelope in envelopes if (text := envelope.status.get("deadline_at")) is not None]
         if deadlines and len(deadlines) == len(envelopes):
             call.deadline = max(datetime.fromisoformat(text) for text in deadlines)

@@ -350,7 +350,7 @@ MISTAKES = (
         seed=3,
     ),
     Mistake("overwrites the object of an end", substitute(EndObjects, "write", _write_unconditionally), "repeats"),
-    Mistake("reports its own run of an end", wrap(EndObjects, "write", _report_own_run), "repeats", seed=4),
+    Mistake("reports its own run of an end", wrap(EndObjects, "write", _report_own_run), "repeats", seed=35),
     Mistake(
         "acknowledges without a written result",
         (wrap(Results, "write", _write_ignoring_errors), wrap(EndObjects, "write", _write_end_ignoring_errors)),
@@ -399,7 +399,7 @@ MISTAKES = (
     Mistake(
         "stores slices without claiming their end", substitute(fan_in, "claim_end", _skip_claim), "repeats", seed=9
     ),
-    Mistake("does not check waiting sets", wrap(Outbox, "send", _send_without_set_checks), "fault-free"),
+    Mistake("does not check waiting sets", wrap(Outbox, "send", _send_without_set_checks), "fault-free", seed=102),
     Mistake("does not report dead letters", substitute(DeadLetterWatch, "scan", lambda *_: None), seed=27),
     Mistake(
         "does not report canceled children", wrap(ending, "is_reported", _is_reported_unless_canceled), "fault-free"
