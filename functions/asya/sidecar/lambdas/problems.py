@@ -2,10 +2,14 @@
 
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from asya.messaging.aws.outbox import SendRefusedError
 from asya.messaging.hop import Hop
+from asya.protocol import status
 from asya.protocol.errors import TaskProblem
 from asya.protocol.events import TaskEvent
+from asya.protocol.times import format_time
 from asya.reporting import reports
 from asya.sidecar.lambdas.services import Services
 
@@ -26,8 +30,18 @@ def problem_report(last: TaskEvent, error: Exception, *, now: datetime) -> TaskE
 
 def report_problem(services: Services, hop: Hop, error: Exception) -> None:
     """Report what keeps a hop from its end, unless it passes by itself or reporting is off."""
-    moment = services.now()
-    event = problem_report(reports.processing(hop, now=moment), error, now=moment)
     url = services.callback(hop.envelope)
-    if event is not None and url is not None:
+    if url is None or not isinstance(error, SendRefusedError):
+        return
+    moment = services.now()
+    event = problem_report(reports.processing(_stamped(hop), now=moment), error, now=moment)
+    if event is not None:
         services.progress.report(url, event)
+
+
+def _stamped(hop: Hop) -> Hop:
+    """The hop with a status: an envelope that came without one may be kept before its hop starts."""
+    if hop.envelope.status is not None:
+        return hop
+    new = status.created(hop.actor, format_time(hop.arrival.sent_at))
+    return replace(hop, envelope=replace(hop.envelope, status=new))

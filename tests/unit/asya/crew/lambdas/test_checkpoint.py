@@ -98,8 +98,11 @@ def test_a_hostile_id_stays_below_its_prefix(world: MeshWorld) -> None:
 
 
 @pytest.mark.rule("13.problem")
-def test_a_queue_that_refuses_the_envelope_is_a_problem_of_its_task(world: MeshWorld) -> None:
+@pytest.mark.parametrize("members", [{}, {"status": ...}], ids=["with a status", "as a sender wrote it"])
+def test_a_queue_that_refuses_the_envelope_is_a_problem_of_its_task(
+    world: MeshWorld, members: dict[str, object]
+) -> None:
     world.sqs.refuse_always["asya-shop-infer"] = Refusal("call", "AccessDenied")
-    assert run(world, here()) == ["message-0"]
+    assert run(world, here(**members)) == ["message-0"]
     (problem,) = (event.data.problem for event in world.gateway.events if event.data.problem is not None)
     assert problem.message == "the queue of infer (asya-shop-infer) refuses messages of x-checkpoint: AccessDenied"
