@@ -20,6 +20,7 @@ from asya.fan_in.aws.sets import FanInSets
 from asya.fan_in.aws.slice_store import SliceStore
 from asya.fan_in.lambdas import fan_in, set_coordinator
 from asya.fan_in.lambdas.counting import SliceCounter, StoredSlice
+from asya.fan_in.lambdas.sweep import FanInSweep
 from asya.fan_in.sets import Decision
 from asya.gateway.aws.ends_queue import EndsQueue
 from asya.gateway.lambdas import report_queues
@@ -135,11 +136,6 @@ def _write_ignoring_errors(real: Any, self: Results, key: str, *args: Any, **mor
 
 def _write_unconditionally(self: EndObjects, key: str, envelope: Envelope) -> StoredEnd:
     return StoredEnd(self.results.write_envelope(key, envelope, self.namespace), envelope)
-
-
-def _report_own_run(real: Any, self: EndObjects, key: str, envelope: Envelope) -> StoredEnd | None:
-    stored: StoredEnd | None = real(self, key, envelope)
-    return stored and replace(stored, envelope=envelope)
 
 
 def _write_end_ignoring_errors(real: Any, self: EndObjects, key: str, envelope: Envelope) -> StoredEnd | None:
@@ -350,7 +346,6 @@ MISTAKES = (
         seed=3,
     ),
     Mistake("overwrites the object of an end", substitute(EndObjects, "write", _write_unconditionally), "repeats"),
-    Mistake("reports its own run of an end", wrap(EndObjects, "write", _report_own_run), "repeats", seed=35),
     Mistake(
         "acknowledges without a written result",
         (wrap(Results, "write", _write_ignoring_errors), wrap(EndObjects, "write", _write_end_ignoring_errors)),
@@ -399,7 +394,12 @@ MISTAKES = (
     Mistake(
         "stores slices without claiming their end", substitute(fan_in, "claim_end", _skip_claim), "repeats", seed=9
     ),
-    Mistake("does not check waiting sets", wrap(Outbox, "send", _send_without_set_checks), "fault-free", seed=102),
+    Mistake(
+        "checks no waiting sets",
+        (wrap(Outbox, "send", _send_without_set_checks), substitute(FanInSweep, "sweep", lambda *_: None)),
+        "errors",
+        seed=65,
+    ),
     Mistake("does not report dead letters", substitute(DeadLetterWatch, "scan", lambda *_: None), seed=27),
     Mistake(
         "does not report canceled children", wrap(ending, "is_reported", _is_reported_unless_canceled), "fault-free"
