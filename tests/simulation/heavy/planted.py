@@ -9,7 +9,6 @@ from typing import Any
 from msgspec.structs import replace as changed
 
 from asya.messaging.aws import clients
-from asya.messaging.aws.outbox import Outbox
 from asya.protocol.job_runs import Manifest, Member
 from asya.spark import run_failures
 from asya.spark.aws import completion_messages
@@ -22,7 +21,6 @@ from asya.spark.aws.run_results import RunOutput
 from asya.spark.lambdas import result_routing
 from asya.spark.lambdas.dispatch import Dispatcher
 from asya.spark.lambdas.reconcile import Reconciler
-from asya.spark.lambdas.result_routing import ResultRouter
 from asya.spark.lambdas.services import SparkServices
 from asya.spark.run_failures import CHARGED
 from tests.doubles.tables import MemoryDynamo
@@ -91,19 +89,6 @@ def _fail_when_busy(real: Any, self: Any, request: Any) -> Any:
 _is_routing: ContextVar[bool] = ContextVar("is routing", default=False)
 
 
-def _route_without_flush(real: Any, self: ResultRouter) -> Any:
-    token = _is_routing.set(True)
-    try:
-        return real(self)
-    finally:
-        _is_routing.reset(token)
-
-
-def _flush_unless_routing(real: Any, self: Outbox) -> None:
-    if not _is_routing.get():
-        real(self)
-
-
 def _charge_next(real: Any, manifest: Any, failed_run: Any) -> Any:
     decision = real(manifest, failed_run)
     follower = (decision.at_work or 0) + 1
@@ -143,14 +128,6 @@ MISTAKES = (
         "fault-free",
     ),
     Mistake("loses envelopes without a result", substitute(RunOutput, "missing", lambda *_: []), "poison"),
-    Mistake(
-        "records the cursor before the deliveries",
-        (
-            wrap(ResultRouter, "route", _route_without_flush),
-            wrap(Outbox, "flush", _flush_unless_routing),
-        ),
-        seed=43,
-    ),
     Mistake("charges all members of a failed run", substitute(run_failures, "decide", lambda *_: CHARGED), "poison"),
     Mistake("charges the next member", wrap(run_failures, "decide", _charge_next), "poison", seed=21),
     Mistake(
