@@ -197,10 +197,10 @@ def test_an_end_is_claimed_once(state: Recording) -> None:
     other = Claim("env-1", 0, "failed", "failed/env-1.json")
     second = Claim("env-2", 2, "failed", "failed/env-2.json")
     seconds = NOW.timestamp()
-    assert claims.take(first, epoch_seconds=seconds) == ClaimResult("taken", first)
-    assert claims.take(other, epoch_seconds=seconds) == ClaimResult("refused", first)
+    assert claims.take(first, epoch_seconds=seconds) == ClaimResult("taken", first, first.generation)
+    assert claims.take(other, epoch_seconds=seconds) == ClaimResult("refused", first, first.generation)
     again = claims.take(replace(second, key="elsewhere"), epoch_seconds=seconds)
-    assert again == ClaimResult("taken", second, "succeeded/env-2.json")
+    assert again == ClaimResult("taken", second, second.generation, "succeeded/env-2.json")
     late = replace(second, generation=1, phase="succeeded")
     assert claims.take(late, epoch_seconds=seconds).outcome == "refused"
     assert claims.take(replace(first, generation=1), epoch_seconds=seconds).outcome == "taken"
