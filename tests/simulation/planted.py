@@ -228,7 +228,7 @@ def _acknowledge_uncounted(real: Any, self: SliceCounter, stored: StoredSlice) -
 
 
 def _count_duplicates(real: Any, self: FanInSets, set_id: str, slice_count: int, **more: Any) -> Any:
-    """Count how many slices came, instead of which ones."""
+    """Count the number of slices, not their indexes."""
     before = self.get(set_id)
     known = before.state.arrived if before is not None else frozenset()
     more["arrived"] = {

@@ -100,8 +100,8 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of one actor; the defaults equal those of the mesh file.
 
     Attributes:
-        gives_one_frame: whether the handler returns: it is no generator, and a list is one payload. The deployment finds
-            out from the code; False if only running the code could tell.
+        gives_one_frame: whether the handler returns one payload, so it is no generator. Synthesis reads this from the
+            code; False if the code does not show it.
     """
 
     kind: Kind

@@ -112,7 +112,7 @@ class SetCoordinator:
         return []
 
     def advance_after(self, record: SetRecord, ends: Iterable[SliceEnded]) -> list[Receipt]:
-        """Advance a set that has just counted slices, some of which ended without a result.
+        """Advance a set after it counted the slices of a batch, including those that ended without a result.
 
         Raises:
             Exception: as `advance`.

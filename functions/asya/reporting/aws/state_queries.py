@@ -38,7 +38,7 @@ class StateQueries:
         self._monotonic = monotonic
         self._notices = notices
         self._own = own
-        # By host, of which the mesh file allows a few; a sender may name any path.
+        # By host, because the mesh file allows few hosts, while a sender may name any path.
         self._paused_until: dict[str, float] = {}
 
     def ask(self, by_url: Mapping[str, Iterable[StateQuery]]) -> dict[str, TaskState]:

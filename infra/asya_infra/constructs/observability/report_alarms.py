@@ -19,8 +19,8 @@ def report_alarms(mesh: Mesh) -> Iterator[Alarm]:
 def _delayed(mesh: Mesh, name: str) -> Iterator[Alarm]:
     """Yield the alarm on the age of the oldest message.
 
-    SQS leaves a message that was received three times out of this age. After some minutes of an outage no message counts, so a
-    queue that has messages, of which none is deleted in a period, is as late as one at the threshold.
+    SQS leaves a message that was received three times out of this age. After some minutes of an outage no message counts. So
+    a queue also counts as late if it holds messages and deletes none within a period.
     """
     threshold = mesh.file.notify.thresholds.delayed_reports
     if threshold is None:

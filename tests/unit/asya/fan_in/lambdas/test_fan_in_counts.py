@@ -21,7 +21,7 @@ KIB = 1024
 UNITS_PER_SECOND = 1_000
 # The four delays between the five receives of a message: 5, 10, 20 and 40 seconds (protocol §4).
 SECONDS_OF_RECEIVES = 75
-# The largest set takes a minute, of which most goes into the tables in memory.
+# The largest set takes a minute. The tables in memory need most of it.
 ITEMS = 5_000 if os.environ.get("ASYA_FULL_SIZE") else 1_000
 
 
