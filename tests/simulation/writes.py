@@ -51,6 +51,8 @@ class WriteChecks:
                 self.ledger.report_violation(f"the record of {task} went back from {old[0]} to {new[0]}")
             if new[0] == "canceled":
                 self.ledger.canceled.setdefault(task, self.ledger.simulation.scheduler.seconds)
+            else:
+                self.ledger.canceled.pop(task, None)  # an earlier end has replaced the cancellation
             is_provisional = before is not None and "provisional" in before
             # An end that came before a cancellation replaces it (`protocol §13`, cancel).
             is_earlier = (
