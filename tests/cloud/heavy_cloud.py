@@ -145,9 +145,9 @@ class HeavyCloud:
         """Counts the messages that the actor's function has received, redeliveries included."""
         return sum(int(sum(line["Received"])) for line in self._metrics() if _has_metric(line, actor, "Received"))
 
-    def retained_count(self) -> int:
-        """Counts the messages that functions have left on their queues."""
-        return self._log().count("message kept on the queue")
+    def retained(self) -> list[str]:
+        """Lists the log lines about messages that functions have left on their queues."""
+        return [line for line in self._log().splitlines() if "message kept on the queue" in line]
 
     def workers(self, name: str) -> list[psutil.Process]:
         """The processes of a function."""

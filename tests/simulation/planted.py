@@ -392,7 +392,7 @@ MISTAKES = (
     Mistake("drops the header of the enclosing set", wrap(set_coordinator, "origin_delivery", _leave_all_sets)),
     Mistake("sends no messages about ended slices", substitute(ends, "slice_end_deliveries", lambda *_: ())),
     Mistake(
-        "stores slices without claiming their end", substitute(fan_in, "claim_end", _skip_claim), "repeats", seed=9
+        "stores slices without claiming their end", substitute(fan_in, "claim_end", _skip_claim), "repeats", seed=211
     ),
     Mistake(
         "checks no waiting sets",
