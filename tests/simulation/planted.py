@@ -336,8 +336,7 @@ MISTAKES = (
     Mistake(
         "reports failures in x-sump without claiming them",
         substitute(sump, "claim_end", _skip_claim),
-        "repeats",
-        seed=21,
+        "poison",
     ),
     Mistake(
         "forgets the ends that are refused",
