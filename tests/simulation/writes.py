@@ -47,13 +47,15 @@ class WriteChecks:
             self.ledger.report_violation(f"the record of {task} went back from generation {old[1]} to {new[1]}")
         if new[1] == old[1]:
             is_resumed = old[0] == "paused" and new[0] == "running"  # the registry of pauses checks it
-            if RANKS[new[0]] < RANKS[old[0]] and not is_resumed:
+            is_provisional = before is not None and "provisional" in before
+            # An end and a pause replace a provisional end (`protocol §13`, provisional).
+            is_replaced = is_provisional and (new[0] in TERMINAL or new[0] == "paused")
+            if RANKS[new[0]] < RANKS[old[0]] and not is_resumed and not is_replaced:
                 self.ledger.report_violation(f"the record of {task} went back from {old[0]} to {new[0]}")
             if new[0] == "canceled":
                 self.ledger.canceled.setdefault(task, self.ledger.simulation.scheduler.seconds)
             else:
                 self.ledger.canceled.pop(task, None)  # an earlier end has replaced the cancellation
-            is_provisional = before is not None and "provisional" in before
             # An end that came before a cancellation replaces it (`protocol §13`, cancel).
             is_earlier = (
                 before is not None and old[0] == "canceled" and after["updated_at"]["S"] < before["updated_at"]["S"]
@@ -89,7 +91,7 @@ class WriteChecks:
         reference = envelope.get("headers", {}).get(REFERENCE)
         # A failure whose payload is missing keeps the reference to it (`protocol §11`).
         is_missing = not isinstance(reference, dict) or reference.get("key") not in self.ledger.objects
-        if reference is not None and not (key.startswith("results/sump/") and is_missing):
+        if reference is not None and not (key.startswith(("results/sump/", "results/superseded/")) and is_missing):
             self.ledger.report_violation(f"{key} contains the header {REFERENCE}")
         prefix = key.split("/")[1]
         phase = envelope.get("status", {}).get("phase")
