@@ -50,7 +50,7 @@ def test_runs_wait_for_the_quota_without_a_redelivery(bursts: HeavyCloud) -> Non
     # No queue delivered a message twice: not those of the actors, nor those of the requests and reports of runs.
     assert bursts.received_count("square") == len(OWN_RUN_IDS)
     assert bursts.received_count("square-all") == len(SHARED_RUN_IDS)
-    # x-sink writes its metrics after its objects.
+    # MiniStack writes its line after x-sink's objects.
     until(lambda: bursts.received_count("x-sink") >= len(bursts.end_counts("")) or None, "x-sink to have counted all")
     assert bursts.received_count("x-sink") == len(bursts.end_counts(""))
     assert bursts.retained() == []
