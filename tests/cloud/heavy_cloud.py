@@ -154,9 +154,14 @@ class HeavyCloud:
         return sum(int(batch[1]) + int(batch[2] or 0) for batch in batches)
 
     def retained(self) -> list[str]:
-        """Lists the log lines about messages that functions have left on their queues."""
+        """Lists the log lines about messages that functions have left on their queues.
+
+        Those of the report queues do not count: a report comes again whenever the busy table did not answer in time.
+        """
         marks = ("message kept on the queue", "partial failures)")
-        return [line for line in self._log().splitlines() if any(mark in line for mark in marks)]
+        reports = (f"Lambda {names.function_name(self.namespace, names.REPORTS)} ", f'"service":"{names.REPORTS}"')
+        lines = [line for line in self._log().splitlines() if any(mark in line for mark in marks)]
+        return [line for line in lines if not any(text in line for text in reports)]
 
     def workers(self, name: str) -> list[psutil.Process]:
         """The processes of a function."""

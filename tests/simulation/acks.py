@@ -168,6 +168,8 @@ class AckChecks:
         phase = envelope.phase if envelope.phase in (*TERMINAL, "paused") else "succeeded"
         claim = self.ledger.ends.claim(envelope.id)
         if phase in TERMINAL:
+            if self.ledger.ends.is_stale(envelope):
+                return  # the task has paused since; the final checks look for its end
             if claim is None:
                 self.ledger.report_violation(f"x-sink acked {envelope.id} ({phase}) without a claim")
                 return
@@ -196,7 +198,7 @@ class AckChecks:
                     f"x-sump acked the unreadable message {message.message_id} without an object"
                 )
             return
-        if self._ended_otherwise(envelope, "failed"):
+        if self._ended_otherwise(envelope, "failed") or self.ledger.ends.is_stale(envelope):
             return  # the function that claimed the other end reports it, and the final checks look for this one
         if self._key("sump", envelope.id) not in self.ledger.objects:
             self.ledger.report_violation(f"x-sump acked {envelope.id} without an object")

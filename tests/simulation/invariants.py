@@ -111,14 +111,17 @@ class FinalChecks:
             if (envelope := self._read(letter.body))
         }
         for envelope_id, messages in self.cloud.ledger.accepted.items():
-            claim = self.cloud.ledger.tables["sink"].get((envelope_id, "claim"))
+            claim = self.cloud.ledger.ends.claim(envelope_id)
             for envelope, actor in messages:
-                if actor not in ENDS or envelope.phase not in TERMINAL or claim is None:
+                is_stale = self.cloud.ledger.ends.is_stale(envelope)
+                if actor not in ENDS or envelope.phase not in TERMINAL or (claim is None and not is_stale):
                     continue
                 phase = "failed" if actor == "x-sump" else envelope.phase
-                counts = (int(claim["generation"]["N"]), claim["phase"]["S"]) == (envelope.generation, phase)
+                holder = (int(claim["generation"]["N"]), claim["phase"]["S"]) if claim is not None else (0, "")
+                is_repeated = not is_stale or self.cloud.ledger.ends.last_pause(envelope_id)[0] > envelope.generation
+                counts = is_repeated and holder == (envelope.generation, phase)
                 # It may have counted before the redrive. A lost payload makes the envelope a parse error.
-                is_excused = int(claim["generation"]["N"]) > envelope.generation or REFERENCE in envelope.headers
+                is_excused = holder[0] > envelope.generation or REFERENCE in envelope.headers
                 if counts or is_excused or (envelope_id, envelope.phase) in dead:
                     continue
                 if not self._is_kept(envelope, phase):

@@ -15,7 +15,7 @@ MAX_OUTDATED_NACK_SECONDS = 240
 
 
 class OutdatedError(RuntimeError):
-    """The sender has another version of the mesh, and its envelope goes to an actor that this function does not know yet."""
+    """An envelope or a stored frame of another version of the mesh goes to an actor that this function does not know."""
 
 
 class BlockedError(RuntimeError):

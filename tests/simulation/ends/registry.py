@@ -26,6 +26,17 @@ class EndRegistry:
         item = self.items.get((envelope_id, "claim"))
         return item if item is not None and "phase" in item else None
 
+    def last_pause(self, envelope_id: str) -> tuple[int, int]:
+        """Generation and position of the last pause that the item notes; below every position without one."""
+        item = self.items.get((envelope_id, "claim"), {})
+        return (
+            (int(item["pause_generation"]["N"]), int(item["pause_epoch"]["N"])) if "pause_epoch" in item else (-1, -1)
+        )
+
+    def is_stale(self, envelope: ObservedEnvelope) -> bool:
+        """Whether an end at this position does not count any more, because of a pause at or above it."""
+        return (envelope.generation, len(envelope.prev)) <= self.last_pause(envelope.id)
+
     def acknowledged(self, envelope: ObservedEnvelope) -> None:
         """Record an end whose message was acknowledged."""
         if envelope.phase in ("succeeded", "failed") and "x-asya-hook" not in envelope.headers:

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Delivery
 from asya.messaging.hop import Hop
-from asya.messaging.targets import UnknownTargetError
+from asya.messaging.nack import OutdatedError
+from asya.messaging.targets import UnknownTargetError, with_versions
 from asya.protocol.events import TaskEvent
 from asya.protocol.frame import Frame
 from asya.protocol.strict_json import decode_value
@@ -45,6 +46,7 @@ class HopRun:
         self._receipts: list[Receipt] = []
         # Frames that have left, also those that an earlier run of this hop may have sent.
         self._frames_sent = int(hop.is_late_copy)
+        self._has_stored_frames = False
         self._partial_count = 0
         self.last_report: TaskEvent | None = None
         self.is_delayed = False
@@ -61,6 +63,7 @@ class HopRun:
 
         Raises:
             ClientError, BotoCoreError: buffered frames can be neither read nor stored.
+            OutdatedError: a stored frame has a target that this version of the mesh does not know.
         """
         self._report_start()
         final: Delivery | None = None
@@ -116,6 +119,7 @@ class HopRun:
         envelope, is_buffered = self._hop.envelope, self._is_buffered
         if self._looks_first and (stored := self._services.frame_buffer.load(envelope)) is not None:
             self._frames_sent = len(stored)
+            self._has_stored_frames = True
             yield from stored
             return
         try:
@@ -148,6 +152,7 @@ class HopRun:
         frames = self._services.frame_buffer.load(self._hop.envelope)
         if frames is None:
             return False
+        self._has_stored_frames = True
         for index, frame in enumerate(frames):
             self._send_frame(frame, index)
         return True
@@ -171,7 +176,15 @@ class HopRun:
     def _send_frame(self, frame: Frame, index: int) -> None:
         if self._hop.is_late_copy and not index:
             return
-        delivery = outcome.frame(self._hop, frame, index, now=self._services.now())
+        try:
+            delivery = outcome.frame(self._hop, frame, index, now=self._services.now())
+        except UnknownTargetError as problem:
+            if not self._has_stored_frames:
+                raise
+            # The version that stored the list knew the target. Whether its frame 0 has left, nobody knows: an end
+            # could contradict it, and a failed child could be all that is left of the id.
+            text = with_versions(f"{problem}, but a stored frame goes there", self._hop.envelope, self._hop.mesh)
+            raise OutdatedError(text) from problem
         if not index:
             self._report_completed(frame.next)
         self._receipts.append(self._services.outbox.send(delivery))

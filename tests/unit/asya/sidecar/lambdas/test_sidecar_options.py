@@ -140,6 +140,21 @@ def test_6_a_bad_target_fails_a_buffered_hop_before_anything_is_sent(world: Mesh
     assert world.s3.keys("frames/") == []
 
 
+@pytest.mark.rule("6.buffered.unknown-target")
+def test_6_a_stored_list_whose_target_is_gone_stays_on_its_queue(world: MeshWorld) -> None:
+    """A deployment removed the actor. Nobody knows whether frame 0 has left, so the hop has no end of its own."""
+
+    def onward(_: Any) -> Iterator[Any]:
+        yield ("SET", ".route.next", ["extra"])
+        yield 1
+
+    world.sqs.refuse["asya-shop-extra"] = [Refusal(code="X", sender_fault=True)]
+    assert run(world, onward, message(), frames="buffered", others={"extra": Actor(kind="light")}) == ["message-0"]
+    world.sqs.sent.clear()
+    assert run(world, onward, message(), frames="buffered", receive_counts={0: 2}) == ["message-0"]
+    assert [target for target in world.targets if target != "x-reports"] == []
+
+
 def test_6_no_frames_are_kept_as_none(world: MeshWorld) -> None:
     calls: list[Any] = []
     for _ in range(2):
