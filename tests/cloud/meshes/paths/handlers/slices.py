@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from paths import note
+from shop import is_fixed
 
 from asya import fan_out
 
@@ -16,8 +17,10 @@ async def split(payload: dict[str, Any]) -> AsyncIterator[Any]:
 
 
 def score(item: Any) -> Any:
-    """Multiplies `n` by ten, fails, or fans out again, as the item says."""
+    """Multiplies `n` by ten, fails, fails until a flag file exists, or fans out again, as the item says."""
     match item:
+        case {"until": flag} if not is_fixed(flag):
+            raise ValueError(f"{flag} is not fixed")
         case {"fail": message}:
             raise ValueError(message)
         case {"items": items}:

@@ -1,0 +1,69 @@
+"""Tests the repair of a failed set (`protocol §12`, set) on the deployed mesh, with IAM enforced."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from asya.protocol import ids
+from asya_cli.main import app
+from tests.cloud.slice_sets import fan_out
+
+if TYPE_CHECKING:
+    from click.testing import Result
+
+    from tests.cloud.deployed_cloud import DeployedCloud
+
+pytestmark = pytest.mark.cloud
+
+FLAG = "flags/scores"
+RESULTS = [{"scored": n * 10, "text": ""} for n in (1, 2, 3)]
+
+
+@pytest.fixture(scope="module")
+def failed_set(paths: DeployedCloud) -> str:
+    """The origin of a set whose second slice failed; the cause is repaired since."""
+    origin = fan_out(paths, {"items": [{"n": 1}, {"n": 2, "until": "scores"}, {"n": 3}]})
+    task = paths.wait_for_end(origin)
+    assert (task.status, task.reason) == ("failed", "SliceFailed")
+    # The failure of one slice ends the set; the results of the others may still be on their way.
+    for index in (1, 3):
+        assert paths.wait_for_end(child(origin, index)).status == "succeeded"
+    paths.mesh.upload(FLAG, b"fixed")
+    return origin
+
+
+def child(origin: str, index: int) -> str:
+    return ids.child_id(origin, 0, 0, index)
+
+
+def replay(cloud: DeployedCloud, *arguments: str) -> Result:
+    result = CliRunner().invoke(app, ["replay", *arguments, "--state", str(cloud.state)])
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result
+
+
+@pytest.mark.rule("12.failed-only")
+def test_only_the_lost_slice_of_a_failed_set_runs_again(paths: DeployedCloud, failed_set: str) -> None:
+    first = replay(paths, failed_set, "--failed-only")
+    assert "2 of 3 results are copied" in first.stderr
+    assert first.stderr.rstrip().endswith("run again: 2")
+    new_id = first.stdout.strip()
+
+    task = paths.wait_for_end(new_id)
+    assert (task.status, task.error) == ("succeeded", None)
+    assert paths.envelope(task)["payload"]["results"] == RESULTS
+    assert [paths.task(child(new_id, index)) is not None for index in (1, 2, 3)] == [False, True, False]
+    assert paths.wait_for_end(failed_set).status == "failed"
+    assert replay(paths, failed_set, "--failed-only").stdout.strip() == new_id
+
+
+@pytest.mark.rule("12.set")
+def test_all_slices_of_a_failed_set_run_again(paths: DeployedCloud, failed_set: str) -> None:
+    new_id = replay(paths, failed_set).stdout.strip()
+    task = paths.wait_for_end(new_id)
+    assert (task.status, task.error) == ("succeeded", None)
+    assert paths.envelope(task)["payload"]["results"] == RESULTS
+    assert all(paths.wait_for_end(child(new_id, index)).status == "succeeded" for index in (1, 2, 3))
