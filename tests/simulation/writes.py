@@ -65,8 +65,9 @@ class WriteChecks:
 
     def _claim_written(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
         old, new = int(before["generation"]["N"]), int(after["generation"]["N"])
-        # A provisional end gives way, but never to a cancellation (`protocol §11`, provisional).
-        is_provisional = before["provisional"]["BOOL"] and after["phase"]["S"] != "canceled"
+        # A provisional end gives way, to a cancellation only after a pause (`protocol §11`, provisional).
+        has_paused = "pause_epoch" in before and int(before["pause_generation"]["N"]) == old
+        is_provisional = before["provisional"]["BOOL"] and (after["phase"]["S"] != "canceled" or has_paused)
         if new < old or (new == old and before["phase"] != after["phase"] and not is_provisional):
             self.ledger.report_violation(
                 f"the end of {after['pk']['S']} was {before['phase']['S']} ({old}) and became {after['phase']['S']} ({new})"

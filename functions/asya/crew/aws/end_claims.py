@@ -24,6 +24,8 @@ _NOT_STALE = (
 )
 _FREE = "attribute_not_exists(phase) OR generation < :generation"
 _REPLACES_PROVISIONAL = "(generation = :generation AND provisional = :yes)"
+# The envelope has paused after that end, so a cancellation ends what goes on.
+_HAS_PAUSED_SINCE = "(pause_generation = :generation AND end_hop <= pause_epoch)"
 
 _IS_LAST_PAUSE = (
     "(attribute_not_exists(pause_epoch) OR pause_generation < :generation "
@@ -41,6 +43,8 @@ class Claim(msgspec.Struct, frozen=True):
         position: where the envelope ended: the number of hops done.
         is_provisional: whether an end by x-sink, x-sump or a fan-in actor replaces this one: nobody knows what becomes of
             the envelope, because its message is a dead letter.
+        hop: the position of the hop that ended it, if it is not `position`: a dead letter of a pause actor is claimed beyond
+            its own pause.
     """
 
     envelope_id: str
@@ -49,6 +53,7 @@ class Claim(msgspec.Struct, frozen=True):
     key: str
     position: int = 0
     is_provisional: bool = False
+    hop: int | None = None
 
 
 class ClaimResult(msgspec.Struct, frozen=True):
@@ -80,8 +85,8 @@ class EndClaims:
     def take(self, claim: Claim, *, epoch_seconds: float) -> ClaimResult:
         """Take the claim, or return the claim that holds. The same phase and generation may take it repeatedly.
 
-        A provisional claim gives way to any other end of its generation but a cancellation. An end at or below the last
-        pause is refused as stale, whatever else the item says.
+        A provisional claim gives way to any other end of its generation, to a cancellation only if the envelope has paused
+        since. An end at or below the last pause is refused as stale, whatever else the item says.
 
         Raises:
             botocore.exceptions.ClientError: the table cannot be written.
@@ -93,12 +98,16 @@ class EndClaims:
             if claim.is_provisional
             else "replaced_key = if_not_exists(#key, :none), #key = :key"
         )
-        may_replace = not claim.is_provisional and claim.phase != "canceled"
-        free = f"{_FREE} OR {_REPLACES_PROVISIONAL}" if may_replace else _FREE
+        may_replace = not claim.is_provisional
+        replaces = (
+            f"({_REPLACES_PROVISIONAL} AND {_HAS_PAUSED_SINCE})" if claim.phase == "canceled" else _REPLACES_PROVISIONAL
+        )
+        free = f"{_FREE} OR {replaces}" if may_replace else _FREE
         values: Item = {
             ":key": {"S": claim.key},
             ":generation": {"N": str(claim.generation)},
             ":position": {"N": str(claim.position)},
+            ":hop": {"N": str(claim.position if claim.hop is None else claim.hop)},
             ":phase": {"S": claim.phase},
             ":provisional": {"BOOL": claim.is_provisional},
             ":expires_at": {"N": str(int(epoch_seconds + self._keep_seconds))},
@@ -109,7 +118,7 @@ class EndClaims:
                 TableName=self._table,
                 Key=_item_key(claim.envelope_id),
                 UpdateExpression=(
-                    f"SET {keys}, generation = :generation, "
+                    f"SET {keys}, generation = :generation, end_hop = :hop, "
                     "phase = :phase, provisional = :provisional, expires_at = :expires_at"
                 ),
                 ConditionExpression=f"{_NOT_STALE} AND ({free})",

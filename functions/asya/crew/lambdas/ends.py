@@ -161,8 +161,10 @@ def claim_end(
     """
     phase = (envelope.status.phase if envelope.status else None) or "succeeded"
     key = result_key(envelope, services.settings.table.sink)
-    done = ending.end_position(envelope) if position is None else position
-    claim = Claim(envelope.id, envelope.generation, phase, key, done, is_provisional)
+    hop = ending.end_position(envelope)
+    claim = Claim(
+        envelope.id, envelope.generation, phase, key, hop if position is None else position, is_provisional, hop
+    )
     result = end_claims(services).take(claim, epoch_seconds=services.now().timestamp())
     if result.outcome != "taken":
         services.telemetry.log.warning(

@@ -155,6 +155,20 @@ def test_a_stale_end_is_not_taken_for_a_repetition(claims: EndClaims, client: "D
     assert claims.take(claim("failed", position=3), epoch_seconds=1000).outcome == "taken"
 
 
+@pytest.mark.rule("11.sink.provisional")
+@pytest.mark.parametrize(("epoch", "outcome"), [(1, "refused"), (2, "taken"), (3, "taken")])
+def test_a_cancellation_after_a_pause_replaces_the_provisional_end_before_it(
+    claims: EndClaims, epoch: int, outcome: str
+) -> None:
+    """The dead letter was sent again, and its envelope paused; it was canceled in that pause, or after it."""
+    claims.take(claim("failed", position=2, provisional=True), epoch_seconds=1000)
+    assert claims.note_pause("env-1", 0, epoch, epoch_seconds=1000)
+    assert claims.take(claim("canceled", position=4), epoch_seconds=1000).outcome == outcome
+    holder = claims.holder("env-1")
+    assert holder is not None
+    assert holder.phase == ("canceled" if outcome == "taken" else "failed")
+
+
 def test_the_holder_is_the_claim_that_counts(claims: EndClaims) -> None:
     assert claims.holder("env-1") is None
     claims.take(claim(), epoch_seconds=1000)
