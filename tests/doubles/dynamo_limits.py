@@ -35,8 +35,13 @@ def check_item(item: Item) -> None:
         plain(value)
         if kind_of(value) in ("NS", "SS", "BS") and not value[kind_of(value)]:
             raise ExpressionError("One or more parameter values were invalid: An number set  may not be empty")
-    if sum(len(name.encode()) + _bytes_of(value) for name, value in item.items()) > ITEM_LIMIT:
+    if item_bytes(item) > ITEM_LIMIT:
         raise ExpressionError("Item size has exceeded the maximum allowed size")
+
+
+def item_bytes(item: Item) -> int:
+    """The size of an item as DynamoDB counts it."""
+    return sum(len(name.encode()) + _bytes_of(value) for name, value in item.items())
 
 
 def _bytes_of(value: Value) -> int:
