@@ -39,7 +39,7 @@ class HopRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One stage of one attempt at a hop.
 
     Attributes:
-        percent: the progress of the task at this stage.
+        percent: the progress of the task at this stage; 0 at the stage `problem`.
         curr: the logical name in the route, if an override sent the envelope to another actor.
         prev: None if the list is longer than `PREV_LIMIT`.
         at: the time of the latest report in this record.
@@ -95,9 +95,9 @@ def hop_records(events: Iterable[TaskEvent]) -> list[HopRecord]:
 
 
 def _problem_record(event: TaskEvent) -> HopRecord:
-    """The record of a problem. It proves no step, and the next report of the task outdates it."""
+    """The record of a problem. It proves no step and no progress, and the next report of the task outdates it."""
     without_times = {"received_at": None, "processing_at": None, "completed_at": None, "duration_ms": None}
-    return replace(_record([event]), stage="problem", problem=event.data.problem, **without_times)
+    return replace(_record([event]), stage="problem", percent=0, problem=event.data.problem, **without_times)
 
 
 def _attempt_key(event: TaskEvent) -> tuple[str, int, int, int]:

@@ -48,7 +48,13 @@ def received(hop: Hop, *, now: datetime) -> TaskEvent:
 
 def processing(hop: Hop, *, now: datetime) -> TaskEvent:
     """The report that the handler starts."""
-    return _event(hop, "processing", EventData(actor=hop.actor, route=hop.envelope.route, attempt=hop.attempt), now)
+    return at_work(hop.envelope, hop.actor, now=now)
+
+
+def at_work(envelope: Envelope, actor: str, *, now: datetime) -> TaskEvent:
+    """The report that an actor works on an envelope, be it a hop or an end."""
+    attempt = (envelope.status.attempt if envelope.status else None) or 1
+    return _task_event(envelope, "processing", EventData(actor=actor, route=envelope.route, attempt=attempt), now)
 
 
 def with_run(event: TaskEvent, run: RunNote) -> TaskEvent:

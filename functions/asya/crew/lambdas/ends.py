@@ -21,10 +21,12 @@ from asya.crew.result_index import result_row
 from asya.messaging.aws import clients
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import BatchResponse, Record, records
+from asya.protocol.codec import ParseError, decode
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import result_key
 from asya.reporting import reports
 from asya.sidecar.lambdas.metrics import record_arrivals
+from asya.sidecar.lambdas.problems import report_problem
 from asya.sidecar.lambdas.services import Services
 from asya.sidecar.slices import slice_end_deliveries
 
@@ -51,9 +53,18 @@ class CrewEnd(ABC):
         items = records(event)
         record_arrivals(self.services, items)
         try:
-            return self.services.worker.with_outlet(self.index).process(items, self.handle)
+            return self.services.worker.with_outlet(self.index).process(items, self.handle, kept=self._report_problem)
         finally:
+            self.services.progress.flush()
             self.services.telemetry.flush()
+
+    def _report_problem(self, record: Record, error: Exception) -> None:
+        """Report why an end waits, if nothing but an operator will change that; the task still reads as running."""
+        try:
+            envelope = decode(record.arrival.body, message_id=record.message_id)
+        except ParseError:
+            return
+        report_problem(self.services, envelope, error, sent_at=record.arrival.sent_at)
 
     @abstractmethod
     def handle(self, record: Record) -> list[Receipt]:

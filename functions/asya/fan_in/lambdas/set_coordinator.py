@@ -192,7 +192,7 @@ class SetCoordinator:
             receipt = self._send_now(origin_delivery(origin, decision, items))
         except SendRefusedError as error:
             # The message at work may be that of a slice, whose own task has ended.
-            report_problem(self.services, origin, error)
+            report_problem(self.services, origin.envelope, error, sent_at=origin.arrival.sent_at)
             raise
         self._mark_delivered(record.set_id)
         callback = self.services.callback(origin.envelope)

@@ -24,6 +24,7 @@ ENTRY_TRIES = 3
 
 
 # SQS refuses every further message for a queue with these codes, until an operator mends a permission, a key or a queue.
+# The SDK gives some errors the codes of the older query protocol.
 _REFUSALS = frozenset(
     {
         "AccessDenied",
@@ -31,6 +32,12 @@ _REFUSALS = frozenset(
         "AWS.SimpleQueueService.NonExistentQueue",
         "InvalidAddress",
         "InvalidSecurity",
+        "KMS.AccessDeniedException",
+        "KMS.DisabledException",
+        "KMS.InvalidKeyUsageException",
+        "KMS.InvalidStateException",
+        "KMS.NotFoundException",
+        "KMS.OptInRequired",
         "KmsAccessDenied",
         "KmsDisabled",
         "KmsInvalidKeyUsage",
@@ -69,9 +76,13 @@ def send_error(actor: str, queue_url: str, error: Exception) -> SendError:
         actor: the actor whose queue it is.
     """
     code = error.response.get("Error", {}).get("Code", "") if isinstance(error, ClientError) else ""
+    return _send_error(actor, queue_url, code, error)
+
+
+def _send_error(actor: str, queue_url: str, code: str, cause: object) -> SendError:
     if code in _REFUSALS:
-        return SendRefusedError(actor, queue_url.rpartition("/")[2], code, error)
-    return SendError(f"sending to the queue of {actor!r} failed: {error}")
+        return SendRefusedError(actor, queue_url.rpartition("/")[2], code, cause)
+    return SendError(f"sending to the queue of {actor!r} failed: {cause}")
 
 
 @dataclass(slots=True)
@@ -182,19 +193,19 @@ class Outbox:
                 _resolve_all(group, problem)
 
     def _send_group(self, actor: str, group: list[_QueuedDelivery]) -> None:
-        left = dict(enumerate(group))
+        left, queue_url = dict(enumerate(group)), self._queue_url(actor)
         for tries_left in reversed(range(ENTRY_TRIES)):
             answer = self._sqs.send_message_batch(
-                QueueUrl=self._queue_url(actor),
+                QueueUrl=queue_url,
                 Entries=[_entry(str(number), item.delivery) for number, item in left.items()],
             )
             for entry in answer.get("Successful", []):
                 left.pop(int(entry["Id"])).receipt.resolve()
             for failure in answer.get("Failed", []):
-                if failure.get("SenderFault") or not tries_left:
-                    problem = f"{failure.get('Code')}: {failure.get('Message', '')}"
-                    receipt = left.pop(int(failure["Id"])).receipt
-                    receipt.resolve(SendError(f"the queue of {actor!r} did not accept a message: {problem}"))
+                code = failure["Code"]
+                error = _send_error(actor, queue_url, code, f"{code}: {failure.get('Message', '')}")
+                if failure.get("SenderFault") or isinstance(error, SendRefusedError) or not tries_left:
+                    left.pop(int(failure["Id"])).receipt.resolve(error)
             if not left:
                 return
         _resolve_all(left.values(), SendError(f"SQS gave no result for a message to the queue of {actor!r}"))

@@ -11,8 +11,8 @@ from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import BatchProcessor, BatchResponse, Record
 from asya.messaging.nack import OutdatedError
 from asya.messaging.targets import awaits_deployment, with_versions
-from asya.protocol.codec import ParseError
-from asya.protocol.events import TaskState
+from asya.protocol.codec import ParseError, decode
+from asya.protocol.events import TaskEvent, TaskState
 from asya.sidecar import arrival, outcome
 from asya.sidecar.lambdas import preflight
 from asya.sidecar.lambdas.problems import report_problem
@@ -90,11 +90,21 @@ class Intake:
         restarted = arrival.restart(received, now=self.services.now(), new_span=self.services.environment.new_span)
         return self._with_payload(restarted)
 
-    def report_problem(self, record: Record, error: Exception) -> None:
-        """Report why a message stays on its queue, if nothing but an operator will change that; a late copy reports nothing."""
-        received = self.received.get(record.message_id)
-        if isinstance(received, Hop) and not is_late_copy(received, self.states.get(received.envelope.id)):
-            report_problem(self.services, received, error)
+    def report_problem(self, record: Record, error: Exception, last: TaskEvent | None = None) -> None:
+        """Report why a message stays on its queue, if nothing but an operator will change that; a late copy reports nothing.
+
+        Args:
+            last: the last progress report of the hop; None if it had not begun, or if its function keeps none.
+        """
+        match self.received.get(record.message_id):
+            case Hop() as hop if not is_late_copy(hop, self.states.get(hop.envelope.id)):
+                envelope = hop.envelope
+            case Diversion(deliveries=(delivery, *_)):
+                # The message may be unreadable, but not what leaves in its place.
+                envelope = decode(delivery.body, message_id=record.message_id)
+            case _:
+                return
+        report_problem(self.services, envelope, error, sent_at=record.arrival.sent_at, last=last)
 
     def _with_payload(self, started: Hop | Diversion) -> Hop | Diversion:
         """The hop with the payload of its claim check."""

@@ -5,8 +5,8 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from asya.messaging.aws.outbox import SendRefusedError
-from asya.messaging.hop import Hop
 from asya.protocol import status
+from asya.protocol.envelope import Envelope
 from asya.protocol.errors import TaskProblem
 from asya.protocol.events import TaskEvent
 from asya.protocol.times import format_time
@@ -28,20 +28,27 @@ def problem_report(last: TaskEvent, error: Exception, *, now: datetime) -> TaskE
     return reports.with_problem(last, TaskProblem(error.code, message), now=now)
 
 
-def report_problem(services: Services, hop: Hop, error: Exception) -> None:
-    """Report what keeps a hop from its end, unless it passes by itself or reporting is off."""
-    url = services.callback(hop.envelope)
+def report_problem(
+    services: Services, envelope: Envelope, error: Exception, *, sent_at: datetime, last: TaskEvent | None = None
+) -> None:
+    """Report what keeps an envelope on the queue of this function, unless it passes by itself or reporting is off.
+
+    Args:
+        sent_at: the time of the envelope's message.
+        last: the last progress report; None if this function made none.
+    """
+    url = services.callback(envelope)
     if url is None or not isinstance(error, SendRefusedError):
         return
-    moment = services.now()
-    event = problem_report(reports.processing(_stamped(hop), now=moment), error, now=moment)
+    moment, actor = services.now(), services.settings.actor
+    last = last or reports.at_work(_stamped(envelope, actor, sent_at), actor, now=moment)
+    event = problem_report(last, error, now=moment)
     if event is not None:
         services.progress.report(url, event)
 
 
-def _stamped(hop: Hop) -> Hop:
-    """The hop with a status: an envelope that came without one may be kept before its hop starts."""
-    if hop.envelope.status is not None:
-        return hop
-    new = status.created(hop.actor, format_time(hop.arrival.sent_at))
-    return replace(hop, envelope=replace(hop.envelope, status=new))
+def _stamped(envelope: Envelope, actor: str, sent_at: datetime) -> Envelope:
+    """The envelope with a status: one that came without may be kept before its hop starts."""
+    if envelope.status is not None:
+        return envelope
+    return replace(envelope, status=status.created(actor, format_time(sent_at)))

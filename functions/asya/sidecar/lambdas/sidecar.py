@@ -16,7 +16,6 @@ from asya.sidecar.arrival import LATE_COPY
 from asya.sidecar.lambdas.hop_run import HopRun
 from asya.sidecar.lambdas.intake import Intake, receive_batch
 from asya.sidecar.lambdas.metrics import record_arrivals, record_diversion
-from asya.sidecar.lambdas.problems import problem_report
 from asya.sidecar.lambdas.services import Services
 
 
@@ -41,7 +40,7 @@ class Sidecar:
                 items,
                 lambda record: self._handle(intake, record, hops, last_reports),
                 lambda record: self._mark_completed(hops.get(record.message_id)),
-                lambda record, error: self._report_problem(hops, last_reports, record, error),
+                lambda record, error: intake.report_problem(record, error, last_reports.get(record.message_id)),
             )
         finally:
             self.services.progress.flush()
@@ -78,16 +77,6 @@ class Sidecar:
                 last_reports[record.message_id] = run.last_report
             if run.is_delayed:
                 del hops[record.message_id]
-
-    def _report_problem(
-        self, hops: Mapping[str, Hop], last_reports: Mapping[str, TaskEvent], record: Record, error: Exception
-    ) -> None:
-        """Report why a message stays on its queue, if nothing but an operator will change that."""
-        hop, last = hops.get(record.message_id), last_reports.get(record.message_id)
-        event = problem_report(last, error, now=self.services.now()) if last is not None else None
-        url = self.services.callback(hop.envelope) if hop is not None else None
-        if event is not None and url is not None:
-            self.services.progress.report(url, event)
 
     def _may_have_left_frames(self, hop: Hop) -> bool:
         """Whether the first run of a late copy may have died between its frames.

@@ -16,10 +16,13 @@ from botocore.exceptions import BotoCoreError, ClientError
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import BatchResponse, Record, records
 from asya.messaging.nack import BlockedError
+from asya.protocol.events import TaskEvent
 from asya.protocol.job_runs import Manifest, Member, parse_run_id, run_id
 from asya.protocol.mesh_table import Actor
 from asya.protocol.times import parse_time
+from asya.reporting import reports
 from asya.sidecar.lambdas.metrics import record_diversion
+from asya.sidecar.lambdas.problems import problem_report
 from asya.spark import run_formation
 from asya.spark.aws.dispatch_requests import DispatchRequest, decode_request
 from asya.spark.aws.emr_serverless import (
@@ -55,6 +58,22 @@ class NewActorError(BlockedError):
 
 class MissingManifestError(RuntimeError):
     """A recorded run has no manifest; its request becomes a dead letter for an operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stopped:
+    """A member that is left out of the run.
+
+    Attributes:
+        receipts: of the messages that end it.
+        last: the report that a problem of its hop would repeat.
+        url: where to report; None without reporting.
+    """
+
+    member: Member
+    receipts: list[Receipt]
+    last: TaskEvent
+    url: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +210,9 @@ class Dispatcher:
 
     def _runnable(self, actor: str, spec: Actor, members: Sequence[Member]) -> list[Member]:
         """The members that may run; sends canceled and late ones to x-sink."""
-        states = self.services.states(members)
+        base, states = self.services.base, self.services.states(members)
         runnable: list[Member] = []
-        stopped: list[tuple[Member, list[Receipt]]] = []
+        stopped: list[_Stopped] = []
         for member in members:
             deadline = parse_time(member.deadline_at) if member.deadline_at else None
             state = states.get(member.id)
@@ -201,27 +220,39 @@ class Dispatcher:
             if not is_canceled and not is_too_late_to_start(deadline, self.services.now()):
                 runnable.append(member)
                 continue
-            diversion = check_before_run(self.services.hop(actor, spec, member), state, now=self.services.now())
+            hop = self.services.hop(actor, spec, member)
+            diversion = check_before_run(hop, state, now=self.services.now())
             if diversion is None:
                 runnable.append(member)
                 continue
-            record_diversion(self.services.base, diversion.why, actor=actor)
-            self.services.base.telemetry.log.info(
-                "envelope left out of the run", why=diversion.why, envelope_id=member.id
-            )
-            stopped.append((member, [self.services.base.outbox.send(delivery) for delivery in diversion.deliveries]))
+            record_diversion(base, diversion.why, actor=actor)
+            base.telemetry.log.info("envelope left out of the run", why=diversion.why, envelope_id=member.id)
+            receipts = [base.outbox.send(delivery) for delivery in diversion.deliveries]
+            last = reports.processing(hop, now=self.services.now())
+            stopped.append(_Stopped(member, receipts, last, base.callback(hop.envelope)))
         self._flush_stopped(actor, stopped)
         return runnable
 
-    def _flush_stopped(self, actor: str, stopped: Sequence[tuple[Member, list[Receipt]]]) -> None:
+    def _flush_stopped(self, actor: str, stopped: Sequence[_Stopped]) -> None:
         if not stopped:
             return
         self.services.base.outbox.flush()
-        for receipt in (receipt for _, receipts in stopped for receipt in receipts):
+        self._report_problems(stopped)
+        for receipt in (receipt for each in stopped for receipt in each.receipts):
             if receipt.error is not None:
                 raise receipt.error
             self.services.base.telemetry.count("Sent", by=("kind", receipt.kind), actor=actor)
-        self.services.pending.remove(actor, [member for member, _ in stopped])
+        self.services.pending.remove(actor, [each.member for each in stopped])
+
+    def _report_problems(self, stopped: Sequence[_Stopped]) -> None:
+        """Reports which envelopes a refusal of a queue holds up."""
+        base = self.services.base
+        for each in stopped:
+            errors = [receipt.error for receipt in each.receipts if receipt.error is not None]
+            event = problem_report(each.last, errors[0], now=self.services.now()) if errors else None
+            if event is not None and each.url is not None:
+                base.progress.report(each.url, event)
+        base.progress.flush()
 
     def _may_start(self, actor: str, number: int) -> bool:
         """Whether a slot and the start quota allow a start; if not, a delayed request is on its way."""

@@ -179,6 +179,13 @@ def test_a_problem_lasts_until_a_later_report(order: list[int]) -> None:
     assert fold(table_of([reports, hop("t", 1)]).values()).problem is None
 
 
+@pytest.mark.rule("13.problem.before-the-hop")
+def test_a_problem_alone_is_no_progress() -> None:
+    """An envelope may be kept before its hop begins, and its route may be unknown."""
+    total = fold(hop_records([event("t", "processing", 1, 6, problem=PROBLEM)]))
+    assert (total.problem, total.percent, total.latest) == (PROBLEM, 0, None)
+
+
 @pytest.mark.rule("13.problem")
 def test_a_problem_is_shown_while_the_task_runs() -> None:
     reports = [*hop("t", 0), event("t", "completed", 0, 6, problem=PROBLEM)]

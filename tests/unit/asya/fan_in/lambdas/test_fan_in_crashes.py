@@ -45,7 +45,7 @@ def test_a_merged_envelope_that_could_not_be_sent_is_sent_again_the_same(start: 
     assert len(mesh.world.messages("post")) == 1
 
 
-@pytest.mark.rule("13.problem")
+@pytest.mark.rule("13.problem.senders")
 def test_a_queue_that_refuses_the_merged_envelope_is_a_problem_of_the_origin(start: Start) -> None:
     mesh = start()
     held = hold_back(mesh, child(2))

@@ -1,10 +1,11 @@
 """protocol §4 and §5.8: a full batch leaves at once, other deliveries within 50 ms; receipts have the errors."""
 
 import threading
+from typing import Literal
 
 import pytest
 
-from asya.messaging.aws.outbox import Outbox, SendError
+from asya.messaging.aws.outbox import Outbox, SendError, SendRefusedError
 from asya.messaging.delivery import Delivery
 from tests.doubles.sqs import FakeSqs, Refusal
 
@@ -111,6 +112,34 @@ def test_the_receipt_has_the_error_of_a_refused_delivery(refusal: Refusal, calls
     assert kept.problem is None
     # The double counts each call once; the SDK's own retries are not visible here.
     assert sqs.calls.count("asya-shop-post") == calls
+
+
+@pytest.mark.rule("13.problem")
+@pytest.mark.parametrize(
+    "code", ["AccessDenied", "AWS.SimpleQueueService.NonExistentQueue", "KMS.AccessDeniedException"]
+)
+@pytest.mark.parametrize("kind", ["call", "entry"])
+@pytest.mark.parametrize("sender_fault", [True, False])
+def test_a_refusal_that_lasts_is_told_apart(kind: Literal["call", "entry"], code: str, sender_fault: bool) -> None:
+    """Whether SQS refuses the whole request or one entry; a second try would change nothing."""
+    sqs = FakeSqs(refuse_always={"asya-shop-post": Refusal(kind, code, sender_fault)})
+    outbox = make(sqs)
+    receipt = outbox.send(delivery())
+    outbox.flush()
+    assert isinstance(receipt.problem, SendRefusedError)
+    refusal = receipt.problem
+    assert (refusal.actor, refusal.queue, refusal.code) == ("post", "asya-shop-post", code)
+    assert sqs.calls == ["asya-shop-post"]
+
+
+@pytest.mark.rule("13.problem")
+def test_the_refusal_of_one_entry_concerns_no_other() -> None:
+    sqs = FakeSqs(refuse={"asya-shop-post": [Refusal(code="AccessDenied", sender_fault=True), Refusal()]})
+    outbox = make(sqs)
+    receipts = [outbox.send(delivery(text=f'"{n}"')) for n in range(3)]
+    outbox.flush()
+    assert [type(receipt.problem) for receipt in receipts] == [SendRefusedError, type(None), type(None)]
+    assert [sent.body for sent in sqs.sent["asya-shop-post"]] == ['"2"', '"1"']
 
 
 @pytest.mark.parametrize("bad", [delivery(delay=901), Delivery("post", b"\xff", "next")], ids=["delay", "bytes"])

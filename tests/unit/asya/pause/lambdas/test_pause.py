@@ -419,7 +419,7 @@ def test_an_envelope_that_never_paused_passes(world: MeshWorld) -> None:
     assert world.targets == ["post"]
 
 
-@pytest.mark.rule("13.problem")
+@pytest.mark.rule("13.problem.senders")
 def test_a_queue_that_refuses_the_resumed_envelope_is_a_problem_of_its_task(world: MeshWorld, bus: FakeEvents) -> None:
     run(world, here())
     world.sqs.refuse_always["asya-shop-post"] = Refusal("call", "AccessDenied")

@@ -18,6 +18,7 @@ from asya.sidecar.lambdas.services import Services
 from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.envelopes import message, status
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
+from tests.doubles.sqs import Refusal
 from tests.doubles.tables import MemoryDynamo, Table
 
 TABLE = "asya-shop-breaker"
@@ -74,6 +75,16 @@ def open_circuit(found: Services) -> None:
 def wait_until_half_open(dynamo: MemoryDynamo) -> None:
     for item in dynamo.tables[TABLE].items.values():
         item["open_until"] = {"N": "0"}
+
+
+@pytest.mark.rule("13.problem")
+def test_13_a_delayed_envelope_that_its_own_queue_refuses_has_a_problem(world: MeshWorld, dynamo: MemoryDynamo) -> None:
+    found = function(world, Handler(), BRIEF)
+    open_circuit(found)
+    world.sqs.refuse_always["asya-shop-infer"] = Refusal("call", "AccessDenied")
+    assert batch_failures(build_sidecar(found).process(sqs_event(message()))) == ["message-0"]
+    (problem,) = (event.data.problem for event in world.gateway.events if event.data.problem is not None)
+    assert problem.message == "the queue of infer (asya-shop-infer) refuses messages of infer: AccessDenied"
 
 
 @pytest.mark.rule("8.circuit-breaker.delay")

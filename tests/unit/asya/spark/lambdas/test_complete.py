@@ -218,7 +218,7 @@ def test_an_event_without_a_job_run_does_not_end_a_run_that_waits_to_start(monke
         assert world.bodies("clean") == []
 
 
-@pytest.mark.rule("13.problem")
+@pytest.mark.rule("13.problem.senders")
 def test_a_queue_that_refuses_results_is_a_problem_of_their_tasks(world: HeavyWorld) -> None:
     url = world.services.settings.queue_url("publish")
     world.sqs.delete_queue(QueueUrl=url)

@@ -437,7 +437,7 @@ def test_10_the_start_of_a_run_names_the_secrets_of_its_actor(world: HeavyWorld)
     assert arguments[4:] == ["--secret", "SHOP_KEY=shop/key", "--region", "us-east-1"]
 
 
-@pytest.mark.rule("13.problem")
+@pytest.mark.rule("13.problem.senders")
 def test_a_dispatch_queue_that_refuses_requests_is_a_problem_of_the_tasks(world: HeavyWorld) -> None:
     world.send("a", {"n": 1})
     event = world.receive("clean")
