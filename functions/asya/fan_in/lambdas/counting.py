@@ -22,6 +22,7 @@ class StoredSlice:
         then: continues with the set that has counted the slice.
         refused: ends a slice that does not belong to its set.
         size: the bytes of the envelope that `then` and `refused` hold.
+        is_last_receive: whether its message does not come again.
     """
 
     info: SliceHeader | SliceEnded
@@ -29,6 +30,7 @@ class StoredSlice:
     then: Callable[[SetRecord], list[Receipt]]
     refused: Callable[[SliceCountError], list[Receipt]]
     size: int = 0
+    is_last_receive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +104,19 @@ class SliceCounter:
         )
 
     def _advance(self, group: Sequence[_Entry], record: SetRecord) -> None:
-        """Advance the set once; if that fails, the last message of the group stays on the queue and repeats it."""
+        """Advance the set once; if that fails, the ends of the group stay on the queue and repeat it, or its last slice.
+
+        A slice would not repeat what the set does after an end.
+        """
         ends = [entry.stored.info for entry in group if isinstance(entry.stored.info, SliceEnded)]
-        last = group[-1]
+        is_last_receive = any(entry.stored.is_last_receive for entry in group)
         try:
-            last.receipts.extend(self.coordinator.advance_after(record, ends))
+            group[-1].receipts.extend(self.coordinator.advance_after(record, ends, is_last_receive=is_last_receive))
         except Exception as error:  # noqa: BLE001 - it belongs to this set only
-            last.receipts.append(failed := Receipt("slice"))
-            failed.resolve(error)
+            ended = [entry for entry in group if isinstance(entry.stored.info, SliceEnded)]
+            for entry in ended or group[-1:]:
+                entry.receipts.append(failed := Receipt("slice"))
+                failed.resolve(error)
 
 
 def _complete(entry: _Entry, action: Callable[[], list[Receipt]]) -> None:

@@ -19,7 +19,7 @@ from asya.fan_in.repeats import is_repeat
 from asya.fan_in.sets import ORIGIN
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Diversion
-from asya.messaging.hop import Hop
+from asya.messaging.hop import Arrival, Hop
 from asya.messaging.lambdas.batch import BatchResponse, Record, records
 from asya.messaging.targets import UnknownTargetError
 from asya.protocol.codec import decode, encode
@@ -75,11 +75,11 @@ class FanInActor:
     ) -> list[Receipt]:
         match message:
             case SliceEnded():
-                return self._record_slice_end(counter, message)
+                return self._record_slice_end(counter, message, record)
             case SetDue():
                 # The slices before it in this batch count: they were received in time.
                 counter.flush()
-                return self._check_timeout(message)
+                return self._check_timeout(message, record)
         telemetry = self.services.telemetry
         telemetry.measure("MessageSize", record.arrival.size, "Bytes")
         lag = (self.services.now() - record.arrival.sent_at).total_seconds() * 1000
@@ -167,7 +167,8 @@ class FanInActor:
         def refused(error: SliceCountError) -> list[Receipt]:
             return self._mismatch(hop, error, began_at)
 
-        return counter.add(StoredSlice(header, times, counted, refused, size=len(body)))
+        is_last = self._is_last_receive(hop.arrival)
+        return counter.add(StoredSlice(header, times, counted, refused, len(body), is_last))
 
     def _report_success(self, hop: Hop, uri: str | None, *, is_late: bool) -> list[Receipt]:
         """Report an item's own task as succeeded, unless it has already ended in another way.
@@ -184,7 +185,7 @@ class FanInActor:
             return []
         return [self.services.required_reports.report(url, reports.terminal(envelope, now=moment, result_uri=uri))]
 
-    def _record_slice_end(self, counter: SliceCounter, ended: SliceEnded) -> list[Receipt]:
+    def _record_slice_end(self, counter: SliceCounter, ended: SliceEnded, record: Record) -> list[Receipt]:
         """Store that a slice ended without a result; its set then counts it."""
         self._count("slice_ended")
         if ended.phase == "canceled" and ended.error is None:
@@ -197,9 +198,10 @@ class FanInActor:
             self.services.telemetry.log.warning("slice end does not match its set", problem=str(error))
             return []
 
-        return counter.add(StoredSlice(ended, times, lambda _: [], refused))
+        is_last = self._is_last_receive(record.arrival)
+        return counter.add(StoredSlice(ended, times, lambda _: [], refused, is_last_receive=is_last))
 
-    def _check_timeout(self, check: SetDue) -> list[Receipt]:
+    def _check_timeout(self, check: SetDue, message: Record) -> list[Receipt]:
         """Advance a set whose timeout check arrived; a check is dropped if a newer one is pending."""
         record = self.coordinator.sets.get(check.set_id)
         if record is None:
@@ -207,7 +209,12 @@ class FanInActor:
         is_superseded = record.check_until > self.services.now().timestamp() and check.until != record.check_until
         if record.state.decision is None and is_superseded:
             return []
-        return self.coordinator.advance(record, check_arrived=True)
+        is_last = self._is_last_receive(message.arrival)
+        return self.coordinator.advance(record, check_arrived=True, is_last_receive=is_last)
+
+    def _is_last_receive(self, arrival: Arrival) -> bool:
+        """Whether the message becomes a dead letter if it stays on the queue once more."""
+        return arrival.receive_count >= self.services.settings.table.actors[self.coordinator.actor].max_receives
 
     def _count(self, how: str) -> None:
         self.services.telemetry.count("Processed", by=("outcome", how))

@@ -36,6 +36,10 @@ CHECK_HORIZON = timedelta(hours=1)
 _WAY_ON = timedelta(seconds=30)
 
 
+class UnknownOriginError(RuntimeError):
+    """The gateway did not say whether the origin of a set is canceled; the message at work comes again."""
+
+
 @dataclass(frozen=True, slots=True)
 class SetCoordinator:
     """Advances the sets of one fan-in actor."""
@@ -81,13 +85,17 @@ class SetCoordinator:
         due_at = min(times.due_at, origin.deadline - min(reserve, left / 2))
         return SetTimes(due_at, times.expires_at, is_of_origin=True)
 
-    def advance(self, record: SetRecord, *, check_arrived: bool = False) -> list[Receipt]:
+    def advance(
+        self, record: SetRecord, *, check_arrived: bool = False, is_last_receive: bool = False
+    ) -> list[Receipt]:
         """Advance a set as far as its state allows.
 
         Args:
             check_arrived: the message at work is the set's pending timeout check.
+            is_last_receive: the message at work does not come again, so the set fails without the state of its origin.
 
         Raises:
+            UnknownOriginError: the set would fail, and the state of its origin is unknown.
             Exception: a send or a write failed; the message at work must be redelivered.
         """
         moment = self.services.now()
@@ -100,7 +108,7 @@ class SetCoordinator:
                 self._ensure_check(record, moment, check_arrived)
                 return []
             lease_from = moment.timestamp() if record.state.has_origin else None
-            decision = self._make_decision(record, action, moment)
+            decision = self._make_decision(record, action, moment, is_last_receive=is_last_receive)
             record, was_saved = self._save_decision(record.set_id, decision, lease_from)
             has_lease = was_saved and lease_from is not None
         if record.state.has_origin:
@@ -111,23 +119,30 @@ class SetCoordinator:
             self.sets.leave_index(record.set_id)
         return []
 
-    def advance_after(self, record: SetRecord, ends: Iterable[SliceEnded]) -> list[Receipt]:
+    def advance_after(
+        self, record: SetRecord, ends: Iterable[SliceEnded], *, is_last_receive: bool = False
+    ) -> list[Receipt]:
         """Advance a set after it counted the slices of a batch, including those that ended without a result.
 
+        Args:
+            is_last_receive: as for `advance`.
+
         Raises:
+            UnknownOriginError: a slice was canceled, and the state of its origin is unknown.
             Exception: as `advance`.
         """
         endings = list(ends)
         if any(ended.slice_index == ORIGIN for ended in endings):
             self.origin_ended(record)
             current = self.sets.get(record.set_id)
-            return self.advance(current) if current is not None else []
-        if any(ended.phase == "canceled" for ended in endings) and self._is_canceled_with_origin(record):
+            return self.advance(current, is_last_receive=is_last_receive) if current is not None else []
+        has_canceled = any(ended.phase == "canceled" for ended in endings)
+        if has_canceled and self._is_origin_canceled(record, is_last_receive=is_last_receive):
             moment = self.services.now()
             canceled = Decision(how="canceled", at=format_time(moment))
             record, was_saved = self._save_decision(record.set_id, canceled, moment.timestamp())
             return self._finish(record, has_lease=was_saved)
-        return self.advance(record)
+        return self.advance(record, is_last_receive=is_last_receive)
 
     def origin_ended(self, record: SetRecord) -> None:
         """Close a set whose slice 0 ended elsewhere; nothing leaves it."""
@@ -138,10 +153,12 @@ class SetCoordinator:
         if was_saved or not record.state.has_origin:
             self._mark_delivered(record.set_id)
 
-    def _make_decision(self, record: SetRecord, action: Merge | Fail, moment: datetime) -> Decision:
+    def _make_decision(
+        self, record: SetRecord, action: Merge | Fail, moment: datetime, *, is_last_receive: bool
+    ) -> Decision:
         if isinstance(action, Merge):
             return to_decision(action, None, now=moment)
-        if self._is_canceled_with_origin(record):
+        if self._is_origin_canceled(record, is_last_receive=is_last_receive):
             return Decision(how="canceled", at=format_time(moment))
         error: ErrorInfo | None = None
         if action.slice_index is not None:
@@ -157,12 +174,22 @@ class SetCoordinator:
             )
         return record, was_saved
 
-    def _is_canceled_with_origin(self, record: SetRecord) -> bool:
-        """Whether slice 0 waits for a set without a decision, and its task or its root is canceled."""
+    def _is_origin_canceled(self, record: SetRecord, *, is_last_receive: bool) -> bool:
+        """Whether slice 0 waits for a set without a decision, and its task or its root is canceled.
+
+        Raises:
+            UnknownOriginError: the state is unknown, and the message at work comes again.
+        """
         if record.state.decision is not None or not record.state.has_origin:
             return False
         origin = self._origin(record)
+        if self.services.callback(origin.envelope) is None:
+            return False
         state = preflight.task_states(self.services, [origin]).get(origin.envelope.id)
+        if state is None and not is_last_receive:
+            raise UnknownOriginError(
+                f"set {record.set_id} is not decided: the gateway did not say whether {origin.envelope.id!r} is canceled"
+            )
         return state is not None and state.is_canceled
 
     def _finish(self, record: SetRecord, *, has_lease: bool) -> list[Receipt]:
