@@ -12,6 +12,7 @@ from asya.messaging.aws.receipt import Receipt
 from asya.messaging.hop import Hop
 from asya.messaging.targets import UnknownTargetError
 from asya.protocol.frame import Frame
+from asya.reporting import reports
 from asya.sidecar import outcome, slices
 
 # Slices are held in memory until they are sent.
@@ -42,6 +43,7 @@ class SetRepeater:
             raise UnknownTargetError(
                 f"no replay is recorded for the set of {hop.envelope.id!r}; start it with `asya replay`"
             )
+        self._report_start(hop)
         current = self.coordinator.sets.get(set_id)
         if current is not None and (current.state.has_origin or current.state.delivered):
             return []
@@ -57,6 +59,17 @@ class SetRepeater:
         for start in range(0, len(again), _FLUSH_AFTER):
             receipts += self._send(fan_out, frames, again[start : start + _FLUSH_AFTER])
         return [*receipts, *self._send(fan_out, frames, [ORIGIN])]
+
+    def _report_start(self, hop: Hop) -> None:
+        """Report that the new task runs: its slices may take hours, and the set reports nothing before it merges.
+
+        A redelivery reports it too, because the process may have died before it had sent the report.
+        """
+        services = self.coordinator.services
+        url, moment = services.callback(hop.envelope), services.now()
+        if url is not None:
+            services.progress.report(url, reports.received(hop, now=moment))
+            services.progress.report(url, reports.processing(hop, now=moment))
 
     def _frames(self, fan_out: Hop, record: SetRepeat, set_id: str) -> list[Frame]:
         """The frames of the old fan-out as slices of the new set, stored under the new task for a later replay."""

@@ -77,6 +77,50 @@ def test_all_slices_of_a_failed_set_run_again_from_the_kept_frames(start: Start)
     assert mesh.open_sets() == 0
 
 
+@pytest.mark.rule("12.set.running")
+def test_the_new_task_runs_while_its_slices_run(start: Start) -> None:
+    mesh = start()
+    fail_set(mesh, [{"n": 1}, {"fail": "x", "n": 2}])
+    mend(mesh)
+    body = replay(mesh, failed_only=False)
+    assert mesh.process("x-fan-in", body) == []
+    events = [event for event in mesh.world.gateway.events if event.id == NEW]
+    assert [(event.status, event.position, event.data.actor) for event in events] == [
+        ("received", 1, "x-fan-in"),
+        ("processing", 1, "x-fan-in"),
+    ]
+    mesh.run()
+    assert mesh.world.gateway.reported(NEW)[2] == "completed"
+
+
+@pytest.mark.rule("12.set.running")
+def test_a_replay_that_has_sent_its_slices_and_died_is_reported_by_its_redelivery(start: Start) -> None:
+    mesh = start()
+    fail_set(mesh, [{"fail": "x", "n": 1}])
+    mend(mesh)
+    body = replay(mesh, failed_only=True)
+    mesh.send("x-fan-in", body)
+    mesh.run()
+    mesh.world.gateway.events.clear()
+    assert mesh.process("x-fan-in", body) == []
+    assert mesh.world.gateway.reported(NEW) == ["received", "processing"]
+
+
+@pytest.mark.rule("12.set.running")
+@pytest.mark.parametrize("new", ["stranger", "stealth"])
+def test_a_replay_that_is_not_recorded_or_stealthy_reports_no_start(start: Start, new: str) -> None:
+    mesh = start()
+    fail_set(mesh, [{"n": 1}, {"fail": "x"}])
+    mend(mesh)
+    envelope = decode(replay(mesh, failed_only=True))
+    if new == "stranger":
+        envelope = msgspec.structs.replace(envelope, id=new)
+    else:
+        envelope = envelope.with_headers({"x-asya-mesh-status": "off"})
+    assert mesh.process("x-fan-in", encode(envelope)) == []
+    assert mesh.world.gateway.reported(envelope.id) == []
+
+
 @pytest.mark.rule("12.failed-only")
 def test_the_lost_slices_run_again_and_the_results_of_the_others_are_copied(start: Start) -> None:
     mesh = start()
