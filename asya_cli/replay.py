@@ -60,10 +60,16 @@ def replay(
 
 
 def _describe(slices: RepeatedSlices) -> str:
-    """Say which slices of a set run again."""
+    """Say which slices of a set run again.
+
+    The gateway knows the slices that the old set has counted. The fan-in actor also copies results that came after the end of
+    the set, and those that come until the copy is made.
+    """
     if slices.again is None:
         return "all slices run again" if slices.total is None else f"all {slices.total} slices run again"
     if not slices.again:
         return f"all {slices.copied} results are copied"
-    listed = ", ".join(map(str, slices.again[:_LISTED])) + (", …" if len(slices.again) > _LISTED else "")
-    return f"{slices.copied} of {slices.total} results are copied; these slices run again: {listed}"
+    more = len(slices.again) - _LISTED
+    listed = ", ".join(map(str, slices.again[:_LISTED])) + (f" and {more} more" if more > 0 else "")
+    copied = f"at least {slices.copied} of {slices.total} results are copied; " if slices.copied else ""
+    return f"{copied}at most these slices run again: {listed}"

@@ -52,8 +52,8 @@ class RepeatedSlices(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         total: the slices, without the origin; None if the state of the old set has expired.
-        copied: those whose results are copied.
-        again: the indices of those that run again; None for all of them.
+        copied: those whose results are copied at least: results that came after the end of the set are copied too.
+        again: the indices of those that run again at most; None for all of them.
     """
 
     total: int | None

@@ -63,11 +63,17 @@ def test_the_new_id_is_printed_and_nothing_else_on_standard_output(
 @pytest.mark.parametrize(
     ("slices", "said"),
     [
-        ({"total": 4, "copied": 2, "again": [2, 4]}, "2 of 4 results are copied; these slices run again: 2, 4\n"),
         (
-            {"total": 40, "copied": 0, "again": list(range(1, 41))},
-            "run again: " + ", ".join(map(str, range(1, 21))) + ", …\n",
+            {"total": 4, "copied": 2, "again": [2, 4]},
+            "at least 2 of 4 results are copied; at most these slices run again: 2, 4\n",
         ),
+        (
+            {"total": 40, "copied": 3, "again": list(range(4, 41))},
+            "at least 3 of 40 results are copied; at most these slices run again: "
+            + ", ".join(map(str, range(4, 24)))
+            + " and 17 more\n",
+        ),
+        ({"total": 2, "copied": 0, "again": [1, 2]}, "at most these slices run again: 1, 2\n"),
         ({"total": 4, "copied": 4, "again": []}, "all 4 results are copied\n"),
         ({"total": 4, "copied": 0, "again": None}, "all 4 slices run again\n"),
         ({"total": None, "copied": 0, "again": None}, "all slices run again\n"),
