@@ -37,7 +37,8 @@ def test_an_end_actor_has_its_legacy_variables(legacy: SynthesizedMesh) -> None:
 def test_happy_end_is_x_sink(legacy: SynthesizedMesh) -> None:
     environment = variables(legacy, "x-sink")
     assert environment["ASYA_RESULTS_URI"] == "s3://my-results-bucket/"
-    assert environment["AWS_ENDPOINT_URL_S3"] == "https://s3.storage.example"
+    # The address is that of the results; payloads behind claim checks are in the bucket of the mesh.
+    assert "AWS_ENDPOINT_URL_S3" not in environment
     assert legacy.function("x-sink", "legacy")["MemorySize"] == 1024
     feeding = feed(legacy, "x-sink", "legacy")
     assert (feeding["BatchSize"], feeding["ScalingConfig"]) == (5, {"MaximumConcurrency": 10})

@@ -147,7 +147,11 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sink(msgspec.Struct, frozen=True, kw_only=True):
-    """How x-sink handles ended envelopes (`protocol §11`). `index` turns the index of results on."""
+    """How x-sink handles ended envelopes (`protocol §11`). `index` turns the index of results on.
+
+    Attributes:
+        endpoint: the address of the S3 that has the ends; None for AWS.
+    """
 
     persist: bool = True
     layout: Literal["by-id", "by-time"] = "by-id"
@@ -156,6 +160,7 @@ class Sink(msgspec.Struct, frozen=True, kw_only=True):
     hooks: tuple[str, ...] = ()
     hooks_for_children: bool = False
     index: bool = False
+    endpoint: str | None = None
 
 
 class Gateway(msgspec.Struct, frozen=True, kw_only=True):

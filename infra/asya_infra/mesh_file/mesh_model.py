@@ -68,7 +68,7 @@ class SinkSection(Section):
     hooks_for_children: bool = False
     index: bool = True
     endpoint: Annotated[str, AfterValidator(_check_address)] | None = None
-    """The S3 endpoint of x-sink and x-sump, if it is not that of AWS."""
+    """The S3 endpoint of the ends that x-sink, x-sump and fan-in actors write, if it is not that of AWS."""
 
 
 class CrewActorSection(Section):

@@ -193,6 +193,7 @@ def _sink(mesh: MeshFile) -> table.Sink:
         hooks=sink.hooks,
         hooks_for_children=sink.hooks_for_children,
         index=has_index(mesh),
+        endpoint=sink.endpoint,
     )
 
 

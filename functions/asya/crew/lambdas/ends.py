@@ -153,6 +153,12 @@ def end_claims(services: Services) -> EndClaims:
     return EndClaims(clients.dynamodb(), settings.table_name("sink"), settings.table.retention.tasks)
 
 
+def end_results(services: Services) -> Results:
+    """Writes the ends of this mesh, in an S3 of its own if the mesh file names one."""
+    settings = services.settings
+    return Results(clients.results_s3(settings.table.sink.endpoint), settings.results_uri)
+
+
 def end_objects(services: Services, results: Results) -> EndObjects:
     """The objects of ends of this mesh."""
     return EndObjects(results, services.settings.namespace, services.environment.sleep)

@@ -4,6 +4,7 @@ from asya.crew.aws.result_index import ResultIndex
 from asya.crew.aws.results import Results
 from asya.crew.lambdas.checkpoint import CheckpointActor
 from asya.crew.lambdas.end_actor import EndActor
+from asya.crew.lambdas.ends import end_results
 from asya.crew.lambdas.sink import SinkActor
 from asya.crew.lambdas.sump import SumpActor
 from asya.messaging.aws import clients
@@ -18,19 +19,19 @@ from asya.sidecar.lambdas.wiring import own_actor
 
 def build_sink(services: Services) -> SinkActor:
     """Build x-sink."""
-    results = _results(services)
+    results = end_results(services)
     return SinkActor(services, results, ResultIndex(results))
 
 
 def build_sump(services: Services) -> SumpActor:
     """Build x-sump."""
-    results = _results(services)
+    results = end_results(services)
     return SumpActor(services, results, ResultIndex(results))
 
 
 def build_checkpoint(services: Services) -> CheckpointActor:
-    """Build x-checkpoint."""
-    return CheckpointActor(services, _results(services))
+    """Build x-checkpoint. The gateway reads checkpoints for replays, from the S3 of AWS."""
+    return CheckpointActor(services, Results(clients.s3(), services.settings.results_uri))
 
 
 def build_end_actor(services: Services) -> EndActor:
@@ -47,10 +48,6 @@ def build_end_actor(services: Services) -> EndActor:
     mode = EndMode(EnvelopeMode(spec.handler_mode))
     call = HandlerInvoker(handler, mode, timer=services.environment)
     return EndActor(services, with_secrets(services, call), spec.timeout)
-
-
-def _results(services: Services) -> Results:
-    return Results(clients.s3(), services.settings.results_uri)
 
 
 sink = queue_entry_point(build_sink)

@@ -1,7 +1,6 @@
 """Lambda entry points of fan-in actors and of the sweep over open sets."""
 
-from asya.crew.aws.results import Results
-from asya.crew.lambdas.ends import end_objects
+from asya.crew.lambdas.ends import end_objects, end_results
 from asya.fan_in.aws.set_repeats import SetRepeats
 from asya.fan_in.aws.sets import FanInSets
 from asya.fan_in.aws.slice_store import SliceStore
@@ -18,10 +17,10 @@ from asya.sidecar.lambdas.services import Services
 def build_fan_in(services: Services) -> FanInActor:
     """Build this function's fan-in actor."""
     rule = services.settings.table.actors[services.settings.actor].fan_in or FanIn()
-    results = Results(clients.s3(), services.settings.results_uri)
     coordinator = SetCoordinator(services, _sets(services), _slices(services), rule)
     records = SetRepeats(clients.dynamodb(), table=services.settings.table_name("fan-in"))
-    return FanInActor(services, coordinator, end_objects(services, results), SetRepeater(coordinator, records))
+    objects = end_objects(services, end_results(services))
+    return FanInActor(services, coordinator, objects, SetRepeater(coordinator, records))
 
 
 def build_sweep(services: Services) -> FanInSweep:

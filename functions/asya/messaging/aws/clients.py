@@ -68,6 +68,20 @@ def s3() -> "S3Client":
     return boto3.client("s3", config=_config(read_timeout=20))
 
 
+def results_s3(endpoint: str | None) -> "S3Client":
+    """The client of the S3 that has the results.
+
+    Args:
+        endpoint: its address; None for AWS.
+    """
+    return s3() if endpoint is None else _s3_at(endpoint)
+
+
+@cache
+def _s3_at(endpoint: str) -> "S3Client":
+    return boto3.client("s3", endpoint_url=endpoint, config=_config(read_timeout=20))
+
+
 @cache
 def emr_serverless() -> "EMRServerlessClient":
     """The client of EMR Serverless. It does not retry: the quotas are small, so a throttled caller waits."""

@@ -8,7 +8,6 @@ from asya_infra import timings
 from asya_infra.constructs.function import EventSourceSettings, FunctionSettings, MeshFunction
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.mesh import Mesh
-from asya_infra.mesh_file.legacy.variables import S3_ENDPOINT
 from asya_infra.permissions import actors, pauses
 
 
@@ -27,7 +26,6 @@ def crew(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: Ga
         names.CHECKPOINT: actors.checkpoint(mesh.addresses, mesh.table, gateway.api_id),
         names.RESUME: pauses.resume(mesh.addresses, mesh.table),
     }
-    endpoint = {S3_ENDPOINT: mesh.file.sink.endpoint} if mesh.file.sink.endpoint else {}
     for name, handler in handlers.items():
         section = mesh.file.crew.of(name)
         if not section.enabled:
@@ -43,7 +41,7 @@ def crew(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: Ga
                 grants=grants[name],
                 timeout=timings.CREW_TIMEOUT,
                 memory=section.memory,
-                environment={"ASYA_GATEWAY_URL": gateway.url, **(endpoint if name in names.END_ACTORS else {})},
+                environment={"ASYA_GATEWAY_URL": gateway.url},
                 in_routes=names.is_routable(name),
             ),
         )

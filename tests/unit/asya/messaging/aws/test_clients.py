@@ -4,6 +4,7 @@ import boto3
 import botocore
 import pytest
 
+from asya.messaging.aws import clients
 from asya.messaging.aws.clients import SdkError, require_conditional_writes
 
 
@@ -21,3 +22,12 @@ def test_newer_versions_are_accepted(version: str) -> None:
 def test_the_installed_sdk_has_conditional_writes() -> None:
     put_object = boto3.client("s3", "eu-west-1").meta.service_model.operation_model("PutObject")
     assert "IfNoneMatch" in put_object.input_shape.members
+
+
+@pytest.mark.rule("11.sink.endpoint")
+def test_results_go_to_the_s3_of_the_mesh_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    clients.s3.cache_clear()
+    assert clients.results_s3("https://s3.storage.example").meta.endpoint_url == "https://s3.storage.example"
+    assert clients.results_s3(None) is clients.s3()
+    clients.s3.cache_clear()

@@ -51,7 +51,7 @@ def test_14_happy_end_and_error_end_are_x_sink_and_x_sump() -> None:
         assert (sink.provisioned, sink.concurrency, sink.batch_size, sink.memory) == (1, 10, 5, 354)
         assert (sink.enabled, mesh.crew.of("x-sump").enabled) == (True, False)
         assert mesh.storage.results_bucket == "my-results-bucket"
-        assert mesh.sink.endpoint == "https://s3.x"
+        assert mesh.sink.endpoint == to_table(loaded).sink.endpoint == "https://s3.x"
         assert to_table(loaded).sink.failed_prefix == "error-asya/"
 
 
