@@ -64,9 +64,15 @@ class MemoryTaskStore:
         with self._lock:
             for hop in hops:
                 if hop.id not in self.refused_hops:
-                    self._hops[hop.id, hop.generation, hop.position, hop.attempt, hop.stage] = hop
+                    self._put_hop(hop)
                     self.writes += 1
         return frozenset(hop.id for hop in hops) & self.refused_hops
+
+    def _put_hop(self, hop: HopRecord) -> None:
+        key = (hop.id, hop.generation, hop.position, hop.attempt, hop.stage)
+        stored = self._hops.get(key)
+        if hop.note_at is None or stored is None or (stored.note_at or "") <= hop.note_at:
+            self._hops[key] = hop
 
     def load(self, task_id: str, now: datetime) -> tuple[TaskRecord, list[HopRecord]] | None:
         self._check()

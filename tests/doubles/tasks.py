@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from asya.protocol.events import EventData, EventStatus, TaskEvent
 from asya.protocol.route import Route
+from asya.protocol.run_progress import RunNote
 from asya.protocol.times import format_time
 
 START = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
@@ -32,6 +33,13 @@ def event(task_id: str, status: EventStatus, position: int = 0, seconds: float =
         position=position,
         data=EventData(**data),  # type: ignore[arg-type]
         **of_event,  # type: ignore[arg-type]
+    )
+
+
+def run_note(seconds: float) -> RunNote:
+    """The progress of a job run at a time after `START`."""
+    return RunNote(
+        run_id="r", job_run_id="j", state="RUNNING", at=format_time(at(seconds)), envelopes=1, done=int(seconds)
     )
 
 

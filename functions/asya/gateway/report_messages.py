@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Raw
 
 from asya.protocol import names
-from asya.protocol.events import Report, is_end
+from asya.protocol.events import Report, TaskEvent, is_end
 from asya.protocol.times import format_time, parse_time
 from asya.reporting.callback import allowed_address
 from asya.reporting.report_messages import GATEWAY_MEMBER
@@ -102,10 +102,17 @@ def _read(raw: Raw, queue: str, allowed_hosts: frozenset[str], own_gateway: str 
 
 
 def _check_time(report: Report, now: datetime) -> None:
-    """Refuse a report whose time no honest reporter can have: the earliest time of its reports is a task's beginning."""
-    if not now - AGE_LIMIT <= parse_time(report.at) <= now + AHEAD_LIMIT:
-        raise BatchError(
-            f"at is {report.at}; it may be up to {AGE_LIMIT.days} days before and"
-            f" {AHEAD_LIMIT.seconds // 60} minutes after the receipt, {format_time(now)}",
-            "at",
-        )
+    """Refuse a report whose time no honest reporter can have: the earliest time of its reports is a task's beginning.
+
+    The latest note on a job run hides all earlier ones.
+    """
+    times = {"at": report.at}
+    if isinstance(report, TaskEvent) and report.data.run is not None:
+        times["data.run.at"] = report.data.run.at
+    for name, text in times.items():
+        if not now - AGE_LIMIT <= parse_time(text) <= now + AHEAD_LIMIT:
+            raise BatchError(
+                f"{name} is {text}; it may be up to {AGE_LIMIT.days} days before and"
+                f" {AHEAD_LIMIT.seconds // 60} minutes after the receipt, {format_time(now)}",
+                name,
+            )

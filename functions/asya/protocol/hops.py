@@ -2,7 +2,8 @@
 
 Each attempt at a hop has up to three records, one for each stage, and one for the last problem of its infrastructure.
 A write replaces the record of its own stage only and reads nothing before. So late, reordered and repeated reports cannot
-set a task back. Reports about one attempt that arrive together make one record.
+set a task back. The records of a running job are the exception: an older note on the run replaces no newer one.
+Reports about one attempt that arrive together make one record.
 """
 
 from collections.abc import Iterable, Iterator
@@ -73,6 +74,11 @@ class HopRecord(msgspec.Struct, frozen=True, kw_only=True):
         return HopKey(self.generation, self.position, self.attempt)
 
     @property
+    def note_at(self) -> str | None:
+        """The time of its note while a job runs: of two records with one, only the later counts; None without one."""
+        return self.run.at if self.run is not None and self.stage == "start" else None
+
+    @property
     def name(self) -> str:
         """The actor's name in the route."""
         return self.curr or self.actor
@@ -105,7 +111,7 @@ def _attempt_key(event: TaskEvent) -> tuple[str, int, int, int]:
 
 
 def _record(events: list[TaskEvent]) -> HopRecord:
-    ordered = sorted(events, key=lambda event: (_ORDER[_STAGES[event.status]], event.at))
+    ordered = sorted(events, key=_report_key)
     times = {event.status: event.at for event in ordered}
     last = ordered[-1]
     route = next((event.data.route for event in reversed(ordered) if event.data.route), Route((), "", ()))
@@ -129,6 +135,11 @@ def _record(events: list[TaskEvent]) -> HopRecord:
         duration_ms=_last_value(event.data.duration_ms for event in ordered),
         run=next((event.data.run for event in reversed(ordered) if event.data.run), None),
     )
+
+
+def _report_key(event: TaskEvent) -> tuple[int, str, str]:
+    """All reports of a running job have the time of its start; the times of their notes order them."""
+    return (_ORDER[_STAGES[event.status]], event.at, event.data.run.at if event.data.run else "")
 
 
 def _last_value(values: Iterable[float | None]) -> float | None:

@@ -182,6 +182,8 @@ def _hop_problems(data: EventData) -> Iterator[str]:
         size = len(msgspec.json.encode(value))
         if size > limit:
             yield f"data.{name} has {size} bytes; it may have {limit}"
+    if data.run is not None:
+        yield from _time_problems("data.run.at", data.run.at)
 
 
 def _time_problems(name: str, text: str) -> Iterator[str]:
@@ -250,6 +252,8 @@ def _normalize(event: TaskEvent) -> TaskEvent:
             created_at=format_time(parse_time(data.created_at)) if data.created_at else None,
             deadline_at=format_time(parse_time(data.deadline_at)) if data.deadline_at else None,
             error=shortened(data.error) if data.error else None,
+            # An end has no hop, and so its note is not checked.
+            run=replace(data.run, at=format_time(parse_time(data.run.at))) if data.run and not is_end(event) else None,
         ),
     )
 

@@ -7,12 +7,14 @@
 | all hops of a task, in order | Query |
 | replace a record of a known revision | conditional PutItem, which returns the present record on a conflict |
 | write hops by key | BatchWriteItem, unconditional |
+| write the hop of a running job | conditional PutItem: an older note on the run replaces no newer one |
 
 `asya.tasks.aws.index` finds tasks by other attributes than the id.
 """
 
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
 from itertools import chain, takewhile
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from asya.tasks.aws.items import Item
 
 READ_BATCH = 100  # the limit of BatchGetItem
+_WRITERS = 8  # threads
 
 
 class DynamoTaskStore:
@@ -42,6 +45,7 @@ class DynamoTaskStore:
         table: the name of the table.
         retention: seconds from a task's last change, or its later deadline, to its expiry.
         sleep: waits for seconds, with jitter, so that throttled callers do not retry in lockstep.
+        threaded: whether to write the hops of running jobs concurrently.
     """
 
     def __init__(
@@ -50,12 +54,15 @@ class DynamoTaskStore:
         table: str,
         retention: float,
         sleep: Callable[[float], None] = time.sleep,
+        *,
+        threaded: bool = False,
     ) -> None:
         self._client = client
         self._table = table
         self._retention = retention
         self._sleep = sleep
         self._hours = ListedHours(client, table)
+        self._map = ThreadPoolExecutor(_WRITERS, thread_name_prefix="hops").map if threaded else map
 
     def records(self, ids: Collection[str], now: datetime, *, consistent: bool = False) -> dict[str, StoredRecord]:
         """See `TaskStore`. The whole read fails if keys stay unprocessed after the retries."""
@@ -105,10 +112,26 @@ class DynamoTaskStore:
                 return  # the record does not exist, or has changed since its creation
 
     def put_hops(self, hops: Sequence[HopRecord], now: datetime) -> frozenset[str]:
-        """See `TaskStore`."""
+        """See `TaskStore`. A batch has no conditions, so each hop of a running job takes a call of its own."""
         expires_at = _epoch(now) + round(self._retention)
-        items = [task_items.hop_item(hop, expires_at) for hop in hops]
-        return write_items(self._client, self._table, items, self._sleep)
+        items = [task_items.hop_item(hop, expires_at) for hop in hops if hop.note_at is None]
+        unwritten = write_items(self._client, self._table, items, self._sleep)
+        noted = [task_items.hop_item(hop, expires_at) for hop in hops if hop.note_at is not None]
+        for _ in self._map(self._put_noted_hop, noted):
+            pass  # the iteration raises the errors
+        return unwritten
+
+    def _put_noted_hop(self, item: "Item") -> None:
+        with (
+            table_errors(f"write a hop of task {item['pk']['S']}"),
+            suppress(self._client.exceptions.ConditionalCheckFailedException),
+        ):
+            self._client.put_item(
+                TableName=self._table,
+                Item=item,
+                ConditionExpression=f"attribute_not_exists({task_items.NOTE_AT}) OR {task_items.NOTE_AT} <= :at",
+                ExpressionAttributeValues={":at": item[task_items.NOTE_AT]},
+            )
 
     def load(self, task_id: str, now: datetime) -> tuple[TaskRecord, Iterator[HopRecord]] | None:
         """See `TaskStore`. The backward query returns the record first, then its hops from the newest generation down."""

@@ -42,6 +42,8 @@ _HOP_NUMBERS = ("percent", "message_size_kb", "duration_ms")
 # The event source mapping of the table's stream filters by this attribute.
 WATCHED = "is_watched"
 PROVISIONAL = "provisional"
+# The time of the note on a running job, by which a write is conditioned.
+NOTE_AT = "note_at"
 WAITING_INDEX = "waiting"
 # The keys of the index are spread over shards, because a hot key throttles the whole table.
 WAITING_SHARDS = 8
@@ -123,6 +125,8 @@ def hop_item(hop: HopRecord, expires_at: int) -> "dict[str, AttributeValueTypeDe
         item["prev"] = {"L": [{"S": actor} for actor in hop.prev]}
     if hop.run is not None:
         item["run"] = {"S": msgspec.json.encode(hop.run).decode()}
+    if hop.note_at is not None:
+        item[NOTE_AT] = {"S": hop.note_at}
     if hop.problem is not None:
         item["problem"] = {"S": msgspec.json.encode(hop.problem).decode()}
     item["expires_at"] = {"N": str(expires_at)}

@@ -44,7 +44,7 @@ class Conflict:
 
 
 class TaskStore(Protocol):
-    """Records by id, written conditionally; hops by key, written unconditionally.
+    """Records by id, written conditionally; hops by key, written unconditionally, except those of running jobs.
 
     Reads ignore expired items, even before DynamoDB removes them. Every method raises `TaskStoreError` if the table is
     unavailable. Methods that return a single record raise `UnreadableRecordError` if they cannot decode it.
@@ -60,7 +60,10 @@ class TaskStore(Protocol):
         """Remove a record that has not changed since its creation; any other stays."""
 
     def put_hops(self, hops: Sequence[HopRecord], now: datetime) -> frozenset[str]:
-        """Write hop records with distinct keys; returns the ids of tasks with unwritten ones."""
+        """Write hop records with distinct keys; returns the ids of tasks with unwritten ones.
+
+        A hop of a running job whose note is older than that of the stored hop is dropped (`HopRecord.note_at`).
+        """
 
     def load(self, task_id: str, now: datetime) -> "tuple[TaskRecord, Iterable[HopRecord]] | None":
         """Read the record and the hops of its generation consistently; the hops have no defined order."""

@@ -12,7 +12,13 @@ from asya.tasks.aws.tasks import Tasks
 def build_store(settings: Settings, environment: Environment) -> DynamoTaskStore:
     """Build the store of the mesh's tasks table."""
     retention = settings.table.retention.tasks
-    return DynamoTaskStore(clients.dynamodb(), settings.table_name("tasks"), retention, environment.sleep)
+    return DynamoTaskStore(
+        clients.dynamodb(),
+        settings.table_name("tasks"),
+        retention,
+        environment.sleep,
+        threaded=environment.is_threaded,
+    )
 
 
 def build_tasks(settings: Settings, warn: Callable[[str], None], environment: Environment) -> Tasks:

@@ -12,7 +12,7 @@ from asya.protocol.hops import HopRecord, fold, hop_records
 from asya.protocol.route import Route
 from asya.protocol.task import TaskRecord, merge
 from asya.tasks.view import task_view
-from tests.doubles.tasks import ACTORS, at, event, hop, route_at
+from tests.doubles.tasks import ACTORS, at, event, hop, route_at, run_note
 
 Key = tuple[str, int, int, int, str]
 
@@ -44,6 +44,22 @@ def test_without_its_end_a_hop_is_a_start() -> None:
 def test_every_task_generation_and_attempt_has_its_own_record() -> None:
     batch = [*hop("a", 0), *hop("b", 0), *hop("a", 0, attempt=2), *hop("a", 0, generation=1)]
     assert len(hop_records(batch)) == 4
+
+
+@pytest.mark.rule("10.progress.never-back")
+@pytest.mark.parametrize("order", itertools.permutations((10.0, 20.0, 30.0)))
+def test_of_the_notes_on_a_job_run_that_arrive_together_the_latest_counts(order: tuple[float, ...]) -> None:
+    """All reports of a heartbeat have the time of the run's start; only the notes differ."""
+    [part] = hop_records([event("t", "processing", 0, 1, run=run_note(seconds)) for seconds in order])
+    assert part.run == run_note(30)
+
+
+@pytest.mark.rule("10.progress.never-back")
+def test_the_note_of_the_end_counts_whatever_the_clock_of_the_job_said() -> None:
+    [part] = hop_records(
+        [event("t", "completed", 0, 9, run=run_note(19)), event("t", "processing", 0, 1, run=run_note(20))]
+    )
+    assert (part.stage, part.run) == ("done", run_note(19))
 
 
 def test_terminal_reports_are_no_hops() -> None:

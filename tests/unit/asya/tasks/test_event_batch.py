@@ -24,6 +24,15 @@ def test_times_are_brought_into_one_form() -> None:
     assert (event.at, event.data.deadline_at) == ("2026-11-20T09:00:00.500000Z", "2026-11-20T11:00:00.000000Z")
 
 
+def test_the_time_of_a_job_run_is_brought_into_one_form() -> None:
+    [event] = read(
+        GOOD | {"status": "processing", "data": {"route": ROUTE, "run": RUN | {"at": "2026-11-20T10:00:00+01:00"}}}
+    )
+    assert isinstance(event, TaskEvent)
+    assert event.data.run is not None
+    assert event.data.run.at == "2026-11-20T09:00:00.000000Z"
+
+
 @pytest.mark.rule("13.inline-results")
 @pytest.mark.parametrize(
     ("change", "named"),
@@ -63,6 +72,8 @@ def test_times_are_brought_into_one_form() -> None:
         ({"data": {"route": ROUTE, "error": {"type": "E"}}}, "data.error"),
         ({"data": {"route": ROUTE | {"next": ["x"] * 40_000}}}, "data.route"),
         ({"data": {"route": ROUTE, "run": RUN | {"run_id": "x" * 20_000}}}, "data.run"),
+        ({"data": {"route": ROUTE, "run": RUN | {"at": "soon"}}}, "data.run.at"),
+        ({"data": {"route": ROUTE, "run": RUN | {"at": "9999-12-31T23:59:59Z"}}}, "data.run.at"),
         ({"data": {"route": ROUTE, "result": "x" * 300_000}}, "bytes"),
     ],
 )

@@ -23,7 +23,7 @@ from asya.tasks.aws.tasks import Tasks
 from tests.doubles.emf import metric_values, metrics
 from tests.doubles.envelopes import mesh
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
-from tests.doubles.tasks import ACTORS, at, event, hop
+from tests.doubles.tasks import ACTORS, at, event, hop, run_note
 
 NOW = at(3600)
 
@@ -332,6 +332,18 @@ def test_a_report_of_an_incredible_time_is_refused(
     assert batch_failures(queues.process(batch("x-reports", body(report, event("o", "received"))))) == []
     assert (record(world) is not None, len(refused(world))) == (counts, int(not counts))
     assert record(world, "o")
+
+
+@pytest.mark.rule("5.report-times")
+@pytest.mark.parametrize(("minutes", "counts"), [(14, True), (16, False)])
+def test_a_job_run_of_an_incredible_time_is_refused(
+    world: MeshWorld, queues: ReportQueues, minutes: int, counts: bool
+) -> None:
+    """Its note would hide all later ones."""
+    note = run_note((NOW + timedelta(minutes=minutes) - at(0)).total_seconds())
+    report = event("t", "processing", run=note)
+    assert batch_failures(queues.process(batch("x-reports", body(report)))) == []
+    assert (record(world) is not None, len(refused(world))) == (counts, int(not counts))
 
 
 @pytest.mark.rule("5.report-times")

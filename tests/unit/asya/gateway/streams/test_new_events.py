@@ -10,12 +10,11 @@ from msgspec.structs import replace
 
 from asya.gateway.streams.stream_cursor import StreamCursor
 from asya.protocol.hops import HopRecord
-from asya.protocol.run_progress import RunNote
 from asya.protocol.task import reopened
 from asya.protocol.times import format_time
 from asya.tasks.stream_events import StreamStatus
 from asya.tasks.view import TaskView
-from tests.doubles.tasks import at, event, hop
+from tests.doubles.tasks import at, event, hop, run_note
 from tests.unit.asya.gateway.streams.task_reports import World, labels, partial, percents, resume
 
 # --- in order
@@ -120,21 +119,15 @@ def test_a_task_that_runs_without_a_hop() -> None:
 
 def test_a_job_run_is_shown_again_when_it_progresses() -> None:
     world = World()
-
-    def note(seconds: float) -> RunNote:
-        return RunNote(
-            run_id="r", job_run_id="j", state="RUNNING", at=format_time(at(seconds)), envelopes=1, done=int(seconds)
-        )
-
-    world.report(event("t", "processing", 0, 1, run=note(10)))
+    world.report(event("t", "processing", 0, 1, run=run_note(10)))
     items = world.new_events(StreamCursor())
     assert labels(items) == ["received 0", "processing 0"]
     assert world.new_events(resume(items)) == ()
-    world.report(event("t", "processing", 0, 1, run=note(20)))
+    world.report(event("t", "processing", 0, 1, run=run_note(20)))
     further = world.new_events(resume(items))
     assert labels(further) == ["running"]
     assert isinstance(further[0].data, StreamStatus)
-    assert further[0].data.run == note(20)
+    assert further[0].data.run == run_note(20)
     assert world.new_events(resume(further)) == ()
 
 

@@ -17,7 +17,7 @@ from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.task_store import Conflict, StoredRecord, TaskStore, TaskStoreError
 from tests.doubles.dynamo import create_tasks_table
 from tests.doubles.task_store import MemoryTaskStore
-from tests.doubles.tasks import at, event, hop, route_at
+from tests.doubles.tasks import at, event, hop, route_at, run_note
 
 RETENTION = 3600.0
 
@@ -128,6 +128,22 @@ def test_hops_without_a_record_are_no_task(store: TaskStore) -> None:
     assert store.load("t", at(0)) is None
 
 
+@pytest.mark.rule("10.progress.never-back")
+def test_an_older_note_on_a_job_run_replaces_no_newer_one(store: TaskStore) -> None:
+    for seconds, shown in ((10, 10), (30, 30), (20, 30), (30, 30), (40, 40)):
+        hops = hop_records([event("t", "processing", 0, 1, run=run_note(seconds)), event("o", "processing")])
+        assert store.put_hops(hops, at(0)) == frozenset()
+        assert [part.run for part in store.hops("t", at(0))] == [run_note(shown)]
+    assert [part.run for part in store.hops("o", at(0))] == [None]
+
+
+@pytest.mark.rule("10.progress.never-back")
+def test_the_notes_of_two_attempts_are_apart(store: TaskStore) -> None:
+    for attempt, seconds in ((1, 30), (2, 10)):
+        store.put_hops(hop_records([event("t", "processing", 0, 1, run=run_note(seconds), attempt=attempt)]), at(0))
+    assert [part.run for part in store.hops("t", at(0))] == [run_note(30), run_note(10)]
+
+
 def test_a_task_whose_id_looks_like_a_key_is_a_task(store: TaskStore) -> None:
     store.put_record(record("KEY#abc"), None, at(0))
     assert store.load("KEY#abc", at(0)) is not None
@@ -219,6 +235,35 @@ def test_errors_of_the_table_name_the_operation(table: Any) -> None:
         store.put_record(record(), None, at(0))
     with pytest.raises(TaskStoreError, match="cannot read task t"):
         store.load("t", at(0))
+
+
+class Counting:
+    """A client that counts its calls that write."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self.calls: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("put_item", "batch_write_item"):
+            self.calls.append(name)
+        return getattr(self._client, name)
+
+
+def test_only_hops_of_a_running_job_take_a_call_each(table: Any) -> None:
+    client = Counting(table)
+    store = DynamoTaskStore(client, "tasks", RETENTION)  # type: ignore[arg-type]
+    ended = event("t", "completed", 9, run=run_note(9))
+    store.put_hops(hop_records([ended, *(each for position in range(9) for each in hop("t", position))]), at(0))
+    assert client.calls == ["batch_write_item"]
+    store.put_hops(hop_records([event("t", "processing", 9, run=run_note(1)), *hop("o", 0)]), at(0))
+    assert client.calls == ["batch_write_item", "batch_write_item", "put_item"]
+
+
+def test_errors_of_a_write_of_a_running_job_name_the_operation(table: Any) -> None:
+    store = DynamoTaskStore(table, "no-such-table", RETENTION)
+    with pytest.raises(TaskStoreError, match="cannot write a hop of task t"):
+        store.put_hops(hop_records([event("t", "processing", 0, run=run_note(1))]), at(0))
 
 
 def test_keys_and_sizes_of_items(table: Any) -> None:
