@@ -1,0 +1,62 @@
+"""protocol §11, x-sink: the rows of the index of results."""
+
+import json
+from typing import Any
+
+import pytest
+
+from asya.protocol.mesh_table import Sink
+from tests.doubles.mesh_world import MeshWorld
+from tests.doubles.sink import ended, results, run_sink
+
+pytestmark = pytest.mark.usefixtures("sink_claims")
+
+
+def rows(world: MeshWorld) -> list[dict[str, Any]]:
+    keys = sorted(key for key in world.s3.keys("results/index/"))
+    return [json.loads(line) for key in keys for line in world.s3.content(key).splitlines()]
+
+
+@pytest.mark.rule("11.index")
+def test_the_ends_of_a_batch_are_rows_of_one_object(world: MeshWorld) -> None:
+    assert run_sink(world, *(ended(id=f"env-{n}") for n in range(10)), options=Sink(index=True)) == []
+    assert len(world.s3.keys("results/index/recent/")) == 1
+    assert {row["id"] for row in rows(world)} == {f"env-{n}" for n in range(10)}
+    (row, *_) = rows(world)
+    assert (row["phase"], row["last_actor"], row["recorded_by"], row["namespace"]) == (
+        "succeeded",
+        "infer",
+        "x-sink",
+        "shop",
+    )
+    assert row["result_uri"].endswith(f"/results/succeeded/{row['id']}.json")
+
+
+@pytest.mark.rule("11.index.at-least-once")
+def test_a_batch_that_comes_again_writes_the_same_object(world: MeshWorld) -> None:
+    batch = [ended(id=f"env-{n}") for n in range(3)]
+    run_sink(world, *batch, options=Sink(index=True))
+    first = dict(world.s3.objects)
+    run_sink(world, *batch, options=Sink(index=True))
+    assert world.s3.objects == first
+
+
+@pytest.mark.rule("11.index.at-least-once")
+def test_a_message_stays_until_its_row_is_written(world: MeshWorld) -> None:
+    world.s3.fails = lambda _operation, key: "index/" in key
+    assert run_sink(world, ended(), ended(id="env-2"), options=Sink(index=True)) == ["message-0", "message-1"]
+    assert results(world) == ["succeeded/env-1.json", "succeeded/env-2.json"]
+    world.s3.fails = lambda _operation, _key: False
+    assert run_sink(world, ended(), ended(id="env-2"), options=Sink(index=True)) == []
+    assert {row["id"] for row in rows(world)} == {"env-1", "env-2"}
+
+
+@pytest.mark.rule("11.index")
+def test_what_is_not_written_has_not_ended_or_goes_on_to_x_sump_has_no_row_here(world: MeshWorld) -> None:
+    run_sink(world, ended("paused"), options=Sink(index=True))
+    run_sink(world, ended("failed", id="env-5"), options=Sink(index=True))
+    run_sink(world, ended(id="env-2"), options=Sink(index=True, persist=False))
+    run_sink(world, ended(id="env-3"))
+    world.s3.fails = lambda _operation, key: key.endswith("/env-4.json")
+    run_sink(world, ended(id="env-4"), options=Sink(index=True))
+    assert rows(world) == []
