@@ -11,8 +11,8 @@ from functools import partial
 
 from tests.simulation import feature_planted, planted
 from tests.simulation.faults import KINDS
-from tests.simulation.features import read_features
 from tests.simulation.heavy import planted as heavy_planted
+from tests.simulation.inputs.features import read_features
 from tests.simulation.mistake import Mistake
 from tests.simulation.schedule import Outcome, find_seed, run
 

@@ -20,31 +20,31 @@ from asya.protocol.mesh_table import MeshTable
 from tests.doubles.dynamo import TASK_INDEXES
 from tests.doubles.dynamo_values import Item
 from tests.doubles.tables import Index, MemoryDynamo, Table
-from tests.simulation.acks import AckChecks
-from tests.simulation.calls import CallChecks
+from tests.simulation.checks.acks import AckChecks
+from tests.simulation.checks.calls import CallChecks
+from tests.simulation.checks.ledger import SYSTEM_QUEUES, Ledger
+from tests.simulation.checks.report_queues import MAX_RECEIVES as REPORT_RECEIVES
+from tests.simulation.checks.report_queues import REPORT_QUEUES, with_unreadable_report
+from tests.simulation.checks.sends import SendChecks
+from tests.simulation.checks.writes import WriteChecks
 from tests.simulation.ends.actors import end_handler_of
 from tests.simulation.event_log import EventLog
-from tests.simulation.event_source import EventSources
 from tests.simulation.faults import FaultProfile, Faults
-from tests.simulation.functions import ACCOUNT, BUCKET, OFFLOAD_FROM, QUEUES, REGION, Function
-from tests.simulation.gateway import GatewayFunction, api_of, ingest_of
-from tests.simulation.handlers import install_handlers
 from tests.simulation.heavy.job_faults import JobFaults
 from tests.simulation.heavy.side import SPARK, HeavySide
-from tests.simulation.ledger import SYSTEM_QUEUES, Ledger
-from tests.simulation.meshes import SimulatedMesh
-from tests.simulation.network import URL, Pool
+from tests.simulation.inputs.handlers import install_handlers
+from tests.simulation.inputs.meshes import SimulatedMesh
+from tests.simulation.inputs.programs import Program, handler_of
 from tests.simulation.pauses.events import EventBus, EventsClient
 from tests.simulation.process import Process, Simulation, current_process
-from tests.simulation.programs import Program, handler_of
-from tests.simulation.queues import Message, Queue, Queues, SqsClient
-from tests.simulation.report_queues import MAX_RECEIVES as REPORT_RECEIVES
-from tests.simulation.report_queues import REPORT_QUEUES, with_unreadable_report
 from tests.simulation.scheduler import Scheduler
-from tests.simulation.sends import SendChecks
-from tests.simulation.storage import Bucket, DynamoClient, S3Client
-from tests.simulation.system_functions import SystemFunctions
-from tests.simulation.writes import WriteChecks
+from tests.simulation.services.event_source import EventSources
+from tests.simulation.services.functions import ACCOUNT, BUCKET, OFFLOAD_FROM, QUEUES, REGION, Function
+from tests.simulation.services.gateway import GatewayFunction, api_of, ingest_of
+from tests.simulation.services.network import URL, Pool
+from tests.simulation.services.queues import Message, Queue, Queues, SqsClient
+from tests.simulation.services.storage import Bucket, DynamoClient, S3Client
+from tests.simulation.services.system_functions import SystemFunctions
 
 TABLES = ("tasks", "sink", "hops", "pending", "breaker", "fan-in")
 INDEXES = {

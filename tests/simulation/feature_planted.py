@@ -7,7 +7,7 @@ from asya.pause import resuming
 from asya.pause.aws.paused_envelopes import PausedEnvelopes
 from asya.pause.lambdas.pause_release import PauseReleases
 from asya.sidecar import arrival, outcome
-from tests.simulation.features import Features
+from tests.simulation.inputs.features import Features
 from tests.simulation.mistake import Mistake, substitute, wrap
 
 PAUSES: Features = frozenset({"pauses", "cancels"})

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from asya.protocol import ids
+from tests.simulation.checks.ledger import TERMINAL, expected_id
+from tests.simulation.checks.observed_envelope import REFERENCE, ObservedEnvelope, read_envelope
 from tests.simulation.cloud import Cloud
-from tests.simulation.ledger import TERMINAL, expected_id
-from tests.simulation.observed_envelope import REFERENCE, ObservedEnvelope, read_envelope
-from tests.simulation.queues import Message
-from tests.simulation.workload import Workload
+from tests.simulation.inputs.workload import Workload
+from tests.simulation.services.queues import Message
 
 ENDS = ("x-sink", "x-sump")
 END_PREFIXES = ("succeeded", "failed", "canceled", "paused", "sump")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
-from tests.simulation.features import Features
+from tests.simulation.inputs.features import Features
 
 
 @dataclass(frozen=True)

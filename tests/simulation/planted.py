@@ -43,7 +43,7 @@ from asya.sidecar.aws.frame_buffer import FrameBuffer
 from asya.sidecar.lambdas import preflight
 from tests.doubles.tables import MemoryDynamo
 from tests.simulation.mistake import Mistake, Patch, substitute, wrap
-from tests.simulation.queues import SqsClient
+from tests.simulation.services.queues import SqsClient
 
 # --- delivery ----------------------------------------------------------------------------------------------------------
 

@@ -15,8 +15,8 @@ from tests.simulation.faults import Fault, Faults
 
 if TYPE_CHECKING:
     from tests.simulation.event_log import EventLog
-    from tests.simulation.queues import Message
     from tests.simulation.scheduler import Scheduler
+    from tests.simulation.services.queues import Message
 
 T = TypeVar("T")
 

@@ -9,13 +9,13 @@ from random import Random
 from tests.simulation.cloud import Cloud, deploy
 from tests.simulation.deploys.deployment import Deployment
 from tests.simulation.faults import FaultProfile, random_profile
-from tests.simulation.features import Features, random_features
 from tests.simulation.heavy.job_faults import random_job_faults
+from tests.simulation.inputs.features import Features, random_features
+from tests.simulation.inputs.meshes import random_mesh
+from tests.simulation.inputs.workload import Workload
 from tests.simulation.invariants import FinalChecks
-from tests.simulation.meshes import random_mesh
 from tests.simulation.mistake import Mistake
 from tests.simulation.scheduler import StalledError
-from tests.simulation.workload import Workload
 
 # Seconds between the runs of the scheduled functions.
 TICK = 300.0

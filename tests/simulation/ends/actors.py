@@ -6,8 +6,8 @@ from typing import Any
 
 from asya.protocol.mesh_table import Actor, Batch
 from tests.simulation.faults import FaultProfile
-from tests.simulation.handlers import handler_name
-from tests.simulation.programs import Behavior, CallRecorder, Program, handler_of
+from tests.simulation.inputs.handlers import handler_name
+from tests.simulation.inputs.programs import Behavior, CallRecorder, Program, handler_of
 
 NAME = "archive"
 BEHAVIORS: tuple[Behavior, ...] = ("nothing", "fail", "exit", "slow", "poison", "flaky")

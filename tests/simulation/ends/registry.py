@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.simulation.observed_envelope import ObservedEnvelope
+from tests.simulation.checks.observed_envelope import ObservedEnvelope
 
 Item = Mapping[str, Any]
 

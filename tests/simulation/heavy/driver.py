@@ -18,8 +18,8 @@ from tests.simulation.heavy.job_rows import INDEX, RowsJob
 from tests.simulation.heavy.job_service import JobRun
 from tests.simulation.heavy.run_files import ROOT, RunFiles
 from tests.simulation.process import Invocation, Process, ProcessCrashed, current_process, running
-from tests.simulation.queues import Message
-from tests.simulation.storage import Bucket
+from tests.simulation.services.queues import Message
+from tests.simulation.services.storage import Bucket
 
 T = TypeVar("T")
 

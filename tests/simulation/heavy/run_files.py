@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from botocore.exceptions import ClientError
 
-from tests.simulation.functions import BUCKET
 from tests.simulation.process import Process
-from tests.simulation.storage import Bucket, S3Client
+from tests.simulation.services.functions import BUCKET
+from tests.simulation.services.storage import Bucket, S3Client
 
 ROOT = f"s3://{BUCKET}/"
 

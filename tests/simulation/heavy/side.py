@@ -11,16 +11,16 @@ from asya.messaging.aws import clients
 from asya.messaging.aws.settings import SparkSettings
 from asya.protocol import names
 from asya.spark.lambdas import result_routing
+from tests.simulation.checks.ledger import Ledger
 from tests.simulation.heavy.driver import Driver, UserJobs, activate_drivers, start_driver
 from tests.simulation.heavy.job_client import JobClient
 from tests.simulation.heavy.job_faults import JobFaults
 from tests.simulation.heavy.job_rows import rows_job
 from tests.simulation.heavy.job_service import APPLICATION, JobRun, JobService
-from tests.simulation.ledger import Ledger
+from tests.simulation.inputs.programs import CallRecorder, Program
 from tests.simulation.process import Process, Simulation, current_process
-from tests.simulation.programs import CallRecorder, Program
-from tests.simulation.queues import Queues
-from tests.simulation.storage import Bucket
+from tests.simulation.services.queues import Queues
+from tests.simulation.services.storage import Bucket
 
 SPARK = SparkSettings(
     application_id=APPLICATION,

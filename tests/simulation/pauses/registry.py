@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from asya.protocol.mesh_table import MeshTable
-from tests.simulation.observed_envelope import ObservedEnvelope, read_envelope
+from tests.simulation.checks.observed_envelope import ObservedEnvelope, read_envelope
 
 PREFIX = "paused/"
 HEADER, INPUT, AT = "x-asya-pause", "x-asya-resume-input", "x-asya-resume-at"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from asya.protocol import names
-from tests.simulation.ledger import TERMINAL, Ledger
-from tests.simulation.observed_envelope import REFERENCE
+from tests.simulation.checks.ledger import TERMINAL, Ledger
+from tests.simulation.checks.observed_envelope import REFERENCE
 from tests.simulation.process import Process, current_process
 
 RANKS = {"pending": 0, "running": 1, "paused": 2, "succeeded": 3, "failed": 3, "canceled": 3}

@@ -8,8 +8,8 @@ from asya.gateway.http.router import HttpRoute, answer
 from asya.gateway.lambdas.api_groups import build_api
 from asya.gateway.lambdas.wiring import build_ingest
 from asya.messaging.aws.settings import Settings
-from tests.simulation.functions import QuietTelemetry
 from tests.simulation.process import Process, ProcessCrashed, running
+from tests.simulation.services.functions import QuietTelemetry
 
 # Seconds that API Gateway waits for a function.
 REQUEST_TIMEOUT = 30.0

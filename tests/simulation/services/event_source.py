@@ -4,11 +4,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from asya.protocol import names
-from tests.simulation.functions import Function
-from tests.simulation.ledger import Ledger
+from tests.simulation.checks.ledger import Ledger
 from tests.simulation.process import Invocation, Process, ProcessCrashed, Simulation, running
-from tests.simulation.queues import Message, Queues
 from tests.simulation.scheduler import START_TIME
+from tests.simulation.services.functions import Function
+from tests.simulation.services.queues import Message, Queues
 
 
 @dataclass

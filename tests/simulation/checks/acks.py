@@ -3,14 +3,22 @@
 import json
 from dataclasses import dataclass
 
-from tests.simulation.ledger import SYSTEM_QUEUES, TERMINAL, Ledger, expected_id, frames_key, hop_key, stable_trail
-from tests.simulation.observed_envelope import ObservedEnvelope, target_of
+from tests.simulation.checks.ledger import (
+    SYSTEM_QUEUES,
+    TERMINAL,
+    Ledger,
+    expected_id,
+    frames_key,
+    hop_key,
+    stable_trail,
+)
+from tests.simulation.checks.observed_envelope import ObservedEnvelope, target_of
+from tests.simulation.checks.report_queues import REPORT_QUEUES
+from tests.simulation.checks.sets import read_set_message, slice_of
+from tests.simulation.inputs.programs import HandlerCall, is_slice
 from tests.simulation.pauses.registry import pause_of_record
 from tests.simulation.process import Invocation
-from tests.simulation.programs import HandlerCall, is_slice
-from tests.simulation.queues import Message
-from tests.simulation.report_queues import REPORT_QUEUES
-from tests.simulation.sets import read_set_message, slice_of
+from tests.simulation.services.queues import Message
 
 
 @dataclass

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from asya.protocol import ids
 from asya.protocol.mesh_table import Actor, MeshTable
-from tests.simulation.observed_envelope import REFERENCE, ObservedEnvelope, target_of
-from tests.simulation.programs import OutputFrame, frame_index
-from tests.simulation.sets import slice_of
+from tests.simulation.checks.observed_envelope import REFERENCE, ObservedEnvelope, target_of
+from tests.simulation.checks.sets import slice_of
+from tests.simulation.inputs.programs import OutputFrame, frame_index
 
 ENDS = ("x-sink", "x-sump")
 # Headers that no later hop may receive.

@@ -11,10 +11,10 @@ from asya.messaging.claim_check import INBOX_PREFIX
 from asya_cli.dead_letters import DeadLetters, Filter
 from asya_cli.errors import CommandError
 from asya_cli.mesh_client import MeshClient
-from tests.simulation.functions import BUCKET, OFFLOAD_FROM
-from tests.simulation.network import URL, event
 from tests.simulation.process import Process, ProcessCrashed, running
-from tests.simulation.queues import Queues, SqsClient
+from tests.simulation.services.functions import BUCKET, OFFLOAD_FROM
+from tests.simulation.services.network import URL, event
+from tests.simulation.services.queues import Queues, SqsClient
 
 Api = Callable[[dict[str, Any]], dict[str, Any] | None]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from asya.protocol import names
 from tests.simulation.process import Simulation
-from tests.simulation.queues import Message
+from tests.simulation.services.queues import Message
 
 REPORT_QUEUES = (names.REPORTS, names.ENDS)
 MAX_RECEIVES = 1000

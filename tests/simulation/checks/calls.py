@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from asya.runtime.call import BLOCKED_LOOP_GRACE
-from tests.simulation.ledger import Ledger, hop_key
-from tests.simulation.programs import HandlerCall, OutputFrame
+from tests.simulation.checks.ledger import Ledger, hop_key
+from tests.simulation.inputs.programs import HandlerCall, OutputFrame
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The handlers of the simulated mesh: `tests.simulation.handlers.NAME` is the handler of actor NAME."""
+"""The handlers of the simulated mesh: `tests.simulation.inputs.handlers.NAME` is the handler of actor NAME."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -14,10 +14,10 @@ from asya.protocol import names
 from asya.sidecar.lambdas.services import Services
 from asya.spark.lambdas.reconcile import Reconciler
 from asya.spark.lambdas.services import SparkServices
-from tests.simulation.functions import SimulatedServices
-from tests.simulation.ledger import Ledger
-from tests.simulation.network import Pool
+from tests.simulation.checks.ledger import Ledger
 from tests.simulation.process import Invocation, Process, ProcessCrashed, Simulation, running
+from tests.simulation.services.functions import SimulatedServices
+from tests.simulation.services.network import Pool
 
 TIMEOUT = 120.0
 

@@ -22,8 +22,8 @@ from asya.spark.lambdas.complete import Completion
 from asya.spark.lambdas.dispatch import Dispatcher
 from asya.spark.lambdas.enqueue import Enqueuer
 from asya.spark.lambdas.services import SparkServices
-from tests.simulation.network import Pool
 from tests.simulation.process import Process, current_process, running
+from tests.simulation.services.network import Pool
 
 REGION = "eu-west-1"
 ACCOUNT = "123456789012"

@@ -19,13 +19,13 @@ from asya.protocol.mesh_table import (
     SparkApplication,
     SparkJob,
 )
+from tests.simulation.checks.observed_envelope import ObservedEnvelope, target_of
 from tests.simulation.ends.actors import end_actors
 from tests.simulation.faults import FaultProfile
-from tests.simulation.features import Features
-from tests.simulation.handlers import handler_name
-from tests.simulation.observed_envelope import ObservedEnvelope, target_of
+from tests.simulation.inputs.features import Features
+from tests.simulation.inputs.handlers import handler_name
+from tests.simulation.inputs.programs import BEHAVIORS, ERRORS, RERUN_BEHAVIORS, Behavior, HandlerKind, Program
 from tests.simulation.pauses.actors import pause_actors
-from tests.simulation.programs import BEHAVIORS, ERRORS, RERUN_BEHAVIORS, Behavior, HandlerKind, Program
 
 NAMES = ("prep", "infer", "post", "check", "store")
 HEAVY_NAMES = ("crunch", "tabulate")

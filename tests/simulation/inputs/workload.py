@@ -11,12 +11,12 @@ from typing import Any
 from asya.protocol.times import format_time
 from tests.simulation.cloud import Cloud
 from tests.simulation.deploys.deployment import ADDED
-from tests.simulation.features import Features
-from tests.simulation.functions import ACCOUNT
-from tests.simulation.network import URL, event
+from tests.simulation.inputs.features import Features
+from tests.simulation.inputs.redriving import redrive_all
 from tests.simulation.pauses.people import Person
-from tests.simulation.queues import MESSAGE_LIMIT
-from tests.simulation.redriving import redrive_all
+from tests.simulation.services.functions import ACCOUNT
+from tests.simulation.services.network import URL, event
+from tests.simulation.services.queues import MESSAGE_LIMIT
 
 # The operator that sends raw messages and reads tasks.
 OPERATOR = f"arn:aws:iam::{ACCOUNT}:user/operator"

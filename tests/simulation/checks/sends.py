@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from asya.protocol import ids, names
+from tests.simulation.checks.ledger import SYSTEM_QUEUES, Ledger, frames_key, stable_trail
+from tests.simulation.checks.observed_envelope import REFERENCE, ObservedEnvelope, read_envelope
+from tests.simulation.checks.report_queues import REPORT_QUEUES
+from tests.simulation.checks.sets import read_set_message, slice_of
+from tests.simulation.checks.transitions import Transition
 from tests.simulation.heavy.run_registry import AttemptKey
-from tests.simulation.ledger import SYSTEM_QUEUES, Ledger, frames_key, stable_trail
-from tests.simulation.observed_envelope import REFERENCE, ObservedEnvelope, read_envelope
+from tests.simulation.inputs.programs import is_slice
 from tests.simulation.process import Invocation, Process
-from tests.simulation.programs import is_slice
-from tests.simulation.queues import Message
-from tests.simulation.report_queues import REPORT_QUEUES
-from tests.simulation.sets import read_set_message, slice_of
-from tests.simulation.transitions import Transition
+from tests.simulation.services.queues import Message
 
 
 def fewest_problems(explanations: list[list[str]]) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from asya.protocol.mesh_table import FanIn, MeshTable
-from tests.simulation.observed_envelope import ObservedEnvelope, target_of
+from tests.simulation.checks.observed_envelope import ObservedEnvelope, target_of
 
 HEADER = "x-asya-fan-in"
 SET_FAILURES = ("SliceFailed", "FanInTimeout")
