@@ -266,6 +266,15 @@ def test_errors_of_a_write_of_a_running_job_name_the_operation(table: Any) -> No
         store.put_hops(hop_records([event("t", "processing", 0, run=run_note(1))]), at(0))
 
 
+def test_threads_write_the_hops_of_running_jobs_and_pass_their_errors_on(table: Any) -> None:
+    hops = hop_records([event(f"t{number}", "processing", run=run_note(number)) for number in range(40)])
+    store = DynamoTaskStore(table, "tasks", RETENTION, threaded=True)
+    assert store.put_hops(hops, at(0)) == frozenset()
+    assert [[part.run for part in store.hops(hop.id, at(0))] for hop in hops] == [[hop.run] for hop in hops]
+    with pytest.raises(TaskStoreError, match="cannot write a hop of task t"):
+        DynamoTaskStore(table, "no-such-table", RETENTION, threaded=True).put_hops(hops, at(0))
+
+
 def test_keys_and_sizes_of_items(table: Any) -> None:
     store = DynamoTaskStore(table, "tasks", RETENTION)
     store.put_record(record("t", route=route_at(0), owner="AIDA"), None, at(0))
