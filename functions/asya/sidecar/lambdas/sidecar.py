@@ -57,7 +57,9 @@ class Sidecar:
         """
         started = intake.start(record)
         if isinstance(started, Hop) and started.is_late_copy:
-            if self._may_have_left_frames(started):
+            # The mark of a completed attempt follows its sends, so all of its frames have left.
+            is_completed = self.deduplicates and self.services.completed_hops.is_completed(started)
+            if not is_completed and self._may_have_left_frames(started):
                 return HopRun(self.services, self.call, started).run()
             started = Diversion(started.envelope.id, (), LATE_COPY)
         elif isinstance(started, Hop) and self.deduplicates and self._is_duplicate(started, hops):

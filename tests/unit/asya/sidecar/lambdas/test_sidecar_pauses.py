@@ -181,3 +181,13 @@ def test_under_deduplicate_a_late_copy_is_no_attempt(world: MeshWorld) -> None:
     actor = build_sidecar(world.light(never, deduplicate=True, gives_one_frame=True))
     assert batch_failures(actor.process(sqs_event(LATE))) == []
     assert world.targets == []
+
+
+@pytest.mark.rule("4.deduplicate")
+def test_under_deduplicate_the_late_copy_of_a_completed_attempt_is_dropped(world: MeshWorld) -> None:
+    """All of its frames have left: the mark follows the sends."""
+    assert batch_failures(build_sidecar(world.light(three, deduplicate=True)).process(sqs_event(message()))) == []
+    world.sqs.sent.clear()
+    world.gateway.states["env-1"] = paused_at(1)
+    assert batch_failures(build_sidecar(world.light(never, deduplicate=True)).process(sqs_event(LATE))) == []
+    assert world.targets == []
