@@ -107,10 +107,8 @@ def run(
             if "moves" in features:
                 cloud.simulation.scheduler.start(workload.move_dead_letters, delay=random.uniform(100.0, 900.0))
             _run_until_idle(cloud)
-            if random.random() < 0.5:
-                again = (
-                    workload.move_dead_letters if "moves" in features and random.random() < 0.5 else workload.redrive
-                )
+            if random.random() < 0.5 or "moves" in features:
+                again = workload.mend_and_move if "moves" in features and random.random() < 0.5 else workload.redrive
                 cloud.simulation.scheduler.start(again)
                 _run_until_idle(cloud)
         except StalledError as error:

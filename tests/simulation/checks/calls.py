@@ -14,6 +14,11 @@ class CallChecks:
 
     ledger: Ledger
 
+    @property
+    def is_mended(self) -> bool:
+        """Whether the handlers crash their process no longer."""
+        return self.ledger.handlers_are_mended
+
     def record_call(self, call: HandlerCall) -> int:
         """Record a call; return the number of earlier calls with the same payload."""
         key = (call.actor, call.trail)

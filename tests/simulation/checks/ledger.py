@@ -30,6 +30,7 @@ class Ledger:
 
     Attributes:
         stops_at_first_violation: whether the first violation ends the schedule.
+        handlers_are_mended: whether an operator has mended the handlers that crash their process.
         has_redrives: whether an operator has redriven dead letters.
         message_count: returns the number of messages on a queue, also those in flight.
         volatile_actors: actors that only one of two deployed versions of the mesh has.
@@ -53,6 +54,7 @@ class Ledger:
     objects: Mapping[str, bytes]
     tables: Mapping[str, Mapping[tuple[str, str], Mapping[str, Any]]]
     stops_at_first_violation: bool = False
+    handlers_are_mended: bool = False
     has_redrives: bool = False
     message_count: Callable[[str], int] = lambda _: 0
     volatile_actors: frozenset[str] = frozenset()

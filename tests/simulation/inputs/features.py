@@ -12,7 +12,7 @@ Features = frozenset[Feature]
 # overrides: envelopes name other actors for those of their route.
 # ends: actors of kind `end`.
 # deadlines: the sweep of deadlines runs every minute.
-# moves: SQS moves dead letters back to their queues (StartMessageMoveTask).
+# moves: SQS moves dead letters back to their queues (StartMessageMoveTask), in the end to mended handlers.
 # reruns: handlers whose later calls differ: generators that die between frames, calls that fail or are late.
 # deploys: functions of two versions of the mesh work at once.
 ALL: Features = frozenset(get_args(Feature))

@@ -182,6 +182,10 @@ class HandlerCall:
 class CallRecorder(Protocol):
     """Records the calls and the output of handlers."""
 
+    @property
+    def is_mended(self) -> bool:
+        """Whether the handlers crash their process no longer."""
+
     def record_call(self, call: HandlerCall) -> int:
         """Record a call; return the number of earlier calls with the same payload."""
 
@@ -234,7 +238,7 @@ def handler_of(program: Program, recorder: CallRecorder) -> Callable[[Any], Any]
                 raise ERRORS[plan.error or "ValueError"](f"call number {before + 1} of {program.actor} fails")
             case "exit":
                 raise SystemExit(3)
-            case "poison" if before < plan.times:
+            case "poison" if before < plan.times and not recorder.is_mended:
                 call.process.crash_cause = "/".join(call.trail)
                 call.process.crash("in its handler")
             case "bad":
@@ -283,7 +287,7 @@ def handler_of(program: Program, recorder: CallRecorder) -> Callable[[Any], Any]
             if plan.error is not None and plan.behavior == "fan" and index == plan.times:
                 call.outcome = "raised"
                 raise ERRORS[plan.error]("after some frames")
-            if plan.behavior == "die" and index == 1 and before < plan.times:
+            if plan.behavior == "die" and index == 1 and before < plan.times and not recorder.is_mended:
                 call.process.linger()
                 call.process.crash("between two frames")
             yield frame(payload, call, index, before, plan, ahead, color)

@@ -127,6 +127,11 @@ class Workload:
         for name in [name for name, queue in self.cloud.queues.queues.items() if queue.max_receives is None]:
             self.cloud.queues.move_back(name)
 
+    def mend_and_move(self) -> None:
+        """Mend the handlers that crash their process, then let SQS move the dead letters back."""
+        self.cloud.ledger.handlers_are_mended = True
+        self.move_dead_letters()
+
     def check_task(self, task_id: str) -> None:
         """Read a task and check that its status and percentage never decrease."""
         answer = self._ask("GET", f"/api/v1/mesh/{task_id}", None, {})
