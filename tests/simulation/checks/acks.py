@@ -62,7 +62,7 @@ class AckChecks:
                 self._check_light(message, envelope, actor, invocation)
 
     def _check_slice(self, message: Message, envelope: ObservedEnvelope | None, invocation: Invocation) -> None:
-        """A fan-in actor stores a slice and reports its task as succeeded before the acknowledgement."""
+        """A fan-in actor stores a slice, claims its end and reports its task as succeeded before the acknowledgement."""
         if envelope is None or read_set_message(message.body) is not None:
             return
         if not self.ledger.sets.is_stored(envelope):
@@ -72,6 +72,8 @@ class AckChecks:
         header = slice_of(envelope)
         if header is not None and header["slice_index"] > 0:
             self.ledger.stored_slices.add(envelope.id)
+            if self.ledger.ends.claim(envelope.id) is None:
+                self.ledger.report_violation(f"{invocation.actor} acked the stored slice {envelope.id} without a claim")
             # The function that claimed another end reports it before it acknowledges its own message.
             is_claimed_here = not self._ended_otherwise(envelope, "succeeded")
             if is_claimed_here and not envelope.is_stealth and not invocation.effects.get(message.message_id):

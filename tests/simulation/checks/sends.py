@@ -32,6 +32,9 @@ class SendChecks:
         actor = self.ledger.actor_of(message.queue)
         if actor in REPORT_QUEUES:
             self.ledger.reports.accepted(message, actor)
+            for report in json.loads(message.body):
+                for problem in self.ledger.ends.report_problems(report) if isinstance(report, dict) else ():
+                    self.ledger.report_violation(problem)
             return
         if actor in SYSTEM_QUEUES:
             self._check_system_message(message, actor, sender)

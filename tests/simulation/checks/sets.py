@@ -40,11 +40,13 @@ class SetRegistry:
         self.arrivals.setdefault(set_id, {}).setdefault(index, []).append(envelope.payload)
 
     def candidates(self, envelope: ObservedEnvelope, at: str) -> list[str]:
-        """Return the ids of the sets that an envelope may have left at this fan-in actor."""
+        """Return the ids of the sets that an envelope may have left at this fan-in actor, each generation has its own."""
         return [
             set_id
             for set_id, origin in self.origins.items()
-            if origin.id == envelope.id and origin.curr == at and _may_have_left(origin, envelope)
+            if (origin.id, origin.generation) == (envelope.id, envelope.generation)
+            and origin.curr == at
+            and _may_have_left(origin, envelope)
         ]
 
     def leave_problems(self, set_id: str, envelope: ObservedEnvelope, to: str, body: str) -> Iterator[str]:

@@ -31,8 +31,10 @@ class WriteChecks:
             self.ledger.completed_hops.setdefault(key, self.ledger.simulation.scheduler.seconds)
         if table.endswith("-tasks") and key[1] == "record":
             self._record_written(before, after)
-        if table.endswith("-sink") and key[1] == "claim" and before is not None and "phase" in before:
-            self._claim_written(before, after)
+        if table.endswith("-sink") and key[1] == "claim":
+            self.ledger.ends.claim_written(before, after, current_process().name.partition("/")[0])
+            if before is not None and "phase" in before:
+                self._claim_written(before, after)
 
     def _record_written(self, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> None:
         """Within a generation a status never goes back, and an end changes only if it is provisional or canceled too late."""
