@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from tests.simulation import feature_planted, planted
+from tests.simulation.ends import planted as end_planted
 from tests.simulation.faults import KINDS
 from tests.simulation.heavy import planted as heavy_planted
 from tests.simulation.inputs.features import read_features
@@ -57,7 +58,7 @@ def main() -> int:
     if options.seed is not None:
         return _replay(partial(run_one, options.seed, to_the_end=True), options.about)
     if options.planted:
-        light = (*feature_planted.MISTAKES, *planted.MISTAKES)
+        light = (*feature_planted.MISTAKES, *end_planted.MISTAKES, *planted.MISTAKES)
         return _find_planted(heavy_planted.MISTAKES if options.heavy else light, options)
     seeds = range(options.first, options.first + options.schedules)
     summaries = _run_all(seeds, run_one, options.processes)

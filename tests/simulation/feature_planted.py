@@ -2,15 +2,20 @@
 
 from typing import Any
 
+from asya.crew.aws.end_claims import EndClaims
+from asya.crew.lambdas import ends
 from asya.gateway.routes import resume
 from asya.pause import resuming
 from asya.pause.aws.paused_envelopes import PausedEnvelopes
 from asya.pause.lambdas.pause_release import PauseReleases
+from asya.protocol.task import TaskRecord
 from asya.sidecar import arrival, outcome
+from asya.tasks.aws import tasks
 from tests.simulation.inputs.features import Features
 from tests.simulation.mistake import Mistake, substitute, wrap
 
 PAUSES: Features = frozenset({"pauses", "cancels"})
+DEADLINES: Features = PAUSES | {"deadlines"}
 OVERRIDES: Features = frozenset({"overrides"})
 
 
@@ -20,6 +25,23 @@ def _epoch_of_any_record(record: Any) -> int:
 
 def _start_ignoring_state(real: Any, hop: Any, state: Any, **more: Any) -> Any:
     return real(hop, None, **more)
+
+
+def _start_late_without_state(real: Any, hop: Any, state: Any, *, now: Any, **more: Any) -> Any:
+    is_late = hop.deadline is not None and hop.deadline - now < arrival.MIN_TIME_LEFT
+    return real(hop, None if is_late else state, now=now, **more)
+
+
+def _ignore_pauses_after_ends(real: Any, record: TaskRecord | None, event: Any, **more: Any) -> TaskRecord:
+    merged: TaskRecord = real(record, event, **more)
+    is_late = record is not None and record.is_terminal and event.status == "paused" and merged.is_terminal
+    return record if is_late and record is not None else merged
+
+
+def _slices_but_canceled_at_pauses(real: Any, envelope: Any, mesh: Any) -> Any:
+    status = envelope.status
+    is_pause = status.phase == "canceled" and status.actor in mesh.actors and mesh.actors[status.actor].kind == "pause"
+    return () if is_pause else real(envelope, mesh)
 
 
 MISTAKES = (
@@ -72,5 +94,32 @@ MISTAKES = (
         "repeats",
         seed=3,
         features=PAUSES,
+    ),
+    Mistake(
+        "notes no pause beside the claims of ends",
+        substitute(EndClaims, "note_pause", lambda *_, **__: True),
+        "fault-free",
+        features=PAUSES,
+    ),
+    Mistake(
+        "checks the deadline before the state of the task",
+        wrap(arrival, "start", _start_late_without_state),
+        "repeats",
+        seed=3,
+        features=DEADLINES,
+    ),
+    Mistake(
+        "forgets the envelope of a task that was canceled while it paused",
+        wrap(tasks, "merge", _ignore_pauses_after_ends),
+        "crashes",
+        seed=72,
+        features=DEADLINES,
+    ),
+    Mistake(
+        "tells no set that its slice was canceled at a pause",
+        wrap(ends, "slice_end_deliveries", _slices_but_canceled_at_pauses),
+        "repeats",
+        seed=3,
+        features=DEADLINES,
     ),
 )

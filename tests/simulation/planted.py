@@ -146,7 +146,9 @@ def _write_end_ignoring_errors(real: Any, self: EndObjects, key: str, envelope: 
 
 
 def _skip_claim(_: Any, envelope: Envelope, **__: Any) -> ClaimResult:
-    return ClaimResult("taken", Claim(envelope.id, envelope.generation, "failed", ""))
+    return ClaimResult(
+        "taken", Claim(envelope.id, envelope.generation, "failed", f"sump/{envelope.id}.json"), envelope.generation
+    )
 
 
 def _put_record_unconditionally(real: Any, self: MemoryDynamo, **request: Any) -> Any:
@@ -336,7 +338,8 @@ MISTAKES = (
     Mistake(
         "reports failures in x-sump without claiming them",
         substitute(sump, "claim_end", _skip_claim),
-        "poison",
+        "repeats",
+        seed=9,
     ),
     Mistake(
         "forgets the ends that are refused",
@@ -390,9 +393,7 @@ MISTAKES = (
     Mistake("merges slices in another order", wrap(set_coordinator, "origin_delivery", _swap_slices)),
     Mistake("drops the header of the enclosing set", wrap(set_coordinator, "origin_delivery", _leave_all_sets)),
     Mistake("sends no messages about ended slices", substitute(ends, "slice_end_deliveries", lambda *_: ())),
-    Mistake(
-        "stores slices without claiming their end", substitute(fan_in, "claim_end", _skip_claim), "repeats", seed=211
-    ),
+    Mistake("stores slices without claiming their end", substitute(fan_in, "claim_end", _skip_claim), "fault-free"),
     Mistake(
         "checks no waiting sets",
         (wrap(Outbox, "send", _send_without_set_checks), substitute(FanInSweep, "sweep", lambda *_: None)),

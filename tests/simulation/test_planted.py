@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 
 from tests.simulation import feature_planted, planted
+from tests.simulation.ends import planted as end_planted
 from tests.simulation.heavy import planted as heavy_planted
 from tests.simulation.mistake import Mistake, substitute
 
 
 @pytest.mark.parametrize(
-    "mistake", [*feature_planted.MISTAKES, *planted.MISTAKES, *heavy_planted.MISTAKES], ids=lambda mistake: mistake.name
+    "mistake",
+    [*feature_planted.MISTAKES, *end_planted.MISTAKES, *planted.MISTAKES, *heavy_planted.MISTAKES],
+    ids=lambda mistake: mistake.name,
 )
 def test_a_planted_mistake_replaces_public_names_only(mistake: Mistake) -> None:
     patches = mistake.patches if isinstance(mistake.patches, tuple) else (mistake.patches,)

@@ -1,0 +1,121 @@
+"""Planted mistakes about ends: provisional ends, the deadline's backstop and the hand-over to x-sink (`protocol §11`, `§13`)."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from asya.crew.aws.end_claims import Claim, ClaimResult, EndClaims
+from asya.dead_letters import letters
+from asya.dead_letters.lambdas import dlq
+from asya.gateway.lambdas import deadline_sweep
+from asya.messaging.aws.outbox import Outbox
+from asya.messaging.aws.receipt import Receipt
+from asya.messaging.delivery import Delivery
+from asya.protocol.events import TaskEvent
+from asya.protocol.task import TaskRecord
+from asya.tasks.aws import tasks
+from tests.doubles.tables import MemoryDynamo
+from tests.simulation.ends.actors import NAME
+from tests.simulation.inputs.features import Features
+from tests.simulation.mistake import Mistake, wrap
+from tests.simulation.process import current_process
+
+ENDS: Features = frozenset({"ends"})
+DEADLINES: Features = frozenset({"deadlines"})
+MOVES: Features = frozenset({"moves"})
+
+
+def _claim_as_final(real: Any, *args: Any, **more: Any) -> ClaimResult:
+    result: ClaimResult = real(*args, **more | {"is_provisional": False})
+    return result
+
+
+def _letter_end_as_final(real: Any, *args: Any, **more: Any) -> Any:
+    end = real(*args, **more)
+    if end is None or end.event is None:
+        return end
+    event = replace(end.event, data=replace(end.event.data, provisional=False))
+    return letters.LetterEnd(end.envelope, event, end.deliveries)
+
+
+def _claim_provisionally_over_all(real: Any, self: MemoryDynamo, **request: Any) -> Any:
+    if request.get("ExpressionAttributeValues", {}).get(":provisional") == {"BOOL": True}:
+        request["ConditionExpression"] += " OR attribute_exists(phase)"
+    return real(self, **request)
+
+
+def _keep_provisional(real: Any, self: EndClaims, claim: Claim, **more: Any) -> ClaimResult:
+    holder = self.holder(claim.envelope_id)
+    if holder is not None and holder.is_provisional and holder.generation == claim.generation:
+        return ClaimResult("refused", holder, holder.generation)
+    result: ClaimResult = real(self, claim, **more)
+    return result
+
+
+def _merge_as_final(real: Any, record: TaskRecord | None, event: TaskEvent, **more: Any) -> TaskRecord:
+    is_end = event.status in ("succeeded", "failed")
+    final = replace(record, provisional=False) if record is not None and is_end else record
+    merged: TaskRecord = real(final, event, **more)
+    return merged
+
+
+def _fail_finally(real: Any, record: TaskRecord, now: Any) -> TaskRecord:
+    failed: TaskRecord = real(record, now)
+    return replace(failed, provisional=False)
+
+
+def _send_without_end_actors(real: Any, self: Outbox, delivery: Delivery) -> Receipt:
+    if delivery.kind != "sink" or not current_process().name.startswith(NAME):
+        return real(self, delivery)  # type: ignore[no-any-return]
+    receipt = Receipt(delivery.kind)
+    receipt.resolve()
+    return receipt
+
+
+MISTAKES = (
+    Mistake(
+        "claims the ends of the DLQ function for good",
+        wrap(dlq, "claim_end", _claim_as_final),
+        "poison",
+        features=MOVES,
+    ),
+    Mistake(
+        "reports the ends of the DLQ function as final",
+        wrap(letters, "letter_end", _letter_end_as_final),
+        "poison",
+        features=MOVES,
+    ),
+    Mistake(
+        "lets a provisional end take the place of a final one",
+        wrap(MemoryDynamo, "update_item", _claim_provisionally_over_all),
+        "errors",
+        seed=4,
+        features=DEADLINES | {"pauses", "cancels"},
+    ),
+    Mistake(
+        "keeps a provisional claim although the re-run has ended",
+        wrap(EndClaims, "take", _keep_provisional),
+        "poison",
+        seed=9,
+        features=MOVES,
+    ),
+    Mistake(
+        "keeps a provisional end in the record although the re-run has ended",
+        wrap(tasks, "merge", _merge_as_final),
+        "poison",
+        features=MOVES,
+    ),
+    Mistake(
+        "fails overdue tasks for good",
+        wrap(deadline_sweep, "fail_if_overdue", _fail_finally),
+        "crashes",
+        seed=5,
+        features=DEADLINES,
+    ),
+    Mistake(
+        "hands no envelope of a user's end actor over to x-sink",
+        wrap(Outbox, "send", _send_without_end_actors),
+        "fault-free",
+        features=ENDS,
+    ),
+)
