@@ -9,12 +9,10 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-from tests.simulation import feature_planted, planted
-from tests.simulation.ends import planted as end_planted
 from tests.simulation.faults import KINDS
-from tests.simulation.heavy import planted as heavy_planted
 from tests.simulation.inputs.features import read_features
 from tests.simulation.mistake import Mistake
+from tests.simulation.planted_table import HEAVY, LIGHT
 from tests.simulation.schedule import Outcome, find_seed, run
 
 SEEDS_PER_CHUNK = 20
@@ -58,8 +56,7 @@ def main() -> int:
     if options.seed is not None:
         return _replay(partial(run_one, options.seed, to_the_end=True), options.about)
     if options.planted:
-        light = (*feature_planted.MISTAKES, *end_planted.MISTAKES, *planted.MISTAKES)
-        return _find_planted(heavy_planted.MISTAKES if options.heavy else light, options)
+        return _find_planted(HEAVY if options.heavy else LIGHT, options)
     seeds = range(options.first, options.first + options.schedules)
     summaries = _run_all(seeds, run_one, options.processes)
     return _report(summaries, keep_going=options.keep_going)

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulation import feature_planted, planted
-from tests.simulation.ends import planted as end_planted
-from tests.simulation.heavy import planted as heavy_planted
+from tests.simulation import planted
 from tests.simulation.mistake import Mistake, substitute
+from tests.simulation.planted_table import HEAVY, LIGHT, PAGE, as_page
 
 
-@pytest.mark.parametrize(
-    "mistake",
-    [*feature_planted.MISTAKES, *end_planted.MISTAKES, *planted.MISTAKES, *heavy_planted.MISTAKES],
-    ids=lambda mistake: mistake.name,
-)
+@pytest.mark.parametrize("mistake", [*LIGHT, *HEAVY], ids=lambda mistake: mistake.name)
 def test_a_planted_mistake_replaces_public_names_only(mistake: Mistake) -> None:
     patches = mistake.patches if isinstance(mistake.patches, tuple) else (mistake.patches,)
 
@@ -25,3 +20,7 @@ def test_a_planted_mistake_replaces_public_names_only(mistake: Mistake) -> None:
 def test_a_patch_of_a_private_name_is_an_error() -> None:
     with pytest.raises(ValueError, match="'_check' is private"):
         substitute(planted, "_check", None)
+
+
+def test_the_page_lists_all_planted_mistakes() -> None:
+    assert PAGE.read_text(encoding="utf-8") == as_page(), "run python -m tests.simulation.planted_table"
