@@ -210,7 +210,7 @@ class ChaosRun:
         evidence: Evidence,
     ) -> Run:
         growths = memory.growths(observer.memory)
-        found = violations(envelopes, evidence) + memory.violations(growths)
+        all_violations = violations(envelopes, evidence) + memory.violations(growths)
         return Run(
             seed=self.seed,
             size=self.size,
@@ -220,8 +220,8 @@ class ChaosRun:
             envelopes=envelopes,
             evidence=evidence,
             accounted=accounted(envelopes, evidence),
-            violations=found,
-            diagnoses=diagnose(found, self.state),
+            violations=all_violations,
+            diagnoses=diagnose(all_violations, self.state),
             started=observer.workload.started,
             events=observer.log.events,
             seconds=seconds,

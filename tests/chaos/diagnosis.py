@@ -28,11 +28,11 @@ class Diagnosis:
     output: str
 
 
-def diagnose(found: Sequence[Violation], state: Path) -> list[Diagnosis]:
+def diagnose(violations: Sequence[Violation], state: Path) -> list[Diagnosis]:
     """Run the operator's command for the first violations of each kind."""
     diagnoses: list[Diagnosis] = []
     kinds: dict[str, int] = {}
-    for violation in found:
+    for violation in violations:
         kinds[violation.kind] = kinds.get(violation.kind, 0) + 1
         if violation.envelope_id and kinds[violation.kind] <= 3 and len(diagnoses) < LARGEST_COUNT:
             arguments = ["status", violation.envelope_id, "--timeline", "--state", str(state)]

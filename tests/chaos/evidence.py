@@ -28,7 +28,9 @@ def read_evidence(cloud: HeavyCloud, observer: Observer, earlier: frozenset[str]
     return Evidence(
         ids=dict(observer.workload.ids),
         records={each: record for each, record in read_records(cloud).items() if each not in earlier},
-        objects={each: found for each, found in read_objects(cloud, observer.log.began).items() if each not in earlier},
+        objects={
+            each: stored for each, stored in read_objects(cloud, observer.log.began).items() if each not in earlier
+        },
         effects=_effects(cloud),
         queues=queues,
         timers=timers,
@@ -51,7 +53,7 @@ def read_objects(cloud: HeavyCloud, began: float) -> dict[str, list[Stored]]:
     """The result objects of all phases by envelope id, with their payloads."""
     place = cloud.cloud.mesh.connection.results
     s3 = cloud.client("s3")
-    found = [
+    entries = [
         (phase, entry)
         for phase in _PHASES
         for entry in _listed(s3, place.bucket, f"{place.prefix}{phase}/")
@@ -63,8 +65,8 @@ def read_objects(cloud: HeavyCloud, began: float) -> dict[str, list[Stored]]:
 
     objects: dict[str, list[Stored]] = {}
     with ThreadPoolExecutor(4) as pool:
-        payloads = pool.map(read, (entry for _, entry in found))
-        for (phase, entry), payload in zip(found, payloads, strict=True):
+        payloads = pool.map(read, (entry for _, entry in entries))
+        for (phase, entry), payload in zip(entries, payloads, strict=True):
             envelope_id = unquote(entry["Key"].rpartition("/")[2].removesuffix(".json"))
             stored = Stored(phase, payload, entry["LastModified"].timestamp() - began)
             objects.setdefault(envelope_id, []).append(stored)

@@ -66,7 +66,7 @@ def growths(samples: Iterable[MemorySample]) -> list[Growth]:
     return sorted(result, key=lambda each: -each.bytes)
 
 
-def violations(found: Sequence[Growth]) -> list[Violation]:
+def violations(growths: Sequence[Growth]) -> list[Violation]:
     """The processes that are not flat."""
     return [
         Violation(
@@ -74,7 +74,7 @@ def violations(found: Sequence[Growth]) -> list[Violation]:
             f"{each.function or each.part} (process {each.pid}) grew by {each.bytes / MIB:.0f} MiB "
             f"in {each.seconds:.0f} s, the second half of its life, from {each.first / MIB:.0f} MiB",
         )
-        for each in found
+        for each in growths
         if not each.is_flat
     ]
 

@@ -127,14 +127,14 @@ def _faults(run: Run) -> list[tuple[str, str]]:
     return rows + [(name, str(count)) for name, count in sorted(run.calls.items()) if not name.startswith(": ")]
 
 
-def _memory(found: Sequence[Growth]) -> str:
+def _memory(growths: Sequence[Growth]) -> str:
     text = (
         f"After its first {WARM_UP_SECONDS:.0f} s, a process may grow by {BOUND // MIB} MiB or {SHARE:.0%} "
         "in the second half of its life. "
         "MiniStack itself keeps all data of the run in memory, so it is shown and not judged."
     )
     worst: dict[str, Growth] = {}
-    for each in found:
+    for each in growths:
         worst.setdefault(each.function or each.part, each)
     rows = [
         (

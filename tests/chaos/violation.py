@@ -22,6 +22,6 @@ class Violation:
         return f"{self.kind}: {self.text}"
 
 
-def totals(found: Sequence[Violation]) -> dict[str, int]:
+def totals(violations: Sequence[Violation]) -> dict[str, int]:
     """Count violations by kind, the most frequent first."""
-    return dict(Counter(each.kind for each in found).most_common())
+    return dict(Counter(each.kind for each in violations).most_common())

@@ -69,15 +69,15 @@ def without_gateway(cloud: DeployedCloud, *functions: str) -> Iterator[None]:
 def unread(cloud: DeployedCloud, *queues: str) -> Iterator[None]:
     """Stops reading these queues; their messages wait."""
     client, namespace = cloud.client("lambda"), cloud.mesh.connection.namespace
-    wanted = {names.queue_name(namespace, queue) for queue in queues}
+    queue_names = {names.queue_name(namespace, queue) for queue in queues}
     pages = client.get_paginator("list_event_source_mappings").paginate()
     mappings = [
         mapping["UUID"]
         for page in pages
         for mapping in page["EventSourceMappings"]
-        if mapping["EventSourceArn"].rpartition(":")[2] in wanted
+        if mapping["EventSourceArn"].rpartition(":")[2] in queue_names
     ]
-    assert len(mappings) == len(wanted)
+    assert len(mappings) == len(queue_names)
     set_enabled(cloud, mappings, enabled=False)
     try:
         yield

@@ -64,7 +64,7 @@ def read_reopen_request(body: bytes) -> Reopening:
         raise ApiError(400, "invalid_json", f"the body is no JSON: {error}") from None
 
 
-def reopen(record: TaskRecord, hops: HopFold, asked: Reopening, *, now: datetime) -> TaskRecord:
+def reopen(record: TaskRecord, hops: HopFold, reopening: Reopening, *, now: datetime) -> TaskRecord:
     """The reopened record; an unchanged record if an earlier redrive has reopened it without deleting the dead letter.
 
     Args:
@@ -77,17 +77,17 @@ def reopen(record: TaskRecord, hops: HopFold, asked: Reopening, *, now: datetime
     if is_overdue(replace(record, status="running"), now):
         problem = f"the deadline of {task} has passed ({record.deadline_at}); replay it: that gives it a new one"
         raise ApiError(409, "deadline_passed", problem)
-    if not record.is_terminal and record.generation > asked.generation:
+    if not record.is_terminal and record.generation > reopening.generation:
         return record
-    if not asked.force:
-        _check_idle(record, hops, asked)
-    generation = max(record.generation, asked.generation) + 1
+    if not reopening.force:
+        _check_idle(record, hops, reopening)
+    generation = max(record.generation, reopening.generation) + 1
     if generation > GENERATION_LIMIT:
         raise ApiError(409, "too_many_generations", f"{task} has been redriven {record.generation} times")
     return reopened(record, generation, at=format_time(now))
 
 
-def _check_idle(record: TaskRecord, hops: HopFold, asked: Reopening) -> None:
+def _check_idle(record: TaskRecord, hops: HopFold, reopening: Reopening) -> None:
     task = f"task {record.id!r}"
     if record.status in ("succeeded", "canceled"):
         where = f" in generation {record.generation}" if record.generation else ""
@@ -96,15 +96,15 @@ def _check_idle(record: TaskRecord, hops: HopFold, asked: Reopening) -> None:
     if record.status == "paused":
         raise ApiError(409, "paused", f"{task} is paused; use `--force` to run it again from the dead letter")
     latest = hops.latest
-    if not record.is_terminal and latest is not None and latest.position > asked.position:
+    if not record.is_terminal and latest is not None and latest.position > reopening.position:
         problem = (
-            f"{task} has left the dead letter's hop {asked.position} and is at {latest.actor!r} (hop {latest.position}); "
+            f"{task} has left the dead letter's hop {reopening.position} and is at {latest.actor!r} (hop {latest.position}); "
             "use `--force` to run it again from the dead letter"
         )
         raise ApiError(409, "running", problem)
 
 
-def check_set_is_open(asked: SliceOf, state: SetState | None) -> None:
+def check_set_is_open(place: SliceOf, state: SetState | None) -> None:
     """Check that a set still takes the result of a slice; `force` cannot override this check.
 
     Args:
@@ -115,10 +115,10 @@ def check_set_is_open(asked: SliceOf, state: SetState | None) -> None:
     """
     if state is None or state.decision is None:
         return
-    awaited = asked.slice_index == ORIGIN and not state.delivered and state.decision.how != "gone"
+    awaited = place.slice_index == ORIGIN and not state.delivered and state.decision.how != "gone"
     if not awaited:
-        problem = f"it is slice {asked.slice_index} of a set that is closed ({state.decision.how})"
-        problem += f"; replay its origin {asked.origin_id!r}"
+        problem = f"it is slice {place.slice_index} of a set that is closed ({state.decision.how})"
+        problem += f"; replay its origin {place.origin_id!r}"
         raise ApiError(409, "set_closed", problem)
 
 

@@ -99,18 +99,18 @@ def read_replay_request(body: bytes) -> ReplayRequest:
         ApiError: 400 with the field at fault.
     """
     try:
-        asked = msgspec.json.decode(body or b"{}", type=ReplayRequest)
+        request = msgspec.json.decode(body or b"{}", type=ReplayRequest)
     except msgspec.ValidationError as error:
         place = str(error).partition(" - at `$.")[2]
         raise ApiError(400, "invalid_field", str(error), place.rstrip("`") or None) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ApiError(400, "invalid_json", f"the body is no JSON: {error}") from None
-    if asked.hop is not None and asked.checkpoint is not None:
+    if request.hop is not None and request.checkpoint is not None:
         raise ApiError(400, "invalid_field", "a replay starts from a hop or from a checkpoint, not both", "hop")
-    if asked.failed_only and (asked.hop is not None or asked.checkpoint is not None):
+    if request.failed_only and (request.hop is not None or request.checkpoint is not None):
         problem = "failed_only replays a failed set; it excludes hop and checkpoint"
         raise ApiError(400, "invalid_field", problem, "failed_only")
-    return asked
+    return request
 
 
 def inputs_folder(envelope_id: str) -> str:
@@ -143,7 +143,7 @@ def by_position(folder: str, keys: Iterable[str]) -> dict[int, str]:
     return {position: key for position, (_, key) in sorted(latest.items())}
 
 
-def choose_source(asked: ReplayRequest, sources: Sources, envelope_id: str, task: TaskView | None) -> str:
+def choose_source(request: ReplayRequest, sources: Sources, envelope_id: str, task: TaskView | None) -> str:
     """Choose the address of the object from which a replay starts.
 
     Args:
@@ -153,12 +153,12 @@ def choose_source(asked: ReplayRequest, sources: Sources, envelope_id: str, task
         ApiError: 409 with the possible starts.
     """
     failure = _failure(sources, task)
-    if asked.hop is not None:
-        start = sources.hops.get(asked.hop)
-        problem = f"the input of hop {asked.hop} of {envelope_id!r} is not stored (its actor needs keep_input: true)"
-    elif asked.checkpoint is not None:
-        start = sources.checkpoints.get(asked.checkpoint)
-        problem = f"there is no checkpoint of {envelope_id!r} at position {asked.checkpoint}"
+    if request.hop is not None:
+        start = sources.hops.get(request.hop)
+        problem = f"the input of hop {request.hop} of {envelope_id!r} is not stored (its actor needs keep_input: true)"
+    elif request.checkpoint is not None:
+        start = sources.checkpoints.get(request.checkpoint)
+        problem = f"there is no checkpoint of {envelope_id!r} at position {request.checkpoint}"
     else:
         start = failure
         problem = f"no failure of {envelope_id!r} is stored"

@@ -92,7 +92,7 @@ def check_frames_are_kept(fan_out: FanOut | None, stored: Envelope) -> FanOut:
     return fan_out
 
 
-def repeated_slices(asked: ReplayRequest, fan_out: FanOut, state: SetState | None) -> RepeatedSlices:
+def repeated_slices(request: ReplayRequest, fan_out: FanOut, state: SetState | None) -> RepeatedSlices:
     """Say which slices run again.
 
     Args:
@@ -102,7 +102,7 @@ def repeated_slices(asked: ReplayRequest, fan_out: FanOut, state: SetState | Non
         ApiError: 409 if only the lost slices should run, but nobody knows them any more.
     """
     total = state.slice_count - 1 if state is not None else None
-    if not asked.failed_only:
+    if not request.failed_only:
         return RepeatedSlices(total=total, copied=0, again=None)
     if state is None:
         problem = (
@@ -113,9 +113,9 @@ def repeated_slices(asked: ReplayRequest, fan_out: FanOut, state: SetState | Non
     return RepeatedSlices(total=total, copied=len(state.arrived - {ORIGIN}), again=tuple(sorted(state.missing)))
 
 
-def task_ids(asked: ReplayRequest, fan_out: FanOut) -> Iterator[str]:
+def task_ids(request: ReplayRequest, fan_out: FanOut) -> Iterator[str]:
     """The possible ids of the new task, so that a repeated call finds the task of the first one."""
-    what = "failed-only" if asked.failed_only else "all"
+    what = "failed-only" if request.failed_only else "all"
     for number in range(_REPETITIONS):
         yield ids.repeat_id(fan_out.set_id, what, number)
 
@@ -134,13 +134,13 @@ def too_many(fan_out: FanOut) -> ApiError:
     return ApiError(409, "too_many_replays", problem)
 
 
-def repeat_of(asked: ReplayRequest, fan_out: FanOut) -> SetRepeat:
+def repeat_of(request: ReplayRequest, fan_out: FanOut) -> SetRepeat:
     """What the fan-in actor needs to know."""
     return SetRepeat(
         origin_id=fan_out.origin_id,
         generation=fan_out.generation,
         position=fan_out.position,
-        keeps_results=asked.failed_only,
+        keeps_results=request.failed_only,
     )
 
 

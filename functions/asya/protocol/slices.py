@@ -15,7 +15,7 @@ SliceEnd = Literal["succeeded", "failed", "canceled"]
 
 
 def _check_place(index: int, count: int) -> None:
-    """Check the place of a slice in its set. The cost of a set grows with its count, which anybody may have made up."""
+    """Check the place of a slice in its set. The cost of a set grows with its count, which a sender may forge."""
     if count > headers.MAX_SLICES:
         raise ValueError(f"slice_count is over {headers.MAX_SLICES}, the slices of the largest fan-out")
     if not 0 <= index < count:

@@ -27,8 +27,8 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Any:
     def answering(status: int, answer: object) -> MeshClient:
         body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
 
-        def call(_: MeshClient, method: str, path: str, asked: bytes) -> tuple[int, bytes]:
-            CALLS.append((method, path, json.loads(asked or b"null")))
+        def call(_: MeshClient, method: str, path: str, request: bytes) -> tuple[int, bytes]:
+            CALLS.append((method, path, json.loads(request or b"null")))
             return status, body
 
         monkeypatch.setattr(MeshClient, "_call", call)
@@ -42,7 +42,7 @@ STARTED = {"id": "new", "replay_of": "a/b", "source": "s3://bucket/results/faile
 
 
 @pytest.mark.parametrize(
-    ("arguments", "asked"),
+    ("arguments", "body"),
     [
         ([], {}),
         (["--from", "0"], {"hop": 0}),
@@ -51,17 +51,17 @@ STARTED = {"id": "new", "replay_of": "a/b", "source": "s3://bucket/results/faile
     ],
 )
 def test_the_new_id_is_printed_and_nothing_else_on_standard_output(
-    client: Any, arguments: list[str], asked: dict[str, object]
+    client: Any, arguments: list[str], body: dict[str, object]
 ) -> None:
     client(201, STARTED)
     done = CliRunner().invoke(app, ["replay", "a/b", *arguments])
     assert (done.exit_code, done.stdout) == (0, "new\n")
     assert "s3://bucket/results/failed/x.json" in done.stderr
-    assert [("POST", "/api/v1/mesh/a%2Fb/replay", asked)] == CALLS
+    assert [("POST", "/api/v1/mesh/a%2Fb/replay", body)] == CALLS
 
 
 @pytest.mark.parametrize(
-    ("slices", "said"),
+    ("slices", "line"),
     [
         (
             {"total": 4, "copied": 2, "again": [2, 4]},
@@ -79,11 +79,11 @@ def test_the_new_id_is_printed_and_nothing_else_on_standard_output(
         ({"total": None, "copied": 0, "again": None}, "all slices run again\n"),
     ],
 )
-def test_the_slices_that_run_again_are_named(client: Any, slices: dict[str, Any], said: str) -> None:
+def test_the_slices_that_run_again_are_named(client: Any, slices: dict[str, Any], line: str) -> None:
     client(201, STARTED | {"slices": slices})
     done = CliRunner().invoke(app, ["replay", "a/b", "--failed-only"])
     assert (done.exit_code, done.stdout) == (0, "new\n")
-    assert done.stderr.endswith(said)
+    assert done.stderr.endswith(line)
 
 
 @pytest.mark.parametrize("others", [["--from", "1", "--from-checkpoint", "1"], ["--from", "1", "--failed-only"]])
@@ -117,7 +117,7 @@ def test_the_gateway_chooses_the_generation(client: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "answer", "said"),
+    ("status", "answer", "message"),
     [
         (403, {"error": {"code": "forbidden", "message": "only operators"}}, "answered 403: only operators"),
         (403, {"message": "Forbidden"}, 'answered 403: {"message": "Forbidden"}'),
@@ -125,6 +125,6 @@ def test_the_gateway_chooses_the_generation(client: Any) -> None:
         (200, b"<html>", "sent an unexpected answer"),
     ],
 )
-def test_other_answers_are_part_of_the_error(client: Any, status: int, answer: object, said: str) -> None:
-    with pytest.raises(CommandError, match=said.replace("{", r"\{")):
+def test_other_answers_are_part_of_the_error(client: Any, status: int, answer: object, message: str) -> None:
+    with pytest.raises(CommandError, match=message.replace("{", r"\{")):
         client(status, answer).reopen("a", Reopening())

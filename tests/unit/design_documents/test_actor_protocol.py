@@ -400,9 +400,9 @@ def test_the_end_is_persisted_then_reported_once(pipeline: MakePipeline) -> None
 
 def test_a_failure_is_reported_by_x_sink_with_its_error(pipeline: MakePipeline) -> None:
     ran = three(pipeline, infer=fails).send("prep", started())
-    told = next(sent for sent in ran.world.gateway.events if sent.status == "failed")
-    assert told.data.error is not None
-    assert (told.data.reason, told.data.error.message) == ("RuntimeError", "Invalid input format")
-    assert told.data.route == Route(("prep",), "infer", ("post",))
+    failure = next(sent for sent in ran.world.gateway.events if sent.status == "failed")
+    assert failure.data.error is not None
+    assert (failure.data.reason, failure.data.error.message) == ("RuntimeError", "Invalid input format")
+    assert failure.data.route == Route(("prep",), "infer", ("post",))
     task = ran.task("unique-message-id")
     assert (task.status, task.progress_percent) == ("failed", 48)  # a failure keeps its last value

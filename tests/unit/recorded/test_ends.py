@@ -106,9 +106,9 @@ def state() -> Recording:
 @pytest.mark.parametrize("key", RESULTS)
 def test_a_result_is_the_whole_envelope_with_its_metadata(state: Recording, key: str) -> None:
     found = decode(state.objects[key])
-    wanted = RESULTS[key]
-    assert _plain(found) == _plain(wanted)
-    assert state.metadata(key) == result_metadata(wanted, "shop")
+    expected = RESULTS[key]
+    assert _plain(found) == _plain(expected)
+    assert state.metadata(key) == result_metadata(expected, "shop")
 
 
 def test_metadata_are_named_so(state: Recording) -> None:

@@ -85,16 +85,16 @@ class EndObjects:
         for _ in range(_ROUNDS):
             if self._put(condition):
                 return StoredEnd(self.results.uri(key), envelope)
-            found = self._read(key)
-            if found is None:
+            current = self._read(key)
+            if current is None:
                 condition = {**request, "IfNoneMatch": "*"}
                 continue
-            if found.generation > envelope.generation:
+            if current.generation > envelope.generation:
                 return None
-            stored = envelope if found.body == body else found.envelope
-            if stored is not None and (found.generation, found.phase) == (envelope.generation, _phase(envelope)):
+            stored = envelope if current.body == body else current.envelope
+            if stored is not None and (current.generation, current.phase) == (envelope.generation, _phase(envelope)):
                 return StoredEnd(self.results.uri(key), stored)
-            condition = {**request, "IfMatch": found.etag}
+            condition = {**request, "IfMatch": current.etag}
         raise KeyContestedError(f"{self.results.uri(key)} kept changing while it was written")
 
     def supersede(self, envelope: Envelope) -> str:
@@ -113,12 +113,12 @@ class EndObjects:
         Raises:
             ClientError, BotoCoreError: the object can be neither read, written nor deleted.
         """
-        found = self._read(key)
-        if found is None or found.generation > generation:
+        current = self._read(key)
+        if current is None or current.generation > generation:
             return
-        if found.envelope is not None:
-            self.supersede(found.envelope)
-        self.results.remove_exactly(key, found.etag)
+        if current.envelope is not None:
+            self.supersede(current.envelope)
+        self.results.remove_exactly(key, current.etag)
 
     def remove(self, key: str, generation: int) -> None:
         """Delete an object of this generation or an earlier one; an object of a later one stays.

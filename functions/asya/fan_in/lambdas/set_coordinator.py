@@ -58,7 +58,7 @@ class SetCoordinator:
         """The timeout and expiry of a set whose first slice arrives now.
 
         Args:
-            deadline: the deadline of the slice, which is the origin's; None without a deadline. Anybody may have made it up.
+            deadline: the deadline of the slice, which is the origin's; None without a deadline. A sender may forge it.
         """
         timeout = self.rule.timeout
         if timeout is None and deadline is not None:

@@ -41,9 +41,9 @@ class EndsQueue:
             if check:
                 self.environment.sleep(CHECK_SECONDS)
             mark = EndsMark(self.marks.read("fresh"), self.marks.read("late"))
-            found = delay(mark, waiting=self._waiting(), now=self.environment.now())
-            if found != "unknown":
-                return found
+            result = delay(mark, waiting=self._waiting(), now=self.environment.now())
+            if result != "unknown":
+                return result
         return "unknown"
 
     def _waiting(self) -> int:

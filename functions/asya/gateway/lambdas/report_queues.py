@@ -30,8 +30,6 @@ from asya.tasks.aws.task_store import TaskStoreError
 
 # A process stores each kind of mark at most this often.
 MARK_INTERVAL = timedelta(seconds=10)
-
-
 # An unexpected error may come from a faulty deployment, which operators undo within minutes. So the reports that raise one stay
 # on their queue for this many receives, about ten minutes.
 RECEIVES_BEFORE_REFUSAL = 10
@@ -105,8 +103,8 @@ class Writes:
 class SteadyReceipt:
     """Since when this process receives the messages of `x-ends` without an interruption and without a late end.
 
-    Messages without reports for this mesh tell nothing else about its ends. One that a foreign gateway does not take
-    returns for days, and must not look like a backlog.
+    The age of messages without reports for this mesh says nothing about its ends: a message that a foreign gateway does
+    not take returns for days, and must not look like a backlog.
     """
 
     since: datetime | None = None

@@ -40,7 +40,7 @@ class SetReplays:
     records: SetRepeats
     keep_seconds: float
 
-    def start(self, asked: ReplayRequest, stored: Envelope, compose: Composer, owner: str, now: datetime) -> Replayed:
+    def start(self, request: ReplayRequest, stored: Envelope, compose: Composer, owner: str, now: datetime) -> Replayed:
         """Start the replay of a failed set; a repeated call finds the task of the first one.
 
         Args:
@@ -55,8 +55,8 @@ class SetReplays:
         fan_out = self._fan_out(stored)
         with table_errors(f"read the set {fan_out.set_id}"):
             old_set = self.sets.get(fan_out.set_id)
-        slices = set_replay.repeated_slices(asked, fan_out, old_set.state if old_set is not None else None)
-        task_id, task = self._task(asked, fan_out, now)
+        slices = set_replay.repeated_slices(request, fan_out, old_set.state if old_set is not None else None)
+        task_id, task = self._task(request, fan_out, now)
         _check_owner(task, owner)
         answer = Replayed(id=task_id, replay_of=stored.id, source=fan_out.uri, slices=slices)
         if task is not None and task.status != "pending":
@@ -64,7 +64,7 @@ class SetReplays:
         record_id = repeats.record_id(replace(stored, id=task_id))
         expires_at = now.timestamp() + self.keep_seconds
         with table_errors(f"record the replay of the set {fan_out.set_id}"):
-            self.records.save(record_id, set_replay.repeat_of(asked, fan_out), expires_at=expires_at)
+            self.records.save(record_id, set_replay.repeat_of(request, fan_out), expires_at=expires_at)
         # With a key a call that died after it wrote the task's record is finished by the next one. All callers share it.
         key = IdempotencyKey(_ANY_CALLER, f"replay:{task_id}", task_id)
         self.starter.start_once(compose, key, task_id, now, lambda record: replace(record, owner=owner))
@@ -79,9 +79,9 @@ class SetReplays:
             problem = f"the frames of {stored.id!r} are unavailable; try again ({error})"
             raise ApiError(503, "unavailable", problem) from error
 
-    def _task(self, asked: ReplayRequest, fan_out: FanOut, now: datetime) -> tuple[str, TaskView | None]:
+    def _task(self, request: ReplayRequest, fan_out: FanOut, now: datetime) -> tuple[str, TaskView | None]:
         """The id of the task that repeats the set, and the task if it exists."""
-        for task_id in set_replay.task_ids(asked, fan_out):
+        for task_id in set_replay.task_ids(request, fan_out):
             task = self.tasks.read(task_id, now)
             if not set_replay.is_taken(task):
                 return task_id, task

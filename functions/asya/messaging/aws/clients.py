@@ -36,8 +36,8 @@ def require_conditional_writes(version: str) -> None:
     Raises:
         SdkError: if it does not.
     """
-    found = tuple(int(part) for part in version.split(".")[:3] if part.isdecimal())
-    if found < _OLDEST_BOTOCORE:
+    installed = tuple(int(part) for part in version.split(".")[:3] if part.isdecimal())
+    if installed < _OLDEST_BOTOCORE:
         oldest = ".".join(map(str, _OLDEST_BOTOCORE))
         raise SdkError(
             f"botocore {version} has no conditional writes to S3 (IfNoneMatch of PutObject); this function needs botocore "

@@ -241,14 +241,14 @@ def test_5_4_only_an_envelope_without_a_status_registers() -> None:
 
 @pytest.mark.rule("5.5")
 @pytest.mark.parametrize(
-    ("curr", "said"),
+    ("curr", "error"),
     [("post", "route.curr is 'post', but the message lay on the queue of 'infer'"), ("", "the route is at its end")],
 )
-def test_5_5_not_this_actors_turn_goes_to_x_sump(curr: str, said: str) -> None:
+def test_5_5_not_this_actors_turn_goes_to_x_sump(curr: str, error: str) -> None:
     envelope = diverted(start(message(route={"prev": ["prep"], "curr": curr, "next": []})), "x-sump", "RouteMismatch")
     phase, reason, _, text = error_of(envelope)
     assert (phase, reason) == ("failed", "RouteMismatch")
-    assert said in text
+    assert error in text
     assert envelope.route.curr == curr
 
 

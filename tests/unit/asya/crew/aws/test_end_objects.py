@@ -56,7 +56,7 @@ def payload_of(s3: FakeS3, key: str = f"results/{KEY}") -> bytes:
 
 
 @pytest.mark.rule("11.sink.first-object")
-def test_the_first_object_stays_and_is_told_byte_for_byte() -> None:
+def test_the_first_object_stays_and_is_returned_byte_for_byte() -> None:
     s3 = FakeS3()
     objects, _ = objects_of(s3)
     first = replace(end(), payload=raw({"a": [1, {"b": "x y"}]}))
@@ -129,7 +129,7 @@ def test_an_object_that_is_deleted_before_it_is_replaced_is_written_anew() -> No
     assert s3.conditions[-1] == "IfNoneMatch"
 
 
-def test_an_object_that_never_rests_keeps_the_message() -> None:
+def test_an_object_that_keeps_changing_keeps_the_message() -> None:
     s3 = ContestedS3()
     objects, pauses = objects_of(s3)
 

@@ -31,7 +31,7 @@ def test_a_success_is_written_whole_then_reported_with_its_address(world: MeshWo
         "succeeded",
         "s3://asya-shop-123456789012-eu-west-1/results/succeeded/env-1.json",
     )
-    assert seen == [["succeeded/env-1.json"]]  # it was there before it was told
+    assert seen == [["succeeded/env-1.json"]]  # it was there before it was reported
     assert world.targets == []
 
 

@@ -91,8 +91,8 @@ def test_what_failed_is_in_the_index_of_results_by_its_copy_here(world: MeshWorl
 
 def test_the_copy_tells_whose_it_is(world: MeshWorld) -> None:
     run(world, message(status=FAILED))
-    (told,) = world.s3.metadata.values()
-    assert (told["id"], told["phase"], told["namespace"]) == ("env-1", "failed", "shop")
+    (metadata,) = world.s3.metadata.values()
+    assert (metadata["id"], metadata["phase"], metadata["namespace"]) == ("env-1", "failed", "shop")
 
 
 def end_as(world: MeshWorld, phase: str, **members: Any) -> None:

@@ -68,23 +68,23 @@ def test_no_copy_keeps_nobody_from_reporting_but_is_tried_again(dlq_world: DlqWo
 
 
 @pytest.mark.rule("9.slice-ended")
-def test_the_set_of_a_slice_is_told_and_told_again_if_that_failed(dlq_world: DlqWorld) -> None:
+def test_the_set_of_a_slice_learns_its_end_and_a_failed_message_is_repeated(dlq_world: DlqWorld) -> None:
     dlq_world.put("infer", "m-1", message(headers={"x-asya-fan-in": SLICE}))
     dlq_world.world.sqs.refuse["asya-shop-x-fan-in"] = [Refusal(sender_fault=True)]
     dlq_world.scan()
     assert dlq_world.world.messages("x-fan-in") == []
     dlq_world.scan()
-    (told,) = dlq_world.world.messages("x-fan-in")
-    assert '"slice-ended"' in told.body
-    assert '"slice_index":2' in told.body
+    (ended,) = dlq_world.world.messages("x-fan-in")
+    assert '"slice-ended"' in ended.body
+    assert '"slice_index":2' in ended.body
 
 
 def test_a_task_that_went_on_does_not_fail_but_a_child_of_it_does(dlq_world: DlqWorld) -> None:
     dlq_world.known(event("env-1", "received", 2))
     dlq_world.put("infer", "m-1", message())
     dlq_world.scan()
-    (told,) = dlq_world.world.gateway.events
-    assert (told.id, told.parent_id) == (ids.child_id("env-1", 0, 1, "error"), "env-1")
+    (report,) = dlq_world.world.gateway.events
+    assert (report.id, report.parent_id) == (ids.child_id("env-1", 0, 1, "error"), "env-1")
 
 
 def test_a_task_known_to_be_no_further_fails_itself(dlq_world: DlqWorld) -> None:
@@ -100,10 +100,10 @@ def test_the_error_names_the_last_problem(dlq_world: DlqWorld) -> None:
     dlq_world.known(event("env-1", "completed", 1), event("env-1", "completed", 1, 1, problem=problem))
     dlq_world.put("infer", "m-1", message())
     dlq_world.scan()
-    (told,) = dlq_world.world.gateway.events
-    assert isinstance(told, TaskEvent)
-    assert told.data.error is not None
-    assert told.data.error.message.endswith(
+    (report,) = dlq_world.world.gateway.events
+    assert isinstance(report, TaskEvent)
+    assert report.data.error is not None
+    assert report.data.error.message.endswith(
         "The last problem was AccessDenied: the queue of post refuses messages of infer"
     )
 
@@ -112,10 +112,10 @@ def test_the_problem_of_an_earlier_generation_is_not_named(dlq_world: DlqWorld) 
     dlq_world.known(event("env-1", "completed", 1, problem=TaskProblem("AccessDenied", "no")))
     dlq_world.put("infer", "m-1", message(headers={"x-asya-generation": 1}))
     dlq_world.scan()
-    (told,) = dlq_world.world.gateway.events
-    assert isinstance(told, TaskEvent)
-    assert told.data.error is not None
-    assert "problem" not in told.data.error.message
+    (report,) = dlq_world.world.gateway.events
+    assert isinstance(report, TaskEvent)
+    assert report.data.error is not None
+    assert "problem" not in report.data.error.message
 
 
 def test_a_stealth_envelope_is_copied_but_not_reported(dlq_world: DlqWorld) -> None:

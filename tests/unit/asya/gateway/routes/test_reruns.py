@@ -35,13 +35,13 @@ class Gateway(ApiFunction):
     def sets(self) -> FanInSets:
         return FanInSets(clients.dynamodb(), table="asya-shop-fan-in")
 
-    def told(self, *events: Any) -> None:
+    def report(self, *events: Any) -> None:
         self.tasks.report(list(events), NOW, may_create=True)
 
     def failed(self, reason: str = "DeliveryExhausted", **more: Any) -> None:
         """The task `env-1` of Alice has failed at hop 1."""
-        self.told(event("env-1", "registered", owner="AIDAALICE"), event("env-1", "received", 1))
-        self.told(event("env-1", "failed", 1, 9, reason=reason, **more))
+        self.report(event("env-1", "registered", owner="AIDAALICE"), event("env-1", "received", 1))
+        self.report(event("env-1", "failed", 1, 9, reason=reason, **more))
 
     def put(self, key: str, body: bytes) -> None:
         clients.s3().put_object(Bucket=BUCKET, Key=key, Body=body)
@@ -68,9 +68,9 @@ def test_reopening_a_failed_task_is_idempotent(gateway: Gateway) -> None:
 
 @pytest.mark.rule("12.older-reports")
 def test_a_late_report_of_an_earlier_generation_changes_only_that_one(gateway: Gateway) -> None:
-    gateway.told(event("env-1", "received", 1))
+    gateway.report(event("env-1", "received", 1))
     gateway.post("env-1", "reopen", {"position": 1})
-    gateway.told(event("env-1", "failed", 1, 9, reason="DeliveryExhausted"))
+    gateway.report(event("env-1", "failed", 1, 9, reason="DeliveryExhausted"))
     task = gateway.tasks.read("env-1", NOW)
     assert task is not None
     assert (task.status, task.generation, task.reason) == ("pending", 1, None)
@@ -80,7 +80,7 @@ def test_a_late_report_of_an_earlier_generation_changes_only_that_one(gateway: G
 def test_the_new_generations_own_reports_count(gateway: Gateway) -> None:
     gateway.failed()
     gateway.post("env-1", "reopen", {"position": 1})
-    gateway.told(event("env-1", "received", 1, 20, generation=1), event("env-1", "succeeded", 3, 30, generation=1))
+    gateway.report(event("env-1", "received", 1, 20, generation=1), event("env-1", "succeeded", 3, 30, generation=1))
     task = gateway.tasks.read("env-1", NOW)
     assert task is not None
     assert (task.status, task.generation, task.progress_percent) == ("succeeded", 1, 100)
@@ -98,7 +98,7 @@ def test_only_operators_reopen_not_even_the_owner(gateway: Gateway) -> None:
     [({"generation": -1}, 400), ("no", 400), ({"position": 0}, 409), ({"position": 0, "force": True}, 200)],
 )
 def test_requests_that_are_refused(gateway: Gateway, body: object, code: int) -> None:
-    gateway.told(event("env-1", "received", 1))
+    gateway.report(event("env-1", "received", 1))
     assert gateway.post("env-1", "reopen", body)[0] == code
 
 
@@ -110,10 +110,10 @@ def test_a_slice_of_a_closed_set_is_refused_and_one_of_an_open_set_is_not(gatewa
     gateway.failed()
     times = SetTimes(NOW, NOW.timestamp() + 1000)
     gateway.sets.count("set-1", 3, arrived={0}, actor="x-fan-in", times=times)
-    asked = {"position": 1, "slice": {"set_id": "set-1", "slice_index": 1, "origin_id": "origin"}}
-    assert gateway.post("env-1", "reopen", asked)[0] == 200
+    reopening = {"position": 1, "slice": {"set_id": "set-1", "slice_index": 1, "origin_id": "origin"}}
+    assert gateway.post("env-1", "reopen", reopening)[0] == 200
     gateway.sets.save_decision("set-1", Decision(how="failed", at=format_time(NOW), reason="SliceFailed"))
-    code, body = gateway.post("env-1", "reopen", asked | {"force": True})
+    code, body = gateway.post("env-1", "reopen", reopening | {"force": True})
     assert (code, body["error"]["code"]) == (409, "set_closed")
     assert "origin" in body["error"]["message"]
 
@@ -205,5 +205,5 @@ def test_tasks_of_others_are_not_found_but_operators_replay_without_a_record(gat
 def test_a_mesh_without_fan_in_needs_no_table_of_sets(gateway: Gateway) -> None:
     gateway.table = replace(MESH, actors={"infer": Actor(kind="handler")})
     gateway.failed()
-    asked = {"position": 1, "slice": {"set_id": "s", "slice_index": 1, "origin_id": "o"}}
-    assert gateway.post("env-1", "reopen", asked)[0] == 200
+    reopening = {"position": 1, "slice": {"set_id": "s", "slice_index": 1, "origin_id": "o"}}
+    assert gateway.post("env-1", "reopen", reopening)[0] == 200

@@ -34,8 +34,8 @@ def gateway(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway]:
 
 def fail_set(gateway: Gateway, *, arrived: set[int] | None = None, frames: str | None = FRAMES, **members: Any) -> None:
     """The set of `env-1` of Alice has failed; of its slices 1 to 4 some have arrived."""
-    gateway.told(event("env-1", "registered", owner="AIDAALICE"), event("env-1", "received", 2))
-    gateway.told(event("env-1", "failed", 2, 9, reason="SliceFailed"))
+    gateway.report(event("env-1", "registered", owner="AIDAALICE"), event("env-1", "received", 2))
+    gateway.report(event("env-1", "failed", 2, 9, reason="SliceFailed"))
     known = {"route": ROUTE, "status": FAILED, "headers": {"tenant": "acme"}}
     gateway.put(f"{RESULTS}failed/env-1.json", message(**known | members))
     if frames is not None:
@@ -89,7 +89,7 @@ def test_a_repeated_call_finds_the_task_of_the_first(gateway: Gateway) -> None:
     new_ids = {gateway.post("env-1", "replay", {"failed_only": True}, iam=ALICE)[1]["id"] for _ in range(3)}
     assert len(new_ids) == 1
     assert len(gateway.messages("x-fan-in")) == 1
-    gateway.told(event(*new_ids, "failed", 2, 30, reason="SliceFailed"))
+    gateway.report(event(*new_ids, "failed", 2, 30, reason="SliceFailed"))
     code, body = gateway.post("env-1", "replay", {"failed_only": True}, iam=ALICE)
     assert (code, body["id"] in new_ids) == (201, False)
     assert gateway.post("env-1", "replay", {}, iam=ALICE)[1]["id"] not in {*new_ids, body["id"]}
@@ -115,7 +115,7 @@ def test_a_replay_that_runs_is_not_sent_again(gateway: Gateway) -> None:
     fail_set(gateway, arrived={0, 1})
     new_id = gateway.post("env-1", "replay")[1]["id"]
     forget_keys()
-    gateway.told(event(new_id, "received", 2, 20))
+    gateway.report(event(new_id, "received", 2, 20))
     assert gateway.post("env-1", "replay")[1]["id"] == new_id
     assert len(gateway.messages("x-fan-in")) == 1
 
@@ -124,7 +124,7 @@ def test_a_replay_that_runs_is_not_sent_again(gateway: Gateway) -> None:
 def test_a_provisional_failure_starts_no_second_replay(gateway: Gateway) -> None:
     fail_set(gateway, arrived={0, 1})
     new_id = gateway.post("env-1", "replay")[1]["id"]
-    gateway.told(event(new_id, "failed", 2, 30, reason="Timeout", provisional=True))
+    gateway.report(event(new_id, "failed", 2, 30, reason="Timeout", provisional=True))
     assert gateway.post("env-1", "replay")[1]["id"] == new_id
     assert len(gateway.messages("x-fan-in")) == 1
 

@@ -26,7 +26,7 @@ STEALTH = {"x-asya-mesh-status": "off"}
 
 
 @pytest.mark.rule("5.9.pause", "11.pause.kept")
-def test_a_pause_is_kept_reported_and_told(world: MeshWorld, bus: FakeEvents) -> None:
+def test_a_pause_is_kept_reported_and_published(world: MeshWorld, bus: FakeEvents) -> None:
     assert run_pause(world, here()) == []
     assert world.targets == []
     assert stored(world)["route"] == {"prev": ["prep", "approve"], "curr": "x-resume", "next": ["post"]}
@@ -34,10 +34,10 @@ def test_a_pause_is_kept_reported_and_told(world: MeshWorld, bus: FakeEvents) ->
     (report,) = [event for event in world.gateway.events if event.status == "paused"]
     assert (report.position, report.data.prompt, report.data.fields) == (1, "Send it?", FIELDS)
     assert bus.sources == ["asya.shop: Task Paused"]
-    (told,) = bus.details
-    assert (told["id"], told["actor"], told["prompt"], told["position"]) == ("env-1", "approve", "Send it?", 1)
-    assert told["message"] == "Task env-1 of the mesh shop is paused at approve: Send it?"
-    assert told["resume"].startswith("asya resume env-1 --namespace shop")
+    (notice,) = bus.details
+    assert (notice["id"], notice["actor"], notice["prompt"], notice["position"]) == ("env-1", "approve", "Send it?", 1)
+    assert notice["message"] == "Task env-1 of the mesh shop is paused at approve: Send it?"
+    assert notice["resume"].startswith("asya resume env-1 --namespace shop")
 
 
 @pytest.mark.rule("11.pause.kept")

@@ -36,7 +36,7 @@ def test_3_a_frame_carries_the_version_of_its_sender(world: MeshWorld) -> None:
     assert onward.header("x-asya-mesh-version") == OWN
 
 
-def test_3_without_a_version_nothing_is_said(world: MeshWorld) -> None:
+def test_3_without_a_version_a_message_names_none(world: MeshWorld) -> None:
     assert process(world, echo, message(), version="") == []
     (onward,) = world.sent("post")
     assert "x-asya-mesh-version" not in onward.headers

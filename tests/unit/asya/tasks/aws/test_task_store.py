@@ -179,14 +179,14 @@ class Busy:
         return self._partly(self._client.batch_write_item, "UnprocessedItems", RequestItems, lambda items: items)
 
     def batch_get_item(self, RequestItems: dict[str, Any]) -> Any:  # noqa: N803
-        return self._partly(self._client.batch_get_item, "UnprocessedKeys", RequestItems, lambda asked: asked["Keys"])
+        return self._partly(self._client.batch_get_item, "UnprocessedKeys", RequestItems, lambda keys: keys["Keys"])
 
-    def _partly(self, call: Any, word: str, asked: dict[str, Any], items: Callable[[Any], list[Any]]) -> Any:
+    def _partly(self, call: Any, word: str, requests: dict[str, Any], items: Callable[[Any], list[Any]]) -> Any:
         self.calls += 1
         if self.times <= 0:
-            return call(RequestItems=asked)
+            return call(RequestItems=requests)
         self.times -= 1
-        [(table, request)] = asked.items()
+        [(table, request)] = requests.items()
         left = items(request)[:1]
         rest = items(request)[1:]
         done = (

@@ -37,8 +37,9 @@ def test_a_task_from_start_to_end() -> None:
     tasks = tasks_over(MemoryTaskStore())
     created(tasks, owner="AIDA")
     story = []
-    for told in [[], hop("t", 0), hop("t", 1)[:2], hop("t", 1)[2:], [event("t", "succeeded", 3, 40, result=Raw(b"1"))]]:
-        assert set(report(tasks, *told)) <= {204}
+    end = event("t", "succeeded", 3, 40, result=Raw(b"1"))
+    for reports in [[], hop("t", 0), hop("t", 1)[:2], hop("t", 1)[2:], [end]]:
+        assert set(report(tasks, *reports)) <= {204}
         shown = tasks.read("t", at(60))
         assert shown is not None
         story.append((shown.status, shown.progress_percent, shown.actor))
