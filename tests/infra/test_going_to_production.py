@@ -49,6 +49,20 @@ def test_the_idle_numbers_of_the_example(example: SynthesizedMesh) -> None:
     assert row("EventBridge, rules of a bus").split("|")[1].strip() == str(len(example.resources("AWS::Events::Rule")))
 
 
+def test_the_size_of_the_example(example: SynthesizedMesh) -> None:
+    """The fixture names an existing application; its own stack would have the application and a parameter."""
+    numbers = re.search(r"about (\d+) resources in (\d+) stacks", PAGE)
+    assert numbers is not None
+    resources = sum(len(template["Resources"]) for template in example.templates.values()) + 2
+    assert abs(int(numbers[1]) - resources) < 10
+    assert int(numbers[2]) == len(example.templates) + 1
+    alarms = [each["Type"] for each in example.templates["alarms"]["Resources"].values()].count(
+        "AWS::CloudWatch::Alarm"
+    )
+    assert f"About {alarms} alarms" in PAGE
+    assert f"about {alarms}" in row("CloudWatch, alarms")
+
+
 def test_the_sums_of_the_tables() -> None:
     idle = re.search(r"### Idle\n(.*?)\*\*Together", PAGE, re.DOTALL)
     assert idle is not None
