@@ -87,8 +87,8 @@ def run(
     cloud.ledger.stops_at_first_violation = not to_the_end
     cloud.system.fails_overdue_tasks = "deadlines" in features
     workload = Workload(cloud, random, features)
-    cloud.bus.subscriber = workload.person.notified
-    cloud.ledger.pauses.on_stored = workload.person.stored
+    cloud.bus.subscriber = workload.caller.notified
+    cloud.ledger.pauses.on_stored = workload.caller.stored
     with cloud.activate():
         workload.schedule(random.randint(3, 16) if is_heavy else random.randint(3, 14))
         for number in range(INITIAL_TICKS):

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 Feature = Literal["pauses", "cancels", "overrides", "ends", "deadlines", "moves", "reruns", "deploys"]
 Features = frozenset[Feature]
 
-# pauses: pause actors, x-resume, the sweep of pauses, and a person who answers.
+# pauses: pause actors, x-resume, the sweep of pauses, and a caller who answers.
 # cancels: tasks are canceled by the API instead of by a report.
 # overrides: envelopes name other actors for those of their route.
 # ends: actors of kind `end`.

@@ -13,7 +13,7 @@ from tests.simulation.cloud import Cloud
 from tests.simulation.deploys.deployment import ADDED
 from tests.simulation.inputs.features import Features
 from tests.simulation.inputs.redriving import redrive_all
-from tests.simulation.pauses.people import Person
+from tests.simulation.pauses.callers import Caller
 from tests.simulation.services.functions import ACCOUNT
 from tests.simulation.services.network import URL, event
 from tests.simulation.services.queues import MESSAGE_LIMIT
@@ -43,8 +43,8 @@ class Workload:
     _numbers: int = 0
 
     def __post_init__(self) -> None:
-        """Create the person who answers pauses."""
-        self.person = Person(self.cloud, self.random, lambda method, path, body: self._ask(method, path, body, {}))
+        """Create the caller who answers pauses."""
+        self.caller = Caller(self.cloud, self.random, lambda method, path, body: self._ask(method, path, body, {}))
 
     def schedule(self, count: int) -> None:
         """Schedule this number of messages and tasks at random times."""

@@ -41,8 +41,8 @@ class Claim(msgspec.Struct, frozen=True):
     Attributes:
         key: of its object, below the results prefix. A provisional end has none: the holder keeps the key before it.
         position: where the envelope ended: the number of hops done.
-        is_provisional: whether an end by x-sink, x-sump or a fan-in actor replaces this one: nobody knows what becomes of
-            the envelope, because its message is a dead letter.
+        is_provisional: whether an end by x-sink, x-sump or a fan-in actor replaces this one: its message is a dead
+            letter, and a redrive may still end the envelope.
         hop: the position of the hop that ended it, if it is not `position`: a dead letter of a pause actor is claimed beyond
             its own pause.
     """

@@ -1,4 +1,4 @@
-"""A person who is notified of pauses and answers: rightly, wrongly, late, twice, never, or by a cancellation."""
+"""A caller who is notified of pauses and answers: rightly, wrongly, late, twice, never, or by a cancellation."""
 
 import json
 from collections.abc import Callable
@@ -18,12 +18,12 @@ Response = dict[str, Any]
 
 
 @dataclass
-class Person:
+class Caller:
     """Answers the notices of pauses.
 
     Attributes:
         ask: calls the API with a method, a path and a body; None if the function crashed.
-        tries: notices that a person has read, by task, generation and position.
+        tries: notices that the caller has read, by task, generation and position.
     """
 
     cloud: Cloud
