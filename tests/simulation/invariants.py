@@ -65,7 +65,7 @@ class FinalChecks:
             or self.cloud.ledger.pauses.is_paused(envelope_id)
             or self._is_dead_lettered(envelope_id)
             or envelope_id in self.cloud.ledger.stored_slices
-            or self._was_canceled_after_dead_letter(envelope_id)
+            or self._is_kept_after_dead_letter(envelope_id)
         ):
             return True
         envelope = self.cloud.ledger.accepted[envelope_id][0][0] if envelope_id in self.cloud.ledger.accepted else None
@@ -90,10 +90,13 @@ class FinalChecks:
     def _ends_of(self, envelope_id: str) -> set[str]:
         return {prefix for prefix in END_PREFIXES if f"results/{prefix}/{envelope_id}.json" in self._objects}
 
-    def _was_canceled_after_dead_letter(self, envelope_id: str) -> bool:
-        """Whether a provisional end holds, and a canceled copy of its dead letter did not count (`protocol §11`)."""
+    def _is_kept_after_dead_letter(self, envelope_id: str) -> bool:
+        """Whether a provisional end holds, and what came of its dead letter did not count (`protocol §11`).
+
+        That is a canceled copy, or the origin of a set that has closed meanwhile.
+        """
         prefix = f"results/superseded/{envelope_id}/"
-        is_kept = any(key.startswith(prefix) and "-canceled-" in key for key in self._objects)
+        is_kept = any(key.startswith(prefix) for key in self._objects)
         return is_kept and self.cloud.ledger.ends.claim(envelope_id) is not None
 
     def _is_dead_lettered(self, envelope_id: str) -> bool:
