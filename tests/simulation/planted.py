@@ -290,9 +290,11 @@ def _own_limit(hop: Hop) -> timedelta:
 
 
 MISTAKES = (
-    Mistake("acknowledges after a failed send", substitute(Receipt, "problem", property(lambda _: None)), seed=10),
+    Mistake("acknowledges after a failed send", substitute(Receipt, "problem", property(lambda _: None)), seed=4),
     Mistake(
-        "ignores the Failed entries of a response", wrap(SqsClient, "send_message_batch", _answer_without_failures)
+        "ignores the Failed entries of a response",
+        wrap(SqsClient, "send_message_batch", _answer_without_failures),
+        seed=10,
     ),
     Mistake(
         "acknowledges a message whose processing raised", wrap(BatchProcessor, "process", _process_ignoring_errors)
@@ -301,28 +303,23 @@ MISTAKES = (
         "does not isolate messages that crash the process",
         _process_with_receive_count(lambda _: 1),
         "poison",
-        seed=9,
+        seed=0,
     ),
     Mistake(
         "retries crashing messages in the same order",
         _process_with_receive_count(_same_count_after_first),
         "poison",
-        seed=19,
+        seed=0,
     ),
-    Mistake(
-        "loses required reports",
-        wrap(RequiredReports, "report", _report_resolved),
-        "errors",
-    ),
+    Mistake("loses required reports", wrap(RequiredReports, "report", _report_resolved), "errors", seed=1),
     Mistake("does not register tasks", wrap(preflight, "register", lambda *_: {})),
     Mistake(
-        "drops the neighbors of a refused report", wrap(report_queues, "read_message", _read_all_or_nothing), "reports"
+        "drops the neighbors of a refused report",
+        wrap(report_queues, "read_message", _read_all_or_nothing),
+        "reports",
+        seed=5,
     ),
-    Mistake(
-        "acknowledges reports that are not written",
-        wrap(Writes, "add", _add_unawaited),
-        "errors",
-    ),
+    Mistake("acknowledges reports that are not written", wrap(Writes, "add", _add_unawaited), "errors", seed=4),
     Mistake("fails overdue tasks while ends wait", substitute(EndsQueue, "delay", lambda _: "none"), "reports"),
     Mistake("passes the reference of a claim check to handlers", wrap(ClaimCheck, "redeem", _redeem_keeping_reference)),
     Mistake(
@@ -332,9 +329,11 @@ MISTAKES = (
             substitute(FrameBuffer, "save", lambda _, __, frames: list(frames)),
         ),
     ),
-    Mistake("marks a hop as completed before its handler runs", wrap(CompletedHops, "is_completed", _mark_at_query)),
-    Mistake("repeats completed hops", substitute(CompletedHops, "is_completed", lambda *_: False)),
-    Mistake("claims an end unconditionally", wrap(MemoryDynamo, "update_item", _claim_unconditionally), seed=9),
+    Mistake(
+        "marks a hop as completed before its handler runs", wrap(CompletedHops, "is_completed", _mark_at_query), seed=6
+    ),
+    Mistake("repeats completed hops", substitute(CompletedHops, "is_completed", lambda *_: False), seed=6),
+    Mistake("claims an end unconditionally", wrap(MemoryDynamo, "update_item", _claim_unconditionally), seed=0),
     Mistake(
         "reports failures in x-sump without claiming them",
         substitute(sump, "claim_end", _skip_claim),
@@ -345,30 +344,35 @@ MISTAKES = (
         "forgets the ends that are refused",
         substitute(ends.CrewEnd, "keep_refused", lambda *_: []),
         "repeats",
-        seed=3,
+        seed=4,
     ),
     Mistake("overwrites the object of an end", substitute(EndObjects, "write", _write_unconditionally), "repeats"),
     Mistake(
         "acknowledges without a written result",
         (wrap(Results, "write", _write_ignoring_errors), wrap(EndObjects, "write", _write_end_ignoring_errors)),
-        seed=14,
+        seed=54,
     ),
-    Mistake("writes records unconditionally", wrap(MemoryDynamo, "put_item", _put_record_unconditionally)),
-    Mistake("drops the deadline at routing", wrap(status, "routed", _without_field("deadline_at"))),
+    Mistake("writes records unconditionally", wrap(MemoryDynamo, "put_item", _put_record_unconditionally), seed=1),
+    Mistake("drops the deadline at routing", wrap(status, "routed", _without_field("deadline_at")), seed=8),
     Mistake("drops created_at at the start of a hop", wrap(status, "started", _without_field("created_at"))),
     Mistake("does not count attempts", wrap(status, "retrying", _retry_without_count)),
     Mistake("shifts twice", wrap(Route, "shifted", _shift_twice)),
-    Mistake("retries without the payload", wrap(outcome, "failed", _retry_without_payload), "fault-free"),
-    Mistake("retries after frame 0 was sent", wrap(outcome, "failed", _fail_ignoring_frames_sent), seed=49),
-    Mistake("keeps the header of the first attempt after the hop", wrap(outcome, "frame", _frame_with_first_attempt)),
+    Mistake("retries without the payload", wrap(outcome, "failed", _retry_without_payload), "fault-free", seed=1),
+    Mistake("retries after frame 0 was sent", wrap(outcome, "failed", _fail_ignoring_frames_sent), seed=4),
+    Mistake(
+        "keeps the header of the first attempt after the hop", wrap(outcome, "frame", _frame_with_first_attempt), seed=1
+    ),
     Mistake(
         "gives children ids that differ in each run",
         Patch(ids, "child_id", lambda _: _numbered_child_id(count())),
+        seed=10,
     ),
-    Mistake("drops the root of children", wrap(outcome, "frame", _frame_without_root)),
-    Mistake("ignores cancellation", wrap(arrival, "start", _start_ignoring_state), seed=13),
+    Mistake("drops the root of children", wrap(outcome, "frame", _frame_without_root), seed=5),
+    Mistake("ignores cancellation", wrap(arrival, "start", _start_ignoring_state), seed=3),
     Mistake(
-        "lets handlers run after the deadline", substitute(Hop, "time_limit", lambda hop, _: (_own_limit(hop), False))
+        "lets handlers run after the deadline",
+        substitute(Hop, "time_limit", lambda hop, _: (_own_limit(hop), False)),
+        seed=26,
     ),
     Mistake("ignores max_hops", wrap(arrival, "start", _start_ignoring_max_hops)),
     Mistake(
@@ -378,31 +382,34 @@ MISTAKES = (
             substitute(FanInSets, "take_lease", lambda *_, **__: True),
         ),
         "mixed",
-        seed=22,
+        seed=4,
     ),
-    Mistake("counts a duplicate as another slice", wrap(FanInSets, "count", _count_duplicates), seed=21),
+    Mistake("counts a duplicate as another slice", wrap(FanInSets, "count", _count_duplicates), seed=8),
     Mistake(
         "counts slices that are not stored",
         wrap(SliceStore, "store", _count_slices_that_are_not_stored),
         "errors",
-        seed=5,
+        seed=10,
     ),
     Mistake(
-        "acknowledges slices whose count failed", wrap(SliceCounter, "add", _acknowledge_uncounted), "errors", seed=3
+        "acknowledges slices whose count failed", wrap(SliceCounter, "add", _acknowledge_uncounted), "errors", seed=5
     ),
-    Mistake("merges slices in another order", wrap(set_coordinator, "origin_delivery", _swap_slices)),
-    Mistake("drops the header of the enclosing set", wrap(set_coordinator, "origin_delivery", _leave_all_sets)),
-    Mistake("sends no messages about ended slices", substitute(ends, "slice_end_deliveries", lambda *_: ())),
+    Mistake("merges slices in another order", wrap(set_coordinator, "origin_delivery", _swap_slices), seed=5),
+    Mistake("drops the header of the enclosing set", wrap(set_coordinator, "origin_delivery", _leave_all_sets), seed=5),
+    Mistake("sends no messages about ended slices", substitute(ends, "slice_end_deliveries", lambda *_: ()), seed=5),
     Mistake("stores slices without claiming their end", substitute(fan_in, "claim_end", _skip_claim), "fault-free"),
     Mistake(
         "checks no waiting sets",
         (wrap(Outbox, "send", _send_without_set_checks), substitute(FanInSweep, "sweep", lambda *_: None)),
         "errors",
-        seed=65,
+        seed=63,
     ),
-    Mistake("does not report dead letters", substitute(DeadLetterWatch, "scan", lambda *_: None), seed=27),
+    Mistake("does not report dead letters", substitute(DeadLetterWatch, "scan", lambda *_: None), seed=86),
     Mistake(
-        "does not report canceled children", wrap(ending, "is_reported", _is_reported_unless_canceled), "fault-free"
+        "does not report canceled children",
+        wrap(ending, "is_reported", _is_reported_unless_canceled),
+        "fault-free",
+        seed=11,
     ),
     Mistake("reports stealth envelopes", substitute(Envelope, "is_stealth", property(lambda _: False))),
 )
