@@ -1,6 +1,6 @@
 """The end of an envelope: its status, its report and the copies that x-sink sends (`protocol §11`)."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
@@ -15,6 +15,8 @@ from asya.protocol.route import UNKNOWN_HOP, Route
 from asya.protocol.times import format_time
 
 CLAIMED_PHASES = frozenset({"succeeded", "failed", "canceled"})
+# The report of an end may wait for 28 days, and its time be 31 days old (`protocol §5`, report times).
+CLAIM_AGE_LIMIT = timedelta(days=3)
 _HOOKED_PHASES = frozenset({"succeeded", "failed"})
 _ENDS_WITH_THE_ROUTE = (headers.FIRST_ATTEMPT, headers.NOT_BEFORE, headers.PAUSE, headers.FAN_IN, headers.SUFFIXED_AT)
 
@@ -49,6 +51,15 @@ def copies(envelope: Envelope, sink: Sink) -> tuple[Delivery, ...]:
 def end_position(envelope: Envelope) -> int:
     """The number of hops done at an end; beyond every pause if the hop is unknown."""
     return COUNT_LIMIT if envelope.route == UNKNOWN_HOP else envelope.route.position
+
+
+def report_time(claimed_at: datetime | None, now: datetime) -> datetime:
+    """The time of the report of an end: that of its claim, so that it precedes a cancellation between the two (`protocol §13`).
+
+    Args:
+        claimed_at: None if the time of the claim is unknown.
+    """
+    return now if claimed_at is None else max(claimed_at, now - CLAIM_AGE_LIMIT)
 
 
 def leaves_as_child(envelope: Envelope, holder_generation: int, mesh: MeshTable) -> bool:

@@ -143,6 +143,12 @@ def stored_slice_end(letter: DeadLetter, claimed: str, mesh: MeshTable, *, now: 
     return LetterEnd(succeeded, _report(succeeded, letter, now, is_provisional=False))
 
 
+def claimed_end(end: LetterEnd, at: datetime) -> LetterEnd:
+    """The end with the time of its claim in its report."""
+    event = end.event and replace(end.event, at=format_time(at))
+    return LetterEnd(end.envelope, event, end.deliveries)
+
+
 def claimed_position(letter: DeadLetter, end: LetterEnd, mesh: MeshTable) -> int:
     """The position at which the end of a dead letter is claimed: beyond every pause for an unreadable message.
 
@@ -175,7 +181,7 @@ def _failed(
 
 def _report(envelope: Envelope, letter: DeadLetter, now: datetime, *, is_provisional: bool = True) -> TaskEvent:
     """The report of an end. It is provisional, because the message may be sent again; a claimed success of a slice is not."""
-    event = reports.terminal(envelope, now=now)
+    event = reports.terminal(envelope, at=now)
     data = replace(event.data, provisional=is_provisional)
     if not letter.readable:
         data = replace(data, route=None)  # the hop of the message is unknown

@@ -142,9 +142,9 @@ def _is_replaced(record: TaskRecord, event: TaskEvent) -> bool:
 
 
 def _precedes_cancellation(event: TaskEvent, canceled_at: str) -> bool:
-    """Whether a report is of an end that was claimed before a cancellation, while its report waited in the queue.
+    """Whether a report is of an end that was claimed before a cancellation, and is recorded after it.
 
-    The time of an end lies after its claim. An end with a route comes from x-sink or x-sump, or from a slice's fan-in actor. A
+    The time of an end is that of its claim. An end with a route comes from x-sink or x-sump, or from a slice's fan-in actor. A
     cancellation that x-sink has claimed has no other end beside it, so this one came by a call.
     """
     is_claimed = event.status in ("succeeded", "failed") and event.data.route is not None and not event.data.provisional

@@ -106,8 +106,12 @@ def partial(hop: Hop, message: Mapping[str, Any], sequence: int, *, now: datetim
     )
 
 
-def terminal(envelope: Envelope, *, now: datetime, result_uri: str | None = None) -> TaskEvent:
-    """The report of an envelope's end, by x-sink or x-sump. It contains a result of up to 64 KiB."""
+def terminal(envelope: Envelope, *, at: datetime, result_uri: str | None = None) -> TaskEvent:
+    """The report of an envelope's end. It contains a result of up to 64 KiB.
+
+    Args:
+        at: when the end was claimed.
+    """
     status = envelope.status
     phase = status.phase if status else None
     actor = (status.actor if status else None) or ""
@@ -123,7 +127,7 @@ def terminal(envelope: Envelope, *, now: datetime, result_uri: str | None = None
         reason=status.reason if status and not succeeded else None,
     )
     end: EventStatus = phase if phase in ("succeeded", "failed", "canceled", "paused") else "failed"
-    return _task_event(envelope, end, data, now)
+    return _task_event(envelope, end, data, at)
 
 
 def _event(hop: Hop, status: EventStatus, data: EventData, now: datetime) -> TaskEvent:

@@ -3,12 +3,14 @@
 The item of an envelope also holds the position of its last pause. A pause actor writes it, also before any end is claimed.
 """
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from botocore.exceptions import ClientError
 
 from asya.messaging.aws.conditional_writes import is_condition_failure
+from asya.protocol.times import format_time, parse_time
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -66,12 +68,14 @@ class ClaimResult(msgspec.Struct, frozen=True):
             the first one, so a redelivery finishes its object. Its position is that of the caller's claim.
         generation: of the end that holds; for a stale end the later one of that and of the pause.
         replaced_key: the object of the claim that this one replaced, to remove once the new one is written; None without one.
+        claimed_at: when the end that holds was first claimed; None if an earlier version of the mesh claimed it.
     """
 
     outcome: ClaimOutcome
     claim: Claim
     generation: int
     replaced_key: str | None = None
+    claimed_at: datetime | None = None
 
 
 class EndClaims:
@@ -92,7 +96,8 @@ class EndClaims:
             botocore.exceptions.ClientError: the table cannot be written.
         """
         # DynamoDB evaluates all values before it writes, so replaced_key becomes the earlier key. A provisional end has no
-        # object, so the key of the object that a later end has to remove stays.
+        # object, so the key of the object that a later end has to remove stays. A repetition fails the condition, so it changes
+        # nothing: neither the key nor the time of the claim.
         keys = (
             "replaced_key = if_not_exists(replaced_key, :none), #key = if_not_exists(#key, :key)"
             if claim.is_provisional
@@ -110,6 +115,7 @@ class EndClaims:
             ":hop": {"N": str(claim.position if claim.hop is None else claim.hop)},
             ":phase": {"S": claim.phase},
             ":provisional": {"BOOL": claim.is_provisional},
+            ":claimed_at": {"S": format_time(datetime.fromtimestamp(epoch_seconds, UTC))},
             ":expires_at": {"N": str(int(epoch_seconds + self._keep_seconds))},
             ":none": {"S": ""},
         }
@@ -119,7 +125,7 @@ class EndClaims:
                 Key=_item_key(claim.envelope_id),
                 UpdateExpression=(
                     f"SET {keys}, generation = :generation, end_hop = :hop, "
-                    "phase = :phase, provisional = :provisional, expires_at = :expires_at"
+                    "phase = :phase, provisional = :provisional, claimed_at = :claimed_at, expires_at = :expires_at"
                 ),
                 ConditionExpression=f"{_NOT_STALE} AND ({free})",
                 ExpressionAttributeNames={"#key": "key"},
@@ -193,7 +199,8 @@ def _result(claim: Claim, item: "Item") -> ClaimResult:
     is_taken = (holder.generation, holder.phase) == (claim.generation, claim.phase)
     replaced = item["replaced_key"]["S"]
     replaced_key = replaced if replaced not in ("", holder.key) else None
-    return ClaimResult("taken" if is_taken else "refused", holder, holder.generation, replaced_key)
+    claimed_at = parse_time(item["claimed_at"]["S"]) if "claimed_at" in item else None
+    return ClaimResult("taken" if is_taken else "refused", holder, holder.generation, replaced_key, claimed_at)
 
 
 def _holder(envelope_id: str, item: "Item", position: int = 0) -> Claim | None:

@@ -124,12 +124,13 @@ class CrewEnd(ABC):
             return None
         return holder
 
-    def report_end(self, envelope: Envelope, result_uri: str | None = None) -> list[Receipt]:
-        """Report the end of an envelope, unless reporting is off."""
+    def report_end(self, envelope: Envelope, claimed: ClaimResult, result_uri: str | None = None) -> list[Receipt]:
+        """Report the claimed end of an envelope, unless reporting is off."""
         url = self.services.callback(envelope)
         if url is None:
             return []
-        event = reports.terminal(envelope, now=self.services.now(), result_uri=result_uri)
+        at = ending.report_time(claimed.claimed_at, self.services.now())
+        event = reports.terminal(envelope, at=at, result_uri=result_uri)
         return [self.services.required_reports.report(url, event)]
 
     def add_to_index(self, envelope: Envelope, uri: str) -> list[Receipt]:

@@ -82,20 +82,20 @@ class SinkActor(CrewEnd):
     def _persist_and_report(self, envelope: Envelope, result: ClaimResult) -> list[Receipt]:
         """Persist the envelope, then report the end that its object holds; a failed write keeps the message only."""
         if not self._persists(envelope):
-            return self._report(envelope, envelope, None)
+            return self._report(envelope, envelope, result, None)
         key = result.claim.key
         try:
             stored = self.objects.write(key, envelope)
         except STORAGE_ERRORS as error:
             receipt = Receipt("object")
             receipt.resolve(NotPersistedError(self.results.uri(key), error))
-            return [*self._report(envelope, envelope, None), receipt]
+            return [*self._report(envelope, envelope, result, None), receipt]
         # A redrive may have taken the claim while the object was written.
         winner = self.lost_claim(result.claim)
         if stored is None or winner is not None:
             return [self.keep_superseded(envelope, winner or result.claim, key)]
         receipts = self._remove_replaced(result.replaced_key, envelope)
-        return [*receipts, *self._report(envelope, stored.envelope, stored.uri)]
+        return [*receipts, *self._report(envelope, stored.envelope, result, stored.uri)]
 
     def _remove_replaced(self, key: str | None, envelope: Envelope) -> list[Receipt]:
         """Remove the object of the end that this one replaced, if there is any."""
@@ -110,9 +110,9 @@ class SinkActor(CrewEnd):
             receipt.resolve()
         return [receipt]
 
-    def _report(self, received: Envelope, stored: Envelope, uri: str | None) -> list[Receipt]:
+    def _report(self, received: Envelope, stored: Envelope, claimed: ClaimResult, uri: str | None) -> list[Receipt]:
         """Report the end that is stored, and send its copies; the set of the received slice is notified too."""
-        receipts = self.report_end(stored, uri) if ending.is_reported(stored) else []
+        receipts = self.report_end(stored, claimed, uri) if ending.is_reported(stored) else []
         copies = ending.copies(stored, self.services.settings.table.sink)
         receipts += [self.services.outbox.send(delivery) for delivery in copies]
         return [*receipts, *self.notify_sets(received, stored), *self._index(stored, uri)]

@@ -6,6 +6,7 @@ from datetime import datetime
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec.structs import replace
 
+from asya.crew.aws.end_claims import ClaimResult
 from asya.crew.lambdas.ends import STORAGE_ERRORS, CrewEnd, NotPersistedError, claim_end
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import Record
@@ -58,19 +59,19 @@ class SumpActor(CrewEnd):
         except STORAGE_ERRORS as error:
             receipt = Receipt("object")
             receipt.resolve(NotPersistedError(self.results.uri(key), error))
-            return [*self._report(envelope, envelope, key), receipt]
+            return [*self._report(envelope, envelope, result, key), receipt]
         winner = self.lost_claim(result.claim)
         if stored is None or winner is not None:
             return [self.keep_superseded(envelope, winner or result.claim, key)]
         receipt = Receipt("object")
         receipt.resolve()
-        return [*self._report(envelope, stored.envelope, key), receipt]
+        return [*self._report(envelope, stored.envelope, result, key), receipt]
 
-    def _report(self, received: Envelope, stored: Envelope, key: str) -> list[Receipt]:
+    def _report(self, received: Envelope, stored: Envelope, claimed: ClaimResult, key: str) -> list[Receipt]:
         """Report the failure to the gateway, to the set of a slice and to the index of results."""
         return [
             *self.notify_sets(received, stored),
-            *self.report_end(stored),
+            *self.report_end(stored, claimed),
             *self.add_to_index(stored, self.results.uri(key)),
         ]
 

@@ -12,7 +12,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.crew.aws.end_claims import ClaimResult
-from asya.crew.ending import leaves_as_child
+from asya.crew.ending import leaves_as_child, report_time
 from asya.crew.lambdas.ends import claim_end
 from asya.dead_letters import letters as dead_letters
 from asya.dead_letters.aws.copies import DeadLetterCopies, copy_key
@@ -121,11 +121,10 @@ class DeadLetterWatch:
         if end.event is not None:
             position = dead_letters.claimed_position(letter, end, mesh)
             result = claim_end(self.services, end.envelope, is_provisional=True, position=position)
-            if result.outcome != "taken":
-                other_end = self._other_end(letter, end, result)
-                if other_end is None:
-                    return receipts  # the copy and the message keep the end
-                end = other_end
+            counted = self._claimed(end, result) if result.outcome == "taken" else self._other_end(letter, end, result)
+            if counted is None:
+                return receipts  # the copy and the message keep the end
+            end = counted
         url = self.services.callback(end.envelope)
         if end.event is not None and url is not None:
             receipts.append(self.services.required_reports.report(url, end.event))
@@ -139,12 +138,16 @@ class DeadLetterWatch:
         if result.outcome == "refused":
             stored_end = dead_letters.stored_slice_end(letter, result.claim.phase, mesh, now=moment)
             if stored_end is not None:
-                return stored_end
+                return self._claimed(stored_end, result)
         if not leaves_as_child(end.envelope, result.generation, mesh):
             return None
         child_end = dead_letters.refused_end(letter, end, now=moment)
-        is_taken = claim_end(self.services, child_end.envelope, is_provisional=True).outcome == "taken"
-        return child_end if is_taken else None
+        claimed = claim_end(self.services, child_end.envelope, is_provisional=True)
+        return self._claimed(child_end, claimed) if claimed.outcome == "taken" else None
+
+    def _claimed(self, end: LetterEnd, result: ClaimResult) -> LetterEnd:
+        """The end with the time of the claim that holds."""
+        return dead_letters.claimed_end(end, report_time(result.claimed_at, self.services.now()))
 
     def _letter_end(self, letter: DeadLetter) -> LetterEnd | None:
         envelope = letter.envelope

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from asya.crew.aws.end_objects import EndObjects
+from asya.crew.ending import report_time
 from asya.crew.lambdas.ends import claim_end
 from asya.fan_in.aws.items import SetRecord
 from asya.fan_in.aws.sets import SliceCountError
@@ -178,12 +179,14 @@ class FanInActor:
         moment = self.services.now()
         envelope = replace(hop.envelope, status=succeeded(hop.status, now=format_time(moment)))
         url = self.services.callback(hop.envelope)
-        is_taken = claim_end(self.services, envelope).outcome == "taken"
+        result = claim_end(self.services, envelope)
+        is_taken = result.outcome == "taken"
         if is_late or not is_taken:
             self.objects.supersede(envelope)
         if url is None or not is_taken:
             return []
-        return [self.services.required_reports.report(url, reports.terminal(envelope, now=moment, result_uri=uri))]
+        event = reports.terminal(envelope, at=report_time(result.claimed_at, moment), result_uri=uri)
+        return [self.services.required_reports.report(url, event)]
 
     def _record_slice_end(self, counter: SliceCounter, ended: SliceEnded, record: Record) -> list[Receipt]:
         """Store that a slice ended without a result; its set then counts it."""

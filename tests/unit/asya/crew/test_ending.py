@@ -1,5 +1,6 @@
 """protocol §11: the copies that x-sink sends, and the status of an end."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -116,3 +117,22 @@ def test_what_somebody_sent_straight_to_x_sink_ended_well_there(was: Any) -> Non
         "x-sink",
     )
     assert envelope.status.created_at in ("2026-11-20T11:59:59.000000Z", status()["created_at"])
+
+
+@pytest.mark.rule("11.sink.claimed-at")
+@pytest.mark.parametrize(
+    ("claimed_ago", "reported_ago"),
+    [
+        (None, timedelta()),
+        (timedelta(), timedelta()),
+        (timedelta(days=2, hours=23), timedelta(days=2, hours=23)),
+        (timedelta(days=20), timedelta(days=3)),
+        (-timedelta(seconds=5), -timedelta(seconds=5)),
+    ],
+)
+def test_a_report_has_the_time_of_its_claim_up_to_three_days_back(
+    claimed_ago: timedelta | None, reported_ago: timedelta
+) -> None:
+    """The report may wait for 28 days, and times over 31 days old are refused (protocol §5.report-times)."""
+    claimed_at = None if claimed_ago is None else NOW - claimed_ago
+    assert ending.report_time(claimed_at, NOW) == NOW - reported_ago

@@ -43,7 +43,7 @@ def test_registered_tells_the_owner_and_the_route() -> None:
 @pytest.mark.parametrize(("length", "inline"), [(INLINE_RESULT_LIMIT - 2, True), (INLINE_RESULT_LIMIT - 1, False)])
 def test_a_result_is_inline_up_to_64_kib(length: int, inline: bool) -> None:
     envelope = decode(message(payload="x" * length, status=status(phase="succeeded", reason="Completed")))
-    event = reports.terminal(envelope, now=NOW, result_uri="s3://b/k")
+    event = reports.terminal(envelope, at=NOW, result_uri="s3://b/k")
     assert event.status == "succeeded"
     assert (event.data.result is not msgspec.UNSET) is inline
     assert event.data.result_uri == "s3://b/k"
@@ -53,7 +53,7 @@ def test_a_result_is_inline_up_to_64_kib(length: int, inline: bool) -> None:
 
 def test_a_failure_tells_error_reason_and_actor_and_no_result() -> None:
     envelope = decode(message(status=status(phase="failed", reason="PolicyExhausted", attempt=3, error=ERROR)))
-    event = reports.terminal(envelope, now=NOW)
+    event = reports.terminal(envelope, at=NOW)
     assert (event.status, event.attempt, event.position) == ("failed", 3, 1)
     assert event.data.error is not None
     assert (event.data.error.type, event.data.reason, event.data.actor) == ("ValueError", "PolicyExhausted", "infer")

@@ -1,6 +1,7 @@
 """protocol §11: one end per envelope and generation, by a claim in an emulated table."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -212,3 +213,40 @@ def noted(client: "DynamoDBClient") -> tuple[int, int]:
     key = {"pk": {"S": "env-1"}, "sk": {"S": "claim"}}
     item = client.get_item(TableName="asya-shop-sink", Key=key)["Item"]
     return int(item["pause_generation"]["N"]), int(item["pause_epoch"]["N"])
+
+
+def moment(epoch_seconds: float) -> datetime:
+    return datetime.fromtimestamp(epoch_seconds, UTC)
+
+
+@pytest.mark.rule("11.sink.claimed-at")
+@pytest.mark.parametrize("provisional", [False, True])
+def test_a_repetition_keeps_the_time_of_the_claim(claims: EndClaims, provisional: bool) -> None:
+    assert claims.take(claim(), epoch_seconds=1000.25).claimed_at == moment(1000.25)
+    for later in (claim(provisional=provisional), claim("failed"), claim("failed", provisional=True)):
+        assert claims.take(later, epoch_seconds=2000).claimed_at == moment(1000.25)
+
+
+@pytest.mark.rule("11.sink.claimed-at")
+@pytest.mark.parametrize("later", [claim("failed"), claim("failed", 1), claim("failed", 1, provisional=True)])
+def test_a_claim_that_replaces_another_one_has_its_own_time(claims: EndClaims, later: Claim) -> None:
+    claims.take(claim("failed", provisional=True), epoch_seconds=1000)
+    for seconds in (2000, 3000):
+        result = claims.take(later, epoch_seconds=seconds)
+        assert (result.outcome, result.claimed_at) == ("taken", moment(2000))
+
+
+@pytest.mark.rule("11.sink.claimed-at")
+def test_a_pause_that_is_noted_later_keeps_the_time_of_a_provisional_end(claims: EndClaims) -> None:
+    claims.take(claim("failed", position=5, provisional=True), epoch_seconds=1000)
+    assert claims.note_pause("env-1", 0, 2, epoch_seconds=2000)
+    assert claims.take(claim("failed", position=5, provisional=True), epoch_seconds=3000).claimed_at == moment(1000)
+
+
+@pytest.mark.rule("11.sink.claimed-at")
+def test_a_claim_of_an_earlier_version_has_no_time(claims: EndClaims, client: "DynamoDBClient") -> None:
+    claims.take(claim(), epoch_seconds=1000)
+    key = {"pk": {"S": "env-1"}, "sk": {"S": "claim"}}
+    client.update_item(TableName="asya-shop-sink", Key=key, UpdateExpression="REMOVE claimed_at")
+    result = claims.take(claim(), epoch_seconds=2000)
+    assert (result.outcome, result.claimed_at) == ("taken", None)
