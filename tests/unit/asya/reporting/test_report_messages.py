@@ -9,7 +9,7 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import EVENT_LIMIT, TaskEvent
 from asya.protocol.route import Route
 from asya.reporting.aws.report_sender import QueuedReport, ReportSender
-from asya.reporting.report_messages import MESSAGE_BYTES, body, encoded, messages
+from asya.reporting.report_messages import body, encoded, messages
 from tests.doubles.sqs import FakeSqs
 from tests.doubles.tasks import event
 
@@ -29,9 +29,19 @@ def test_a_message_has_64_kib_at_most_and_a_larger_report_goes_alone() -> None:
     assert [each["id"] for text in bodies for each in msgspec.json.decode(text)] == [
         each.id for each in (*small, large, *small)
     ]
-    assert max(len(text) for text in bodies if b"large" not in text) <= MESSAGE_BYTES
+    assert max(len(text) for text in bodies if b"large" not in text) <= 64 * 1024
     assert [len(group) for group in groups if b"large" in body(group)] == [1]
-    assert len(groups) <= 2 * (200 * 1300 // MESSAGE_BYTES + 1) + 1
+    assert len(groups) <= 2 * (200 * 1300 // (64 * 1024) + 1) + 1
+
+
+@pytest.mark.rule("5.one-message")
+@pytest.mark.parametrize(("size", "count"), [(65_536, 1), (65_537, 2)])
+def test_reports_share_a_message_of_65536_bytes_and_no_larger_one(size: int, count: int) -> None:
+    first, shortest = event("a", "received"), event("b", "received", actor="x")
+    missing = size - len(body(QueuedReport(encoded(each, None)) for each in (first, shortest)))
+    groups = packed(first, event("b", "received", actor="x" * (1 + missing)))
+    assert len(groups) == count
+    assert len(body(report for group in groups for report in group)) == size
 
 
 @pytest.mark.rule("5.one-message")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from asya.fan_in.aws import items
-from asya.fan_in.aws.slice_store import INLINE_BYTES, SliceStore, UnknownSliceError
+from asya.fan_in.aws.slice_store import SliceStore, UnknownSliceError
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.slices import SliceEnded, SliceHeader
 from tests.doubles.s3 import FakeS3
@@ -63,8 +63,8 @@ def test_the_first_slice_of_an_index_counts(store: SliceStore) -> None:
 
 
 @pytest.mark.rule("9.size")
-def test_large_slices_are_in_s3_under_their_content(store: SliceStore, s3: FakeS3) -> None:
-    large = b"x" * (INLINE_BYTES + 1)
+def test_slices_above_4_kib_are_in_s3_under_their_content(store: SliceStore, s3: FakeS3) -> None:
+    large = b"x" * 4_097
     assert put(store, 2, large[1:], set_id="../s") is None
     assert s3.keys() == []
     uri = put(store, 1, large, set_id="../s")
@@ -124,7 +124,7 @@ def test_slices_and_ends_of_a_version_without_shards_are_found(store: SliceStore
 @pytest.mark.rule("12.failed-only")
 @pytest.mark.parametrize("count", [5, LARGE_SET])
 def test_the_results_of_a_set_are_copied_with_their_objects(store: SliceStore, s3: FakeS3, count: int) -> None:
-    large = b"x" * (INLINE_BYTES + 1)
+    large = b"x" * 5_000
     for index, body in enumerate((b"origin", b"one", large)):
         put(store, index, body, count=count)
     for _ in range(2):

@@ -1,6 +1,7 @@
 """Progress and partials on their way to the report queue (`protocol §5`, reports; `§7`, FLY)."""
 
 import threading
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -57,6 +58,26 @@ def test_reports_leave_by_themselves_while_a_handler_runs(monkeypatch: pytest.Mo
     assert sqs.wait_until_sent(REPORTS)
     progress.flush()
     assert [status for each in statuses(sqs) for status in each] == ["received", "processing"]
+
+
+@pytest.mark.rule("5.slow-handler")
+@pytest.mark.parametrize("is_required", [False, True])
+def test_reports_leave_by_themselves_after_one_second(monkeypatch: pytest.MonkeyPatch, is_required: bool) -> None:
+    clock = SimpleNamespace(seconds=100.0)
+    monkeypatch.setattr(
+        "asya.reporting.aws.progress_reporter.time", SimpleNamespace(monotonic=lambda: float(clock.seconds))
+    )
+    sqs = FakeSqs()
+    progress = ProgressReporter(sender(sqs), Drops())
+    send = progress.require if is_required else progress.report
+    send(URL, event("env-1", "registered" if is_required else "received"))
+    clock.seconds = 100.999
+    progress.report(URL, event("env-1", "processing"))  # wakes the thread, and leaves with the first report
+    assert not sqs.wait_until_sent(REPORTS, seconds=0.1)
+    clock.seconds = 101.0
+    assert sqs.wait_until_sent(REPORTS)
+    progress.flush()
+    assert [len(each) for each in statuses(sqs)] == [2]
 
 
 @pytest.mark.rule("7.FLY.soon")

@@ -6,7 +6,7 @@ import pytest
 
 from asya.protocol.events import StateQuery, TaskState
 from asya.reporting.aws.gateway_client import GatewayError, NoAnswerError
-from asya.reporting.aws.state_queries import PAUSE_SECONDS, StateQueries
+from asya.reporting.aws.state_queries import StateQueries
 
 OWN, OTHER = "https://own.example", "https://other.example"
 
@@ -66,11 +66,11 @@ def test_after_silence_the_process_skips_the_query_for_30_seconds(
     assert queries.ask({OWN: A}) == {}
     silent_at = client.now
     assert queries.ask({OWN: A}) == {}
-    client.now = silent_at + PAUSE_SECONDS - 1
+    client.now = silent_at + 29.9
     assert queries.ask({OWN: A}) == {}
     assert (len(client.calls), len(notices.problems), notices.skips) == (1, 1, 2)
     del client.errors[OWN]
-    client.now = silent_at + PAUSE_SECONDS
+    client.now = silent_at + 30
     assert queries.ask({OWN: A}).keys() == {"a"}
 
 
