@@ -184,8 +184,24 @@ class FinalChecks:
         if status not in TERMINAL:
             end = ", ".join(sorted(ends)) or "dead letter or stored slice"
             yield f"envelope {envelope_id} has ended ({end}), but its record is {status or 'missing'}"
-        elif claimed and claimed != status and envelope_id not in self.cloud.ledger.canceled:
+        elif (
+            claimed
+            and claimed != status
+            and (envelope_id not in self.cloud.ledger.canceled or self._precedes_cancellation(envelope_id))
+        ):
             yield f"envelope {envelope_id} is claimed as {claimed}, but its record is {status}"
+
+    def _precedes_cancellation(self, envelope_id: str) -> bool:
+        """Whether a canceled task has an end that was claimed before (`protocol §13`, cancel).
+
+        The report of a dead letter is provisional: such an end counts once its message is sent again.
+        """
+        claim = self.cloud.ledger.ends.claim(envelope_id)
+        record = self.cloud.ledger.tables["tasks"][envelope_id, "record"]
+        if claim is None or claim["provisional"]["BOOL"] or claim["generation"] != record["generation"]:
+            return False
+        is_earlier = claim["claimed_at"]["S"] < record["updated_at"]["S"]
+        return is_earlier and not self._is_dead_lettered(envelope_id)
 
     def _was_sent_to_the_end(self, envelope_id: str) -> bool:
         """Whether the envelope went to end actors only, such as a canceled one."""

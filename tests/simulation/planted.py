@@ -346,6 +346,12 @@ MISTAKES = (
         "repeats",
         seed=4,
     ),
+    Mistake(
+        "reports ends with the time of their report",
+        substitute(ending, "report_time", lambda _, now: now),
+        "outages",
+        seed=77,
+    ),
     Mistake("overwrites the object of an end", substitute(EndObjects, "write", _write_unconditionally), "repeats"),
     Mistake(
         "acknowledges without a written result",
