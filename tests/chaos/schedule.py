@@ -40,8 +40,11 @@ class Size:
 
     @property
     def drain_seconds(self) -> float:
-        """How long the envelopes may take to end after the last fault: several visibility timeouts of a busy machine."""
-        return 420.0 + self.envelopes / 5
+        """How long the envelopes may take to end after the last fault.
+
+        That is several visibility timeouts, and the time in which two slow cores end one envelope a second.
+        """
+        return 420.0 + self.envelopes
 
 
 @dataclass(frozen=True)
