@@ -78,7 +78,8 @@ def test_partials_are_stored_while_the_handler_runs(gateway: DeployedCloud, alic
         return messages if len(messages) == 20 else None
 
     messages = until(poll, "all partials")
-    assert read_task(alice, task_id)["status"] == "running"
+    # Partials are written before the reports that came with them.
+    assert read_task(alice, task_id)["status"] in {"pending", "running"}
     assert [message.sequence for message in messages] == list(range(20))
     assert [json.loads(bytes(message.data))["number"] for message in messages] == list(range(20))
     assert wait_for_end(alice, task_id)["status"] == "succeeded"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -48,14 +49,19 @@ def replay(cloud: DeployedCloud, *arguments: str) -> Result:
 @pytest.mark.rule("12.failed-only")
 def test_only_the_lost_slice_of_a_failed_set_runs_again(paths: DeployedCloud, failed_set: str) -> None:
     first = replay(paths, failed_set, "--failed-only")
-    assert "2 of 3 results are copied" in first.stderr
-    assert first.stderr.rstrip().endswith("run again: 2")
+    # The set failed with its second slice. The third one may have come too late for it, and runs again then.
+    match = re.search(
+        r"at least ([12]) of 3 results are copied; at most these slices run again: ([\d, ]+)$", first.stderr
+    )
+    assert match is not None, first.stderr
+    assert "2" in match[2].split(", ")
     new_id = first.stdout.strip()
 
     task = paths.wait_for_end(new_id)
     assert (task.status, task.error) == ("succeeded", None)
     assert paths.envelope(task)["payload"]["results"] == RESULTS
-    assert [paths.task(child(new_id, index)) is not None for index in (1, 2, 3)] == [False, True, False]
+    again = {index for index in (1, 2, 3) if paths.task(child(new_id, index)) is not None}
+    assert {2} <= again <= {int(index) for index in match[2].split(", ")}
     assert paths.wait_for_end(failed_set).status == "failed"
     assert replay(paths, failed_set, "--failed-only").stdout.strip() == new_id
 
