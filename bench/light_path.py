@@ -12,6 +12,7 @@ what this machine does as a whole.
 from __future__ import annotations
 
 import io
+import json
 import statistics
 import sys
 import tempfile
@@ -32,7 +33,7 @@ from asya.protocol.status import created
 from asya.protocol.times import format_time
 from asya_cli.connection import read_local
 from asya_local.accounts import aws_client
-from asya_local.cloud import down, up
+from asya_local.cloud import UpOptions, down, up
 from asya_local.keys import ACCOUNT_ID, read_keys
 from asya_local.state_folder import StateFolder
 from asya_local.steps import Steps
@@ -46,6 +47,14 @@ ENVELOPES = 1_000
 TIMEOUT_SECONDS = 600.0
 WARM_UP = 100
 _BATCH = 10
+_TRUST = {
+    "Version": "2012-10-17",
+    "Statement": {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"},
+}
+_FORWARD = {
+    "Version": "2012-10-17",
+    "Statement": {"Effect": "Allow", "Action": "sqs:*", "Resource": f"arn:aws:sqs:*:{ACCOUNT_ID}:bare-*"},
+}
 # The concurrency of the mesh's own functions in `light/mesh.yaml`.
 _CONCURRENCY = 2
 
@@ -72,7 +81,7 @@ class Cloud:
     def __init__(self, state: Path) -> None:
         mesh = read_local(state)
         key = read_keys(StateFolder.at(state).keys)["deployer"]
-        self._clients = {name: aws_client(name, str(mesh.endpoint_url), key) for name in ("sqs", "lambda")}
+        self._clients = {name: aws_client(name, str(mesh.endpoint_url), key) for name in ("sqs", "lambda", "iam")}
         queues = tuple(self._url(names.queue_name(mesh.namespace, actor)) for actor in (*ACTORS, names.SINK))
         self._switch_event_sources(names.function_name(mesh.namespace, names.SINK), enabled=False)
         self._recorder = names.function_name(mesh.namespace, names.REPORTS)
@@ -140,6 +149,8 @@ class Cloud:
 
     def _forwarder(self, name: str, url: str, following: str) -> None:
         functions: Any = self._clients["lambda"]
+        self._clients["iam"].create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(_TRUST))
+        self._clients["iam"].put_role_policy(RoleName=name, PolicyName="forward", PolicyDocument=json.dumps(_FORWARD))
         functions.create_function(
             FunctionName=name,
             Runtime="python3.13",
@@ -166,7 +177,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="asya-bench-") as folder:
         state = Path(folder)
         try:
-            up(HERE / "mesh.yaml", state, steps=Steps())
+            # Without IAM all callers are the same one, and the gateway would refuse the pre-flights.
+            up(HERE / "mesh.yaml", state, UpOptions(auth=True), Steps())
             cloud = Cloud(state)
             for variant in cloud.variants:
                 cloud.hops_per_second(variant, WARM_UP)

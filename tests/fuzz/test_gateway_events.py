@@ -95,14 +95,14 @@ def check_answer(response: dict[str, Any]) -> None:
 
 @pytest.mark.rule("13.errors")
 @given(request=requests())
-@examples(80, 2000)
+@examples(40, 2000)
 def test_any_request_gets_an_answer(gateway: Gateway, request: tuple[str, dict[str, Any]]) -> None:
     check_answer(call(gateway, *request))
 
 
 @pytest.mark.rule("13.errors")
 @given(data=st.data())
-@examples(40, 500)
+@examples(20, 500)
 def test_an_event_of_another_form_is_refused(gateway: Gateway, data: st.DataObject) -> None:
     """For example an event of a REST API, or a person who invokes the function by hand."""
     recorded = RECORDED[data.draw(st.sampled_from(sorted(RECORDED)))]

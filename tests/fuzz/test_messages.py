@@ -104,7 +104,7 @@ def mesh() -> Iterator[Edges]:
 @pytest.mark.rule("4.bad-input-is-acked", "5.1")
 @pytest.mark.parametrize("actor", ACTORS)
 @given(data=st.data())
-@examples(30, 400)
+@examples(15, 400)
 def test_any_message_is_acknowledged_and_accounted_for(mesh: Edges, actor: str, data: st.DataObject) -> None:
     body = data.draw(st.sampled_from(valid_messages(actor)).flatmap(mutated_text))
     neighbour = json.dumps(envelope(actor) | {"id": "neighbour"})

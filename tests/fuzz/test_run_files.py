@@ -104,7 +104,7 @@ def accounted(world: HeavyWorld) -> set[str]:
 
 @pytest.mark.rule("10.death.unreadable")
 @given(data=st.data())
-@examples(15, 1000)
+@examples(8, 1000)
 def test_whatever_a_job_writes_each_envelope_ends_or_runs_again(world: HeavyWorld, data: st.DataObject) -> None:
     empty(world)
     number = start_run(world)
@@ -122,7 +122,7 @@ def test_whatever_a_job_writes_each_envelope_ends_or_runs_again(world: HeavyWorl
 
 @pytest.mark.rule("10.event-of-a-run")
 @given(data=st.data())
-@examples(15, 700)
+@examples(8, 700)
 def test_any_event_is_acknowledged_and_ends_no_run_by_itself(world: HeavyWorld, data: st.DataObject) -> None:
     empty(world)
     number = start_run(world)
@@ -152,7 +152,7 @@ def test_any_event_is_acknowledged_and_ends_no_run_by_itself(world: HeavyWorld, 
 
 
 @given(data=st.data())
-@examples(15, 300)
+@examples(8, 300)
 def test_an_unreadable_manifest_keeps_its_own_event_only(world: HeavyWorld, data: st.DataObject) -> None:
     """Only the mesh writes manifests; another version of it may have written one that this version cannot read."""
     empty(world)

@@ -8,7 +8,7 @@ from tests.simulation.mistake import Mistake
 from tests.simulation.planted_table import LIGHT
 from tests.simulation.schedule import find_seed, run
 
-SCHEDULES = 200
+SCHEDULES = 100
 SEEDS_PER_CHUNK = 20
 
 
