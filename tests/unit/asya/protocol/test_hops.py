@@ -47,7 +47,7 @@ def test_every_task_generation_and_attempt_has_its_own_record() -> None:
 
 
 @pytest.mark.rule("10.progress.never-back")
-@pytest.mark.parametrize("order", itertools.permutations((10.0, 20.0, 30.0)))
+@pytest.mark.parametrize("order", list(itertools.permutations((10.0, 20.0, 30.0))))
 def test_of_the_notes_on_a_job_run_that_arrive_together_the_latest_counts(order: tuple[float, ...]) -> None:
     """All reports of a heartbeat have the time of the run's start; only the notes differ."""
     [part] = hop_records([event("t", "processing", 0, 1, run=run_note(seconds)) for seconds in order])
