@@ -72,13 +72,13 @@ class AckChecks:
         header = slice_of(envelope)
         if header is not None and header["slice_index"] > 0:
             self.ledger.stored_slices.add(envelope.id)
-            # A canceled slice goes to x-sink, which claims its end.
-            is_sent_on = bool(invocation.effects.get(message.message_id))
-            if self.ledger.ends.claim(envelope.id) is None and not is_sent_on:
+            # One that is canceled, overdue or beyond max_hops goes to an end actor, which claims its end.
+            has_left = any(actor in ("x-sink", "x-sump") for _, actor in self.ledger.accepted[envelope.id])
+            if self.ledger.ends.claim(envelope.id) is None and not has_left:
                 self.ledger.report_violation(f"{invocation.actor} acked the stored slice {envelope.id} without a claim")
             # The function that claimed another end reports it before it acknowledges its own message.
             is_claimed_here = not self._ended_otherwise(envelope, "succeeded")
-            if is_claimed_here and not envelope.is_stealth and not is_sent_on:
+            if is_claimed_here and not envelope.is_stealth and not invocation.effects.get(message.message_id):
                 self._check_reported(envelope, invocation.actor)
 
     def _check_pause(self, message: Message, envelope: ObservedEnvelope | None, invocation: Invocation) -> None:
