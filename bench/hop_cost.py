@@ -17,7 +17,6 @@ MEMORY_GB = 0.5
 LAMBDA_INVOCATION = 0.20 / 1e6
 LAMBDA_GB_SECOND = 0.0000133334  # ARM
 SQS_REQUEST = 0.40 / 1e6  # each begun 64 KiB
-HTTP_API_CALL = 1.00 / 1e6
 WRITE_UNIT = 0.625 / 1e6
 READ_UNIT = 0.125 / 1e6
 GOAL = 1.40
@@ -32,8 +31,7 @@ class Load:
         batch: envelopes in a batch of the actor.
         report_batch: messages of reports in a batch of their consumer.
         report_bytes: bytes of one message of reports.
-        sidecar_seconds, preflight_seconds, consumer_seconds: duration of an invocation of the actor's function, of the function
-            that answers pre-flights, and of the consumer of reports.
+        sidecar_seconds, consumer_seconds: duration of an invocation of the actor's function, and of the consumer of reports.
     """
 
     name: str
@@ -41,13 +39,12 @@ class Load:
     report_batch: int
     report_bytes: int
     sidecar_seconds: float
-    preflight_seconds: float
     consumer_seconds: float
 
 
-FULL = Load("full batches of ten", 10, 10, 7_500, 0.080, 0.025, 0.150)
-ALONE = Load("one envelope in a batch", 1, 10, 1_000, 0.050, 0.020, 0.060)
-ALL_ALONE = Load("one envelope, one message of reports", 1, 1, 1_000, 0.050, 0.020, 0.030)
+FULL = Load("full batches of ten", 10, 10, 7_500, 0.080, 0.150)
+ALONE = Load("one envelope in a batch", 1, 10, 1_000, 0.050, 0.060)
+ALL_ALONE = Load("one envelope, one message of reports", 1, 1, 1_000, 0.050, 0.030)
 
 
 def parts(load: Load) -> dict[str, float]:
@@ -66,9 +63,6 @@ def parts(load: Load) -> dict[str, float]:
         "reports: one item for each hop": HOPS * WRITE_UNIT,
         # Eventually consistent, if the process has not seen the task.
         "reports: records read": HOPS * 0.5 * READ_UNIT,
-        "pre-flight: calls": batches * HTTP_API_CALL,
-        "pre-flight: invocations": batches * LAMBDA_INVOCATION,
-        "pre-flight: duration": batches * load.preflight_seconds * MEMORY_GB * LAMBDA_GB_SECOND,
         "pre-flight: records read": HOPS * READ_UNIT,
     }
 

@@ -177,7 +177,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="asya-bench-") as folder:
         state = Path(folder)
         try:
-            # Without IAM all callers are the same one, and the gateway would refuse the pre-flights.
+            # As on AWS: each call is checked.
             up(HERE / "mesh.yaml", state, UpOptions(auth=True), Steps())
             cloud = Cloud(state)
             for variant in cloud.variants:

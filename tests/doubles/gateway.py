@@ -1,4 +1,4 @@
-"""The gateway: its two batch calls behind a real socket, and the messages of the report queues."""
+"""The gateway: its call for reports behind a real socket, and the messages of the report queues."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import msgspec
 
-from asya.protocol.events import EventResult, EventResults, PartialEvent, StateQuery, TaskEvent, TaskState, TaskStates
+from asya.protocol.events import EventResult, EventResults, PartialEvent, TaskEvent
 
 
 @dataclass
@@ -19,14 +19,13 @@ class FakeGateway:
         events: the received reports in order, also the refused ones.
         partials: the received partials in order, also the refused ones.
         messages: queue and number of reports of each message on a report queue.
-        queries: the received queries of task states.
-        states: the state of each known task; other tasks are `unknown`.
         status: the HTTP status of each response.
         item_status: the status of single events, by (id, status); 204 by default.
         watch: called with the path and body of each request before the response.
         silent: whether requests get no response until the test ends.
         answer: the body of each response; None for a valid one.
         headers: the headers of the last request.
+        calls: the number of requests.
         over: set at the end of the test.
     """
 
@@ -34,14 +33,13 @@ class FakeGateway:
     events: list[TaskEvent] = field(default_factory=list)
     partials: list[PartialEvent] = field(default_factory=list)
     messages: list[tuple[str, int]] = field(default_factory=list)
-    queries: list[list[StateQuery]] = field(default_factory=list)
-    states: dict[str, TaskState] = field(default_factory=dict)
     status: int = 200
     item_status: dict[tuple[str, str], int] = field(default_factory=dict)
     watch: Callable[[str, bytes], None] | None = None
     silent: bool = False
     answer: bytes | None = None
     headers: dict[str, str] = field(default_factory=dict)
+    calls: int = 0
     over: threading.Event = field(default_factory=threading.Event)
 
     def reported(self, envelope_id: str) -> list[str]:
@@ -50,13 +48,9 @@ class FakeGateway:
 
     def respond(self, path: str, body: bytes) -> bytes:
         """Record a request and return the body of its response."""
+        self.calls += 1
         if self.watch is not None:
             self.watch(path, body)
-        if path.endswith("/states"):
-            queries = msgspec.json.decode(body, type=list[StateQuery])
-            self.queries.append(queries)
-            states = tuple(self.states.get(query.id, TaskState(id=query.id, status="unknown")) for query in queries)
-            return msgspec.json.encode(TaskStates(items=states))
         events = self._record(body)
         results = (
             EventResult(id=event.id, status=self.item_status.get((event.id, getattr(event, "status", "fly")), 204))

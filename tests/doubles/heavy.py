@@ -1,9 +1,10 @@
 """A mesh with two heavy actors on moto and a double of EMR Serverless: the heavy path in one process."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +14,7 @@ from botocore.exceptions import ClientError
 
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings, SparkSettings
-from asya.protocol.events import PartialEvent, Report, TaskEvent, TaskState
+from asya.protocol.events import PartialEvent, Report, TaskEvent
 from asya.protocol.job_runs import Manifest, attempts_prefix
 from asya.protocol.mesh_table import Actor, Batch, MeshTable, Policy, Resiliency, SparkApplication, SparkJob
 from asya.sidecar.lambdas.services import Services
@@ -23,6 +24,7 @@ from asya.spark.lambdas.dispatch import Dispatcher
 from asya.spark.lambdas.enqueue import Enqueuer
 from asya.spark.lambdas.reconcile import Reconciler
 from asya.spark.lambdas.services import SparkServices
+from asya.tasks.task_state import StateQuery, TaskState
 from tests.doubles.emulated_aws import emulated_aws
 
 BUCKET = "asya-flights-bucket"
@@ -112,15 +114,16 @@ class RecordingGateway:
                 each.receipt.resolve()
         return 0, ""
 
-    def states(self, _url: str, queries: Any, **_: Any) -> tuple[TaskState, ...]:
-        return tuple(
-            TaskState(
+    def ask(self, queries: Sequence[StateQuery], _now: datetime) -> dict[str, TaskState]:
+        """As `StateQueries.ask`."""
+        return {
+            query.id: TaskState(
                 id=query.id,
                 status="canceled" if query.id in self.canceled else "running",
                 pause_epoch=self.pauses.get(query.id),
             )
             for query in queries
-        )
+        }
 
 
 class TimedContext:
@@ -166,7 +169,7 @@ class HeavyWorld:
             ),
         )
         base = Services(settings)
-        base.__dict__["gateway"] = self.gateway
+        base.__dict__["state_queries"] = self.gateway
         base.report_sender.send = self.gateway.send  # type: ignore[method-assign]
         services = SparkServices(base)
         services.__dict__["job_runs"] = EmrServerless(self.emr, application_id=APPLICATION)  # type: ignore[arg-type]

@@ -21,6 +21,7 @@ from tests.doubles.gateway import FakeGateway, running_gateway
 from tests.doubles.s3 import FakeS3
 from tests.doubles.sqs import FakeSqs, Sent
 from tests.doubles.tables import MemoryDynamo, Table
+from tests.doubles.task_states import StateReads, TaskStates
 from tests.paths import PROJECT
 
 if TYPE_CHECKING:
@@ -55,7 +56,12 @@ def _record(template: dict[str, Any], number: int, body: bytes | str, count: int
 
 @dataclass
 class MeshWorld:
-    """The queues, buckets, tables and gateway of one function, with everything that it sent and wrote."""
+    """The queues, buckets, tables and gateway of one function, with everything that it sent and wrote.
+
+    Attributes:
+        states: the states of tasks by id; other tasks are `unknown`.
+        state_reads: the calls of pre-flights.
+    """
 
     sqs: FakeSqs
     s3: FakeS3
@@ -65,6 +71,10 @@ class MeshWorld:
     dynamodb: MemoryDynamo = field(
         default_factory=lambda: MemoryDynamo({f"asya-shop-{kind}": Table() for kind in KINDS})
     )
+
+    def __post_init__(self) -> None:
+        self.states = TaskStates(self.dynamodb)
+        self.state_reads = StateReads(self.dynamodb)
 
     def services(self, actor: str, table: MeshTable | None = None, *, reporting: bool = True) -> Services:
         """The services of an actor's function."""
@@ -122,6 +132,7 @@ def mesh_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[MeshWorld]:
         monkeypatch.setattr(clients, "sqs", lambda: world.sqs)
         monkeypatch.setattr(clients, "s3", lambda: world.s3)
         monkeypatch.setattr(clients, "dynamodb", lambda: world.dynamodb)
+        monkeypatch.setattr(clients, "dynamodb_without_waiting", lambda: world.state_reads)
         yield world
 
 

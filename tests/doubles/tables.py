@@ -117,13 +117,14 @@ class MemoryDynamo:
             check_batch_size([len(content["Keys"]) for content in RequestItems.values()], 100)
             responses: dict[str, list[Item]] = {}
             for name, content in RequestItems.items():
-                unknown = set(content) - {"Keys", "ConsistentRead"}
+                unknown = set(content) - {"Keys", "ConsistentRead", "ProjectionExpression", "ExpressionAttributeNames"}
                 if unknown:
                     raise ExpressionError(f"the memory tables do not support {sorted(unknown)}")
+                shown = _projected(content)
                 keys = [item_key(key, exact=True) for key in content["Keys"]]
                 check_distinct(keys)
                 items = self._table(name).items
-                responses[name] = [copied(items[key]) for key in keys if key in items]
+                responses[name] = [shown(copied(items[key])) for key in keys if key in items]
         return {"Responses": responses, "UnprocessedKeys": {}}
 
     def batch_write_item(self, *, RequestItems: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:  # noqa: N803
@@ -294,6 +295,17 @@ class _Change:
     compute: "Callable[[Item | None], Item | None]"
     holds: Callable[[], bool]
     after: dict[str, Value] | None = None
+
+
+def _projected(content: Mapping[str, Any]) -> Callable[[Item], Item]:
+    """Return what a projection leaves of an item; a projection names top-level attributes."""
+    if "ProjectionExpression" not in content:
+        return lambda item: item
+    names = content.get("ExpressionAttributeNames", {})
+    shown = [names.get(part.strip(), part.strip()) for part in content["ProjectionExpression"].split(",")]
+    if unused := set(names.values()) - set(shown):
+        raise ExpressionError(f"the expression does not use {sorted(unused)}")
+    return lambda item: {name: item[name] for name in shown if name in item}
 
 
 class _Validated:

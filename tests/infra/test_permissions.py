@@ -8,6 +8,7 @@ import pytest
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya_infra.addresses import Addresses
 from asya_infra.permissions import actors, dead_letters
+from asya_infra.permissions.common import read_states
 
 BUCKET = "arn:<Partition>:s3:::asya-shop-<AccountId>-<Region>"
 
@@ -202,15 +203,21 @@ def test_the_gateway_reads_the_sources_of_replays(shop: Any) -> None:
     assert resources(shop, "x-gateway-api", "s3:ListBucket") == {BUCKET}
 
 
-def test_functions_may_call_the_gateway_for_states_only(shop: Any) -> None:
-    states = "arn:<Partition>:execute-api:<Region>:<AccountId>:<import>/$default/POST/api/v1/mesh/states"
+@pytest.mark.rule("13.states", "13.roles")
+def test_functions_read_the_states_of_tasks_only_and_call_no_gateway(shop: Any) -> None:
+    reads = read_states(Addresses(namespace="shop", partition="p", region="r", account="a", url_suffix="u"))
+    tasks = "arn:<Partition>:dynamodb:<Region>:<AccountId>:table/asya-shop-tasks"
     asking = {*("intake", "crunch", "score", "free", "audit", "gather", "approve"), *("x-index", "x-fan-in", "x-pause")}
     asking |= {"x-checkpoint", "x-dispatch", "x-completion"}
     prefix = "asya-shop-"
     for role in shop.resources("AWS::IAM::Role"):
         function = role["RoleName"].removeprefix(prefix).removesuffix("-<Region>")
-        expected = {states} if function in asking else set()
-        assert resources(shop, function, "execute-api:Invoke") == expected, function
+        assert resources(shop, function, "execute-api:Invoke") == set(), function
+        if function in asking:
+            found = [each for each in statements(shop, function) if tasks in each["Resource"]]
+            assert [(listed(each["Action"]), each["Condition"]) for each in found] == [
+                (list(reads.actions), reads.conditions)
+            ], function
 
 
 def test_access_to_data_is_limited_to_its_prefix(shop: Any) -> None:

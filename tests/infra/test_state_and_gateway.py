@@ -109,7 +109,6 @@ def test_calls_are_throttled_and_reports_have_a_higher_limit(shop: Any) -> None:
     assert stage["DefaultRouteSettings"] == {"ThrottlingRateLimit": 500, "ThrottlingBurstLimit": 1000}
     assert {route: each["ThrottlingRateLimit"] for route, each in stage["RouteSettings"].items()} == {
         "POST /api/v1/mesh/events": 5000,
-        "POST /api/v1/mesh/states": 5000,
     }
 
 

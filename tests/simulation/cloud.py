@@ -39,11 +39,10 @@ from tests.simulation.pauses.events import EventBus, EventsClient
 from tests.simulation.process import Process, Simulation, current_process
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.services.event_source import EventSources
-from tests.simulation.services.functions import ACCOUNT, BUCKET, OFFLOAD_FROM, QUEUES, REGION, Function
-from tests.simulation.services.gateway import GatewayFunction, api_of, ingest_of
-from tests.simulation.services.network import URL, Pool
+from tests.simulation.services.functions import BUCKET, OFFLOAD_FROM, QUEUES, REGION, Function
+from tests.simulation.services.gateway import URL, GatewayFunction, api_of, ingest_of
 from tests.simulation.services.queues import Message, Queue, Queues, SqsClient
-from tests.simulation.services.storage import Bucket, DynamoClient, S3Client
+from tests.simulation.services.storage import Bucket, DynamoClient, S3Client, StateReads
 from tests.simulation.services.system_functions import SystemFunctions
 
 TABLES = ("tasks", "sink", "hops", "pending", "breaker", "fan-in")
@@ -105,6 +104,7 @@ class Cloud:
             mock.patch.object(clients, "sqs", self._sqs),
             mock.patch.object(clients, "s3", lambda: S3Client(current_process(), self.bucket)),
             mock.patch.object(clients, "dynamodb", lambda: DynamoClient(current_process(), self.tables)),
+            mock.patch.object(clients, "dynamodb_without_waiting", lambda: StateReads(current_process(), self.tables)),
             mock.patch.object(api_groups, "ClaimCheck", _SMALL_CLAIM_CHECK),
             mock.patch.object(pause_wiring, "ClaimCheck", _SMALL_CLAIM_CHECK),
             mock.patch.object(clients, "events", lambda: EventsClient(current_process(), self.bus)),
@@ -180,11 +180,6 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
     def new_process(name: str) -> Process:
         return Process(name, simulation)
 
-    def new_pool(process: Process, actor: str) -> Pool:
-        role = names.role_name(namespace, actor, REGION)
-        arn = f"arn:aws:sts::{ACCOUNT}:assumed-role/{role}/{process.name.replace('/', '-')}"
-        return Pool(process, ingest.handle, arn, f"AROA{actor.upper()}:{role}")
-
     def settings(actor: str, table: MeshTable = mesh.table, *, is_gateway: bool = False) -> Settings:
         return Settings(
             table=table,
@@ -217,7 +212,6 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
             timeout=timeout,
             concurrency=random.choice((1, 2, 5)),
             new_process=new_process,
-            new_pool=new_pool,
         )
 
     for actor in mesh.table.actors:
@@ -234,7 +228,6 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
             timeout=timeout,
             concurrency=random.choice((1, 2, 5)),
             new_process=new_process,
-            new_pool=new_pool,
         )
     reports = Function(
         actor=names.REPORTS,
@@ -243,7 +236,6 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
         timeout=CREW_TIMEOUT,
         concurrency=random.choice((1, 2, 5)),
         new_process=new_process,
-        new_pool=new_pool,
     )
     for name in REPORT_QUEUES:
         queue = names.queue_name(namespace, name)
@@ -252,9 +244,7 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
         sources.functions[queue] = reports
     queues.change_report = lambda body: with_unreadable_report(body) if random.random() < 0.1 else body
     heavy = HeavySide(simulation, job_faults or JobFaults(), bucket, new_process, ledger, queues)
-    system = SystemFunctions(
-        simulation, {name: settings(name) for name in SystemFunctions.NAMES}, new_process, new_pool, ledger
-    )
+    system = SystemFunctions(simulation, {name: settings(name) for name in SystemFunctions.NAMES}, new_process, ledger)
     return Cloud(
         simulation,
         mesh,

@@ -74,7 +74,7 @@ def random_profile(random: Random, kind: str | None = None) -> FaultProfile:
                 kind, refusals=rate, lost_responses=rate, repeats=rate, partial_calls=2 * rate, until=until
             )
         case "outages":
-            services = random.sample(("sqs", "s3", "dynamodb", "gateway"), random.randint(1, 2))
+            services = random.sample(("sqs", "s3", "dynamodb"), random.randint(1, 2))
             starts = [random.uniform(0, 15) for _ in services]
             outages = tuple(
                 (service, start, start + random.choice((3.0, 20.0, 90.0)))

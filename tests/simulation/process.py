@@ -34,7 +34,7 @@ class Invocation:
         unreadable: ids of messages that are not envelopes.
         departures: message id → how the envelope left the hop.
         ended_slices: set ids and indexes of the slices whose end was sent to their set.
-        states_queried_at: when the gateway answered a query of task states, in virtual seconds; None if it did not.
+        states_queried_at: when the tasks table answered a pre-flight, in virtual seconds; None if it did not.
         to_register: message id → the id of a task that the message registers.
     """
 

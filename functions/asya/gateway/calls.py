@@ -61,7 +61,6 @@ CALLS = (
     ApiCall("POST", "/api/v1/mesh/{id}/stream-token", _STREAM, group="streams"),
     ApiCall("POST", "/api/v1/mesh/events", _INGEST),
     ApiCall("POST", "/api/v1/mesh/{id}/events", _INGEST),
-    ApiCall("POST", "/api/v1/mesh/states", _INGEST),
     ApiCall("GET", "/envelopes/{id}", _API),
     ApiCall("POST", "/envelopes/{id}/progress", _INGEST),
     ApiCall("POST", "/envelopes/{id}/final", _INGEST),

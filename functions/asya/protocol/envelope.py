@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Raw
 
 from asya.protocol import headers as header_names
+from asya.protocol import ids
 from asya.protocol.route import Route
 from asya.protocol.status import Status
 
@@ -58,9 +59,9 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
 
     @property
     def root_id(self) -> str | None:
-        """The id of the root task; None if the envelope is not a child."""
+        """The id of the root task; None if the envelope is not a child, or names a root that no task can have."""
         value = self.header(header_names.ROOT)
-        return value if isinstance(value, str) and value else None
+        return value if ids.is_usable(value) else None
 
     def header(self, name: str) -> object:
         """The value of a header; None if the header is absent or null."""

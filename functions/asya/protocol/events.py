@@ -128,36 +128,3 @@ class EventResults(msgspec.Struct, frozen=True, kw_only=True):
     """The answer of the batch endpoint, in the order of the request."""
 
     items: tuple[EventResult, ...]
-
-
-class StateQuery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One item of `POST /api/v1/mesh/states`: a task, and the root of its tree if it is a child."""
-
-    id: str
-    root_id: str | None = None
-
-
-class TaskState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The state of one queried task, in the statuses of `protocol §13`; `unknown` if there is no record.
-
-    Attributes:
-        generation: the record's present generation.
-        pause_epoch: the position of the last pause of that generation, resumed or not; None without one.
-    """
-
-    id: str
-    status: str
-    generation: int = 0
-    pause_epoch: int | None = None
-    root_status: str | None = None
-
-    @property
-    def is_canceled(self) -> bool:
-        """Whether the task or its root is canceled."""
-        return "canceled" in (self.status, self.root_status)
-
-
-class TaskStates(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer of the states endpoint, in the order of the request."""
-
-    items: tuple[TaskState, ...]

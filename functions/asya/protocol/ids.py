@@ -3,6 +3,7 @@
 import hashlib
 import re
 import uuid
+from typing import TypeGuard
 
 ID_LIMIT = 256
 _NUMBERED_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(-[1-9][0-9]*)*", re.ASCII)
@@ -47,7 +48,7 @@ def id_of_message(message_id: str) -> str:
     return _uuid4_of("message", message_id)
 
 
-def is_usable(value: object) -> bool:
+def is_usable(value: object) -> TypeGuard[str]:
     """Whether a value can be an envelope id: a string of 1 to 256 bytes of UTF-8."""
     return isinstance(value, str) and 0 < len(value.encode("utf-8", "surrogatepass")) <= ID_LIMIT
 

@@ -1,5 +1,6 @@
 """Selects the base URL for the reports of an envelope (`protocol §3`, `x-asya-gateway-url`)."""
 
+from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from asya.protocol import headers
@@ -32,3 +33,9 @@ def allowed_address(value: str, allowed_hosts: frozenset[str], own: str | None) 
         return own
     # Rebuilt from the checked parts, because other parsers may read the text differently.
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}" if usable else None
+
+
+def allowed_hosts(configured_url: str | None, extra: Iterable[str]) -> frozenset[str]:
+    """The hosts that may receive reports: the deployment's own, and those in the mesh file."""
+    own = urlsplit(configured_url).netloc if configured_url else ""
+    return frozenset({own, *extra} - {""})

@@ -16,7 +16,6 @@ from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import ParseError, decode, encode, readable_headers
 from asya.protocol.envelope import Envelope, json_text
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.events import TaskState
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.route import UNKNOWN_HOP
 from asya.protocol.status import Status
@@ -24,6 +23,7 @@ from asya.protocol.strict_json import encode_value
 from asya.protocol.times import format_time, parse_time
 from asya.protocol.tracing import hop_context, trace_context
 from asya.sidecar.late_copies import finishes_pause, is_late_copy
+from asya.tasks.task_state import TaskState
 
 MIN_TIME_LEFT = timedelta(seconds=1)
 # The kinds of actors that may give more than one frame.

@@ -6,7 +6,7 @@ one. Later frames may be missing, if the first run died between them; they have 
 """
 
 from asya.messaging.hop import Hop
-from asya.protocol.events import TaskState
+from asya.tasks.task_state import TaskState
 
 
 def is_late_copy(hop: Hop, state: TaskState | None) -> bool:

@@ -8,10 +8,10 @@ from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
 from asya.protocol import names, status
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.events import TaskState
 from asya.protocol.times import format_time
 from asya.sidecar.arrival import LATE_COPY, MIN_TIME_LEFT, divert
 from asya.sidecar.late_copies import is_late_copy
+from asya.tasks.task_state import TaskState
 
 
 def check_before_run(hop: Hop, state: TaskState | None, *, now: datetime) -> Diversion | None:

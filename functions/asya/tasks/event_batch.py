@@ -22,7 +22,6 @@ from asya.protocol.events import (
     EventResult,
     PartialEvent,
     Report,
-    StateQuery,
     TaskEvent,
     is_end,
 )
@@ -57,7 +56,6 @@ _partial_decoder = msgspec.json.Decoder(PartialEvent)
 _object_decoder = msgspec.json.Decoder(dict[str, Raw])
 _type_decoder = msgspec.json.Decoder(_EventType)
 _id_decoder = msgspec.json.Decoder(_EventId)
-_states_decoder = msgspec.json.Decoder(list[StateQuery])
 
 
 class BatchError(ValueError):
@@ -99,25 +97,6 @@ def read_event(raw: Raw) -> Report:
         field, _, _ = problem.partition(" ")
         raise BatchError(problem, field.rstrip(":"))
     return _normalize(event) if isinstance(event, TaskEvent) else replace(event, at=format_time(parse_time(event.at)))
-
-
-def read_queries(body: bytes) -> list[StateQuery]:
-    """Read the queries of a request for task states.
-
-    Raises:
-        BatchError: the body is not a list of queries, or the list is too long.
-    """
-    read_list(body)
-    try:
-        queries = _states_decoder.decode(body)
-    except msgspec.ValidationError as error:
-        raise batch_error(error) from None
-    for number, query in enumerate(queries):
-        for name in ("id", "root_id"):
-            value = getattr(query, name)
-            if not (ids.is_usable(value) or (name == "root_id" and value is None)):
-                raise BatchError(f"[{number}].{name} must have 1 to {ids.ID_LIMIT} bytes", f"[{number}].{name}")
-    return queries
 
 
 def read_list(body: bytes) -> list[Raw]:

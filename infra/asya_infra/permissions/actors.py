@@ -27,10 +27,10 @@ def send_targets(table: MeshTable, actor: str) -> set[str]:
     return common.with_end_actors(actor, *crew, *(routable_actors(table) if declared is None else declared))
 
 
-def light(addresses: Addresses, table: MeshTable, actor: str, api_id: str, access: Iterable[Grant]) -> list[Grant]:
+def light(addresses: Addresses, table: MeshTable, actor: str, access: Iterable[Grant]) -> list[Grant]:
     """A light actor: a sidecar with the user's handler."""
     return [
-        *sidecar(addresses, actor, api_id),
+        *sidecar(addresses, actor),
         common.send_messages(addresses, send_targets(table, actor)),
         common.objects(addresses, common.READ_WRITE, "payloads", "frames", "hops"),
         *([common.completed_hops(addresses)] if table.actors[actor].deduplicate else []),
@@ -53,10 +53,10 @@ def end(addresses: Addresses, actor: str, access: Iterable[Grant]) -> list[Grant
     ]
 
 
-def enqueue(addresses: Addresses, actor: str, api_id: str) -> list[Grant]:
+def enqueue(addresses: Addresses, actor: str) -> list[Grant]:
     """The sidecar of a heavy actor: it makes envelopes pending. User code runs in the job, with the job's role."""
     return [
-        *sidecar(addresses, actor, api_id),
+        *sidecar(addresses, actor),
         common.send_messages(addresses, common.with_end_actors(actor, names.DISPATCH)),
         common.objects(addresses, common.READ_WRITE, "payloads", "pending", "hops"),
         common.table(addresses, "pending"),
@@ -108,22 +108,22 @@ def _list_results(addresses: Addresses) -> list[Grant]:
     return [Grant(("s3:ListBucket",), (addresses.bucket_arn(addresses.results.bucket),))]
 
 
-def checkpoint(addresses: Addresses, table: MeshTable, api_id: str) -> list[Grant]:
+def checkpoint(addresses: Addresses, table: MeshTable) -> list[Grant]:
     """x-checkpoint: stores a copy of each envelope and sends the envelope along its route (`protocol §11`)."""
     results = addresses.results
     checkpoints = addresses.objects_arn(results.bucket, f"{results.prefix}checkpoint/*")
     reason = "The keys of checkpoints contain envelope ids."
     return [
-        *sidecar(addresses, names.CHECKPOINT, api_id),
+        *sidecar(addresses, names.CHECKPOINT),
         common.send_messages(addresses, send_targets(table, names.CHECKPOINT)),
         common.objects(addresses, common.READ_WRITE, "payloads"),
         Grant(("s3:AbortMultipartUpload", "s3:PutObject"), (checkpoints,), reason=reason),
     ]
 
 
-def sidecar(addresses: Addresses, actor: str, api_id: str) -> list[Grant]:
+def sidecar(addresses: Addresses, actor: str) -> list[Grant]:
     """A function that receives envelopes from its queue, asks for the states of their tasks, and reports on them."""
-    return [*reporter(addresses, actor), common.ask_for_states(addresses, api_id)]
+    return [*reporter(addresses, actor), common.read_states(addresses)]
 
 
 def reporter(addresses: Addresses, actor: str) -> list[Grant]:

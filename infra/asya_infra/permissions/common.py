@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from asya.protocol import names
 from asya.protocol.keys import SUPERSEDED_PREFIX
 from asya.protocol.mesh_table import MeshTable
+from asya.tasks.aws.state_reader import STATE_ATTRIBUTES
 from asya_infra.addresses import Addresses
 from asya_infra.permissions.grant import Grant
 from asya_infra.permissions.packing import SEND
@@ -43,9 +44,15 @@ def send_ends(addresses: Addresses) -> Grant:
     return send_messages(addresses, {names.ENDS})
 
 
-def ask_for_states(addresses: Addresses, api_id: str) -> Grant:
-    """Allow the gateway call of a pre-flight: the states of tasks."""
-    return Grant(("execute-api:Invoke",), (addresses.arn("execute-api", f"{api_id}/$default/POST/api/v1/mesh/states"),))
+def read_states(addresses: Addresses) -> Grant:
+    """Allow the read of a pre-flight: the states of tasks, and no other attribute of their records."""
+    conditions = {
+        "ForAllValues:StringEquals": {"dynamodb:Attributes": list(STATE_ATTRIBUTES)},
+        # An empty set equals every list: a call that names no attribute would get all.
+        "Null": {"dynamodb:Attributes": "false"},
+        "StringEqualsIfExists": {"dynamodb:Select": "SPECIFIC_ATTRIBUTES"},
+    }
+    return Grant(("dynamodb:BatchGetItem",), (addresses.table_arn("tasks"),), conditions=conditions)
 
 
 def objects(addresses: Addresses, actions: tuple[str, ...], *prefixes: str) -> Grant:

@@ -9,7 +9,7 @@ from asya_infra.permissions import actors, common
 from asya_infra.permissions.grant import Grant
 
 
-def pause(addresses: Addresses, actor: str, api_id: str) -> list[Grant]:
+def pause(addresses: Addresses, actor: str) -> list[Grant]:
     """A pause actor: stores envelopes, notes pauses beside the claims on ends, and publishes events.
 
     It sends only to the end actors and to itself.
@@ -17,7 +17,7 @@ def pause(addresses: Addresses, actor: str, api_id: str) -> list[Grant]:
     # AWS always sets this key; the local cloud may not.
     own = {"StringEqualsIfExists": {"events:source": source_of(addresses.namespace)}}
     return [
-        *actors.sidecar(addresses, actor, api_id),
+        *actors.sidecar(addresses, actor),
         common.send_ends(addresses),
         common.send_messages(addresses, common.with_end_actors(actor)),
         common.objects(addresses, common.READ_WRITE, "payloads", "paused"),

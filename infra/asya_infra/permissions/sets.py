@@ -8,10 +8,10 @@ from asya_infra.permissions import actors, common
 from asya_infra.permissions.grant import Grant
 
 
-def fan_in(addresses: Addresses, table: MeshTable, actor: str, api_id: str) -> list[Grant]:
+def fan_in(addresses: Addresses, table: MeshTable, actor: str) -> list[Grant]:
     """A fan-in actor: stores slices, claims their ends, and sends the merged envelope along the origin's route."""
     return [
-        *actors.sidecar(addresses, actor, api_id),
+        *actors.sidecar(addresses, actor),
         common.send_ends(addresses),
         common.send_messages(addresses, actors.send_targets(table, actor)),
         common.objects(addresses, common.READ_WRITE, "payloads", "frames"),

@@ -20,7 +20,7 @@ def heavy_actors(table: MeshTable) -> list[str]:
     return sorted(name for name, actor in table.actors.items() if actor.kind == "spark")
 
 
-def dispatch(addresses: Addresses, table: MeshTable, application_id: str, api_id: str) -> list[Grant]:
+def dispatch(addresses: Addresses, table: MeshTable, application_id: str) -> list[Grant]:
     """x-dispatch: forms job runs from pending envelopes and starts them."""
     application = addresses.application_arn(application_id)
     run_actions = ("GetJobRun", "TagResource")
@@ -30,7 +30,7 @@ def dispatch(addresses: Addresses, table: MeshTable, application_id: str, api_id
         common.consume_queue(addresses, names.DISPATCH),
         common.send_messages(addresses, common.with_end_actors(names.DISPATCH, names.COMPLETION)),
         common.send_reports(addresses),
-        common.ask_for_states(addresses, api_id),
+        common.read_states(addresses),
         common.table(addresses, "pending"),
         common.objects(addresses, common.READ_WRITE, "runs", "payloads"),
         common.objects(addresses, common.READ, "pending", "inbox"),
@@ -45,7 +45,7 @@ def dispatch(addresses: Addresses, table: MeshTable, application_id: str, api_id
     ]
 
 
-def complete(addresses: Addresses, table: MeshTable, application_id: str, api_id: str) -> list[Grant]:
+def complete(addresses: Addresses, table: MeshTable, application_id: str) -> list[Grant]:
     """x-completion: reads the commit of an ended run and routes its frames, for every heavy actor."""
     targets = {target for actor in heavy_actors(table) for target in send_targets(table, actor)}
     runs = f"{addresses.application_arn(application_id)}/jobruns/*"
@@ -54,7 +54,7 @@ def complete(addresses: Addresses, table: MeshTable, application_id: str, api_id
         common.consume_queue(addresses, names.COMPLETION),
         common.send_messages(addresses, common.with_end_actors(names.COMPLETION, names.DISPATCH, *targets)),
         common.send_reports(addresses),
-        common.ask_for_states(addresses, api_id),
+        common.read_states(addresses),
         common.table(addresses, "pending"),
         common.objects(addresses, common.READ_WRITE, "runs", "payloads", "frames"),
         common.objects(addresses, common.READ, "pending", "inbox"),

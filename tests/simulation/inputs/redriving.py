@@ -13,7 +13,7 @@ from asya_cli.errors import CommandError
 from asya_cli.mesh_client import MeshClient
 from tests.simulation.process import Process, ProcessCrashed, running
 from tests.simulation.services.functions import BUCKET, OFFLOAD_FROM
-from tests.simulation.services.network import URL, event
+from tests.simulation.services.gateway import URL, event
 from tests.simulation.services.queues import Queues, SqsClient
 
 Api = Callable[[dict[str, Any]], dict[str, Any] | None]

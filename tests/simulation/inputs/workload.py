@@ -15,7 +15,7 @@ from tests.simulation.inputs.features import Features
 from tests.simulation.inputs.redriving import redrive_all
 from tests.simulation.pauses.callers import Caller
 from tests.simulation.services.functions import ACCOUNT
-from tests.simulation.services.network import URL, event
+from tests.simulation.services.gateway import URL, event
 from tests.simulation.services.queues import MESSAGE_LIMIT
 
 # The operator that sends raw messages and reads tasks.

@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
-from botocore.credentials import Credentials
-
 from asya.crew.lambdas.wiring import build_checkpoint, build_end_actor, build_sink, build_sump
 from asya.fan_in.lambdas.wiring import build_fan_in
 from asya.gateway.lambdas.wiring import build_report_queues
@@ -15,7 +13,6 @@ from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.aws.settings import Settings
 from asya.pause.lambdas.wiring import build_pause, build_resume
 from asya.protocol import names
-from asya.reporting.aws.gateway_client import GatewayClient
 from asya.sidecar.lambdas.services import Services
 from asya.sidecar.lambdas.wiring import build_sidecar
 from asya.spark.lambdas.complete import Completion
@@ -23,7 +20,6 @@ from asya.spark.lambdas.dispatch import Dispatcher
 from asya.spark.lambdas.enqueue import Enqueuer
 from asya.spark.lambdas.services import SparkServices
 from tests.simulation.process import Process, current_process, running
-from tests.simulation.services.network import Pool
 
 REGION = "eu-west-1"
 ACCOUNT = "123456789012"
@@ -70,7 +66,6 @@ class SimulatedServices(Services):
     """The services of a function in a simulated process."""
 
     process: Process | None = None
-    pool: Pool | None = None
 
     @cached_property
     def telemetry(self) -> Any:
@@ -82,19 +77,6 @@ class SimulatedServices(Services):
     def claim_check(self) -> ClaimCheck:
         """See `Services`; with the limit of the simulation."""
         return ClaimCheck(clients.s3(), self.settings.bucket, limit=OFFLOAD_FROM)
-
-    @cached_property
-    def gateway(self) -> GatewayClient:
-        """See `Services`; with the pool of this process."""
-        return GatewayClient(FixedCredentials(), self.settings.region, self.pool)  # type: ignore[arg-type]
-
-
-class FixedCredentials:
-    """Fixed credentials."""
-
-    def get_credentials(self) -> Credentials:
-        """See `CredentialsSource`."""
-        return Credentials("simulated", "simulated")
 
 
 @dataclass(frozen=True)
@@ -153,7 +135,6 @@ class Function:
     timeout: float
     concurrency: int
     new_process: Callable[[str], Process]
-    new_pool: Callable[[Process, str], Pool]
     running: int = 0
     process_count: int = 0
     _warm: list[tuple[Process, EntryPoint]] = field(default_factory=list)
@@ -172,9 +153,7 @@ class Function:
         self.process_count += 1
         process = self.new_process(f"{self.actor}/{self.process_count}")
         with running(process):
-            services = SimulatedServices(
-                self.settings, process, process=process, pool=self.new_pool(process, self.actor)
-            )
+            services = SimulatedServices(self.settings, process, process=process)
             process.linger = services.outbox.flush
             return process, build(services)
 

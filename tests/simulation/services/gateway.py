@@ -1,8 +1,9 @@
 """The gateway's functions, in processes that stay warm until they crash."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 from asya.gateway.http.router import HttpRoute, answer
 from asya.gateway.lambdas.api_groups import build_api
@@ -11,6 +12,8 @@ from asya.messaging.aws.settings import Settings
 from tests.simulation.process import Process, ProcessCrashed, running
 from tests.simulation.services.functions import QuietTelemetry
 
+HOST = "gateway.simulated"
+URL = f"https://{HOST}"
 # Seconds that API Gateway waits for a function.
 REQUEST_TIMEOUT = 30.0
 
@@ -59,7 +62,7 @@ class GatewayFunction:
 
 
 def ingest_of(settings: Settings) -> Callable[[Process], Callable[[], tuple[HttpRoute, ...]]]:
-    """Return the builder of the function for reports and states."""
+    """Return the builder of the function for reports by HTTP."""
 
     def build(process: Process) -> Callable[[], tuple[HttpRoute, ...]]:
         ingest = build_ingest(settings, QuietTelemetry(process), process)  # type: ignore[arg-type]
@@ -77,3 +80,26 @@ def api_of(settings: Settings) -> Callable[[Process], Callable[[], tuple[HttpRou
         return lambda: api.routes(process.now())
 
     return build
+
+
+def event(
+    method: str, url: str, body: bytes, headers: Mapping[str, str], user_arn: str, user_id: str
+) -> dict[str, Any]:
+    """Build the event of API Gateway, payload format 2.0."""
+    parts = urlsplit(url)
+    query = dict(pair.split("=", 1) for pair in parts.query.split("&") if pair)
+    return {
+        "version": "2.0",
+        "rawPath": parts.path,
+        "headers": {name.lower(): value for name, value in headers.items()},
+        "queryStringParameters": query or None,
+        "requestContext": {
+            "http": {"method": method, "path": parts.path},
+            "domainName": HOST,
+            "stage": "$default",
+            "requestId": "simulated",
+            "authorizer": {"iam": {"userArn": user_arn, "userId": user_id}},
+        },
+        "body": body.decode(),
+        "isBase64Encoded": False,
+    }

@@ -17,7 +17,6 @@ from asya.spark.lambdas.services import SparkServices
 from tests.simulation.checks.ledger import Ledger
 from tests.simulation.process import Invocation, Process, ProcessCrashed, Simulation, running
 from tests.simulation.services.functions import SimulatedServices
-from tests.simulation.services.network import Pool
 
 TIMEOUT = 120.0
 
@@ -35,7 +34,6 @@ class SystemFunctions:
     simulation: Simulation
     settings: Mapping[str, Settings]
     new_process: Callable[[str], Process]
-    new_pool: Callable[[Process, str], Pool]
     ledger: Ledger
     fails_overdue_tasks: bool = False
     process_count: int = 0
@@ -66,9 +64,7 @@ class SystemFunctions:
         process.invocation = Invocation(name, [], self.simulation.scheduler.seconds)
         with running(process):
             try:
-                function(
-                    SimulatedServices(self.settings[name], process, process=process, pool=self.new_pool(process, name))
-                )
+                function(SimulatedServices(self.settings[name], process, process=process))
             except ProcessCrashed:
                 pass
             except Exception as error:  # noqa: BLE001 - the next tick retries

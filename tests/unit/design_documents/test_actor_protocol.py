@@ -10,11 +10,11 @@ import pytest
 
 from asya.protocol import headers, names
 from asya.protocol.codec import decode, encode
-from asya.protocol.events import TaskState
 from asya.protocol.mesh_table import Policy, Resiliency, Sink
 from asya.protocol.route import Route, progress_percent
 from asya.protocol.task import TaskRecord, merge
 from asya.reporting.callback import callback_url
+from asya.tasks.task_state import TaskState
 from tests.doubles.pipeline import Pipeline
 from tests.doubles.tasks import event
 from tests.unit.design_documents.conftest import MakePipeline
@@ -185,7 +185,7 @@ def test_the_gateways_url_is_checked(given: str | None, used: str) -> None:
 def test_stealth_suppresses_every_report(pipeline: MakePipeline) -> None:
     ran = three(pipeline, post=fails).send("prep", sent(headers={"x-asya-mesh-status": "off"}))
     assert ran.world.gateway.events == []
-    assert ran.world.gateway.queries == []
+    assert ran.world.state_reads.asked == []
     assert "failed/unique-message-id.json" in str(ran.world.s3.keys())
 
 
@@ -359,14 +359,14 @@ def test_reports_go_to_two_queues(pipeline: MakePipeline) -> None:
     ran = three(pipeline)
     ran.world.gateway.watch = lambda path, _: paths.append(path)
     ran.send("prep", started())
-    assert {path for path in paths if not path.endswith("/states")} == {"asya-shop-x-reports", "asya-shop-x-ends"}
+    assert set(paths) == {"asya-shop-x-reports", "asya-shop-x-ends"}
     first = [sent for sent in ran.world.gateway.events if sent.data.actor == "prep"]
     assert [sent.status for sent in first] == ["received", "processing", "completed"]
 
 
 def test_pre_flight_stops_what_was_canceled(pipeline: MakePipeline) -> None:
     ran = three(pipeline, prep=lambda _: pytest.fail("the handler is not to be called"))
-    ran.world.gateway.states["unique-message-id"] = TaskState(id="unique-message-id", status="canceled")
+    ran.world.states["unique-message-id"] = TaskState(id="unique-message-id", status="canceled")
     ran.send("prep", started())
     ((actor, ended),) = ran.received
     assert actor == "x-sink"
@@ -378,7 +378,7 @@ def test_pre_flight_stops_a_late_copy_of_what_was_paused(pipeline: MakePipeline)
     """The frame of its first copy is in the pause, so nothing is sent for the late one."""
     ran = three(pipeline)
     paused = TaskState(id="unique-message-id", status="paused", pause_epoch=1)
-    ran.world.gateway.states["unique-message-id"] = paused
+    ran.world.states["unique-message-id"] = paused
     ran.send("prep", started())
     assert ran.received == []
 

@@ -32,10 +32,7 @@ from asya.protocol.events import (
     EventResult,
     EventResults,
     PartialEvent,
-    StateQuery,
     TaskEvent,
-    TaskState,
-    TaskStates,
 )
 from asya.protocol.mesh_table import (
     Actor,
@@ -61,7 +58,7 @@ from asya.protocol.route import Route
 from asya.protocol.run_progress import RunNote
 from asya.protocol.status import Status
 from asya.spark.run_formation import client_token
-from asya.tasks.event_batch import read_events, read_queries
+from asya.tasks.event_batch import read_events
 from asya.tasks.listing import read_list_query
 from asya.tasks.view import TaskView
 from tests.doubles.envelopes import hop, raw
@@ -133,8 +130,6 @@ EVENTS: list[TaskEvent | PartialEvent] = [
     TaskEvent(id="env-3", status="paused", at=AT, data=EventData(actor="x-pause", prompt="Go on?", fields=(FIELD,))),
     PartialEvent(id="env-1", at=AT, data=Raw(b'{"rows":1}'), actor="infer", position=1, receive=2, sequence=7),
 ]
-QUERIES = [StateQuery(id="env-1", root_id="root"), StateQuery(id="env-2")]
-STATES = TaskStates(items=(TaskState(id="env-1", status="paused", generation=2, pause_epoch=1, root_status="running"),))
 TAKEN = EventResults(items=(EventResult(id="env-1", status=204), EventResult(id="env-2", status=404, error="no")))
 PUSH = PushNotification(
     config_id="config-1",
@@ -299,11 +294,9 @@ def test_an_envelope_that_was_handed_over_goes_on_with_its_answers(state: Record
     assert (ended.phase, ended.reason, ended.updated_at) == ("canceled", "Canceled", HANDOVER.at)
 
 
-def test_reports_and_questions_of_functions_and_their_answers(state: Recording) -> None:
+def test_reports_of_functions_and_their_answers(state: Recording) -> None:
     assert read_events(state.texts["events"].encode()) == EVENTS
-    assert read_queries(state.texts["queries"].encode()) == QUERIES
     assert msgspec.json.decode(state.texts["taken"], type=EventResults) == TAKEN
-    assert msgspec.json.decode(state.texts["states"], type=TaskStates) == STATES
 
 
 def test_a_push_notification_on_its_way(state: Recording) -> None:

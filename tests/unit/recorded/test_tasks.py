@@ -15,7 +15,7 @@ from asya.gateway.aws.idempotency_keys import IdempotencyKeys
 from asya.gateway.idempotency import InProgress, KeyClaim, KeyMismatch, StartedTask
 from asya.pause.resuming import check_paused
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.events import PartialEvent, StateQuery, TaskState
+from asya.protocol.events import PartialEvent
 from asya.protocol.hops import HopRecord
 from asya.protocol.job_runs import Usage
 from asya.protocol.pause import PauseField, PauseRelease
@@ -28,11 +28,13 @@ from asya.tasks.aws.items import record_of
 from asya.tasks.aws.lists import TaskLists
 from asya.tasks.aws.partials import PartialStore
 from asya.tasks.aws.paused_tasks import PausedTask, PausedTasks
+from asya.tasks.aws.state_reader import StateReader
 from asya.tasks.aws.sweep_marks import SweepMarks
 from asya.tasks.aws.task_store import StoredRecord
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.listing import read_list_query
 from asya.tasks.partials import Partial, PartialBatch
+from asya.tasks.task_state import StateQuery, TaskState
 from tests.doubles.tasks import ACTORS, at, event, route_at
 from tests.unit.recorded.recording import Recording, load
 
@@ -273,13 +275,12 @@ def test_a_late_report_changes_no_end(tasks: Tasks, store: DynamoTaskStore) -> N
     assert store.records(["task-canceled"], NOW)["task-canceled"].record.status == "canceled"
 
 
-def test_states_for_pre_flight(tasks: Tasks) -> None:
-    queries = [StateQuery(id=PAUSED.id), StateQuery(id="task-failed"), StateQuery(id="task-unheard-of")]
-    assert tasks.states(queries, NOW) == (
-        TaskState(id=PAUSED.id, status="paused", pause_epoch=1),
-        TaskState(id="task-failed", status="failed", generation=2),
-        TaskState(id="task-unheard-of", status="unknown"),
-    )
+def test_states_for_pre_flight(state: Recording) -> None:
+    reader = StateReader(state.dynamodb, TABLE)  # type: ignore[arg-type]
+    assert reader.read([StateQuery(id=PAUSED.id), StateQuery(id="task-failed")], NOW) == {
+        PAUSED.id: TaskState(id=PAUSED.id, status="paused", pause_epoch=1),
+        "task-failed": TaskState(id="task-failed", status="failed", generation=2),
+    }
 
 
 def test_a_paused_task_can_be_resumed(tasks: Tasks) -> None:

@@ -64,7 +64,7 @@ SCHEMAS = """
 EarlierGeneration Error ErrorInfo EventData EventResult EventResults Failure Fault GatewayMessage Health
 LegacyEnvelope LegacyFinal LegacyJob LegacyProgress LegacyRoute Message PartialEvent PauseField Problem
 Reopened Reopening RepeatedSlices ReplayRequest Replayed ResumeRequest Resumed Route RunNote SingleEvent SliceOf StageNote
-StartRequest Started StateQuery StreamToken Success TaskEvent TaskList TaskPause TaskProblem TaskState TaskStates TaskView
+StartRequest Started StreamToken Success TaskEvent TaskList TaskPause TaskProblem TaskView
 Timeline TimelineEntry ToolAnswer ToolRequest Usage
 """
 """The components of the OpenAPI document: generated clients name their types after them."""
@@ -327,7 +327,7 @@ def test_13_the_gateway_has_these_calls() -> None:
         *(f"POST /api/v1/mesh/{{id}}/{what}" for what in ("resume", "reopen", "replay", "stream-token", "events")),
         *("POST /tools/call", "POST /mcp", "GET /mcp", "DELETE /mcp", "POST /a2a", "POST /a2a/tasks/{id}"),
         *("GET /.well-known/agent-card.json", "GET /api/v1/mesh/{id}/events", "GET /api/v1/mesh/{id}/stream"),
-        *("POST /api/v1/mesh/events", "POST /api/v1/mesh/states"),
+        "POST /api/v1/mesh/events",
         *("GET /envelopes/{id}", "POST /envelopes/{id}/progress", "POST /envelopes/{id}/final"),
         *("GET /envelopes/{id}/stream", "GET /jobs/{id}", "GET /jobs/{id}/stream"),
         *("GET /openapi.json", "GET /health"),

@@ -183,12 +183,12 @@ class SetCoordinator:
         if record.state.decision is not None or not record.state.has_origin:
             return False
         origin = self._origin(record)
-        if self.services.callback(origin.envelope) is None:
+        if not self.services.records_task(origin.envelope):
             return False
         state = preflight.task_states(self.services, [origin]).get(origin.envelope.id)
         if state is None and not is_last_receive:
             raise UnknownOriginError(
-                f"set {record.set_id} is not decided: the gateway did not say whether {origin.envelope.id!r} is canceled"
+                f"set {record.set_id} is not decided: the tasks table did not say whether {origin.envelope.id!r} is canceled"
             )
         return state is not None and state.is_canceled
 

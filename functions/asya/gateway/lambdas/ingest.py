@@ -1,8 +1,8 @@
-"""Accepts reports by HTTP, and answers the state queries of pre-flights (`protocol §13`).
+"""Accepts reports by HTTP (`protocol §13`).
 
 The functions of the mesh report through queues (`asya.gateway.lambdas.report_queues`). Operators, and callers that pass for
-functions, may call `POST /api/v1/mesh/events` and `POST /api/v1/mesh/{id}/events`. Only functions may call
-`POST /api/v1/mesh/states`. The response to a valid batch is 200, with a result for each event.
+functions, may call `POST /api/v1/mesh/events` and `POST /api/v1/mesh/{id}/events`. The response to a valid batch is 200, with a
+result for each event.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,10 +15,10 @@ from asya.gateway.access import AccessRules, Caller
 from asya.gateway.http.router import HttpRoute, Request, Response, check_size, required_identity
 from asya.legacy.gateway_calls import LegacyReportRoutes
 from asya.protocol.api_errors import ApiError
-from asya.protocol.events import EventResult, EventResults, Report, TaskStates
+from asya.protocol.events import EventResult, EventResults, Report
 from asya.tasks.aws.report_writer import ReportWriter
 from asya.tasks.aws.tasks import Tasks
-from asya.tasks.event_batch import BatchError, read_events, read_queries
+from asya.tasks.event_batch import BatchError, read_events
 from asya.tasks.single_event import read_single_event
 
 # Bytes. A Lambda event may have 6 MB, and base64 adds a third to the body.
@@ -29,7 +29,7 @@ Content = TypeVar("Content")
 
 @dataclass(frozen=True)
 class Ingest:
-    """The calls for reports and state queries."""
+    """The calls for reports."""
 
     writer: ReportWriter
     access: AccessRules
@@ -44,7 +44,6 @@ class Ingest:
         return (
             HttpRoute("POST", "/api/v1/mesh/events", lambda request: self.events(request, now)),
             HttpRoute("POST", "/api/v1/mesh/{id}/events", lambda request: self.event(request, now)),
-            HttpRoute("POST", "/api/v1/mesh/states", lambda request: self.states(request, now)),
             *LegacyReportRoutes(self.tasks, self._reporter, self._accept_one).routes(now),
         )
 
@@ -82,12 +81,6 @@ class Ingest:
     def _check_exists(self, task_id: str, caller: Caller, now: datetime) -> None:
         if not caller.is_mesh_function and not self.tasks.existing([task_id], now):
             raise ApiError(404, "not_found", f"there is no task {task_id!r}", "id")
-
-    def states(self, request: Request, now: datetime) -> Response:
-        """`POST /api/v1/mesh/states`: the states of tasks and their roots, for the pre-flight of a sidecar."""
-        if not self._caller(request).is_mesh_function:
-            raise ApiError(403, "forbidden", "only functions of the mesh may query states")
-        return Response(200, TaskStates(items=self.tasks.states(_content(read_queries, request, "invalid_batch"), now)))
 
     def _reporter(self, request: Request) -> Caller:
         caller = self._caller(request)

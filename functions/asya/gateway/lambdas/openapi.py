@@ -20,7 +20,7 @@ from asya.gateway.streams import sse
 from asya.gateway.streams.routes import StreamToken
 from asya.gateway.submission import LONGEST_TIMEOUT, SHORTEST_TIMEOUT
 from asya.legacy.tasks import LegacyEnvelope, LegacyFinal, LegacyJob, LegacyProgress
-from asya.protocol.events import EventResults, PartialEvent, StateQuery, TaskEvent, TaskStates
+from asya.protocol.events import EventResults, PartialEvent, TaskEvent
 from asya.protocol.ids import ID_LIMIT
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.task import TaskStatus
@@ -132,7 +132,6 @@ _STATUS: Schema = {"type": "string", "enum": list(get_args(TaskStatus))}
 _PARENT: Schema = {"type": "string", "minLength": 1, "maxLength": ID_LIMIT}
 _KEY: Schema = {"type": "string", "minLength": 1, "maxLength": KEY_LIMIT, "pattern": "^[ -~]+$"}
 _EVENTS = {"type": "array", "maxItems": BATCH_LIMIT, "items": {"anyOf": [TaskEvent, PartialEvent]}}
-_STATES = {"type": "array", "maxItems": BATCH_LIMIT, "items": StateQuery}
 
 # Clients read this either as the schema of the whole text or of each event, so it has no type.
 _EVENTS_OF_A_STREAM: Schema = {"description": "Server-Sent Events"}
@@ -207,9 +206,6 @@ CALL_DESCRIPTIONS: dict[str, CallDescription] = {
     ),
     "POST /api/v1/mesh/{id}/events": CallDescription(
         "Send one report; for functions of the mesh and operators", {204: None}, SingleEvent, True, (400, 404, 413)
-    ),
-    "POST /api/v1/mesh/states": CallDescription(
-        "Query the states of tasks and their roots; for functions of the mesh", {200: TaskStates}, _STATES, True, (400, 413)
     ),
     "GET /envelopes/{id}": CallDescription("Read a task in the legacy form of `/envelopes`", {200: LegacyEnvelope}, errors=(404,)),
     "GET /envelopes/{id}/stream": CallDescription(

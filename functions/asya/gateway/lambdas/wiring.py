@@ -4,6 +4,8 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import boto3
+
 from asya.gateway.access import AccessRules
 from asya.gateway.aws.ends_queue import EndsQueue
 from asya.gateway.aws.refused_reports import RefusedReportStore
@@ -18,6 +20,7 @@ from asya.messaging.aws.traces import build_traces
 from asya.messaging.lambdas.environment import REAL, Environment
 from asya.protocol import names
 from asya.reporting.aws.foreign_reports import ForeignReports
+from asya.reporting.aws.gateway_client import GatewayClient
 from asya.sidecar.lambdas.entry_point import queue_entry_point, schedule_entry_point
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.ends_marks import EndsMarks
@@ -40,13 +43,19 @@ def build_ingest(settings: Settings, telemetry: Telemetry, environment: Environm
     )
 
 
-def build_report_queues(services: Services) -> ReportQueues:
-    """Build the consumer of the report queues."""
+def build_report_queues(services: Services, client: GatewayClient | None = None) -> ReportQueues:
+    """Build the consumer of the report queues.
+
+    Args:
+        services: the services of the function.
+        client: the client of other gateways; by default one that signs as this function.
+    """
     settings = services.settings
+    client = client or GatewayClient(boto3.DEFAULT_SESSION or boto3.Session(), settings.region)
     return ReportQueues(
         services,
         Writes(services, _report_writer(settings, services.telemetry, services.environment)),
-        ForeignReports(services.gateway),
+        ForeignReports(client),
         RefusedReportStore(clients.s3(), settings.bucket),
         EndsMarks(clients.dynamodb(), settings.table_name("tasks")),
     )

@@ -63,6 +63,12 @@ def dynamodb() -> "DynamoDBClient":
 
 
 @cache
+def dynamodb_without_waiting() -> "DynamoDBClient":
+    """The client of DynamoDB for reads that nobody waits for: it gives up after 2 s, and does not retry."""
+    return boto3.client("dynamodb", config=_config(connect_timeout=0.5, read_timeout=1.5, attempts=1))
+
+
+@cache
 def s3() -> "S3Client":
     """The client of S3. Large objects need a longer timeout between two chunks."""
     return boto3.client("s3", config=_config(read_timeout=20))
@@ -112,9 +118,9 @@ def ssm() -> Any:
     return boto3.client("ssm", config=_config(read_timeout=3, attempts=2))
 
 
-def _config(read_timeout: int, attempts: int = _ATTEMPTS) -> Config:
+def _config(read_timeout: float, attempts: int = _ATTEMPTS, connect_timeout: float = _CONNECT_TIMEOUT) -> Config:
     return Config(
-        connect_timeout=_CONNECT_TIMEOUT,
+        connect_timeout=connect_timeout,
         read_timeout=read_timeout,
         retries={"mode": "standard", "total_max_attempts": attempts},
         max_pool_connections=_CONNECTIONS,

@@ -1,9 +1,8 @@
-"""The client of the gateway's batch endpoints: signed calls with time limits (`protocol §3`, `§13`)."""
+"""The client of other gateways: signed reports with time limits (`protocol §3`, `§13`)."""
 
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import msgspec
@@ -14,10 +13,9 @@ from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError
 
 from asya.messaging.batching import pack
-from asya.protocol.events import EventResult, EventResults, Report, StateQuery, TaskState, TaskStates
+from asya.protocol.events import EventResult, EventResults, Report
 
 _CONNECT_TIMEOUT = 1.0  # seconds
-_LEAST_SECONDS = 0.05  # for the last of several calls
 # The limits of one call; the endpoint accepts 500 items and 4 MiB.
 _MAX_ITEMS = 200
 _MAX_BYTES = 2 * 1024 * 1024
@@ -28,10 +26,6 @@ _FINAL_STATUSES = frozenset({204, 400, 404})
 
 class GatewayError(RuntimeError):
     """The endpoint did not accept a call; a retry may succeed."""
-
-
-class NoAnswerError(GatewayError):
-    """The endpoint did not answer in time."""
 
 
 class RefusedByGatewayError(GatewayError):
@@ -50,7 +44,7 @@ class CredentialsSource(Protocol):
 
 
 class GatewayClient:
-    """Calls the gateway for the functions of the mesh.
+    """Reports to gateways by HTTP.
 
     Args:
         session: the source of the credentials for signatures.
@@ -83,25 +77,7 @@ class GatewayClient:
         except RefusedByGatewayError as refusal:
             # The refusal of the call applies to each of its events.
             return [EventResult(id=item.event_id, status=refusal.status, error=str(refusal)) for item in group]
-        return _check_length(_decoded(answer, EventResults).items, len(group))
-
-    def states(self, base_url: str, queries: Sequence[StateQuery], *, seconds: float = 2.0) -> tuple[TaskState, ...]:
-        """Query the states of tasks and their roots, for the pre-flight, in one or more calls.
-
-        Args:
-            seconds: the time limit of all calls together.
-
-        Raises:
-            GatewayError: a call failed.
-        """
-        ends_at = time.monotonic() + seconds
-        states: list[TaskState] = []
-        for start in range(0, len(queries), _MAX_ITEMS):
-            group = queries[start : start + _MAX_ITEMS]
-            left = max(_LEAST_SECONDS, ends_at - time.monotonic())
-            answer = self._post(base_url, "/api/v1/mesh/states", _encoder.encode(group), left)
-            states += _check_length(_decoded(answer, TaskStates).items, len(group))
-        return tuple(states)
+        return _results(answer, len(group))
 
     def _post(self, base_url: str, path: str, body: bytes, seconds: float) -> bytes:
         url = base_url.rstrip("/") + path
@@ -116,7 +92,7 @@ class GatewayClient:
                 redirect=False,
             )
         except urllib3.exceptions.HTTPError as error:
-            raise NoAnswerError(f"no answer from {url}: {error}") from error
+            raise GatewayError(f"no answer from {url}: {error}") from error
         if answer.status != 200:
             problem = f"{url} answered {answer.status}: {answer.data[:200].decode('utf-8', 'replace')}"
             if answer.status in _FINAL_STATUSES:
@@ -167,24 +143,11 @@ class _Item:
         return len(self.text)
 
 
-Answer = TypeVar("Answer", EventResults, TaskStates)
-Item = TypeVar("Item", EventResult, TaskState)
-
-
-def _check_length(items: tuple[Item, ...], length: int) -> tuple[Item, ...]:
-    if len(items) != length:
-        raise GatewayError(f"the endpoint answered {len(items)} of {length} items")
-    return items
-
-
-def _decoded(body: bytes, kind: type[Answer]) -> Answer:
+def _results(body: bytes, count: int) -> Sequence[EventResult]:
     try:
-        return msgspec.json.decode(body, type=kind)
+        results = msgspec.json.decode(body, type=EventResults).items
     except msgspec.MsgspecError as error:
         raise GatewayError(f"the endpoint's answer cannot be decoded: {error}") from error
-
-
-def allowed_hosts(configured_url: str | None, extra: Iterable[str]) -> frozenset[str]:
-    """The hosts that may receive reports: the deployment's own, and those in the mesh file."""
-    own = urlsplit(configured_url).netloc if configured_url else ""
-    return frozenset({own, *extra} - {""})
+    if len(results) != count:
+        raise GatewayError(f"the endpoint answered {len(results)} of {count} items")
+    return results

@@ -12,12 +12,13 @@ from asya.messaging.lambdas.batch import BatchProcessor, BatchResponse, Record
 from asya.messaging.nack import OutdatedError
 from asya.messaging.targets import awaits_deployment, with_versions
 from asya.protocol.codec import ParseError, decode
-from asya.protocol.events import TaskEvent, TaskState
+from asya.protocol.events import TaskEvent
 from asya.sidecar import arrival, outcome
 from asya.sidecar.lambdas import preflight
 from asya.sidecar.lambdas.problems import report_problem
 from asya.sidecar.lambdas.services import Services
 from asya.sidecar.late_copies import is_late_copy
+from asya.tasks.task_state import TaskState
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,12 @@
 """Registers new tasks and asks for task states before the handlers of a batch run (`protocol §5.4`)."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.hop import Hop
-from asya.protocol.events import StateQuery, TaskState
 from asya.reporting import reports
 from asya.sidecar.lambdas.services import Services
+from asya.tasks.task_state import StateQuery, TaskState
 
 
 def register(services: Services, hops: Sequence[Hop]) -> dict[str, Receipt]:
@@ -28,12 +27,15 @@ def register(services: Services, hops: Sequence[Hop]) -> dict[str, Receipt]:
 
 
 def task_states(services: Services, hops: Sequence[Hop]) -> dict[str, TaskState]:
-    """The states of the hops' tasks and roots by envelope id; states that do not arrive in time are left out."""
-    by_url: dict[str, list[StateQuery]] = defaultdict(list)
-    for hop in hops:
-        url = services.callback(hop.envelope)
-        # A task that is registered just now cannot be canceled or paused; a redelivery registers it once more.
-        is_new = hop.needs_registration and hop.arrival.receive_count == 1
-        if url is not None and not is_new:
-            by_url[url].append(StateQuery(id=hop.envelope.id, root_id=hop.envelope.root_id))
-    return services.state_queries.ask(by_url)
+    """The states of the hops' tasks and roots by envelope id; states that do not arrive in time are left out.
+
+    Tasks of another gateway have no record here.
+    """
+    # A task that is registered just now cannot be canceled or paused; a redelivery registers it once more.
+    asked = (hop for hop in hops if not (hop.needs_registration and hop.arrival.receive_count == 1))
+    queries = [
+        StateQuery(id=hop.envelope.id, root_id=hop.envelope.root_id)
+        for hop in asked
+        if services.records_task(hop.envelope)
+    ]
+    return services.state_queries.ask(queries, services.now())

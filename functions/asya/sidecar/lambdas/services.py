@@ -6,8 +6,6 @@ from datetime import datetime
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
-import boto3
-
 from asya.messaging.aws import clients
 from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.aws.outbox import Outbox
@@ -17,18 +15,18 @@ from asya.messaging.aws.traces import build_traces
 from asya.messaging.lambdas.batch import BatchProcessor
 from asya.messaging.lambdas.environment import REAL, Environment
 from asya.protocol.envelope import Envelope
-from asya.reporting.aws.gateway_client import GatewayClient, allowed_hosts
 from asya.reporting.aws.progress_reporter import ProgressReporter
 from asya.reporting.aws.report_sender import ReportSender
 from asya.reporting.aws.required_reports import RequiredReports
-from asya.reporting.aws.state_queries import StateQueries
-from asya.reporting.callback import callback_url
+from asya.reporting.callback import allowed_hosts, callback_url
 from asya.sidecar.aws.circuit_breaker import Breaker
 from asya.sidecar.aws.deduplication import CompletedHops
 from asya.sidecar.aws.frame_buffer import FrameBuffer
 from asya.sidecar.aws.input_archive import InputArchive
 from asya.sidecar.lambdas.query_notices import QueryNotices
 from asya.sidecar.secret_errors import SecretError
+from asya.tasks.aws.state_queries import StateQueries
+from asya.tasks.aws.state_reader import StateReader
 
 if TYPE_CHECKING:
     from asya.sidecar.aws.secrets import Secrets
@@ -117,15 +115,10 @@ class Services:
         return BatchProcessor(clients.sqs(), queue_url, (self.outbox, self.required_reports), self.telemetry)
 
     @cached_property
-    def gateway(self) -> GatewayClient:
-        """Calls the gateway's API for functions."""
-        return GatewayClient(boto3.DEFAULT_SESSION or boto3.Session(), self.settings.region)
-
-    @cached_property
     def state_queries(self) -> StateQueries:
         """Asks for the states of tasks."""
-        notices = QueryNotices(self.telemetry)
-        return StateQueries(self.gateway, self.environment.monotonic, notices, self.settings.gateway_url)
+        reader = StateReader(clients.dynamodb_without_waiting(), self.settings.table_name("tasks"))
+        return StateQueries(reader, self.environment.monotonic, QueryNotices(self.telemetry))
 
     @cached_property
     def report_sender(self) -> ReportSender:
@@ -147,6 +140,10 @@ class Services:
         if envelope.is_stealth:
             return None
         return callback_url(envelope, configured=self.settings.gateway_url, allowed_hosts=self.allowed_hosts)
+
+    def records_task(self, envelope: Envelope) -> bool:
+        """Whether the task of an envelope has its record in this mesh."""
+        return self.settings.gateway_url is not None and self.callback(envelope) == self.settings.gateway_url
 
     @cached_property
     def allowed_hosts(self) -> frozenset[str]:

@@ -62,11 +62,11 @@ class RunCancellation:
             CancelRequests(clients.sqs(), queue_url=url).send(task_id, delay=_RETRY_SECONDS)
 
     def _all_canceled(self, members: Sequence[Member]) -> bool:
-        if any(member.callback is None for member in members):
-            return False  # a stealth envelope has no task to cancel
+        if any(member.callback != self.services.settings.gateway_url for member in members):
+            return False  # a stealth envelope has no task to cancel, that of another gateway none in this mesh
         states = self.services.states(members)
         if any(state is not None and not state.is_canceled for state in map(states.get, (m.id for m in members))):
             return False
         if len(states) < len({member.id for member in members}):
-            raise UnknownStatesError("the gateway did not return the states of all tasks of the run")
+            raise UnknownStatesError("the tasks table did not return the states of all tasks of the run")
         return True

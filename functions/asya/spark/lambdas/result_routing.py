@@ -8,7 +8,7 @@ from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Delivery
 from asya.messaging.hop import Hop
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.events import TaskEvent, TaskState
+from asya.protocol.events import TaskEvent
 from asya.protocol.job_runs import Manifest, Member, ResultFrame, ResultHead, ResultPart
 from asya.protocol.mesh_table import Actor
 from asya.protocol.run_progress import RunNote
@@ -26,6 +26,7 @@ from asya.spark.lambdas.services import SparkServices
 from asya.spark.part_results import PartResult, part_results, unreadable_results
 from asya.spark.run_failures import SPARK_JOB_FAILED, FailureDecision, returned_members
 from asya.spark.stopped_envelopes import check_after_run, with_late_copy
+from asya.tasks.task_state import TaskState
 
 # Number of deliveries between two checkpoints.
 CHUNK = 500

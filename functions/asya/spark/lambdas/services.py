@@ -1,6 +1,5 @@
 """The services of the heavy path beside the common ones, created once per process."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,7 +12,6 @@ from asya.messaging.aws.settings import Settings, SettingsError, SparkSettings
 from asya.messaging.hop import Arrival, Hop
 from asya.protocol import names
 from asya.protocol.codec import decode
-from asya.protocol.events import StateQuery, TaskState
 from asya.protocol.job_runs import Manifest, Member
 from asya.protocol.mesh_table import Actor
 from asya.protocol.status import TERMINAL_PHASES, Status
@@ -31,6 +29,7 @@ from asya.spark.aws.run_slots import RunSlots
 from asya.spark.aws.start_rate import StartRate
 from asya.spark.run_failures import SPARK_JOB_FAILED
 from asya.spark.run_request import JobDeployment
+from asya.tasks.task_state import StateQuery, TaskState
 
 
 @dataclass(frozen=True)
@@ -147,12 +146,10 @@ class SparkServices:
         return replace(hop, received=replace(envelope, status=member.ended)) if member.ended is not None else hop
 
     def states(self, members: Sequence[Member]) -> dict[str, TaskState]:
-        """The states of the members' tasks by id, without those that the gateway does not answer in time."""
-        by_url: dict[str, list[StateQuery]] = defaultdict(list)
-        for member in members:
-            if member.callback:
-                by_url[member.callback].append(StateQuery(id=member.id, root_id=member.root_id))
-        return self.base.state_queries.ask(by_url)
+        """The states of the members' tasks by id, without those that the table does not give in time."""
+        own = self.settings.gateway_url
+        queries = [StateQuery(id=each.id, root_id=each.root_id) for each in members if own and each.callback == own]
+        return self.base.state_queries.ask(queries, self.now())
 
     def notify_completion(self, manifest: Manifest, *, job_run_id: str, state: str, details: str) -> None:
         """Sends the completion an event that EMR Serverless did not send."""

@@ -14,19 +14,17 @@ from threading import Lock
 
 from msgspec.structs import replace
 
-from asya.protocol.events import PROGRESS_STATUSES, EventResult, StateQuery, TaskEvent, TaskState, report_order
+from asya.protocol.events import PROGRESS_STATUSES, EventResult, TaskEvent, report_order
 from asya.protocol.hops import HopFold, HopRecord, fold, hop_records
 from asya.protocol.task import TaskRecord, merge
 from asya.protocol.times import format_time
 from asya.tasks.aws.task_store import StoredRecord, TaskStore, TaskStoreError, UnreadableRecordError
-from asya.tasks.view import TaskView, fail_if_overdue, task_view, unknown_view
+from asya.tasks.view import TaskView, task_view, unknown_view
 
 # A record changes only a few times, so repeated conflicts end well before this limit.
 MERGE_ATTEMPTS = 10
 CACHE_SIZE = 2_000  # records
 WRITERS = 8  # threads
-
-UNKNOWN = "unknown"
 
 
 class Tasks:
@@ -120,19 +118,6 @@ class Tasks:
             if record == stored.record or isinstance(self._store.put_record(record, stored, now), StoredRecord):
                 return record
         raise TaskStoreError(f"the update of task {task_id} failed: {MERGE_ATTEMPTS} attempts met concurrent writes")
-
-    def states(self, queries: Sequence[StateQuery], now: datetime) -> tuple[TaskState, ...]:
-        """Answer the queries of a pre-flight, in their order.
-
-        Raises:
-            TaskStoreError: the table is unavailable.
-        """
-        ids = {query.id for query in queries} | {query.root_id for query in queries if query.root_id}
-        records = {
-            task_id: fail_if_overdue(stored.record, now)
-            for task_id, stored in self._store.records(ids, now, consistent=True).items()
-        }
-        return tuple(_state(query, records) for query in queries)
 
     def report(self, events: Sequence[TaskEvent], now: datetime, *, may_create: bool) -> list[EventResult]:
         """Merge reports into records and hops; returns their results in order.
@@ -263,18 +248,6 @@ def _with_due_time(record: TaskRecord, stored: StoredRecord | None, now: datetim
     ):
         return record
     return replace(record, due_at=at)
-
-
-def _state(query: StateQuery, records: dict[str, TaskRecord]) -> TaskState:
-    record = records.get(query.id)
-    root = records.get(query.root_id) if query.root_id else None
-    return TaskState(
-        id=query.id,
-        status=record.status if record else UNKNOWN,
-        generation=record.generation if record else 0,
-        pause_epoch=record.last_pause if record and record.last_pause >= 0 else None,
-        root_status=(root.status if root else UNKNOWN) if query.root_id else None,
-    )
 
 
 def _result(task_id: str, outcome: HTTPStatus) -> EventResult:

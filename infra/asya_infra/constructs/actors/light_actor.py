@@ -31,7 +31,7 @@ def light_actor(
     if actor.kind == "end":
         grants = actors.end(addresses, name, access)
     else:
-        grants = actors.light(addresses, mesh.table, name, gateway.api_id, access)
+        grants = actors.light(addresses, mesh.table, name, access)
     function = MeshFunction(
         scope,
         mesh,

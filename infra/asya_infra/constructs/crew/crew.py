@@ -23,7 +23,7 @@ def crew(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: Ga
     grants = {
         names.SINK: actors.sink(mesh.addresses, mesh.table),
         names.SUMP: actors.sump(mesh.addresses, mesh.table),
-        names.CHECKPOINT: actors.checkpoint(mesh.addresses, mesh.table, gateway.api_id),
+        names.CHECKPOINT: actors.checkpoint(mesh.addresses, mesh.table),
         names.RESUME: pauses.resume(mesh.addresses, mesh.table),
     }
     for name, handler in handlers.items():

@@ -26,7 +26,7 @@ def fan_in_actor(
         gateway,
         name,
         handler="asya.fan_in.lambdas.wiring.fan_in",
-        grants=sets.fan_in(mesh.addresses, mesh.table, name, gateway.api_id),
+        grants=sets.fan_in(mesh.addresses, mesh.table, name),
         timeout=timings.FAN_IN_TIMEOUT,
     )
 

@@ -26,7 +26,7 @@ def pause_actor(
         gateway,
         name,
         handler="asya.pause.lambdas.wiring.pause",
-        grants=pauses.pause(mesh.addresses, name, gateway.api_id),
+        grants=pauses.pause(mesh.addresses, name),
         timeout=timings.PAUSE_TIMEOUT,
     )
 

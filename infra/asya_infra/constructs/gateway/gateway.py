@@ -37,9 +37,8 @@ _HANDLERS = {
 
 @dataclass(frozen=True)
 class GatewayAddress:
-    """The API id of the gateway, and its URL without a trailing slash."""
+    """The URL of the gateway without a trailing slash."""
 
-    api_id: str
     url: str
 
 
@@ -47,7 +46,7 @@ class Gateway(Construct):
     """The APIs with their logs and functions.
 
     Attributes:
-        api_id: the id of the API for signed calls, for use in this stack, which cannot import its own export.
+        api_id: the id of the API for signed calls, for use in this stack.
         address: the address of the API for signed calls, for use in other stacks.
         token_api: the API for calls with tokens; None without `gateway.jwt`.
         live: the API of continuous streams; None without `gateway.streaming: adapter`.
@@ -74,8 +73,9 @@ class Gateway(Construct):
             # All functions report to the API for signed calls, because they have no tokens.
             function.add_environment("ASYA_GATEWAY_URL", api.api_endpoint)
         self.api_id = api.api_id
-        # An explicit export, because acknowledgments of wildcards contain the resolved text of the import.
-        self.address = GatewayAddress(Stack.of(self).export_value(api.api_id), api.api_endpoint)
+        # Stacks of earlier versions import it until they are deployed, which is after this one.
+        Stack.of(self).export_value(api.api_id)
+        self.address = GatewayAddress(api.api_endpoint)
         self.live = self._live_streams(mesh, layer, functions[names.GATEWAY_STREAM])
         jwt = mesh.file.gateway.jwt
         self.token_api = None if jwt is None else jwt_api(self, mesh, jwt, functions)

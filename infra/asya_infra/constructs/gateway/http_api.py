@@ -18,7 +18,7 @@ from asya_infra.nag import acknowledge
 # Calls per second; API Gateway answers 429 above. Reports arrive in batches, and their senders retry them.
 _CALLS_PER_SECOND, _BURST = 500, 1000
 _REPORTS_PER_SECOND = 5000
-_REPORTS = frozenset({"POST /api/v1/mesh/events", "POST /api/v1/mesh/states"})
+_REPORTS = frozenset({"POST /api/v1/mesh/events"})
 _PUBLIC_REASON = "A public call returns no data of a caller, or checks the caller's token itself."
 _LOG_FIELDS = {
     "request_id": "requestId",

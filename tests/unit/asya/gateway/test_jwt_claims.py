@@ -115,7 +115,7 @@ def test_each_api_has_a_document_of_its_own(gateway: Gateway) -> None:
     gateway.mesh = changed(gateway.mesh, gateway=GatewayTable(token_calls=("tasks", "streams")))
     signed = gateway.api(route_event("GET /openapi.json"))[1]
     assert set(signed["components"]["securitySchemes"]) == {"sigv4"}
-    assert "/api/v1/mesh/states" in signed["paths"]
+    assert "/api/v1/mesh/events" in signed["paths"]
     document = gateway.api(with_token(route_event("GET /openapi.json"), "alice"))[1]
     assert document["servers"] == [{"url": f"https://{JWT_HOST}"}]
     assert document["components"]["securitySchemes"]["jwt"]["scheme"] == "bearer"
@@ -123,15 +123,14 @@ def test_each_api_has_a_document_of_its_own(gateway: Gateway) -> None:
     assert (operation["security"], "401" in operation["responses"]) == ([{"jwt": []}], True)
     open_to_tokens = {call.path for call in CALLS if call.is_public or call.takes_tokens(("tasks", "streams"))}
     assert set(document["paths"]) == open_to_tokens
-    assert not {"/tools/call", "/api/v1/mesh/states"} & open_to_tokens
+    assert not {"/tools/call", "/api/v1/mesh/events"} & open_to_tokens
 
 
 @pytest.mark.rule("13.jwt.functions")
 def test_a_token_reports_nothing(gateway: Gateway) -> None:
     """The API for tokens has no routes for reports, and the calls reject tokens too."""
-    events = (route_event("POST /api/v1/mesh/events", body=[]), route_event("POST /api/v1/mesh/states", body=[]))
-    assert [gateway.ingest(with_token(event, "alice"))[0] for event in events] == [403, 403]
-    assert gateway.ingest(with_token(events[1], "oscar", groups=["mesh operators"]))[0] == 403
+    event = route_event("POST /api/v1/mesh/events", body=[])
+    assert gateway.ingest(with_token(event, "alice"))[0] == 403
 
 
 def test_one_key_of_two_callers_is_two_tasks(gateway: Gateway) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from asya.protocol.codec import decode
-from asya.reporting.callback import callback_url
+from asya.reporting.callback import allowed_hosts, callback_url
 from tests.doubles.envelopes import message
 
 OWN = "https://own.example"
@@ -74,3 +74,8 @@ def test_without_a_header_and_without_a_gateway() -> None:
     envelope = decode(message())
     assert callback_url(envelope, configured=OWN, allowed_hosts=HOSTS) == OWN
     assert callback_url(envelope, configured=None, allowed_hosts=frozenset()) is None
+
+
+def test_allowed_hosts_are_the_own_and_those_named() -> None:
+    assert allowed_hosts("https://own.example/base", ["other.example"]) == {"own.example", "other.example"}
+    assert allowed_hosts(None, []) == frozenset()

@@ -1,22 +1,22 @@
 """protocol §5, steps 1 to 6: the checks before the handler call."""
 
 import base64
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import msgspec
 import pytest
-from msgspec.structs import replace
 
 from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
 from asya.protocol import ids
 from asya.protocol.codec import decode
 from asya.protocol.envelope import Envelope
-from asya.protocol.events import TaskState
 from asya.protocol.mesh_table import Actor, Policy, Resiliency
 from asya.protocol.times import format_time
 from asya.sidecar import arrival
+from asya.tasks.task_state import TaskState
 from tests.doubles.envelopes import NOW, SENT_AT, SPAN, arrival_of, mesh, message, status
 
 

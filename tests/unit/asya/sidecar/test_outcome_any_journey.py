@@ -21,7 +21,6 @@ from asya.protocol import ids
 from asya.protocol.codec import decode
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.events import TaskState
 from asya.protocol.frame import Frame
 from asya.protocol.mesh_table import Actor, Policy, Resiliency, Rule
 from asya.protocol.route import Route
@@ -31,6 +30,7 @@ from asya.runtime.load import Handler
 from asya.runtime.modes import EnvelopeMode, PayloadMode
 from asya.sidecar import arrival, outcome
 from asya.sidecar.envelope_view import envelope_view
+from asya.tasks.task_state import TaskState
 from tests.doubles.envelopes import NOW, SPAN, arrival_of, mesh
 
 ACTORS = ("prep", "infer", "post", "rescue")

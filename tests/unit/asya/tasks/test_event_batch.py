@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from asya.protocol.events import INLINE_RESULT_LIMIT, EventResult, Report, StateQuery, TaskEvent
-from asya.tasks.event_batch import BATCH_LIMIT, BatchError, read_events, read_queries
+from asya.protocol.events import INLINE_RESULT_LIMIT, EventResult, Report, TaskEvent
+from asya.tasks.event_batch import BATCH_LIMIT, BatchError, read_events
 
 ROUTE = {"prev": [], "curr": "a", "next": ["b"]}
 RUN = {"run_id": "r", "job_run_id": "j", "state": "RUNNING", "at": "2026-11-20T09:00:00Z", "envelopes": 1}
@@ -121,23 +121,6 @@ def test_error_texts_are_shortened_not_refused() -> None:
     assert len(event.data.error.message) == 16 * 1024
     assert len(event.data.error.traceback.encode()) <= 16 * 1024
     assert len(event.data.error.mro) == 32
-
-
-def test_queries() -> None:
-    assert read_queries(b'[{"id":"a"},{"id":"b","root_id":"r"}]') == [
-        StateQuery(id="a"),
-        StateQuery(id="b", root_id="r"),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("body", "named"),
-    [(b'[{"id":"a"},{}]', "[1].id"), (b'[{"id":""}]', "[0].id"), (b'[{"id":"a","root_id":""}]', "[0].root_id")],
-)
-def test_a_malformed_query_fails_the_request(body: bytes, named: str) -> None:
-    with pytest.raises(BatchError) as caught:
-        read_queries(body)
-    assert caught.value.field == named
 
 
 def test_an_end_with_a_long_route_arrives() -> None:

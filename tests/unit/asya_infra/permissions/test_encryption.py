@@ -60,7 +60,6 @@ def test_an_existing_bucket_of_the_mesh_may_have_the_same_key() -> None:
 def test_what_does_not_belong_to_the_mesh_counts_for_nothing() -> None:
     others = (
         common.write_logs(ADDRESSES, "bill"),
-        common.ask_for_states(ADDRESSES, "api"),
         common.list_bucket(ADDRESSES),
         Grant(("s3:GetObject",), ("arn:aws:s3:::partner-files/*",)),
         Grant(("dynamodb:GetItem",), (ADDRESSES.arn("dynamodb", "table/rates"),)),

@@ -34,7 +34,7 @@ def test_5_an_end_actor_gets_every_envelope_and_routes_none(world: MeshWorld) ->
     assert [envelope["id"] for envelope in seen] == ["env-1", "env-2", "env-3", "env-4"]
     assert seen[0] == json.loads(message())
     assert world.targets == ["x-sink"] * 4
-    assert (world.gateway.events, world.gateway.queries) == ([], [])
+    assert (world.gateway.events, world.state_reads.asked) == ([], [])
 
 
 @pytest.mark.rule("5.end-actors.sink")

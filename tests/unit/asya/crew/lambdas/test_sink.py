@@ -138,7 +138,7 @@ def test_a_deadline_a_route_or_a_cancellation_is_not_looked_at(world: MeshWorld)
     late = status(phase="succeeded", deadline_at="2020-01-01T00:00:00Z")
     body = ended(route={"prev": [], "curr": "infer", "next": []}, status=late)
     assert run_sink(world, body) == []
-    assert world.gateway.queries == []
+    assert world.state_reads.asked == []
     assert world.gateway.reported("env-1") == ["succeeded"]
 
 

@@ -4,11 +4,12 @@ import json
 
 import pytest
 
-from asya.protocol.events import TaskState
 from asya.protocol.mesh_table import FanIn
+from asya.tasks.task_state import TaskState
 from tests.doubles.fan_in_sets import PARTIAL, SET, Start, child, failure, numbers, scored
 from tests.doubles.fan_mesh import FanMesh
 from tests.doubles.mesh_world import batch_failures, sqs_event
+from tests.doubles.task_states import THROTTLED
 
 
 def ended(index: int, phase: str = "canceled") -> str:
@@ -18,13 +19,13 @@ def ended(index: int, phase: str = "canceled") -> str:
 
 
 def waiting(start: Start, rule: FanIn | None = None) -> FanMesh:
-    """A set whose origin is stored, and the messages of its slices, while the gateway does not answer."""
+    """A set whose origin is stored, and the messages of its slices, while the tasks table refuses calls."""
     mesh = start(rule)
     mesh.is_lost = lambda message: message.actor == "x-fan-in" and '"slice_index":0' not in message.body
     mesh.start(numbers(2))
     mesh.run()
     mesh.is_lost = lambda message: False
-    mesh.world.gateway.status = 503
+    mesh.world.state_reads.error = THROTTLED
     return mesh
 
 
@@ -39,9 +40,9 @@ def slices(mesh: FanMesh) -> list[str]:
 
 
 def cancel(mesh: FanMesh) -> None:
-    """Let the gateway answer that the origin is canceled."""
-    mesh.world.gateway.status = 200
-    mesh.world.gateway.states["env-1"] = TaskState(id="env-1", status="canceled")
+    """Let the table answer that the origin is canceled."""
+    mesh.world.state_reads.error = None
+    mesh.world.states["env-1"] = TaskState(id="env-1", status="canceled")
 
 
 @pytest.mark.rule("9.canceled.unknown")
@@ -75,6 +76,7 @@ def test_no_other_slice_fails_the_set_while_the_state_is_unknown(start: Start) -
     assert mesh.open_sets() == 1
     cancel(mesh)
     mesh.send("x-fan-in", second)
+    mesh.send("x-fan-in", ended(1))
     mesh.run()
     assert [key for key in mesh.ends if "env-1" in key] == ["canceled/env-1.json"]
     assert first
@@ -120,6 +122,6 @@ def test_a_set_without_reports_has_no_state_to_ask_for(start: Start) -> None:
     envelope = {"id": "env-1", "route": route, "headers": {"x-asya-mesh-status": "off"}, "payload": numbers(2)}
     mesh.send("split", json.dumps(envelope))
     mesh.run()
-    mesh.world.gateway.status = 503
+    mesh.world.state_reads.error = THROTTLED
     assert process(mesh, ended(1), 1) == []
-    assert mesh.world.gateway.queries == []
+    assert mesh.world.state_reads.asked == []

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from asya.protocol.events import TaskState
 from asya.protocol.mesh_table import FanIn
 from asya.protocol.times import format_time
+from asya.tasks.task_state import TaskState
 from tests.doubles.emf import metric_values, metrics
 from tests.doubles.fan_in_sets import PARTIAL, Start, child, failure, hold_back, numbers
 from tests.doubles.fan_mesh import FanMesh, QueuedMessage
@@ -112,7 +112,7 @@ def test_the_sweep_leaves_sets_alone_that_still_have_time(start: Start) -> None:
 @pytest.mark.rule("9.canceled")
 def test_a_canceled_slice_is_lost_at_once(start: Start) -> None:
     mesh = start()
-    mesh.world.gateway.states[child(1)] = TaskState(id=child(1), status="canceled")
+    mesh.world.states[child(1)] = TaskState(id=child(1), status="canceled")
     mesh.start(numbers(2))
     mesh.run()
     assert failure(mesh) == ("SliceFailed", "SliceFailed", "slice 1 of 3 was canceled")
@@ -122,7 +122,7 @@ def test_a_canceled_slice_is_lost_at_once(start: Start) -> None:
 @pytest.mark.rule("9.canceled")
 def test_a_partial_set_merges_without_a_canceled_slice(start: Start) -> None:
     mesh = start(PARTIAL)
-    mesh.world.gateway.states[child(1)] = TaskState(id=child(1), status="canceled")
+    mesh.world.states[child(1)] = TaskState(id=child(1), status="canceled")
     mesh.start(numbers(2))
     mesh.run()
     assert mesh.result()["payload"]["results"] == [None, {"scored": 20}]
@@ -138,8 +138,7 @@ def test_slices_of_a_canceled_root_do_not_fail_the_origin_before_it_comes(start:
     mesh.start(numbers(2))
     mesh.run()
     mesh.is_lost = lambda message: False
-    for name in ("env-1", child(1), child(2)):
-        mesh.world.gateway.states[name] = TaskState(id=name, status="running", root_status="canceled")
+    mesh.world.states["env-1"] = TaskState(id="env-1", status="canceled")
     for actor in ("score", "x-fan-in"):
         for message in list(mesh.world.messages(actor)):
             mesh.send(actor, message.body)
@@ -244,9 +243,7 @@ def test_a_canceled_origin_leaves_its_set_at_once(start: Start) -> None:
     mesh.is_lost = lambda message: message.actor == "score"
     mesh.start(numbers(2))
     mesh.run()
-    for name in ("env-1", child(1), child(2)):
-        mesh.world.gateway.states[name] = TaskState(id=name, status="running" if name != "env-1" else "canceled",
-                                                    root_status="canceled")  # fmt: skip
+    mesh.world.states["env-1"] = TaskState(id="env-1", status="canceled")
     for message in mesh.world.messages("score"):
         mesh.send("score", message.body)
     mesh.run()
@@ -263,7 +260,7 @@ def test_an_origin_that_ended_elsewhere_closes_its_set(start: Start) -> None:
     # The origin meets its cancellation at the fan-in actor's door.
     original, mesh.is_lost = mesh.is_lost, lambda message: message.actor in ("score", "x-fan-in")
     mesh.run()
-    mesh.world.gateway.states["env-1"] = TaskState(id="env-1", status="canceled")
+    mesh.world.states["env-1"] = TaskState(id="env-1", status="canceled")
     mesh.is_lost = original
     for message in mesh.world.messages("x-fan-in"):
         mesh.send("x-fan-in", message.body)
@@ -271,6 +268,8 @@ def test_an_origin_that_ended_elsewhere_closes_its_set(start: Start) -> None:
     assert mesh.ends == ["canceled/env-1.json"]
     assert mesh.superseded == []
     assert mesh.open_sets() == 0
+    # These slices passed their pre-flights before the cancellation.
+    mesh.world.states["env-1"] = TaskState(id="env-1", status="running")
     for message in mesh.world.messages("score"):
         mesh.send("score", message.body)
     mesh.run(until=timedelta(hours=2))

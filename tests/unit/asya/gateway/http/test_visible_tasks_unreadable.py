@@ -80,8 +80,6 @@ def test_an_unreadable_record_affects_no_other_task_and_is_never_overwritten(gat
     before = status_written(bad)
     listed = gateway.api(signed_by(route_event("GET /api/v1/mesh"), ALICE))
     assert {each["id"]: each["status"] for each in listed[1]["items"]} == {good: "pending", bad: "unknown"}
-    states = gateway.ingest(route_event("POST /api/v1/mesh/states", FUNCTION, body=[{"id": good}, {"id": bad}]))
-    assert [each["status"] for each in states[1]["items"]] == ["pending", "unknown"]
     assert gateway.api(signed_by(route_event("DELETE /api/v1/mesh/{id}", id=bad), ALICE))[0] == 503
     results = gateway.ingest(route_event("POST /api/v1/mesh/events", FUNCTION, body=[ended(good), ended(bad)]))
     assert [each["status"] for each in results[1]["items"]] == [204, 503]

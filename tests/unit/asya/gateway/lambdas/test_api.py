@@ -186,8 +186,7 @@ def test_a_task_of_another_owner_is_not_found(gateway: Gateway) -> None:
 def test_unsigned_calls_are_forbidden_but_for_health(gateway: Gateway) -> None:
     for name in ("start-task", "read-task"):
         assert gateway.api(signed_by(recorded_event(name), None))[0] == 403
-    for name in ("report-events", "query-states"):
-        assert gateway.ingest(signed_by(recorded_event(name), None))[0] == 403
+    assert gateway.ingest(signed_by(recorded_event("report-events"), None))[0] == 403
     assert gateway.api(recorded_event("health")) == (200, {"status": "ok"})
 
 
@@ -285,9 +284,8 @@ def test_a_function_of_another_mesh_reports_nothing_new(gateway: Gateway) -> Non
 
 @pytest.mark.parametrize("body", ["", "{}", "[", '{"id": "t"}'])
 def test_invalid_batches_are_rejected(gateway: Gateway, body: str) -> None:
-    for name in ("report-events", "query-states"):
-        status, content = gateway.ingest(recorded_event(name) | {"body": body})
-        assert (status, content["error"]["code"]) == (400, "invalid_batch")
+    status, content = gateway.ingest(recorded_event("report-events") | {"body": body})
+    assert (status, content["error"]["code"]) == (400, "invalid_batch")
 
 
 @pytest.mark.rule("13.events.batch")
@@ -295,18 +293,6 @@ def test_failures_are_shown_for_each_report(gateway: Gateway) -> None:
     clients.dynamodb().delete_table(TableName="asya-flights-tasks")
     status, content = gateway.ingest(recorded_event("report-events"))
     assert (status, [item["status"] for item in content["items"]]) == (200, [503] * 4)
-    assert gateway.ingest(recorded_event("query-states"))[0] == 503
-
-
-@pytest.mark.rule("13.states")
-def test_states_are_told_to_functions_only(gateway: Gateway) -> None:
-    gateway.ingest(recorded_event("report-events"))
-    child = json.loads(recorded_event("query-states")["body"])[1]["id"]
-    assert gateway.ingest(recorded_event("query-states")) == (
-        200,
-        {"items": [{"id": TASK, "status": "running"}, {"id": child, "status": "unknown", "root_status": "running"}]},
-    )
-    assert gateway.ingest(signed_by(recorded_event("query-states"), ALICE))[0] == 403
 
 
 def test_the_entry_points_build_themselves_once(gateway: Gateway) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from asya.protocol.events import TaskState
+from asya.tasks.task_state import TaskState
 from tests.doubles.envelopes import status
 from tests.doubles.mesh_world import MeshWorld
 from tests.doubles.pausing import (
@@ -61,7 +61,7 @@ def _delivery(body: bytes) -> Any:
 def test_redelivered_it_does_nothing_more(world: MeshWorld, bus: FakeEvents) -> None:
     run_pause(world, here())
     before = (stored(world), len(bus.details))
-    world.gateway.states["env-1"] = TaskState(id="env-1", status="paused", pause_epoch=1)
+    world.states["env-1"] = TaskState(id="env-1", status="paused", pause_epoch=1)
     assert run_pause(world, here(), times=2) == []
     assert (stored(world), len(bus.details)) == before
     assert world.targets == []
@@ -126,7 +126,7 @@ def test_stealth_fails_saying_so(world: MeshWorld, bus: FakeEvents) -> None:
 
 
 def test_a_canceled_task_does_not_pause(world: MeshWorld, bus: FakeEvents) -> None:
-    world.gateway.states["env-1"] = TaskState(id="env-1", status="canceled")
+    world.states["env-1"] = TaskState(id="env-1", status="canceled")
     assert run_pause(world, here()) == []
     assert [sent.status.phase for sent in world.sent("x-sink") if sent.status] == ["canceled"]
     assert bus.details == []

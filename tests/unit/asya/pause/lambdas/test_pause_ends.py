@@ -5,14 +5,15 @@ import pytest
 from asya.crew.aws.end_claims import Claim, EndClaims
 from asya.crew.lambdas.wiring import build_sink, build_sump
 from asya.protocol import codec
-from asya.protocol.events import TaskState
 from asya.protocol.mesh_table import Actor
 from asya.sidecar.lambdas.wiring import build_sidecar
+from asya.tasks.task_state import TaskState
 from tests.doubles.envelopes import mesh, message, status
 from tests.doubles.light_actor import never
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
 from tests.doubles.pausing import MESH, FakeEvents, continued, here, run_pause, status_of, stored
 from tests.doubles.sqs import Refusal
+from tests.doubles.task_states import SILENT
 
 LATE = {"status": status(deadline_at="2026-01-01T00:00:00Z")}
 
@@ -27,7 +28,7 @@ def test_its_own_late_copy_leaves_the_task_paused(world: MeshWorld, bus: FakeEve
     run_pause(world, here())
     before = stored(world)
     if state is not None:
-        world.gateway.states["env-1"] = TaskState(id="env-1", status=state, pause_epoch=1)
+        world.states["env-1"] = TaskState(id="env-1", status=state, pause_epoch=1)
     assert run_pause(world, here(**LATE), times=2) == []
     assert (world.targets, stored(world), len(bus.details)) == ([], before, 1)
     continued(world)
@@ -47,7 +48,7 @@ def test_a_pause_that_died_before_its_report_is_finished_after_the_deadline(worl
 
 @pytest.mark.rule("5.4.late-copies")
 def test_a_pause_before_the_last_one_is_over(world: MeshWorld, bus: FakeEvents) -> None:
-    world.gateway.states["env-1"] = TaskState(id="env-1", status="paused", pause_epoch=4)
+    world.states["env-1"] = TaskState(id="env-1", status="paused", pause_epoch=4)
     assert run_pause(world, here(**LATE)) == []
     assert (world.targets, world.s3.keys("paused/"), bus.details) == ([], [], [])
 
@@ -69,9 +70,8 @@ def test_without_a_pre_flight_answer_the_end_of_a_late_copy_is_refused(world: Me
     run_pause(world, here())
     late = message(route={"prev": [], "curr": "infer", "next": ["approve"]}, **LATE)
     actor = build_sidecar(world.light(never, others={"approve": Actor(kind="pause")}))
-    world.gateway.answer = b"what?"
+    world.state_reads.error = SILENT
     assert batch_failures(actor.process(sqs_event(late))) == []
-    world.gateway.answer = None
     (failed,) = world.sent("x-sink")
     one_frame = mesh({"infer": Actor(kind="handler", handler="handlers.infer", gives_one_frame=True)})
     sink = build_sink(world.services("x-sink", one_frame))
@@ -111,7 +111,7 @@ def test_a_provisional_end_hinders_no_pause(world: MeshWorld, bus: FakeEvents) -
 def test_canceled_after_it_was_kept_the_kept_envelope_ends(world: MeshWorld, bus: FakeEvents) -> None:
     world.sqs.refuse["asya-shop-x-ends"] = [Refusal("call")]
     assert run_pause(world, here()) == ["message-0"]
-    world.gateway.states["env-1"] = TaskState(id="env-1", status="canceled")
+    world.states["env-1"] = TaskState(id="env-1", status="canceled")
     assert run_pause(world, here(), times=2) == []
     (sent,) = world.sent("x-sink")
     assert (status_of(sent).phase, sent.route.prev, sent.route.curr) == ("canceled", ("prep", "approve"), "x-resume")
@@ -124,6 +124,6 @@ def test_canceled_after_the_resume_nothing_leaves(world: MeshWorld, bus: FakeEve
     run_pause(world, here())
     continued(world)
     world.sqs.sent.clear()
-    world.gateway.states["env-1"] = TaskState(id="env-1", status="canceled", pause_epoch=1)
+    world.states["env-1"] = TaskState(id="env-1", status="canceled", pause_epoch=1)
     assert run_pause(world, here(), times=2) == []
     assert world.targets == []

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from asya.protocol import codec
-from asya.protocol.events import TaskState
+from asya.tasks.task_state import TaskState
 from tests.doubles.envelopes import message, raw, status
 from tests.doubles.mesh_world import MeshWorld
 from tests.doubles.pausing import (
@@ -40,10 +40,10 @@ def test_resumed_it_goes_to_the_next_actor_with_the_answers(world: MeshWorld, bu
 @pytest.mark.rule("11.resume.no-pre-flight")
 def test_it_asks_for_no_state(world: MeshWorld, bus: FakeEvents) -> None:
     run_pause(world, here())
-    world.gateway.queries.clear()
-    world.gateway.states["env-1"] = TaskState(id="env-1", status="paused", pause_epoch=99)
+    world.state_reads.asked.clear()
+    world.states["env-1"] = TaskState(id="env-1", status="paused", pause_epoch=99)
     assert continued(world) == []
-    assert world.gateway.queries == []
+    assert world.state_reads.asked == []
     assert world.targets == ["post"]
 
 

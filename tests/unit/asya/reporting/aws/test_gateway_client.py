@@ -7,9 +7,9 @@ import pytest
 from botocore.credentials import Credentials
 from botocore.exceptions import NoCredentialsError
 
-from asya.protocol.events import EventData, EventResult, StateQuery, TaskEvent, TaskState
+from asya.protocol.events import EventData, EventResult, TaskEvent
 from asya.protocol.times import format_time
-from asya.reporting.aws.gateway_client import GatewayClient, GatewayError, allowed_hosts, is_final
+from asya.reporting.aws.gateway_client import GatewayClient, GatewayError, is_final
 from tests.doubles.gateway import FakeGateway, running_gateway
 
 AT = format_time(datetime(2026, 11, 20, 12, tzinfo=UTC))
@@ -58,19 +58,11 @@ def test_many_or_large_events_take_several_calls(gateway: FakeGateway, client: G
     assert client.report(gateway.url, []) == ()
 
 
-def test_states_are_answered_in_order(gateway: FakeGateway, client: GatewayClient) -> None:
-    gateway.states["b"] = TaskState(id="b", status="canceled")
-    states = client.states(gateway.url, [StateQuery(id="a"), StateQuery(id="b", root_id="r")])
-    assert [state.status for state in states] == ["unknown", "canceled"]
-
-
 @pytest.mark.parametrize("status", [403, 429, 500, 503, 302])
 def test_other_answers_are_errors_to_try_again(gateway: FakeGateway, client: GatewayClient, status: int) -> None:
     gateway.status = status
     with pytest.raises(GatewayError, match=str(status)):
         client.report(gateway.url, [event()])
-    with pytest.raises(GatewayError, match=str(status)):
-        client.states(gateway.url, [StateQuery(id="a")])
 
 
 @pytest.mark.parametrize(
@@ -80,8 +72,6 @@ def test_malformed_answers_are_errors(gateway: FakeGateway, client: GatewayClien
     gateway.answer = answer
     with pytest.raises(GatewayError, match="answer"):
         client.report(gateway.url, [event()])
-    with pytest.raises(GatewayError, match="answer"):
-        client.states(gateway.url, [StateQuery(id="a")])
 
 
 def test_a_silent_endpoint_is_an_error_in_time(gateway: FakeGateway, client: GatewayClient) -> None:
@@ -108,8 +98,3 @@ def test_without_credentials_nothing_is_sent(gateway: FakeGateway, source: Sourc
 )
 def test_protocol_5_404_and_400_count_as_accepted(status: int, settled: bool) -> None:
     assert is_final(EventResult(id="a", status=status)) is settled
-
-
-def test_allowed_hosts_are_the_own_and_those_named() -> None:
-    assert allowed_hosts("https://own.example/base", ["other.example"]) == {"own.example", "other.example"}
-    assert allowed_hosts(None, []) == frozenset()

@@ -9,7 +9,6 @@ from asya.crew.lambdas.wiring import build_sump
 from asya.messaging.aws import clients
 from asya.protocol.mesh_table import CircuitBreaker, Policy, Resiliency
 from asya.protocol.times import format_time
-from asya.reporting.aws.gateway_client import GatewayClient, NoAnswerError
 from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.emf import Metric, metric_values, metrics
 from tests.doubles.envelopes import message, status
@@ -18,6 +17,7 @@ from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
 from tests.doubles.pipeline import Pipeline
 from tests.doubles.sqs import Refusal
 from tests.doubles.tables import MemoryDynamo, Table
+from tests.doubles.task_states import SILENT
 from tests.unit.memory_tables import memory_tables
 
 # Dimensions beside namespace and actor.
@@ -162,13 +162,8 @@ def test_15_progress_that_was_dropped(world: MeshWorld, capsys: pytest.CaptureFi
 
 
 @pytest.mark.rule("15.PreflightsSkipped")
-def test_15_a_pre_flight_that_is_skipped(
-    world: MeshWorld, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def silent(*_: object, **__: object) -> Any:
-        raise NoAnswerError("no answer")
-
-    monkeypatch.setattr(GatewayClient, "states", silent)
+def test_15_a_pre_flight_that_is_skipped(world: MeshWorld, capsys: pytest.CaptureFixture[str]) -> None:
+    world.state_reads.error = SILENT
     actor = build_sidecar(world.light(echo))
     for _ in range(3):
         assert batch_failures(actor.process(sqs_event(message()))) == []

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from asya.protocol.errors import TaskProblem
-from asya.protocol.events import TaskState
 from asya.protocol.times import format_time
+from asya.tasks.task_state import TaskState
 from tests.doubles.envelopes import message, status
 from tests.doubles.light_actor import LONG_AGO, echo, never, run
 from tests.doubles.mesh_world import MeshWorld
@@ -67,7 +67,7 @@ def test_an_envelope_that_is_refused_before_its_hop_has_a_problem(
 
 @pytest.mark.rule("13.problem.before-the-hop")
 def test_a_child_that_ends_with_its_root_has_a_problem(world: MeshWorld) -> None:
-    world.gateway.states["env-1"] = TaskState(id="env-1", status="running", root_status="canceled")
+    world.states["root"] = TaskState(id="root", status="canceled")
     world.sqs.refuse_always["asya-shop-x-sink"] = Refusal("entry", "AccessDenied", sender_fault=True)
     assert run(world, never, message(parent_id="root")) == ["message-0"]
     assert [status for status, _ in problems(world)] == ["processing"]

@@ -24,7 +24,7 @@ def test_a_recorded_batch_goes_on_to_the_next_actor(world: MeshWorld) -> None:
     assert msgspec.json.decode(first.payload) == {"text": "Hello from env-1", "cleaned": True, "seen": True}
     assert str(first.header("traceparent")).startswith("00-0af7651916cd43dd8448eb211c80319c-")
     assert world.gateway.reported("env-1") == ["received", "processing", "completed"]
-    assert len(world.gateway.queries) == 1  # one pre-flight call for the whole batch
+    assert len(world.state_reads.asked) == 1  # one pre-flight call for the whole batch
 
 
 @pytest.mark.rule("5.9")

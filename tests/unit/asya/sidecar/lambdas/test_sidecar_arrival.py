@@ -1,18 +1,20 @@
 """protocol §5: the sidecar's checks before the handler call."""
 
 import time
-from typing import Any
+from dataclasses import replace
 
 import pytest
-import urllib3
+from msgspec import structs
 
 from asya.protocol import ids
-from asya.protocol.events import TaskState
+from asya.protocol.mesh_table import Gateway
 from asya.sidecar.lambdas.wiring import build_sidecar
+from asya.tasks.task_state import TaskState
 from tests.doubles.envelopes import message, status
 from tests.doubles.light_actor import LONG_AGO, echo, never, run
 from tests.doubles.mesh_world import MeshWorld, batch_failures, recorded, sqs_event
 from tests.doubles.sqs import Refusal
+from tests.doubles.task_states import SILENT, THROTTLED
 
 
 @pytest.mark.rule("4.bad-input-is-acked")
@@ -54,58 +56,46 @@ def test_5_3_past_its_deadline(world: MeshWorld) -> None:
 
 
 @pytest.mark.rule("5.4")
-@pytest.mark.parametrize(
-    ("state", "phase"),
-    [
-        (TaskState(id="env-1", status="canceled"), "canceled"),
-        (TaskState(id="env-1", status="running", root_status="canceled"), "canceled"),
-    ],
-)
-def test_5_4_canceled_at_the_pre_flight(world: MeshWorld, state: TaskState, phase: str) -> None:
-    world.gateway.states["env-1"] = state
+@pytest.mark.parametrize("canceled", ["env-1", "env-0"])
+def test_5_4_canceled_at_the_pre_flight(world: MeshWorld, canceled: str) -> None:
+    """The task, or its root."""
+    world.states[canceled] = TaskState(id=canceled, status="canceled")
     assert run(world, never, message(headers={"x-asya-root": "env-0"})) == []
     (ended,) = world.sent("x-sink")
     assert ended.status is not None
-    assert ended.status.phase == phase
-    assert [(query.id, query.root_id) for query in world.gateway.queries[0]] == [("env-1", "env-0")]
+    assert ended.status.phase == "canceled"
+    assert world.state_reads.asked == [["env-0", "env-1"]]
 
 
 @pytest.mark.rule("5.4.go-on")
-@pytest.mark.parametrize("trouble", ["status", "answer", pytest.param("silent", marks=pytest.mark.slow)])
-def test_5_4_no_answer_within_two_seconds_means_go_on(
-    world: MeshWorld, trouble: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    limits = []
-
-    class Watched(urllib3.PoolManager):
-        def urlopen(self, method: str, url: str, redirect: bool = True, **more: Any) -> Any:
-            if url.endswith("/states"):
-                limits.append(more["timeout"].total)
-            return super().urlopen(method, url, redirect, **more)
-
-    monkeypatch.setattr(urllib3, "PoolManager", Watched)
-    if trouble == "status":
-        world.gateway.status = 503
-    elif trouble == "answer":
-        world.gateway.answer = b"what?"
-    else:
-        world.gateway.silent = True
-    body = message(headers={"x-asya-mesh-status": "on"})
+@pytest.mark.parametrize(("trouble", "asked"), [(THROTTLED, 2), (SILENT, 1)])
+def test_5_4_without_an_answer_a_hop_goes_on(world: MeshWorld, trouble: Exception, asked: int) -> None:
+    world.state_reads.error = trouble
     actor = build_sidecar(world.light(echo))
-    assert batch_failures(actor.process(sqs_event(body))) == []
-    assert limits == [pytest.approx(2.0, abs=0.1)]
+    assert batch_failures(actor.process(sqs_event(message()))) == []
     assert world.targets == ["post"]
     assert world.gateway.reported("env-1") == ["received", "processing", "completed"]
-    assert batch_failures(actor.process(sqs_event(body))) == []
-    # An answer of any kind is not the silence that pauses the queries of the process.
-    assert len(limits) == (1 if trouble == "silent" else 2)
+    assert batch_failures(actor.process(sqs_event(message()))) == []
+    # An error is no silence, which pauses the queries of the process.
+    assert len(world.state_reads.asked) == asked
+
+
+@pytest.mark.rule("5.4.other-gateway")
+def test_5_4_the_task_of_another_gateway_has_no_state_here(world: MeshWorld) -> None:
+    world.states["env-1"] = TaskState(id="env-1", status="canceled")
+    services = world.light(echo)
+    table = structs.replace(services.settings.table, gateway=Gateway(allowed_hosts=("other.example",)))
+    services = replace(services, settings=replace(services.settings, table=table))
+    body = message(headers={"x-asya-gateway-url": "https://other.example"})
+    assert batch_failures(build_sidecar(services).process(sqs_event(body))) == []
+    assert (world.targets, world.state_reads.asked) == (["post"], [])
 
 
 @pytest.mark.rule("3.mesh-status")
 def test_3_mesh_status_off_means_no_call_to_the_gateway_at_all(world: MeshWorld) -> None:
     stealth = {"x-asya-mesh-status": "off"}
     assert run(world, echo, message(headers=stealth), message(id="env-2", headers=stealth, status=...)) == []
-    assert (world.gateway.events, world.gateway.queries) == ([], [])
+    assert (world.gateway.events, world.state_reads.asked) == ([], [])
     assert world.targets == ["post", "post"]
 
 
@@ -133,7 +123,7 @@ def test_5_4_an_envelope_without_a_status_is_registered_for_its_sender(world: Me
     assert onward.status is not None
     assert onward.status.created_at == "2026-11-20T11:59:59.000000Z"
     assert onward.header("x-asya-owner") == "AIDAEXAMPLEPERSON"
-    assert world.gateway.queries == []
+    assert world.state_reads.asked == []
 
 
 @pytest.mark.rule("3.owner")

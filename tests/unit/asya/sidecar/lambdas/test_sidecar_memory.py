@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from asya.crew.lambdas.wiring import build_end_actor, build_sink
-from asya.protocol.events import TaskState
 from asya.sidecar.lambdas.wiring import build_sidecar
+from asya.tasks.task_state import TaskState
 from tests.doubles.envelopes import status
 from tests.doubles.large_payloads import LargePayloads, peak_of
 from tests.doubles.light_actor import LONG_AGO, echo, never
@@ -28,7 +28,7 @@ def test_5_a_payload_is_fetched_after_the_frames_of_the_message_before(
 ) -> None:
     seen: list[str] = []
     payloads.fetched = lambda number: seen.append(f"fetch {number}")
-    world.gateway.watch = lambda path, body: seen.append("states") if path.endswith("/states") else None
+    world.state_reads.watch = lambda: seen.append("states")
 
     def handler(payload: str) -> None:
         seen.append(f"handle {'abc'.index(payload[0])}")
@@ -74,7 +74,7 @@ def test_5_a_batch_needs_the_memory_of_one_envelope(
 
 @pytest.mark.rule("5.payloads")
 def test_5_a_stopped_envelope_leaves_with_its_reference(world: MeshWorld, payloads: LargePayloads) -> None:
-    world.gateway.states["env-1"] = TaskState(id="env-1", status="canceled")
+    world.states["env-1"] = TaskState(id="env-1", status="canceled")
     late = payloads.messages(1, status=status(deadline_at=LONG_AGO))
     canceled = payloads.messages(1, first=1)
     astray = payloads.messages(1, first=2, route={"prev": [], "curr": "post", "next": []})

@@ -1,4 +1,4 @@
-"""protocol §13: reports, states and records; at least once, out of order, concurrently."""
+"""protocol §13: reports and records; at least once, out of order, concurrently."""
 
 import itertools
 import random
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
-from asya.protocol.events import EventResult, StateQuery, TaskEvent, TaskState
+from asya.protocol.events import EventResult, TaskEvent
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
 from asya.tasks.aws.task_store import Conflict, StoredRecord, TaskStoreError
@@ -177,26 +177,6 @@ def test_endless_conflicts_end_with_an_error() -> None:
     store.times = 1000
     assert report(tasks_over(store, warnings), event("t", "succeeded", 3, 40)) == [503]
     assert "10 attempts met concurrent writes" in warnings[0]
-
-
-def test_states_in_the_order_of_the_queries() -> None:
-    tasks = tasks_over(MemoryTaskStore())
-    created(tasks, "root")
-    report(tasks, event("root", "canceled", 0, 10))
-    report(tasks, event("child", "paused", 2, 10, root_id="root", generation=1))
-    created(tasks, "overdue", deadline_at=format_time(at(20)))
-    queries = [
-        StateQuery(id="child", root_id="root"),
-        StateQuery(id="nobody", root_id="nobody's"),
-        StateQuery(id="root"),
-        StateQuery(id="overdue"),
-    ]
-    assert tasks.states(queries, at(50)) == (
-        TaskState(id="child", status="paused", generation=1, pause_epoch=2, root_status="canceled"),
-        TaskState(id="nobody", status="unknown", root_status="unknown"),
-        TaskState(id="root", status="canceled"),
-        TaskState(id="overdue", status="failed"),
-    )
 
 
 def story_of(task_id: str) -> list[TaskEvent]:

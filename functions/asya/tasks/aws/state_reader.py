@@ -1,0 +1,127 @@
+"""Reads the states of tasks from their records, and nothing else of them (`protocol §13.states`)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError, HTTPClientError
+from botocore.exceptions import ConnectionError as NoConnectionError
+
+from asya.tasks.aws.items import is_expired, record_key
+from asya.tasks.aws.task_store import TaskStoreError
+from asya.tasks.task_state import UNKNOWN, StateQuery, TaskState
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import BatchGetItemOutputTypeDef
+
+    from asya.tasks.aws.items import Item
+
+# The limit of BatchGetItem.
+READ_LIMIT = 100
+# The roles of actors may read these attributes and no others.
+STATE_ATTRIBUTES = ("pk", "sk", "status", "generation", "pause_epoch", "resumed_epoch", "expires_at")
+# `status` is a reserved word of DynamoDB.
+_NAMES = {f"#{number}": name for number, name in enumerate(STATE_ATTRIBUTES)}
+_PROJECTION = ", ".join(_NAMES)
+
+
+class NoAnswerError(TaskStoreError):
+    """The table did not answer in time."""
+
+
+class StateReader:
+    """Reads states from the tasks table.
+
+    Args:
+        client: a client that gives up soon and does not retry: no envelope waits for an answer.
+        table: the name of the table.
+    """
+
+    def __init__(self, client: "DynamoDBClient", table: str) -> None:
+        self._client = client
+        self._table = table
+
+    def read(self, queries: Sequence[StateQuery], now: datetime) -> dict[str, TaskState]:
+        """The states by task id, read consistently with one call; those that a busy table leaves out are missing.
+
+        Args:
+            queries: they name at most `READ_LIMIT` tasks together, roots included.
+            now: the time for the expiry check.
+
+        Raises:
+            NoAnswerError: the table did not answer in time.
+            TaskStoreError: the table refused the call.
+        """
+        ids = sorted(task_ids(queries))
+        answer = self._call(ids)
+        epoch = int(now.timestamp())
+        items = answer["Responses"].get(self._table, [])
+        records = {record.id: record for item in items if (record := _record(item, epoch)) is not None}
+        unread = answer["UnprocessedKeys"].get(self._table)
+        left_out = {key["pk"]["S"] for key in unread["Keys"]} if unread else set()
+        return {query.id: _state(query, records) for query in queries if left_out.isdisjoint(task_ids([query]))}
+
+    def _call(self, ids: Sequence[str]) -> "BatchGetItemOutputTypeDef":
+        try:
+            try:
+                return self._batch_get(ids)
+            except ConnectionClosedError:
+                # A frozen function does not learn that its idle connections were closed; a new one may work.
+                return self._batch_get(ids)
+        except (NoConnectionError, HTTPClientError) as error:
+            raise NoAnswerError(f"no answer from the tasks table: {error}") from error
+        except (ClientError, BotoCoreError) as error:
+            raise TaskStoreError(f"cannot read the states of tasks: {error}") from error
+
+    def _batch_get(self, ids: Sequence[str]) -> "BatchGetItemOutputTypeDef":
+        return self._client.batch_get_item(
+            RequestItems={
+                self._table: {
+                    "Keys": [record_key(task_id) for task_id in ids],
+                    "ConsistentRead": True,
+                    "ProjectionExpression": _PROJECTION,
+                    "ExpressionAttributeNames": _NAMES,
+                }
+            }
+        )
+
+
+def task_ids(queries: Iterable[StateQuery]) -> set[str]:
+    """The ids of the queried tasks and of their roots."""
+    return {task_id for query in queries for task_id in (query.id, query.root_id) if task_id is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """The attributes of a record that a pre-flight reads."""
+
+    id: str
+    status: str
+    generation: int
+    pause_epoch: int | None
+
+
+def _record(item: "Item", epoch: int) -> _Record | None:
+    """The record of an item; None if it has expired, or another version wrote it in a way that this one cannot read."""
+    try:
+        if is_expired(item, epoch):
+            return None
+        pauses = [int(item[name]["N"]) for name in ("pause_epoch", "resumed_epoch") if name in item]
+        generation = int(item["generation"]["N"])
+        return _Record(item["pk"]["S"], item["status"]["S"], generation, max(pauses, default=None))
+    except (KeyError, ValueError):
+        return None
+
+
+def _state(query: StateQuery, records: Mapping[str, _Record]) -> TaskState:
+    record = records.get(query.id)
+    root = records.get(query.root_id) if query.root_id is not None else None
+    return TaskState(
+        id=query.id,
+        status=record.status if record else UNKNOWN,
+        generation=record.generation if record else 0,
+        pause_epoch=record.pause_epoch if record else None,
+        root_status=None if query.root_id is None else root.status if root else UNKNOWN,
+    )

@@ -1,0 +1,36 @@
+"""The state of a task, as far as it decides on a hop (`protocol §5.4`)."""
+
+from dataclasses import dataclass
+
+# The status of a task without a record.
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateQuery:
+    """A task, and the root of its tree if it is a child."""
+
+    id: str
+    root_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskState:
+    """The state of one task; `unknown` if it has no record.
+
+    Attributes:
+        generation: the record's present generation.
+        pause_epoch: the position of the last pause of that generation, resumed or not; None without one.
+        root_status: the status of the root of its tree; None for a root.
+    """
+
+    id: str
+    status: str
+    generation: int = 0
+    pause_epoch: int | None = None
+    root_status: str | None = None
+
+    @property
+    def is_canceled(self) -> bool:
+        """Whether the task or its root is canceled."""
+        return "canceled" in (self.status, self.root_status)
