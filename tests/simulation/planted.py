@@ -390,7 +390,7 @@ MISTAKES = (
         "mixed",
         seed=4,
     ),
-    Mistake("counts a duplicate as another slice", wrap(FanInSets, "count", _count_duplicates), seed=8),
+    Mistake("counts a duplicate as another slice", wrap(FanInSets, "count", _count_duplicates), seed=26),
     Mistake(
         "counts slices that are not stored",
         wrap(SliceStore, "store", _count_slices_that_are_not_stored),

@@ -105,6 +105,13 @@ class SetRegistry:
         item = self.items.get((header["set_id"], "set"), {})
         return (header["set_id"], f"slice#{header['slice_index']:06d}") in self.items or "delivered" in item
 
+    def count_problems(self, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the slices that a write of a set counts although they are not stored (`protocol §9.count`)."""
+        set_id = after["pk"]["S"]
+        for index in sorted(_arrived(after) - _arrived(before or {})):
+            if (set_id, f"slice#{index:06d}") not in self.items:
+                yield f"set {set_id} counts slice {index}, which is not stored"
+
     def problems(self) -> Iterator[str]:
         """Yield the sets with an origin that never ended."""
         for set_id, origin in self.origins.items():
@@ -128,6 +135,11 @@ def read_set_message(body: str) -> tuple[str, str, int] | None:
     if not isinstance(message, dict) or message.get("type") not in ("slice-ended", "set-due"):
         return None
     return message["type"], message["set_id"], message.get("slice_index", -1)
+
+
+def _arrived(item: Mapping[str, Any]) -> frozenset[int]:
+    """Return the indexes of the slices that a set's item counts."""
+    return frozenset(map(int, item["arrived"]["NS"])) if "arrived" in item else frozenset()
 
 
 def _may_have_left(origin: ObservedEnvelope, envelope: ObservedEnvelope) -> bool:

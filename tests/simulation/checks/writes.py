@@ -1,4 +1,4 @@
-"""Checks writes of records, end claims and objects."""
+"""Checks writes of records, sets, end claims and objects."""
 
 import json
 from collections.abc import Mapping
@@ -31,6 +31,9 @@ class WriteChecks:
             self.ledger.completed_hops.setdefault(key, self.ledger.simulation.scheduler.seconds)
         if table.endswith("-tasks") and key[1] == "record":
             self._record_written(before, after)
+        if table.endswith("-fan-in") and key[1] == "set":
+            for problem in self.ledger.sets.count_problems(before, after):
+                self.ledger.report_violation(problem)
         if table.endswith("-sink") and key[1] == "claim":
             self.ledger.ends.claim_written(before, after, current_process().name.partition("/")[0])
             if before is not None and "phase" in before:
