@@ -8,6 +8,7 @@ from asya.gateway.routes import resume
 from asya.pause import resuming
 from asya.pause.aws.paused_envelopes import PausedEnvelopes
 from asya.pause.lambdas.pause_release import PauseReleases
+from asya.pause.resume_input import InvalidInputError
 from asya.protocol.task import TaskRecord
 from asya.sidecar import arrival, outcome
 from asya.tasks.aws import tasks
@@ -38,6 +39,18 @@ def _ignore_pauses_after_ends(real: Any, record: TaskRecord | None, event: Any, 
     return record if is_late and record is not None else merged
 
 
+def _complete_any_answers(real: Any, fields: Any, answers: Any) -> Any:
+    try:
+        return real(fields, answers)
+    except InvalidInputError:
+        return dict(answers)
+
+
+def _complete_known_answers(real: Any, fields: Any, answers: Any) -> Any:
+    known = {field.name for field in fields}
+    return real(fields, {name: value for name, value in answers.items() if name in known or not known})
+
+
 def _slices_but_canceled_at_pauses(real: Any, envelope: Any, mesh: Any) -> Any:
     status = envelope.status
     is_pause = status.phase == "canceled" and status.actor in mesh.actors and mesh.actors[status.actor].kind == "pause"
@@ -60,6 +73,20 @@ MISTAKES = (
         ),
         "fault-free",
         seed=7,
+        features=PAUSES,
+    ),
+    Mistake(
+        "takes answers that do not fit their pause",
+        wrap(resuming, "complete_answers", _complete_any_answers),
+        "fault-free",
+        seed=9,
+        features=PAUSES,
+    ),
+    Mistake(
+        "drops answers that a pause does not ask for",
+        wrap(resuming, "complete_answers", _complete_known_answers),
+        "fault-free",
+        seed=30,
         features=PAUSES,
     ),
     Mistake(

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from asya.protocol.mesh_table import MeshTable
 from tests.simulation.checks.observed_envelope import ObservedEnvelope, read_envelope
+from tests.simulation.pauses.answers import answer_problems
 
 PREFIX = "paused/"
 HEADER, INPUT, AT = "x-asya-pause", "x-asya-resume-input", "x-asya-resume-at"
@@ -37,6 +38,7 @@ class PauseRegistry:
         stored: the envelopes as first stored.
         began: the time when the record first said that the task is paused.
         answers: the time and the answer with which the record was resumed.
+        sent: the answers that callers have sent, by task.
         accepted: the number of answers that the API accepted, by task.
         canceled: tasks that were canceled while they were paused, by id and generation.
     """
@@ -49,6 +51,7 @@ class PauseRegistry:
     stored: dict[Pause, ObservedEnvelope] = field(default_factory=dict)
     began: dict[Pause, float] = field(default_factory=dict)
     answers: dict[Pause, tuple[float, str]] = field(default_factory=dict)
+    sent: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
     accepted: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     canceled: set[tuple[str, int]] = field(default_factory=set)
 
@@ -90,8 +93,17 @@ class PauseRegistry:
             if pause in self.answers:
                 self.report_violation(f"{pause} was resumed twice")
             self.answers[pause] = (seconds, _canonical(release.get("input")))
+            self._check_answer(pause, release.get("input"))
         elif was_paused and status == "running":
             self.report_violation(f"{pause} ended without an answer")
+
+    def _check_answer(self, pause: Pause, answer: Any) -> None:
+        """A caller has sent the answer, and it fits the fields of the pause that it ends."""
+        stored = self.stored.get(pause)
+        if stored is None:
+            return  # the record was paused without its envelope, which is a violation of its own
+        for problem in answer_problems(stored.headers[HEADER].get("fields", []), answer, self.sent[pause.id]):
+            self.report_violation(f"a wrong answer resumed {pause}: {problem}: {answer}")
 
     def _check_end(self, pause: Pause, record: Item) -> None:
         """A task that paused ends by what came after its pause, except by its deadline."""
@@ -104,6 +116,10 @@ class PauseRegistry:
             self.report_violation(
                 f"{pause.id} ended as {record['status']['S']} by its hop {position}, but it paused at {pause.epoch}"
             )
+
+    def answer_sent(self, task_id: str, answer: Any) -> None:
+        """A caller sends an answer; it may count even if its response is lost."""
+        self.sent[task_id].append(answer)
 
     def answer_accepted(self, task_id: str) -> None:
         """The API accepted an answer; each pause takes one."""
