@@ -4,13 +4,20 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tests.paths import PROJECT
-from tests.simulation import feature_planted, planted
 from tests.simulation.ends import planted as end_planted
 from tests.simulation.heavy import planted as heavy_planted
 from tests.simulation.mistake import Mistake
+from tests.simulation.planted import delivery, ends, features, routing, sets
 
 PAGE = PROJECT / "docs" / "reference" / "planted-mistakes.md"
-LIGHT = (*feature_planted.MISTAKES, *end_planted.MISTAKES, *planted.MISTAKES)
+LIGHT = (
+    *features.MISTAKES,
+    *end_planted.MISTAKES,
+    *delivery.MISTAKES,
+    *ends.MISTAKES,
+    *routing.MISTAKES,
+    *sets.MISTAKES,
+)
 HEAVY = heavy_planted.MISTAKES
 
 _HEAD = """# Planted mistakes

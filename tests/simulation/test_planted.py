@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulation import planted
 from tests.simulation.mistake import Mistake, substitute
+from tests.simulation.planted import delivery
 from tests.simulation.planted_table import HEAVY, LIGHT, PAGE, as_page
 
 
@@ -19,7 +19,7 @@ def test_a_planted_mistake_replaces_public_names_only(mistake: Mistake) -> None:
 
 def test_a_patch_of_a_private_name_is_an_error() -> None:
     with pytest.raises(ValueError, match="'_check' is private"):
-        substitute(planted, "_check", None)
+        substitute(delivery, "_check", None)
 
 
 def test_the_page_lists_all_planted_mistakes() -> None:

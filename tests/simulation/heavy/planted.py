@@ -1,4 +1,4 @@
-"""Planted mistakes of the heavy path, one at a time (see `tests.simulation.planted`)."""
+"""Planted mistakes of the heavy path, one at a time (see `tests.simulation.mistake`)."""
 
 from contextvars import ContextVar
 from dataclasses import replace

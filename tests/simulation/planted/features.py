@@ -1,4 +1,4 @@
-"""Planted mistakes that only schedules with certain features show (see `tests.simulation.planted`)."""
+"""Planted mistakes that only schedules with certain features show: overrides, pauses and deadlines."""
 
 from typing import Any
 

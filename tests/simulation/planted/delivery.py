@@ -1,0 +1,140 @@
+"""Planted mistakes about delivery: acknowledgements, batches, reports and repeated hops."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from asya.gateway.aws.ends_queue import EndsQueue
+from asya.gateway.lambdas import report_queues
+from asya.gateway.lambdas.report_queues import Writes
+from asya.messaging.aws.claim_check import ClaimCheck
+from asya.messaging.aws.receipt import Receipt
+from asya.messaging.lambdas.batch import BatchProcessor, Record
+from asya.protocol import headers
+from asya.protocol.envelope import Envelope
+from asya.reporting.aws.required_reports import RequiredReports
+from asya.sidecar.aws.deduplication import CompletedHops
+from asya.sidecar.aws.frame_buffer import FrameBuffer
+from asya.sidecar.lambdas import preflight
+from tests.simulation.mistake import Mistake, Patch, substitute, wrap
+from tests.simulation.planted.replacements import resolved
+from tests.simulation.services.queues import SqsClient
+
+
+def _answer_without_failures(real: Any, self: SqsClient, **request: Any) -> dict[str, Any]:
+    real(self, **request)
+    return {"Successful": [{"Id": entry["Id"]} for entry in request["Entries"]]}
+
+
+def _process_ignoring_errors(real: Any, self: Any, items: Any, handle: Any, accepted: Any = None) -> Any:
+    def handle_quietly(record: Any) -> list[Receipt]:
+        try:
+            return handle(record)  # type: ignore[no-any-return]
+        except Exception:  # noqa: BLE001 - the mistake
+            return []
+
+    return real(self, items, handle_quietly, accepted)
+
+
+def _process_with_receive_count(choose: Callable[[Sequence[Record]], int]) -> Patch:
+    """The batch processor sees one receive count for all records of a batch; handlers see the real ones."""
+
+    def process(real: Any, self: Any, items: Any, handle: Any, accepted: Any = None) -> Any:
+        originals = {record.receipt_handle: record for record in items}
+        count = choose(items)
+        changed = [
+            replace(record, arrival=msgspec.structs.replace(record.arrival, receive_count=count)) for record in items
+        ]
+        return real(
+            self,
+            changed,
+            lambda record: handle(originals[record.receipt_handle]),
+            accepted and (lambda record: accepted(originals[record.receipt_handle])),
+        )
+
+    return wrap(BatchProcessor, "process", process)
+
+
+def _same_count_after_first(items: Sequence[Record]) -> int:
+    """A count that isolates the records, but never reverses their order."""
+    return 3 if any(record.arrival.receive_count > 1 for record in items) else 1
+
+
+def _report_resolved(real: Any, self: RequiredReports, *args: Any) -> Receipt:
+    real(self, *args)
+    return resolved("report")
+
+
+def _read_all_or_nothing(real: Any, *args: Any, **more: Any) -> Any:
+    message = real(*args, **more)
+    if message.refused:
+        message.reports = []
+    return message
+
+
+def _add_unawaited(real: Any, self: Writes, *args: Any) -> Receipt:
+    real(self, *args)
+    return resolved("task")
+
+
+def _redeem_keeping_reference(real: Any, self: Any, envelope: Envelope) -> Envelope:
+    redeemed: Envelope = real(self, envelope)
+    if redeemed is envelope:
+        return envelope
+    reference = {headers.PAYLOAD_REF: envelope.headers[headers.PAYLOAD_REF]}
+    return msgspec.structs.replace(redeemed, headers=redeemed.headers | reference)
+
+
+def _mark_at_query(real: Any, self: Any, hop: Any) -> bool:
+    was_done: bool = real(self, hop)
+    self.mark(hop, epoch_seconds=0)
+    return was_done
+
+
+MISTAKES = (
+    Mistake("acknowledges after a failed send", substitute(Receipt, "problem", property(lambda _: None)), seed=4),
+    Mistake(
+        "ignores the Failed entries of a response",
+        wrap(SqsClient, "send_message_batch", _answer_without_failures),
+        seed=10,
+    ),
+    Mistake(
+        "acknowledges a message whose processing raised", wrap(BatchProcessor, "process", _process_ignoring_errors)
+    ),
+    Mistake(
+        "does not isolate messages that crash the process",
+        _process_with_receive_count(lambda _: 1),
+        "poison",
+        seed=0,
+    ),
+    Mistake(
+        "retries crashing messages in the same order",
+        _process_with_receive_count(_same_count_after_first),
+        "poison",
+        seed=0,
+    ),
+    Mistake("loses required reports", wrap(RequiredReports, "report", _report_resolved), "errors", seed=1),
+    Mistake("does not register tasks", wrap(preflight, "register", lambda *_: {})),
+    Mistake(
+        "drops the neighbors of a refused report",
+        wrap(report_queues, "read_message", _read_all_or_nothing),
+        "reports",
+        seed=5,
+    ),
+    Mistake("acknowledges reports that are not written", wrap(Writes, "add", _add_unawaited), "errors", seed=4),
+    Mistake("fails overdue tasks while ends wait", substitute(EndsQueue, "delay", lambda _: "none"), "reports"),
+    Mistake("passes the reference of a claim check to handlers", wrap(ClaimCheck, "redeem", _redeem_keeping_reference)),
+    Mistake(
+        "does not save buffered frames",
+        (
+            substitute(FrameBuffer, "load", lambda *_: None),
+            substitute(FrameBuffer, "save", lambda _, __, frames: list(frames)),
+        ),
+    ),
+    Mistake(
+        "marks a hop as completed before its handler runs", wrap(CompletedHops, "is_completed", _mark_at_query), seed=6
+    ),
+    Mistake("repeats completed hops", substitute(CompletedHops, "is_completed", lambda *_: False), seed=6),
+)
