@@ -148,8 +148,8 @@ class _Observer:
     def put(self, key: str, body: bytes, by: Process, before: bytes | None) -> None:
         self._writes.object_written(key, body, by, before)
 
-    def removed(self, key: str, by: Process) -> None:
-        self._writes.object_removed(key, by)
+    def removed(self, key: str, body: bytes, by: Process) -> None:
+        self._writes.object_removed(key, body, by)
 
     def item(self, table: str, before: Item | None, after: Item | None) -> None:
         self._writes.item_written(table, before, after)

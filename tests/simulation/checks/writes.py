@@ -114,12 +114,15 @@ class WriteChecks:
         if old >= new:
             self.ledger.report_violation(f"{by.name} replaced {key} of generation {old} in generation {new}")
 
-    def object_removed(self, key: str, by: Process) -> None:
+    def object_removed(self, key: str, body: bytes, by: Process) -> None:
         """Only the end of an earlier generation may be deleted, after the end of a later one is written (`protocol §11`)."""
         envelope_id = key.rpartition("/")[2].removesuffix(".json")
         claim = self.ledger.ends.claim(envelope_id)
-        later = f"results/{claim['phase']['S']}/{envelope_id}.json" if claim else key
-        if later == key or later not in self.ledger.objects:
+        phase = claim["phase"]["S"] if claim else ""
+        # A failure that did not pass x-sink has the copy of x-sump only.
+        ends = [self.ledger.objects.get(f"results/{prefix}/{envelope_id}.json") for prefix in (phase, "sump")]
+        written = [end for end in (ends if phase == "failed" else ends[:1]) if end is not None]
+        if not any(_generation(json.loads(end)) > _generation(json.loads(body)) for end in written):
             self.ledger.report_violation(f"{by.name} deleted {key}, but {envelope_id} has no later end")
 
 

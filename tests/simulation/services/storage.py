@@ -26,8 +26,8 @@ class ObjectObserver(Protocol):
     def put(self, key: str, body: bytes, by: Process, before: bytes | None) -> None:
         """An object was written; `before` is the content that it replaced."""
 
-    def removed(self, key: str, by: Process) -> None:
-        """An object was deleted."""
+    def removed(self, key: str, body: bytes, by: Process) -> None:
+        """An object with this content was deleted."""
 
 
 @dataclass
@@ -105,8 +105,9 @@ class S3Client:
 
         def do() -> dict[str, Any]:
             self.bucket.check_match(Key, IfMatch)
-            if self.bucket.objects.pop(Key, None) is not None:
-                self.bucket.observer.removed(Key, self.process)
+            body = self.bucket.objects.pop(Key, None)
+            if body is not None:
+                self.bucket.observer.removed(Key, body, self.process)
             return {}
 
         return self._call(f"DeleteObject {Key}", do)
