@@ -86,6 +86,11 @@ NEEDED = {
         (PUT, f"{BUCKET}/results/sump/a.json"),
         (GET, f"{BUCKET}/results/sump/a.json"),
         (REMOVE, f"{BUCKET}/results/sump/a.json"),
+        *(
+            (action, f"{BUCKET}/results/{prefix}/a.json")
+            for prefix in ("succeeded", "failed", "canceled")
+            for action in (GET, REMOVE)
+        ),
         (PUT, f"{BUCKET}/results/superseded/a/0/1-failed-ab.json"),
         (SEND, sqs("asya-shop-x-ends")),
     ],
@@ -174,9 +179,10 @@ FORBIDDEN = {
     "approve": [(SEND, sqs("asya-shop-intake")), (PUT, f"{BUCKET}/results/succeeded/a.json")],
     "x-sink": [(DELETE_ITEM, table("asya-shop-sink")), (SEND, sqs("asya-shop-intake"))],
     "x-sump": [
-        (PUT, f"{BUCKET}/results/succeeded/a.json"),
-        (GET, f"{BUCKET}/results/succeeded/a.json"),
+        *((PUT, f"{BUCKET}/results/{prefix}/a.json") for prefix in ("succeeded", "failed", "canceled")),
+        (GET, f"{BUCKET}/results/checkpoint/a/0.json"),
         (REMOVE, f"{BUCKET}/results/superseded/a/0/1-failed-ab.json"),
+        (REMOVE, f"{BUCKET}/results/index/recent/dt=2026-01-01/ab.jsonl"),
         (SEND, sqs("asya-shop-x-sink")),
     ],
     "x-checkpoint": [(PUT, f"{BUCKET}/results/succeeded/a.json"), (SEND, sqs("asya-shop-x-ends"))],

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from asya.protocol.mesh_table import Actor, MeshTable
+from asya.protocol.mesh_table import Actor, MeshTable, Sink
 from asya_infra.addresses import Addresses
 from asya_infra.permissions import actors, dead_letters
 from asya_infra.permissions.common import read_states
@@ -195,6 +195,31 @@ def test_the_dlq_function_receives_from_no_pattern_of_queues() -> None:
     received = [each for each in dead_letters.dlq(place, table) if "sqs:ReceiveMessage" in each.actions]
     assert len(received[0].resources) >= 300
     assert not any("*" in arn for arn in received[0].resources)
+
+
+@pytest.mark.rule("11.sump.replaced")
+@pytest.mark.parametrize(
+    ("sink", "prefixes"),
+    [
+        (Sink(), {"succeeded/", "failed/"}),
+        (
+            Sink(layout="by-time", succeeded_prefix="happy-asya/", failed_prefix="error-asya/"),
+            {"happy-asya/", "error-asya/"},
+        ),
+        (Sink(succeeded_prefix="ends/", failed_prefix="ends/"), {"ends/"}),
+    ],
+)
+def test_x_sump_removes_ends_that_a_later_one_replaced_and_writes_none(sink: Sink, prefixes: set[str]) -> None:
+    place = Addresses(namespace="shop", partition="aws", region="r", account="1", url_suffix="amazonaws.com")
+    grants = actors.sump(place, MeshTable(namespace="shop", actors={}, sink=sink))
+
+    def results(action: str) -> set[str]:
+        arns = {arn for grant in grants if action in grant.actions for arn in grant.resources}
+        return {arn.partition("/results/")[2] for arn in arns if "/results/" in arn}
+
+    readable = {f"{prefix}*" for prefix in ("sump/", "canceled/", *prefixes)}
+    assert results("s3:DeleteObject") == results("s3:GetObject") == readable
+    assert results("s3:PutObject") == {"sump/*", "superseded/*"}
 
 
 def test_the_gateway_reads_the_sources_of_replays(shop: Any) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from asya.crew.result_index import RECENT_PREFIX
 from asya.protocol import names
-from asya.protocol.keys import SUMP_PREFIX, SUPERSEDED_PREFIX
+from asya.protocol.keys import CANCELED_PREFIX, SUMP_PREFIX, SUPERSEDED_PREFIX
 from asya.protocol.mesh_table import MeshTable
 from asya_infra.addresses import Addresses
 from asya_infra.permissions import common
@@ -82,11 +82,9 @@ def sink(addresses: Addresses, table: MeshTable) -> list[Grant]:
 
 def sump(addresses: Addresses, table: MeshTable) -> list[Grant]:
     """x-sump: claims failed ends, stores a copy, reports and indexes it, notifies sets of lost slices (`§11`)."""
-    results = addresses.results
     written = (SUMP_PREFIX, SUPERSEDED_PREFIX, *([RECENT_PREFIX] if table.sink.index else []))
-    copies = tuple(addresses.objects_arn(results.bucket, f"{results.prefix}{prefix}*") for prefix in written)
-    own = addresses.objects_arn(results.bucket, f"{results.prefix}{SUMP_PREFIX}*")
-    reason = "The keys of copies contain envelope ids, those of index rows their day and a digest."
+    replaced = sorted({CANCELED_PREFIX, table.sink.failed_prefix, table.sink.succeeded_prefix})
+    reason = "The keys of copies and results contain envelope ids, those of index rows their day and a digest."
     return [
         *reporter(addresses, names.SUMP),
         common.send_ends(addresses),
@@ -95,10 +93,16 @@ def sump(addresses: Addresses, table: MeshTable) -> list[Grant]:
         common.claims(addresses),
         common.read_claims(addresses),
         *_list_results(addresses),
-        # A conditional write or deletion reads the ETag of the object.
-        Grant(("s3:DeleteObject", "s3:GetObject"), (own,), reason=reason),
-        Grant(("s3:AbortMultipartUpload", "s3:PutObject"), copies, reason=reason),
+        # A conditional write or deletion reads the ETag of the object. The end of a later generation removes older results.
+        Grant(("s3:DeleteObject", "s3:GetObject"), _results(addresses, SUMP_PREFIX, *replaced), reason=reason),
+        Grant(("s3:AbortMultipartUpload", "s3:PutObject"), _results(addresses, *written), reason=reason),
     ]
+
+
+def _results(addresses: Addresses, *prefixes: str) -> tuple[str, ...]:
+    """Return the patterns of the results below these prefixes."""
+    results = addresses.results
+    return tuple(addresses.objects_arn(results.bucket, f"{results.prefix}{prefix}*") for prefix in prefixes)
 
 
 def _list_results(addresses: Addresses) -> list[Grant]:

@@ -124,6 +124,30 @@ class CrewEnd(ABC):
             return None
         return holder
 
+    def remove_replaced(self, result: ClaimResult, envelope: Envelope, key: str) -> list[Receipt]:
+        """Remove the objects of the ends that this one replaced, once its own object is written (`protocol §11`).
+
+        The claim keeps the key of the replaced object, so a redelivery finishes a removal that failed.
+
+        Args:
+            key: of the object that is written: that of the claim, or of x-sump's copy.
+        """
+        replaced = [(result.replaced_key, envelope.generation)] if result.replaced_key is not None else []
+        if key != result.claim.key and envelope.generation > 0:
+            # The copy of x-sump overwrites no object under the key of the claim. One of this generation is x-sink's.
+            replaced.append((result.claim.key, envelope.generation - 1))
+        if not replaced:
+            return []
+        receipt = Receipt("object")
+        try:
+            for replaced_key, generation in replaced:
+                self.objects.remove(replaced_key, generation)
+        except STORAGE_ERRORS as error:
+            receipt.resolve(error)
+        else:
+            receipt.resolve()
+        return [receipt]
+
     def report_end(self, envelope: Envelope, claimed: ClaimResult, result_uri: str | None = None) -> list[Receipt]:
         """Report the claimed end of an envelope, unless reporting is off."""
         url = self.services.callback(envelope)

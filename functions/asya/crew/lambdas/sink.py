@@ -94,21 +94,8 @@ class SinkActor(CrewEnd):
         winner = self.lost_claim(result.claim)
         if stored is None or winner is not None:
             return [self.keep_superseded(envelope, winner or result.claim, key)]
-        receipts = self._remove_replaced(result.replaced_key, envelope)
+        receipts = self.remove_replaced(result, envelope, key)
         return [*receipts, *self._report(envelope, stored.envelope, result, stored.uri)]
-
-    def _remove_replaced(self, key: str | None, envelope: Envelope) -> list[Receipt]:
-        """Remove the object of the end that this one replaced, if there is any."""
-        if key is None:
-            return []
-        receipt = Receipt("object")
-        try:
-            self.objects.remove(key, envelope.generation)
-        except STORAGE_ERRORS as error:
-            receipt.resolve(error)
-        else:
-            receipt.resolve()
-        return [receipt]
 
     def _report(self, received: Envelope, stored: Envelope, claimed: ClaimResult, uri: str | None) -> list[Receipt]:
         """Report the end that is stored, and send its copies; the set of the received slice is notified too."""

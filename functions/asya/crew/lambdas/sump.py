@@ -65,7 +65,8 @@ class SumpActor(CrewEnd):
             return [self.keep_superseded(envelope, winner or result.claim, key)]
         receipt = Receipt("object")
         receipt.resolve()
-        return [*self._report(envelope, stored.envelope, result, key), receipt]
+        receipts = [receipt, *self.remove_replaced(result, envelope, key)]
+        return [*receipts, *self._report(envelope, stored.envelope, result, key)]
 
     def _report(self, received: Envelope, stored: Envelope, claimed: ClaimResult, key: str) -> list[Receipt]:
         """Report the failure to the gateway, to the set of a slice and to the index of results."""
