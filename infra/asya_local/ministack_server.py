@@ -1,4 +1,4 @@
-"""MiniStack with the parts of AWS that it lacks: TLS, key checks, token checks, source accounts, actions, replaced functions.
+"""MiniStack with the parts of AWS that it lacks: TLS, checks of keys, tokens and permissions, replaced functions.
 
 Runs in `.venv-cloud`, started by `asya_local.servers`. It imports nothing of this project.
 
@@ -15,15 +15,19 @@ service, and the wrapper adds the account that a service would name.
 
 Actions: AWS authorizes a batch of SQS messages as the action for a single one. MiniStack has an action of its own for it.
 
+Attributes: AWS knows which attributes a BatchGetItem of DynamoDB names (`dynamodb:Attributes`). MiniStack does not.
+
 Functions: `function_workers.py` and `code_cache.py` replace parts of the Lambda runtime.
 """
 
 import asyncio
 import dataclasses
+import json
 import os
 import re
 import resource
 import runpy
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +48,7 @@ _BATCH_ACTIONS = {
     f"{action}Batch": action for action in ("sqs:SendMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility")
 }
 _extract_iam_action = iam_actions.extract_iam_action
+_dynamodb_service_context = iam_actions.dynamodb_service_context
 _evaluate_trust_policy = iam_evaluator.evaluate_trust_policy
 
 
@@ -51,6 +56,27 @@ def extract_iam_action(*request: Any) -> str | None:
     """Return the IAM action of a request as AWS names it; None if it needs no permission."""
     action: str | None = _extract_iam_action(*request)
     return _BATCH_ACTIONS.get(action, action) if action is not None else None
+
+
+def dynamodb_service_context(body: bytes) -> dict[str, Any]:
+    """Return the condition keys of a DynamoDB request; a batch of reads names what each of its tables' reads names."""
+    contexts = [_dynamodb_service_context(json.dumps(read).encode()) for read in _batched_reads(body)]
+    if not contexts:
+        return dict(_dynamodb_service_context(body))
+    reads = [context.get("dynamodb:Attributes") for context in contexts]
+    if any(attributes is None for attributes in reads):
+        return {"dynamodb:Select": "ALL_ATTRIBUTES"}
+    return {"dynamodb:Attributes": sorted({*chain(*reads)}), "dynamodb:Select": "SPECIFIC_ATTRIBUTES"}
+
+
+def _batched_reads(body: bytes) -> list[dict[str, Any]]:
+    if b'"RequestItems"' not in body:
+        return []
+    try:
+        tables = json.loads(body)["RequestItems"]
+        return [read for read in tables.values() if "Keys" in read]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return []  # DynamoDB refuses it
 
 
 def has_valid_signature(token: str, key: dict[str, Any]) -> bool:
@@ -97,6 +123,7 @@ async def behind_tls(scope: dict[str, Any], receive: Any, send: Any) -> None:
 
 def _patch_ministack() -> None:
     iam_actions.extract_iam_action = extract_iam_action
+    iam_actions.dynamodb_service_context = dynamodb_service_context
     apigateway._verify_rs256_signature = has_valid_signature
     iam_evaluator.evaluate_trust_policy = evaluate_trust_policy
     _module("code_cache")["install"](lambda_runtime)

@@ -10,6 +10,8 @@ from uuid import uuid4
 
 import pytest
 
+from asya.protocol import names
+from asya.tasks.aws.state_reader import STATE_ATTRIBUTES
 from tests.cloud import callers
 from tests.cloud.deployed_cloud import until
 from tests.cloud.gateway_tasks import TERMINAL, start, wait_for_end
@@ -60,6 +62,17 @@ def test_an_actors_role_may_call_nothing(gateway: DeployedCloud, alice: ApiCalle
     task_id = start(alice, "probe", {"calls": calls})
     statuses = [status for _, _, status in wait_for_end(alice, task_id)["result"]["results"]]
     assert statuses == [403, 403, 403, 403, 403, 403]
+
+
+@pytest.mark.rule("13.states")
+def test_an_actors_role_reads_the_state_of_a_record_and_nothing_else(alice: ApiCaller, bob: ApiCaller) -> None:
+    theirs = start(bob, "echo", {"secret": "salary"})
+    assert wait_for_end(bob, theirs)["status"] == "succeeded"
+    reads: list[list[str]] = [[*STATE_ATTRIBUTES], ["status"], ["status", "owner"], ["result"], []]
+    payload = {"table": names.table_name("gateway", "tasks"), "task": theirs, "kind": "record", "reads": reads}
+    results = wait_for_end(alice, start(alice, "read-records", payload))["result"]["results"]
+    state = sorted({*STATE_ATTRIBUTES} - {"pause_epoch", "resumed_epoch"})
+    assert results == [state, ["status"], *(["AccessDeniedException"] * 3)]
 
 
 def test_a_forged_callback_gets_no_request_and_no_credential(gateway: DeployedCloud, operator: ApiCaller) -> None:

@@ -42,6 +42,9 @@ OTHERS: Calls = [
     (SEND, sqs("asya-flights-x-sink-dlq")),
     (SEND, sqs("asya-flights-x-reports-dlq")),
     (WRITE_ITEM, table("asya-flights-tasks")),
+    (READ_ITEM, table("asya-flights-tasks")),
+    # Without the names of attributes.
+    ("dynamodb:BatchGetItem", table("asya-flights-tasks")),
     (PUT, f"{BUCKET}/results/succeeded/a.json"),
     (START, "arn:aws:emr-serverless:eu-west-1:111122223333:/applications/00a"),
     (PASS, role_arn("asya-flights-x-job-clean-flights")),

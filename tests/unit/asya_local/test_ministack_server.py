@@ -39,6 +39,13 @@ def action(target):
     return extract_iam_action("sqs", "POST", "/", {"x-amz-target": f"AmazonSQS.{target}"}, b"{}", {})
 print(json.dumps([action(target) for target in json.load(sys.stdin)]))
 """
+CONDITIONS = """
+import json, runpy, sys
+server = runpy.run_path(sys.argv[1])
+server["_patch_ministack"]()
+from ministack.core import iam_actions
+print(json.dumps([iam_actions.dynamodb_service_context(body.encode()) for body in json.load(sys.stdin)]))
+"""
 KEY, OTHER = new_key(), new_key()
 ISSUER = Issuer("http://127.0.0.1:1", "us", KEY)
 
@@ -114,3 +121,27 @@ def test_a_batch_of_messages_needs_the_action_of_a_single_one() -> None:
     batches = [f"{action}Batch" for action in single]
     expected = [f"sqs:{action}" for action in single]
     assert results_of(ACTIONS, [*single, *batches, "ReceiveMessage"]) == [*expected, *expected, "sqs:ReceiveMessage"]
+
+
+@pytest.mark.rule("13.states")
+def test_a_batch_of_reads_names_the_attributes_of_each_table() -> None:
+    key = [{"pk": {"S": "t"}}]
+    names = {"Keys": key, "ProjectionExpression": "#0, pk", "ExpressionAttributeNames": {"#0": "status"}}
+    every = {"dynamodb:Select": "ALL_ATTRIBUTES"}
+    cases: list[tuple[Any, dict[str, Any]]] = [
+        ({"RequestItems": {"a": names}}, specific("pk", "status")),
+        (
+            {"RequestItems": {"a": names, "b": {"Keys": key, "AttributesToGet": ["owner"]}}},
+            specific("owner", "pk", "status"),
+        ),
+        ({"RequestItems": {"a": {"Keys": key}}}, every),
+        ({"RequestItems": {"a": names, "b": {"Keys": key}}}, every),
+        ({"RequestItems": {"a": [{"PutRequest": {}}]}}, every),
+        ({"RequestItems": []}, every),
+        ({"TableName": "a", "Key": key[0], "ProjectionExpression": "owner"}, specific("owner")),
+    ]
+    assert results_of(CONDITIONS, [json.dumps(body) for body, _ in cases]) == [expected for _, expected in cases]
+
+
+def specific(*attributes: str) -> dict[str, Any]:
+    return {"dynamodb:Attributes": list(attributes), "dynamodb:Select": "SPECIFIC_ATTRIBUTES"}

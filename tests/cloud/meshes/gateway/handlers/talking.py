@@ -9,6 +9,7 @@ import boto3
 import urllib3
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
+from botocore.exceptions import ClientError
 
 from asya import data
 from asya.reporting.aws.gateway_client import address_of
@@ -65,4 +66,20 @@ def probe(payload: Payload) -> Payload:
         headers = dict(request.headers.items())
         response = urllib3.PoolManager().request(method, address_of(url), body=body, headers=headers, redirect=False)
         results.append([method, path, response.status])
+    return {"results": results}
+
+
+def read_records(payload: Payload) -> Payload:
+    """Reads the records of the payload with the credentials of its role; returns what each read gave."""
+    client = boto3.client("dynamodb")
+    results = []
+    for attributes in payload["reads"]:
+        names = {f"#{number}": name for number, name in enumerate(attributes)}
+        projection = {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names} if names else {}
+        keys = [{"pk": {"S": payload["task"]}, "sk": {"S": payload["kind"]}}]
+        try:
+            answer = client.batch_get_item(RequestItems={payload["table"]: {"Keys": keys, **projection}})
+            results.append(sorted(answer["Responses"][payload["table"]][0]))
+        except ClientError as error:
+            results.append(error.response["Error"]["Code"])
     return {"results": results}
