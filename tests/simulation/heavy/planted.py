@@ -113,12 +113,12 @@ MISTAKES = (
     Mistake(
         "starts runs with random tokens",
         wrap(EmrServerless, "start", partial(_start_with_new_token, count(1))),
-        seed=23,
+        seed=5,
     ),
     Mistake("enqueues each delivery", wrap(MemoryDynamo, "transact_write_items", _claim_unconditionally)),
     Mistake("forms the next run before the latest is started", wrap(RunRecords, "get", _as_if_started), seed=2),
     Mistake("fails when EMR Serverless is busy", wrap(EmrServerless, "start", _fail_when_busy), "fault-free"),
-    Mistake("does not reconcile", substitute(Reconciler, "sweep", lambda _: None), seed=1),
+    Mistake("does not reconcile", substitute(Reconciler, "sweep", lambda _: None), seed=2),
     Mistake(
         "treats a running run as ended",
         (
@@ -131,7 +131,7 @@ MISTAKES = (
     Mistake(
         "charges all members of a failed run", substitute(run_failures, "decide", lambda *_: CHARGED), "poison", seed=17
     ),
-    Mistake("charges the next member", wrap(run_failures, "decide", _charge_next), "poison", seed=17),
+    Mistake("charges the next member", wrap(run_failures, "decide", _charge_next), "poison", seed=18),
     Mistake(
         "requeues under the former key",
         wrap(result_routing, "returned_members", _return_under_former_key),

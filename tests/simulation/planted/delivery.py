@@ -121,9 +121,9 @@ MISTAKES = (
         "drops the neighbors of a refused report",
         wrap(report_queues, "read_message", _read_all_or_nothing),
         "reports",
-        seed=5,
+        seed=4,
     ),
-    Mistake("acknowledges reports that are not written", wrap(Writes, "add", _add_unawaited), "errors", seed=4),
+    Mistake("acknowledges reports that are not written", wrap(Writes, "add", _add_unawaited), "errors", seed=1),
     Mistake("fails overdue tasks while ends wait", substitute(EndsQueue, "delay", lambda _: "none"), "reports"),
     Mistake("passes the reference of a claim check to handlers", wrap(ClaimCheck, "redeem", _redeem_keeping_reference)),
     Mistake(

@@ -92,7 +92,7 @@ MISTAKES = (
         Patch(ids, "child_id", lambda _: _numbered_child_id(count())),
         seed=10,
     ),
-    Mistake("drops the root of children", wrap(outcome, "frame", _frame_without_root), seed=5),
+    Mistake("drops the root of children", wrap(outcome, "frame", _frame_without_root), seed=4),
     Mistake("ignores cancellation", wrap(arrival, "start", _start_ignoring_state), seed=3),
     Mistake(
         "lets handlers run after the deadline",

@@ -76,14 +76,14 @@ MISTAKES = (
             substitute(FanInSets, "take_lease", lambda *_, **__: True),
         ),
         "mixed",
-        seed=4,
+        seed=21,
     ),
-    Mistake("counts a duplicate as another slice", wrap(FanInSets, "count", _count_duplicates), seed=26),
+    Mistake("counts a duplicate as another slice", wrap(FanInSets, "count", _count_duplicates), seed=15),
     Mistake(
         "counts slices that are not stored",
         wrap(SliceStore, "store", _count_slices_that_are_not_stored),
         "errors",
-        seed=10,
+        seed=31,
     ),
     Mistake(
         "acknowledges slices whose count failed", wrap(SliceCounter, "add", _acknowledge_uncounted), "errors", seed=5
@@ -96,6 +96,6 @@ MISTAKES = (
         "checks no waiting sets",
         (wrap(Outbox, "send", _send_without_set_checks), substitute(FanInSweep, "sweep", lambda *_: None)),
         "errors",
-        seed=65,
+        seed=5,
     ),
 )
