@@ -37,7 +37,7 @@ _WAY_ON = timedelta(seconds=30)
 
 
 class UnknownOriginError(RuntimeError):
-    """The gateway did not say whether the origin of a set is canceled; the message at work comes again."""
+    """The tasks table did not say whether the origin of a set is canceled; the message at work comes again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ _RETRY_SECONDS = 5
 
 
 class UnknownStatesError(RuntimeError):
-    """The gateway did not answer for all tasks of a run."""
+    """The tasks table did not answer for all tasks of a run."""
 
 
 @dataclass(frozen=True, slots=True)
