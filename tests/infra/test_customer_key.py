@@ -75,7 +75,7 @@ def may(mesh: Any, function: str, action: str, service: str) -> bool:
 
 # For each kind of function: the services through which it may decrypt, and through which it may encrypt.
 USES = {
-    "intake": ({"s3", "sqs"}, {"s3", "sqs"}),
+    "intake": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),
     "score": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),  # with a circuit breaker
     "audit": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),  # deduplicates
     "crunch": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),
@@ -83,7 +83,7 @@ USES = {
     "approve": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),  # claims the end of what cannot pause
     "x-sink": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),
     "x-sump": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),
-    "x-checkpoint": ({"s3", "sqs"}, {"s3", "sqs"}),
+    "x-checkpoint": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),
     "x-resume": ({"s3", "sqs"}, {"s3", "sqs"}),
     "x-dispatch": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),
     "x-completion": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),
