@@ -24,7 +24,7 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.frame import Frame
 from asya.protocol.insertion import insert
 from asya.protocol.mesh_table import FanIn
-from asya.protocol.slices import SliceHeader, slice_header
+from asya.protocol.slices import TOO_MANY_SLICES, SliceHeader, enclosing_header, slice_header
 from asya.protocol.status import Reason
 from asya.protocol.times import format_time, parse_time
 from asya.sidecar import outcome
@@ -80,8 +80,8 @@ class SetState:
 
     @property
     def missing(self) -> frozenset[int]:
-        """The items that have not arrived."""
-        return frozenset(range(1, self.slice_count)) - self.arrived
+        """The items that have not arrived, of the items that a set may have: the stored `slice_count` may be larger."""
+        return frozenset(range(1, min(self.slice_count, headers.MAX_SLICES))) - self.arrived
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +118,9 @@ def decide(state: SetState, rule: FanIn, *, now: datetime) -> SetAction:
 
     A failure may be decided before slice 0 arrives; slice 0 then leaves on its arrival.
     """
+    if state.slice_count > headers.MAX_SLICES:
+        # A version without this limit has stored it, and its slices are refused now.
+        return Fail("SliceFailed", TOO_MANY_SLICES)
     missing, lost = state.missing, state.lost & state.missing
     if state.has_origin and not missing:
         return Merge()
@@ -127,9 +130,8 @@ def decide(state: SetState, rule: FanIn, *, now: datetime) -> SetAction:
         if state.has_origin and lost == missing:
             return Merge(tuple(sorted(missing)))
         return Wait()
-    if state.has_origin and _tolerates(len(missing), state, rule):
-        return Merge(tuple(sorted(missing)))
-    return _timeout(state)
+    can_merge = state.has_origin and _tolerates(len(missing), state, rule)
+    return Merge(tuple(sorted(missing))) if can_merge else _timeout(state)
 
 
 def _tolerates(missing_count: int, state: SetState, rule: FanIn) -> bool:
@@ -184,22 +186,28 @@ def origin_delivery(origin: Hop, decision: Decision, items: Mapping[int, Raw]) -
 
 def _merge(origin: Hop, decision: Decision, items: Mapping[int, Raw], now: datetime) -> Delivery:
     """Insert the results of slices 1 to N into slice 0, in numeric order, and route it on."""
-    header = slice_header(origin.envelope)
-    if header is None:
-        raise ValueError(f"envelope {origin.envelope.id} is stored as a slice, but has no header {headers.FAN_IN}")
     missing = frozenset(decision.missing)
-    results = (bytes(NULL if index in missing else items[index]) for index in range(1, header.slice_count))
     try:
+        header = _header_of(origin.envelope)
+        results = (bytes(NULL if index in missing else items[index]) for index in range(1, header.slice_count))
         payload = insert(origin.envelope.payload, header.aggregation_key, Raw(b"[" + b",".join(results) + b"]"))
     except ValueError as error:
         info = ErrorInfo(type="ValueError", message=f"the results cannot be put into the payload: {error}")
         return _end(origin, status.failed(origin.status, reason="RuntimeError", now=decision.at, error=info))
-    frame = Frame(payload, headers={headers.FAN_IN: _outer(header)})
+    frame = Frame(payload, headers={headers.FAN_IN: enclosing_header(origin.envelope)})
     try:
         return outcome.frame(origin, frame, 0, now=now)
     except UnknownTargetError as error:
         outer_hop = Hop.of(_leave_set(origin.envelope), origin.actor, origin.spec, origin.mesh, origin.arrival)
         return outcome.mismatch(outer_hop, error, now=now)
+
+
+def _header_of(envelope: Envelope) -> SliceHeader:
+    """The header of a stored slice; a ValueError says what is wrong with it."""
+    header = slice_header(envelope)
+    if header is None:
+        raise ValueError(f"envelope {envelope.id} is stored as a slice, but has no header {headers.FAN_IN}")
+    return header
 
 
 def _end(origin: Hop, final_status: status.Status) -> Delivery:
@@ -209,9 +217,4 @@ def _end(origin: Hop, final_status: status.Status) -> Delivery:
 
 def _leave_set(envelope: Envelope) -> Envelope:
     """The envelope with the slice header of the enclosing set, or with none."""
-    header = slice_header(envelope)
-    return envelope.with_headers({headers.FAN_IN: _outer(header) if header else None})
-
-
-def _outer(header: SliceHeader) -> Raw | None:
-    return header.outer if isinstance(header.outer, Raw) else None
+    return envelope.with_headers({headers.FAN_IN: enclosing_header(envelope)})

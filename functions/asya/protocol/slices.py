@@ -12,12 +12,13 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.json_pointer import check_pointer
 
 SliceEnd = Literal["succeeded", "failed", "canceled"]
+TOO_MANY_SLICES = f"slice_count is over {headers.MAX_SLICES}, the slices of the largest fan-out"
 
 
 def _check_place(index: int, count: int) -> None:
     """Check the place of a slice in its set. The cost of a set grows with its count, which a sender may forge."""
     if count > headers.MAX_SLICES:
-        raise ValueError(f"slice_count is over {headers.MAX_SLICES}, the slices of the largest fan-out")
+        raise ValueError(TOO_MANY_SLICES)
     if not 0 <= index < count:
         raise ValueError(f"slice_index {index} is not within slice_count {count}")
 
@@ -63,6 +64,12 @@ class SliceHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
             return None
 
 
+class _Nested(msgspec.Struct, frozen=True):
+    """A slice header of which only the enclosing header matters."""
+
+    outer: Raw | msgspec.UnsetType = msgspec.UNSET
+
+
 class SliceEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="slice-ended"):
     """The message that a slice ended without a result; x-sink, x-sump and the DLQ function send it to the fan-in actor.
 
@@ -98,6 +105,7 @@ class SetDue(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="s
 FanInMessage = SliceEnded | SetDue
 _message_decoder: msgspec.json.Decoder[FanInMessage] = msgspec.json.Decoder(FanInMessage)
 _header_decoder = msgspec.json.Decoder(SliceHeader)
+_nested_decoder = msgspec.json.Decoder(_Nested)
 
 
 def is_slice(envelope: Envelope) -> bool:
@@ -126,6 +134,18 @@ def decode_header(raw: Raw | None) -> SliceHeader | None:
         return _header_decoder.decode(raw)
     except msgspec.MsgspecError as error:
         raise ValueError(f"headers.{headers.FAN_IN}: {error}") from None
+
+
+def enclosing_header(envelope: Envelope) -> Raw | None:
+    """The slice header of the enclosing set as it was received; None if there is none.
+
+    It is read from a malformed slice header too, so that an envelope can always leave its set.
+    """
+    try:
+        outer = _nested_decoder.decode(envelope.headers.get(headers.FAN_IN, b"null")).outer
+    except msgspec.MsgspecError:
+        return None
+    return outer if isinstance(outer, Raw) else None
 
 
 def _is_present(raw: Raw | None) -> bool:

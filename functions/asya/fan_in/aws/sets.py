@@ -18,6 +18,8 @@ from asya.fan_in.aws import items
 from asya.fan_in.aws.items import OPEN_INDEX, OPEN_SHARDS, OpenSet, SetRecord
 from asya.fan_in.sets import Decision
 from asya.messaging.aws.conditional_writes import is_condition_failure
+from asya.protocol.headers import MAX_SLICES
+from asya.protocol.slices import TOO_MANY_SLICES
 from asya.protocol.times import format_time
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ LEASE_SECONDS = 60.0
 
 
 class SliceCountError(ValueError):
-    """A slice states another `slice_count` than the earlier slices of its set."""
+    """A slice states another `slice_count` than the earlier slices of its set, or one that no set may have."""
 
 
 class UnknownSetError(LookupError):
@@ -85,8 +87,10 @@ class FanInSets:
             The set after the write.
 
         Raises:
-            SliceCountError: the set has another `slice_count`.
+            SliceCountError: the set has another `slice_count`, or this one is too large.
         """
+        if slice_count > MAX_SLICES:
+            raise SliceCountError(f"set {set_id}: {TOO_MANY_SLICES}")
         counted = {":arrived": arrived, ":lost": lost}
         values: Item = {name: {"NS": [str(index) for index in sorted(each)]} for name, each in counted.items() if each}
         additions = ", ".join(f"{name.removeprefix(':')} {name}" for name in values)

@@ -101,7 +101,7 @@ class FanInActor:
                 self._count("repeated")
                 return receipts
             header = slices.require_slice_header(started)
-        except UnknownTargetError as error:
+        except (UnknownTargetError, SliceCountError) as error:
             return self._mismatch(started, error, began_at)
         return self._store(counter, started, header, began_at, is_first=stored is None)
 

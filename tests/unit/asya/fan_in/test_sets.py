@@ -1,7 +1,7 @@
 """protocol §9: the decision about a set depends on its state alone."""
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from asya.protocol.codec import decode, encode
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.mesh_table import Actor, FanIn
 from tests.doubles.envelopes import NOW, arrival_of, mesh, message, raw, status
+from tests.doubles.large_payloads import peak_of
 
 LATER = NOW + timedelta(hours=1)
 FAIL, PARTIAL = FanIn(), FanIn(on_failure="partial")
@@ -70,6 +71,18 @@ def test_before_the_time_is_up(count: int, arrived: set[int], lost: set[int], ru
 )  # fmt: skip
 def test_when_the_time_is_up(count: int, arrived: set[int], lost: set[int], rule: FanIn, action: SetAction) -> None:
     assert decide(state(count, arrived, lost), rule, now=LATER) == action
+
+
+@pytest.mark.rule("9.set-size")
+@pytest.mark.parametrize("rule", [FAIL, PARTIAL])
+@pytest.mark.parametrize("now", [NOW, LATER])
+def test_a_set_that_no_fan_out_can_have_fails_in_the_memory_of_the_largest(rule: FanIn, now: datetime) -> None:
+    largest, too_large = state(5001, {0}), state(1_000_000, {0})
+    actions: list[SetAction] = []
+    needed = peak_of(lambda: decide(largest, rule, now=now))
+    assert peak_of(lambda: actions.append(decide(too_large, rule, now=now))) <= needed
+    assert actions == [Fail("SliceFailed", "slice_count is over 5001, the slices of the largest fan-out")]
+    assert len(largest.missing) == len(too_large.missing) == 5000
 
 
 rules = st.builds(

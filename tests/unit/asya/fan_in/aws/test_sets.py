@@ -74,6 +74,14 @@ def test_another_number_of_slices_is_refused(sets: FanInSets) -> None:
     assert record.state.arrived == {1}
 
 
+@pytest.mark.rule("9.set-size")
+def test_a_set_that_no_fan_out_can_have_is_not_made(sets: FanInSets) -> None:
+    with pytest.raises(SliceCountError, match="set s: slice_count is over 5001"):
+        arrive(sets, 1, count=5002)
+    assert sets.get("s") is None
+    assert arrive(sets, 1, count=5001).state.slice_count == 5001
+
+
 def test_of_two_decisions_the_first_stands(sets: FanInSets) -> None:
     arrive(sets, 0)
     record, ours = sets.save_decision("s", MERGED, lease_from=EPOCH)
