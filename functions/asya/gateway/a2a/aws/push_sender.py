@@ -7,14 +7,15 @@ mesh are sent.
 
 import socket
 from collections.abc import Callable, Collection, Sequence
-from urllib.parse import SplitResult, urlsplit
+from http.client import HTTPException
+from urllib.parse import SplitResult, quote, urlsplit
 
-import urllib3
-
+from asya.gateway.a2a.aws.timed_post import Endpoint, TimeLimit, post
 from asya.gateway.a2a.push import PushTarget, is_allowed_host, is_public
 
 _SECONDS = 10.0
-_CONNECT_SECONDS = 3.0
+# Characters that a request target may have besides letters, digits and "-._~" (RFC 3986).
+_TARGET_CHARACTERS = "%/?:@!$&'()*+,;="
 _PORTS = {"http": 80, "https": 443}
 _TOKEN = "X-A2A-Notification-Token"
 
@@ -44,11 +45,15 @@ class PushSender:
 
     Args:
         allowed_hosts: Hosts that may be private and do not need https.
+        seconds: The time limit of a notification.
     """
 
-    def __init__(self, allowed_hosts: Collection[str], resolve: Resolve = resolve) -> None:
+    def __init__(
+        self, allowed_hosts: Collection[str], resolve: Resolve = resolve, *, seconds: float = _SECONDS
+    ) -> None:
         self._allowed_hosts = frozenset(allowed_hosts)
         self._resolve = resolve
+        self._seconds = seconds
 
     def send(self, target: PushTarget, body: bytes) -> None:
         """Send one notification.
@@ -57,22 +62,18 @@ class PushSender:
             PushDeliveryError: If the address is not allowed, or the response is not a 2xx in time.
         """
         parts = urlsplit(target.url)
-        address = self._address(parts)
-        with _pool(parts, address) as pool:
-            try:
-                response = pool.urlopen(
-                    "POST",
-                    parts._replace(scheme="", netloc="", fragment="").geturl() or "/",
-                    body=body,
-                    headers=_headers(target, parts),
-                    redirect=False,
-                    preload_content=False,
-                )
-            except urllib3.exceptions.HTTPError as error:
-                raise PushDeliveryError(f"no answer from {parts.netloc}: {error}") from error
-            response.close()
-        if not 200 <= response.status < 300:
-            raise PushDeliveryError(f"{parts.netloc} answered {response.status}")
+        limit = TimeLimit(self._seconds)
+        endpoint = self._endpoint(parts)
+        try:
+            status = post(endpoint, _request_target(parts), body, _headers(target, parts), limit)
+        except (OSError, ValueError, HTTPException) as error:
+            raise PushDeliveryError(f"no answer from {parts.netloc}: {error}") from error
+        if not 200 <= status < 300:
+            raise PushDeliveryError(f"{parts.netloc} answered {status}")
+
+    def _endpoint(self, parts: SplitResult) -> Endpoint:
+        tls_host = parts.hostname if parts.scheme == "https" else None
+        return Endpoint(self._address(parts), parts.port or _PORTS[parts.scheme], tls_host)
 
     def _address(self, parts: SplitResult) -> str:
         host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
@@ -85,15 +86,10 @@ class PushSender:
         return addresses[0]
 
 
-def _pool(parts: SplitResult, address: str) -> urllib3.HTTPConnectionPool:
-    port = parts.port or _PORTS[parts.scheme]
-    timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, total=_SECONDS)
-    if parts.scheme == "http":
-        return urllib3.HTTPConnectionPool(address, port, timeout=timeout, retries=False)
-    host = parts.hostname or ""
-    return urllib3.HTTPSConnectionPool(
-        address, port, timeout=timeout, retries=False, server_hostname=host, assert_hostname=host
-    )
+def _request_target(parts: SplitResult) -> str:
+    """Return the path and the query of a URL, as the request names them."""
+    query = f"?{parts.query}" if parts.query else ""
+    return quote((parts.path or "/") + query, safe=_TARGET_CHARACTERS)
 
 
 def _headers(target: PushTarget, parts: SplitResult) -> dict[str, str]:

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,6 @@ from urllib.parse import urlsplit
 
 import pytest
 from botocore.exceptions import ClientError
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 from msgspec.structs import replace as changed
 
 from asya.gateway.a2a.aws.push_sender import PushDeliveryError, PushSender
@@ -33,6 +27,7 @@ from asya.protocol.task import TaskRecord
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.items import record_item
+from tests.doubles.certificates import self_signed_certificate
 from tests.doubles.gateway_functions import ALICE, MESH, Gateway, report, route_event, settings_with
 
 Json = dict[str, Any]
@@ -173,20 +168,7 @@ def test_a_name_with_a_private_address_gets_no_request(url: str, addresses: list
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A key and a self-signed certificate of client.example."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "client.example")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=5))
-        .not_valid_after(now + timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("client.example")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    path = tmp_path_factory.mktemp("tls") / "client.pem"
-    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    path.write_bytes(private + certificate.public_bytes(Encoding.PEM))
-    return path
+    return self_signed_certificate(tmp_path_factory.mktemp("tls") / "client.pem", "client.example")
 
 
 @pytest.mark.rule("13.a2a.push.address")
