@@ -240,7 +240,8 @@ class SendChecks:
     ) -> list[str]:
         """A hop whose slices were saved before sends them again, also if its handler fails this time."""
         saved_at = self.ledger.saved_frames.get(frames_key(before), invocation.began)
-        is_failure = envelope.id == before.id and envelope.phase in ("failed", "retrying")
+        is_postponed = envelope == before  # no handler ran
+        is_failure = envelope.id == before.id and envelope.phase in ("failed", "retrying") and not is_postponed
         if not is_failure or saved_at >= invocation.began or invocation.actor in ("x-sink", "x-sump"):
             return []
         error = envelope.status.get("error") or {}
