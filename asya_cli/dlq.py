@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +11,7 @@ import typer
 from asya_cli.dlq_reports import app as reports
 from asya_cli.errors import CommandError
 from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
+from asya_cli.output.text import echo, one_line, write_exact
 
 if TYPE_CHECKING:
     from asya_cli.dead_letters import DeadLetters, QueuedLetter, RedriveResult
@@ -41,24 +41,24 @@ def list_(
     region: Region = None,
 ) -> None:
     """List the dead letters of a mesh. The messages stay in their queues."""
-    from rich.console import Console
     from rich.table import Table
 
     from asya_cli.dead_letters import Filter
+    from asya_cli.output.console import Console
 
     dead_letters = _dead_letters(state, namespace, region)
     table = Table("actor", "id", "hop", "generation", "sent", "task", "error", box=None, pad_edge=False)
     for name in _actors(dead_letters, actor):
         with dead_letters.scan(name, Filter(envelope_id, error)) as letters:
             for letter in islice(letters, limit):
-                table.add_row(*_row(dead_letters, letter))
+                table.add_row(*map(one_line, _row(dead_letters, letter)))
         _warn_of_hidden(dead_letters, name)
     if table.row_count:
-        Console().print(table, soft_wrap=True)
+        Console(markup=False).print(table, soft_wrap=True)
     else:
-        typer.echo("no dead letters", err=True)
+        echo("no dead letters", err=True)
     for name in dead_letters.report_queues() if actor is None else ():
-        typer.echo(f"{name}: dead letters of reports; `asya dlq reports replay` sends them again", err=True)
+        echo(f"{name}: dead letters of reports; `asya dlq reports replay` sends them again", err=True)
 
 
 @app.command()
@@ -81,8 +81,8 @@ def show(
         with dead_letters.scan(name, Filter(envelope_id)) as letters:
             for letter in letters:
                 count += 1
-                typer.echo(f"{name}, SQS message {letter.seen.message_id}", err=True)
-                sys.stdout.buffer.write(_pretty(letter.seen.arrival.body))
+                echo(f"{name}, SQS message {letter.seen.message_id}", err=True)
+                write_exact(_pretty(letter.seen.arrival.body))
     if not count:
         raise CommandError(f"there is no dead letter {envelope_id!r}", "`asya dlq list` shows all dead letters.")
 
@@ -120,14 +120,14 @@ def redrive(
                 if sent >= limit:
                     break
                 if dry_run:
-                    typer.echo(f"{name}  {letter.id}  would be sent again")
+                    echo(f"{name}  {one_line(letter.id)}  would be sent again")
                     sent += 1
                     continue
                 result = dead_letters.redrive(letter, force=force, now=datetime.now(UTC))
-                typer.echo(_outcome(result))
+                echo(_outcome(result))
                 sent, refused = (sent, refused + 1) if result.problem else (sent + 1, refused)
         _warn_of_hidden(dead_letters, name)
-    typer.echo(f"{sent} {'selected' if dry_run else 'sent again'}, {refused} refused", err=True)
+    echo(f"{sent} {'selected' if dry_run else 'sent again'}, {refused} refused", err=True)
     if refused:
         raise typer.Exit(1)
 
@@ -162,16 +162,16 @@ def _row(dead_letters: DeadLetters, letter: QueuedLetter) -> tuple[str, ...]:
 def _outcome(result: RedriveResult) -> str:
     letter = result.letter
     if result.problem:
-        return f"{letter.actor}  {letter.id}  refused: {result.problem}"
+        return f"{letter.actor}  {one_line(letter.id)}  refused: {result.problem}"
     how = "unchanged" if result.generation is None else f"in generation {result.generation}"
-    return f"{letter.actor}  {letter.id}  sent again {how}"
+    return f"{letter.actor}  {one_line(letter.id)}  sent again {how}"
 
 
 def _warn_of_hidden(dead_letters: DeadLetters, actor: str) -> None:
     """Report messages that another reader hides at the moment."""
     count = dead_letters.hidden_count(actor)
     if count:
-        typer.echo(
+        echo(
             f"{actor}: {count} more hidden by another reader, such as a second `asya dlq`; try again in 5 minutes",
             err=True,
         )

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
+from asya_cli.output.text import echo
 
 app = typer.Typer(no_args_is_help=True, help="Replay dead letters of reports, which are no envelopes.")
 
@@ -37,4 +38,4 @@ def replay(
     for name in names.REPORT_QUEUES:
         count = letters.count(name) if dry_run else letters.replay(name)
         how = "would be sent again" if dry_run else "sent again"
-        typer.echo(f"{name}: {count} {how}" if count else f"{name}: no dead letters")
+        echo(f"{name}: {count} {how}" if count else f"{name}: no dead letters")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from asya_cli.errors import CommandError
+from asya_cli.output.text import echo, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,16 +52,16 @@ def doctor(
     with _assembly(synthesized, mesh, stage) as folder:
         findings = _examine(folder, region)
     for finding in findings:
-        typer.echo(line(finding))
+        typer.echo(line(finding))  # noqa: TID251 - colored, and visible but for that
     problems = sum(finding.level == "problem" for finding in findings)
     if problems:
-        typer.echo(f"{problems} {'problem' if problems == 1 else 'problems'}: the deployment would fail", err=True)
+        echo(f"{problems} {'problem' if problems == 1 else 'problems'}: the deployment would fail", err=True)
         raise typer.Exit(1)
 
 
 def line(finding: Finding) -> str:
     """Return the line of a finding."""
-    return f"{typer.style(f'{finding.level:<8}', fg=_COLORS[finding.level])} {finding.subject:<20} {finding.message}"
+    return f"{typer.style(f'{finding.level:<8}', fg=_COLORS[finding.level])} {visible(f'{finding.subject:<20} {finding.message}')}"
 
 
 def _examine(folder: Path, region: str | None) -> list[Finding]:

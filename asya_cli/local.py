@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from asya_cli.options import DEFAULT_STATE
+from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -32,8 +33,7 @@ def up(
     ] = None,
 ) -> None:
     """Start a local cloud with a mesh, or deploy the mesh again. Returns when the mesh takes messages."""
-    from rich.console import Console
-
+    from asya_cli.output.console import Console
     from asya_local.cloud import UpOptions
     from asya_local.cloud import up as start_cloud
     from asya_local.steps import Steps
@@ -55,15 +55,15 @@ def down(state: State = DEFAULT_STATE) -> None:
     from asya_local.cloud import down as stop_cloud
 
     count = stop_cloud(state)
-    typer.echo(f"{count} processes ended." if count else f"No process of {state} was running.")
+    echo(f"{count} processes ended." if count else f"No process of {state} was running.")
 
 
 @app.command()
 def status(state: State = DEFAULT_STATE) -> None:
     """Show the processes of a local cloud. Exit code 0 if all of them are up."""
-    from rich.console import Console
     from rich.table import Table
 
+    from asya_cli.output.console import Console
     from asya_local.health import check_health
 
     parts = check_health(state)

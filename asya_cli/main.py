@@ -12,6 +12,7 @@ from asya_cli.dlq import app as dlq
 from asya_cli.doctor import doctor
 from asya_cli.errors import CommandError
 from asya_cli.local import app as local
+from asya_cli.output.text import echo
 from asya_cli.replay import replay
 from asya_cli.result import result
 from asya_cli.resume import resume
@@ -38,9 +39,9 @@ class Asya(typer.Typer):
 
 
 def _print_error(problem: str, advice: str) -> None:
-    typer.secho(f"asya: {problem}", fg="red", err=True)
+    echo(f"asya: {problem}", err=True, color="red")
     if advice:
-        typer.echo(advice, err=True)
+        echo(advice, err=True)
 
 
 app = Asya(

@@ -8,6 +8,7 @@ import typer
 
 from asya_cli.errors import CommandError
 from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Region, State, client
+from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
     from asya.dead_letters.replay import RepeatedSlices
@@ -53,10 +54,10 @@ def replay(
 
     request = ReplayRequest(hop=hop, checkpoint=checkpoint, failed_only=failed_only)
     new_task = client(state, namespace, region).replay(envelope_id, request)
-    typer.echo(f"started from {new_task.source}", err=True)
+    echo(f"started from {new_task.source}", err=True)
     if new_task.slices is not None:
-        typer.echo(_describe(new_task.slices), err=True)
-    typer.echo(new_task.id)
+        echo(_describe(new_task.slices), err=True)
+    echo(new_task.id)
 
 
 def _describe(slices: RepeatedSlices) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 from asya_cli.errors import CommandError
 from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Region, State, client
+from asya_cli.output.text import echo, write_exact
 
 
 def result(
@@ -34,13 +34,13 @@ def result(
         )
     body = payload_of(stored.body, stored.uri) if payload else stored.body
     if output is None:
-        sys.stdout.buffer.write(body)
+        write_exact(body)
         return
     try:
         output.write_bytes(body)
     except OSError as error:
         raise CommandError(f"cannot write {output}: {error.strerror}") from error
-    typer.echo(f"{stored.uri} → {output}", err=True)
+    echo(f"{stored.uri} → {output}", err=True)
 
 
 def payload_of(body: bytes, uri: str) -> bytes:

@@ -8,6 +8,7 @@ import typer
 
 from asya_cli.errors import CommandError
 from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Region, State, client
+from asya_cli.output.text import echo
 
 _EXAMPLE = "Example: --input '{\"approved\": true}'"
 
@@ -35,4 +36,4 @@ def resume(
     if not isinstance(value, dict):
         raise CommandError("--input is not a JSON object", _EXAMPLE)
     client(state, namespace, region).resume(envelope_id, answers.encode())
-    typer.echo(f"resumed {envelope_id}", err=True)
+    echo(f"resumed {envelope_id}", err=True)

@@ -9,6 +9,7 @@ import typer
 
 from asya_cli.errors import CommandError
 from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
+from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,9 +42,9 @@ def show(
     connection = client(state, namespace, region).connection
     record = read_record(connection, run_id)
     for name, value in lines(record, run_id):
-        typer.echo(f"{name:<10} {value}")
+        echo(f"{name:<10} {value}")
     if record.job_run_id and record.application_id:
-        typer.echo(f"{'dashboard':<10} {_dashboard(connection, record)}")
+        echo(f"{'dashboard':<10} {_dashboard(connection, record)}")
 
 
 def read_record(connection: Connection, run_id: str) -> RunRecord:

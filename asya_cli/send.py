@@ -11,6 +11,7 @@ import typer
 
 from asya_cli.errors import CommandError
 from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
+from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
     from asya.protocol.envelope import Envelope
@@ -51,8 +52,8 @@ def send(
     else:
         envelope = parse_envelope(body, event, override)
     client(state, namespace, region).send(envelope)
-    typer.echo(f"sent to {envelope.route.curr}", err=True)
-    typer.echo(envelope.id)
+    echo(f"sent to {envelope.route.curr}", err=True)
+    echo(envelope.id)
 
 
 def read_bytes(name: str) -> bytes:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from asya_cli.errors import CommandError
 from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Region, State, client
+from asya_cli.output.text import write_json
 
 if TYPE_CHECKING:
     from asya.protocol.envelope import Envelope
@@ -31,8 +31,8 @@ def status(
 ) -> None:
     """Show a task: its status, route, error with traceback, and the address of the stored envelope."""
     import msgspec
-    from rich.console import Console
 
+    from asya_cli.output.console import Console
     from asya_cli.task_report import show_task_report, show_timeline
 
     mesh = client(state, namespace, region)
@@ -45,7 +45,7 @@ def status(
     if as_json:
         if task is None:
             raise CommandError(f"there is no task {envelope_id!r}")
-        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(task), indent=2) + b"\n")
+        write_json(msgspec.json.format(msgspec.json.encode(task), indent=2) + b"\n")
         return
     stored = mesh.stored(envelope_id, task.result_uri if task else None)
     if task is None and stored is None:

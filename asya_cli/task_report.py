@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import msgspec
 from rich.text import Text
 
+from asya_cli.output.text import one_line, visible
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from rich.console import Console
 
     from asya.protocol.envelope import Envelope
     from asya.protocol.errors import ErrorInfo
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from asya.tasks.timeline import TimelineEntry
     from asya.tasks.view import TaskView
     from asya_cli.mesh_client import StoredObject
+    from asya_cli.output.console import Console
 
 KINDS = {
     "string": "text",
@@ -37,7 +38,7 @@ def show_task_report(
     """Print the record, completed from the stored envelope."""
     console.print(headline(task, envelope), soft_wrap=True)
     for name, value in facts_of(task, stored, envelope):
-        console.print(Text.assemble((f"  {name:<12}", "dim"), value), soft_wrap=True)
+        console.print(Text.assemble((f"  {one_line(name):<12}", "dim"), value), soft_wrap=True)
     error = error_of(task, envelope)
     if error is not None and error.traceback:
         console.print(Text(error.traceback.rstrip(), style="dim"), soft_wrap=True)
@@ -52,7 +53,9 @@ def show_timeline(console: Console, hops: Sequence[TimelineEntry]) -> None:
         took = f"{hop.duration_ms:,.0f} ms" if hop.duration_ms is not None else ""
         end = took if hop.completed_at else "not completed"
         line = Text.assemble(
-            (f"  {generation}{hop.position:<4}", "dim"), f"{began[:23]:<25}{hop.actor}{again}  ", (end, "dim")
+            (f"  {generation}{hop.position:<4}", "dim"),
+            f"{one_line(began[:23]):<25}{one_line(hop.actor)}{again}  ",
+            (end, "dim"),
         )
         console.print(line, soft_wrap=True)
 
@@ -63,9 +66,9 @@ def headline(task: TaskView | None, envelope: Envelope | None) -> Text:
     state = task.status if task else (status.phase if status and status.phase else "no record")
     reason = (task.reason if task else None) or (status.reason if status else None)
     name = task.id if task else (envelope.id if envelope else "")
-    text = Text.assemble((name, "bold"), "  ", (state, COLORS.get(state, "cyan")))
+    text = Text.assemble((one_line(name), "bold"), "  ", (state, COLORS.get(state, "cyan")))
     if reason and reason != "Completed":
-        text.append(f" ({reason})")
+        text.append(f" ({one_line(reason)})")
     if task and state not in COLORS:
         text.append(f"  {task.progress_percent} %")
     return text
@@ -95,8 +98,15 @@ def facts_of(task: TaskView | None, stored: StoredObject | None, envelope: Envel
     if task is None:
         lines.append(("record", "none: reporting was off for this envelope, or the record has expired"))
     return [
-        (name, value if isinstance(value, Text) else Text(str(value))) for name, value in lines if value is not None
+        (name, value if isinstance(value, Text) else _indented(str(value)))
+        for name, value in lines
+        if value is not None
     ]
+
+
+def _indented(value: str) -> Text:
+    """A value below which nothing looks like another fact."""
+    return Text(visible(value).replace("\n", f"\n{'':<14}"))
 
 
 def pause_lines(pause: TaskPause) -> list[tuple[str, str]]:
@@ -152,9 +162,9 @@ def route_line(route: Route, *, ended_well: bool) -> Text:
     line = Text()
     done = [*route.prev, route.curr] if ended_well and route.curr else [*route.prev]
     for actor in done:
-        line.append(" → " if line else "").append(f"{actor} ✓", "green")
+        line.append(" → " if line else "").append(f"{one_line(actor)} ✓", "green")
     if not ended_well and route.curr:
-        line.append(" → " if line else "").append(f"{route.curr} ●", "bold yellow")
+        line.append(" → " if line else "").append(f"{one_line(route.curr)} ●", "bold yellow")
     for actor in route.next:
-        line.append(" → " if line else "").append(actor, "dim")
+        line.append(" → " if line else "").append(one_line(actor), "dim")
     return line

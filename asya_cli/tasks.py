@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Region, State, client
+from asya_cli.output.text import echo, one_line, write_json
 
 Status = Literal["pending", "running", "paused", "succeeded", "failed", "canceled"]
 
@@ -26,19 +27,19 @@ def list_tasks(
 ) -> None:
     """List tasks, newest first: your own, or all tasks if you are an operator."""
     import msgspec
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from asya_cli.output.console import Console
     from asya_cli.task_report import COLORS
 
     views = client(state, namespace, region).tasks(status=status, parent=parent, limit=limit)
     if as_json:
         for task in views:
-            sys.stdout.buffer.write(msgspec.json.encode(task) + b"\n")
+            write_json(msgspec.json.encode(task) + b"\n")
         return
     if not views:
-        typer.echo("no tasks", err=True)
+        echo("no tasks", err=True)
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("task", "status", "%", "actor", "created", "updated"):
@@ -46,8 +47,9 @@ def list_tasks(
     for task in views:
         status_text = Text(task.status, style=COLORS.get(task.status, "cyan"))
         percent = str(task.progress_percent)
-        table.add_row(task.id, status_text, percent, task.actor, task.created_at[:19], task.updated_at[:19])
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+        times = (one_line(each[:19]) for each in (task.created_at, task.updated_at))
+        table.add_row(one_line(task.id), status_text, percent, one_line(task.actor or ""), *times)
+    Console(width=None if sys.stdout.isatty() else 160, markup=False).print(table)
 
 
 def cancel(
@@ -61,4 +63,4 @@ def cancel(
     mesh = client(state, namespace, region)
     mesh.cancel(envelope_id)
     task = mesh.task(envelope_id)
-    typer.echo(task.status if task is not None else "canceled")
+    echo(task.status if task is not None else "canceled")

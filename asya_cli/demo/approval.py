@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
+from rich.markup import escape
 
 from asya.protocol import names
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from asya.protocol.envelope import Envelope
     from asya.protocol.pause import TaskPause
+    from asya_cli.output.console import Console
 
 APPROVAL = "approve-report"
 
@@ -34,10 +34,10 @@ def full_route(route: tuple[str, ...]) -> tuple[str, ...]:
 
 def answers(pause: TaskPause, console: Console) -> bytes:
     """Return the answers to a pause as JSON, from the terminal. Without a terminal the mesh file's defaults apply."""
-    console.print(f"  [yellow]‖[/] {pause.prompt}")
+    console.print(f"  [yellow]‖[/] {escape(pause.prompt)}")
     replies: dict[str, object] = {}
     for field in pause.fields:
-        question = f"    {field.prompt or field.name} [dim]({field.default})[/]"
+        question = f"    {escape(field.prompt or field.name)} [dim]({escape(str(field.default))})[/]"
         if not (console.is_terminal and sys.stdin.isatty()):
             console.print(f"{question}: [dim]no terminal, so the default applies[/]")
         elif answer := console.input(f"{question}: ").strip():

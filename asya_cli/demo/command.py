@@ -21,8 +21,7 @@ def demo(
 
     Writes result.json and report.html to the state folder, and stops the cloud unless --keep is given.
     """
-    from rich.console import Console
-
     from asya_cli.demo.run import Demo
+    from asya_cli.output.console import Console
 
     Demo(Console(highlight=False), state, keep=keep, approve=approve).run()

@@ -19,12 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from rich.console import Console
-
     from asya.protocol.envelope import Envelope
     from asya.tasks.view import TaskView
     from asya_cli.demo.stopwatch import Stopwatch
     from asya_cli.mesh_client import MeshClient
+    from asya_cli.output.console import Console
 
 SLICES_PASS = ("delay-statistics",)
 """The actors of the slices. The route of the origin does not name them."""

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from rich.console import Console
-
     from asya.protocol.envelope import Envelope
+    from asya_cli.output.console import Console
 
 EVENT = PROJECT / "events" / "analyse-flights.json"
 

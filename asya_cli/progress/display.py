@@ -6,13 +6,15 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from asya_cli.output.console import Console
+from asya_cli.output.text import one_line
 from asya_cli.progress.actors import ActorLine, Progress
 from asya_cli.progress.watch import watch
 
@@ -89,7 +91,9 @@ class Display:
             for line in changed_lines(self._progress, progress):
                 seconds = "" if line.seconds is None else f"{line.seconds:.1f} s"
                 self._console.print(
-                    f"  {progress.percent:3d} %  {line.actor:<24} {line.stage:<12}{seconds}", highlight=False
+                    f"  {progress.percent:3d} %  {one_line(line.actor):<24} {line.stage:<12}{seconds}",
+                    highlight=False,
+                    markup=False,
                 )
         self._progress = progress
 
@@ -103,7 +107,9 @@ class Display:
         for line in self._progress.all_lines:
             mark = self._spinner if line.stage in ("received", "processing") else Text.from_markup(MARKS[line.stage])
             stage = Text(line.stage, STYLES[line.stage])
-            table.add_row(mark, line.actor, self._remarks.get(line.actor, ""), stage, duration(line, time.time()))
+            table.add_row(
+                mark, Text(one_line(line.actor)), self._remarks.get(line.actor, ""), stage, duration(line, time.time())
+            )
         total = Table.grid(padding=(0, 2))
         color = "red" if self._progress.status in ("failed", "canceled") else "cyan"
         bar = ProgressBar(100, self._progress.percent, width=BAR_WIDTH, complete_style=color, finished_style="green")

@@ -10,6 +10,7 @@ import typer
 
 from asya_cli.errors import CommandError
 from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
+from asya_cli.output.text import echo, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,9 +67,9 @@ def smoke(
     failed = False
     for step in run(steps, tool, body, alarms=alarms):
         failed = failed or step.state == "failed"
-        typer.echo(line(step))
+        typer.echo(line(step))  # noqa: TID251 - colored, and visible but for that
         if step.advice:
-            typer.echo(f"{'':<19}{step.advice}")
+            echo(f"{'':<19}{step.advice}")
     if failed:
         raise typer.Exit(1)
 
@@ -95,7 +96,7 @@ def run(steps: Smoke, tool: str | None, arguments: bytes, *, alarms: bool) -> It
 def line(step: Step) -> str:
     """Return the line of a step."""
     state = typer.style(f"{step.state:<7}", fg=_COLORS[step.state])
-    return f"{state} {step.name:<10} {step.seconds:6.1f} s  {step.detail}"
+    return f"{state} {step.name:<10} {step.seconds:6.1f} s  {visible(step.detail)}"
 
 
 def _load(mesh: Path, stage: str | None) -> LoadedMesh:

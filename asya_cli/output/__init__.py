@@ -1,0 +1,1 @@
+"""Writes what the command prints, with visible control characters."""

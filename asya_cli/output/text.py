@@ -1,0 +1,54 @@
+r"""Writes what the command prints.
+
+Tasks, dead letters and answers contain text of strangers. A terminal obeys the control characters in it: they move the cursor,
+rewrite lines that stand above, or reverse the direction of text. Every text becomes visible here (`\x1b`) before it is written.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import typer
+
+# C0 (without tab and newline), DEL, C1, the line separators of Unicode, and the characters that direct bidirectional text.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def visible(text: str) -> str:
+    r"""Replace each control character by its escape, such as `\x1b`. Newlines and tabs stay."""
+    return _CONTROLS.sub(lambda match: _escape(match[0]), text)
+
+
+def one_line(text: str) -> str:
+    r"""Make a text visible that has one line, such as an id: newlines and tabs become `\n` and `\t`."""
+    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def echo(text: str, *, err: bool = False, color: str | None = None) -> None:
+    """Write a text and a newline to standard output, or to standard error."""
+    typer.secho(visible(text), err=err, fg=color)  # noqa: TID251 - the text is visible
+
+
+def write_json(body: bytes) -> None:
+    r"""Write JSON to standard output. Control characters that it has within strings become `\u009b`: the same JSON."""
+    _write(_escape_json(body))
+
+
+def write_exact(body: bytes) -> None:
+    """Write bytes to standard output, unchanged unless it is a terminal."""
+    _write(_escape_json(body) if sys.stdout.isatty() else body)
+
+
+def _write(body: bytes) -> None:
+    sys.stdout.buffer.write(body)
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}"
+
+
+def _escape_json(body: bytes) -> bytes:
+    text = body.decode("utf-8", "backslashreplace")
+    return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode("utf-8")
