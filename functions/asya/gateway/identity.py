@@ -34,6 +34,9 @@ def identity_of(authorizer: Authorizer | None, headers: Mapping[str, str]) -> Ia
     Args:
         authorizer: the results of API Gateway's authorizers.
         headers: the headers of the request, names in lower case.
+
+    Raises:
+        ApiError: 401 if API Gateway verified a token and the request may hold another.
     """
     if authorizer is None or (authorizer.iam is not None and authorizer.jwt is not None):
         return None

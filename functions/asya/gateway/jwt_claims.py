@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import msgspec
 
 from asya.gateway.access import TokenIdentity
+from asya.protocol.api_errors import ApiError
 
 # ASCII characters, as in OpenID Connect. Every record of the owner contains the subject.
 SUBJECT_LIMIT = 255
@@ -27,11 +28,14 @@ def token_identity(verified: Mapping[str, object], authorization: str) -> TokenI
     Args:
         verified: the claims in the event of API Gateway.
         authorization: the header `Authorization`, with the token.
+
+    Raises:
+        ApiError: 401 if the header may hold more than one token: API Gateway verified one of them at most.
     """
     issuer, subject = verified.get("iss"), verified.get("sub")
     if not (isinstance(issuer, str) and issuer and isinstance(subject, str) and _is_valid_subject(subject)):
         return None
-    claims = _token_payload(authorization)
+    claims = _token_payload(_only_token(authorization))
     if (claims.get("iss"), claims.get("sub")) != (issuer, subject):
         claims = {}  # this is not the verified token, so its claims do not count
     return TokenIdentity(issuer, subject, {name: _values(name, value) for name, value in claims.items()})
@@ -41,9 +45,18 @@ def _is_valid_subject(subject: str) -> bool:
     return 0 < len(subject) <= SUBJECT_LIMIT and subject.isascii() and subject.isprintable()
 
 
-def _token_payload(authorization: str) -> dict[str, object]:
+def _only_token(authorization: str) -> str:
+    """The token in a header such as `Bearer x.y.z`; API Gateway also takes it without a scheme, and joins headers by commas."""
+    words = authorization.split()
+    is_scheme_first = len(words) == 2 and "." not in words[0]
+    if "," in authorization or not (len(words) <= 1 or is_scheme_first):
+        raise ApiError(401, "unauthorized", "send one token: Authorization: Bearer TOKEN", "Authorization")
+    return words[-1] if words else ""
+
+
+def _token_payload(token: str) -> dict[str, object]:
     """Decode the claims of a token; empty if it is unreadable."""
-    parts = authorization.rpartition(" ")[2].split(".")
+    parts = token.split(".")
     if len(parts) != _TOKEN_PARTS:
         return {}
     try:

@@ -237,7 +237,8 @@ def _error(
     status: int, code: str, message: str, field_name: str | None = None, retry_after: int | None = None
 ) -> Response:
     error = {"code": code, "message": message} | ({"field": field_name} if field_name else {})
-    return Response(status, {"error": error}, {"retry-after": str(retry_after)} if retry_after else {})
+    headers = {"retry-after": str(retry_after)} if retry_after else {}
+    return Response(status, {"error": error}, headers | ({"www-authenticate": "Bearer"} if status == 401 else {}))
 
 
 def render(response: Response) -> dict[str, Any]:

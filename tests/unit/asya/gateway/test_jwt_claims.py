@@ -207,3 +207,31 @@ def test_claims_are_read_with_the_values_they_have() -> None:
         "level": ("3",),
         "at": (),
     }
+
+
+def two_tokens(form: str, checked: dict[str, Any]) -> str:
+    """A header with the checked token and a token that nobody has signed, of the same subject."""
+    forged = with_token(read_task_event("x"), "alice", groups=["mesh operators"])["headers"]["authorization"]
+    parts = (checked["headers"]["authorization"], forged)
+    return form.format(*parts, *(part.removeprefix("Bearer ") for part in parts))
+
+
+@pytest.mark.rule("13.jwt.operators")
+@pytest.mark.parametrize(
+    "form", ["{0}, {1}", "{0},{1}", "{1}, {0}", "{0} {1}", "{0} {3}", "{2} {3}", "{2}\t{3}", "{0},"]
+)
+def test_a_header_with_two_tokens_names_no_caller(gateway: Gateway, form: str) -> None:
+    task_id = started(gateway, signed_by(start_task(), ALICE))
+    event = with_token(read_task_event(task_id), "alice", groups=["people"])
+    event["headers"]["authorization"] = two_tokens(form, event)
+    status, content = gateway.api(event)
+    assert (status, content["error"]["code"]) == (401, "unauthorized")
+
+
+@pytest.mark.parametrize("form", ["{0}", "{2}", " {0} ", "bearer {2}"])
+def test_one_token_has_claims_with_and_without_its_scheme(form: str) -> None:
+    event = with_token(read_task_event("x"), "alice", groups=["people"])
+    checked = Authorizer(jwt=Jwt({"iss": ISSUER, "sub": "alice"}))
+    found = identity_of(checked, {"authorization": two_tokens(form, event)})
+    assert isinstance(found, TokenIdentity)
+    assert found.claims["groups"] == ("people",)
