@@ -9,6 +9,7 @@ import msgspec
 from aws_lambda_powertools import Logger
 
 from asya.gateway.access import IamIdentity, TokenIdentity
+from asya.gateway.http.failures import public_error, with_request_id
 from asya.gateway.idempotency import IdempotencyKey
 from asya.gateway.identity import Authorizer, identity_of
 from asya.protocol.api_errors import ApiError
@@ -121,13 +122,14 @@ def respond(event: Mapping[str, Any], routes: Sequence[HttpRoute], log: Logger) 
         request_id = parsed.request_context.request_id
         return _dispatch(parsed, routes)
     except ApiError as error:
-        return _error(error.status, error.code, error.message, error.field, error.retry_after)
+        public = public_error(error, request_id, log.warning)
+        return _error(public.status, public.code, public.message, public.field, public.retry_after)
     except TaskStoreError:
         log.exception("the tasks table is unavailable", request_id=request_id)
-        return _error(503, "unavailable", "the tasks table is unavailable; try again")
+        return _error(503, "unavailable", with_request_id("the tasks table is unavailable; try again", request_id))
     except Exception:
         log.exception("a request failed with an unexpected error", request_id=request_id)
-        return _error(500, "internal", f"internal error; look up request {request_id} in the log")
+        return _error(500, "internal", with_request_id("internal error", request_id))
 
 
 def required_identity(request: Request) -> IamIdentity | TokenIdentity:

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET
 
 from asya.gateway.access import AccessRules, Caller
+from asya.gateway.http.failures import public_error, with_request_id
 from asya.gateway.http.origin import Origins
 from asya.gateway.http.router import HttpRoute, Request, Response, check_size, required_identity
 from asya.gateway.idempotency import IdempotencyKey
@@ -149,10 +150,11 @@ class McpRoutes:
         except ApiError as error:
             if error.code in _CLIENT_ERRORS:
                 raise RpcError(_CLIENT_ERRORS[error.code], _rpc_message(error)) from None
-            return error_result(error.message)
+            return error_result(public_error(error, request.request_id, self.warn).message)
         except TaskStoreError as error:
-            self.warn(f"the call of tool {params.name!r} failed: {error}")
-            raise RpcError(INTERNAL_ERROR, "the tasks table is temporarily unavailable; try again") from None
+            self.warn(f"request {request.request_id}: the call of tool {params.name!r} failed: {error}")
+            message = with_request_id("the tasks table is temporarily unavailable; try again", request.request_id)
+            raise RpcError(INTERNAL_ERROR, message) from None
 
     def _handle_notification(self, message: RpcMessage, request: Request, caller: Caller, now: datetime) -> Response:
         version = request.headers.get(mcp.VERSION_HEADER)

@@ -90,7 +90,7 @@ class RerunRoutes:
             source = replay.choose_source(replay_request, self.sources.find(old_id, task), old_id, task)
             envelope = self._read(source)
         except (ClientError, BotoCoreError) as error:
-            problem = f"the stored envelopes of {old_id!r} are unavailable; try again ({error})"
+            problem = f"the stored envelopes of {old_id!r} are unavailable; try again"
             raise ApiError(503, "unavailable", problem) from error
         gateway_url = self.gateway_url or request.base_url
         origin = set_replay.origin_of_set(envelope, self.mesh)
@@ -134,7 +134,7 @@ class RerunRoutes:
         except EnvelopeTooLargeError as error:
             raise ApiError(413, "too_large", str(error)) from error
         except (ClientError, BotoCoreError) as error:
-            raise ApiError(503, "unavailable", f"its payload could not be stored; try again ({error})") from error
+            raise ApiError(503, "unavailable", "its payload could not be stored; try again") from error
         if sendable.actor != queue:
             raise ApiError(413, "too_large", "the envelope is too large for a message, even without its payload")
         return FirstMessage(envelope, sendable)

@@ -94,7 +94,7 @@ class ResumeRoutes:
         try:
             envelope = self.pause_releases.paused.load(PauseKey(record.id, record.generation, epoch))
         except (ClientError, BotoCoreError) as error:
-            problem = f"the stored envelope of task {record.id!r} is unavailable; try again ({error})"
+            problem = f"the stored envelope of task {record.id!r} is unavailable; try again"
             raise ApiError(503, "unavailable", problem) from error
         except ParseError as error:
             raise ApiError(

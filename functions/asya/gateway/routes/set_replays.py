@@ -76,7 +76,7 @@ class SetReplays:
         try:
             return set_replay.check_frames_are_kept(self.sources.fan_out(stored), stored)
         except (ClientError, BotoCoreError) as error:
-            problem = f"the frames of {stored.id!r} are unavailable; try again ({error})"
+            problem = f"the frames of {stored.id!r} are unavailable; try again"
             raise ApiError(503, "unavailable", problem) from error
 
     def _task(self, request: ReplayRequest, fan_out: FanOut, now: datetime) -> tuple[str, TaskView | None]:

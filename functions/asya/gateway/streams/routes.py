@@ -73,7 +73,6 @@ class StreamRoutes:
     poller: EventPoller
     access: AccessRules
     keys: TokenKeys
-    warn: Callable[[str], None]
     stream_url: str | None = None
 
     def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
@@ -126,8 +125,7 @@ class StreamRoutes:
         try:
             return self.keys.get(stream_tokens.key_label(self.namespace, expires_at))
         except TokenKeyError as error:
-            self.warn(str(error))
-            raise ApiError(503, "unavailable", "stream tokens are temporarily unavailable; try again") from None
+            raise ApiError(503, "unavailable", "stream tokens are temporarily unavailable; try again") from error
 
     def _buffer(self, response: Response, now: datetime) -> Response:
         stream = response.content

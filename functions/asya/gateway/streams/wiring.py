@@ -27,7 +27,6 @@ def build_streams(settings: Settings, telemetry: Telemetry, environment: Environ
         poller=EventPoller(tasks, partials, environment),
         access=AccessRules(settings.table, settings.account, settings.region),
         keys=TokenKeys(clients.kms(), settings.token_key or ""),
-        warn=telemetry.log.warning,
         stream_url=settings.stream_url,
     )
 

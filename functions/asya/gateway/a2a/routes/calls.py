@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from http import HTTPStatus
 from urllib.parse import unquote
 
 import msgspec
@@ -37,6 +38,7 @@ from asya.gateway.a2a.tool_requests import read_answers, read_message, tool_invo
 from asya.gateway.a2a.types import A2AMessage, A2ATask
 from asya.gateway.a2a.versions import V10, VERSIONS, A2AVersion, Operation, find_version, version_of_method
 from asya.gateway.access import AccessRules, Caller
+from asya.gateway.http.failures import public_error, with_request_id
 from asya.gateway.http.origin import Origins
 from asya.gateway.http.router import KEY_LIMIT, HttpRoute, Request, Response, check_size, required_identity
 from asya.gateway.idempotency import IdempotencyKey
@@ -104,10 +106,11 @@ class A2ARoutes:
         except A2AError as error:
             problem = error
         except ApiError as error:
-            problem = to_a2a_error(error)
+            problem = to_a2a_error(public_error(error, request.request_id, self.warn))
         except TaskStoreError as error:
-            self.warn(f"call of {call.method!r} failed: {error}")
-            problem = A2AError(INTERNAL_ERROR, "the tasks table is temporarily unavailable; try again")
+            self.warn(f"request {request.request_id}: call of {call.method!r} failed: {error}")
+            message = with_request_id("the tasks table is temporarily unavailable; try again", request.request_id)
+            problem = A2AError(INTERNAL_ERROR, message)
         return Response(200, failure(call.id, problem, version_of_method(call.method) or V10))
 
     def cancel_by_path(self, request: Request, now: datetime) -> Response:
@@ -141,12 +144,15 @@ class A2ARoutes:
 
         Raises:
             A2AError: The task does not exist, or it has ended in another way.
+            ApiError: 5xx, the mesh failed.
         """
         if not is_usable(task_id):
             raise _unknown(task_id)
         try:
             record = self.cancels.cancel(task_id, caller, now)
         except ApiError as error:
+            if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                raise
             raise to_a2a_error(error) from None
         if record.status != "canceled":
             raise A2AError(TASK_NOT_CANCELABLE, f"task {task_id!r} has already ended: {record.status}", "id")

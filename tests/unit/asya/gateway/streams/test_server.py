@@ -65,7 +65,6 @@ class World:
             poller=EventPoller(self.tasks, self.partials, self.environment),
             access=AccessRules(MESH, "123456789012", "us-east-1"),
             keys=Keys(),  # type: ignore[arg-type]
-            warn=print,
         )
         return StreamServer(streams, self.environment, Telemetry("flights", "test").log, keepalive, max_seconds)
 
