@@ -1,7 +1,8 @@
 """Reads the queries of lists and encodes their cursors (`protocol §13`, lists).
 
-A cursor holds the key of the last inspected entry and a digest of the query. It is no secret and grants no access: each
-page checks access when it is read. A forged or truncated cursor, or a cursor of another list, is rejected.
+A cursor holds a key at or below the last inspected entry, and a digest of the query. Its holder can decode it: it names tasks
+and principals of its holder only (`ListKey.for_owner`). It grants no access: each page checks access when it is read. A forged
+or truncated cursor, or a cursor of another list, is rejected.
 """
 
 import base64

@@ -60,6 +60,14 @@ class ListKey(NamedTuple):
         """Whether the task may belong to this owner; the key may be truncated, so the record decides."""
         return self.listed_at.partition("#")[2] == owner[:OWNER_LENGTH]
 
+    def for_owner(self, owner: str) -> "ListKey":
+        """The key without the task and the principal of another owner: it has the same tasks of this owner below it."""
+        created_at = self.listed_at.partition("#")[0]
+        own = f"{created_at}#{owner[:OWNER_LENGTH]}"
+        if self.listed_at == own:
+            return self
+        return ListKey(own, LAST_ID) if self.listed_at > own else ListKey(created_at, "")
+
 
 LAST_ID = "\U0010ffff"
 NEWEST = ListKey("9999", LAST_ID)

@@ -63,13 +63,21 @@ class TaskLists:
             may_see: whether the caller may see a task of an owner.
             now: the time for the deadline check.
         """
+        views, last = self._read(query, owner, may_see, now)
+        # The key is in the cursor, which its holder can decode.
+        return TaskListPage(views, last.for_owner(owner) if last is not None and owner is not None else last)
+
+    def _read(
+        self, query: ListQuery, owner: str | None, may_see: Callable[[str | None], bool], now: datetime
+    ) -> tuple[list[TaskView], ListKey | None]:
+        """The tasks of a page, and the key of the last inspected one; None at the end of the list."""
         views: list[TaskView] = []
         last = ListKey(str(query.after[0]), str(query.after[1])) if query.after else NEWEST
         for number, (keys, complete_to) in enumerate(self._scan(query, last, now), start=1):
             for key in keys:
                 if owner is None or key.is_of(owner):
                     if len(views) == query.limit:
-                        return TaskListPage(views, last)
+                        return views, last
                     task = self.tasks.read(key.task_id, now)
                     if task is not None and may_see(task.owner) and query.status in (None, task.status):
                         views.append(list_view(task))
@@ -78,8 +86,8 @@ class TaskLists:
                 break
             last = complete_to
             if number == MAX_INDEX_PAGES:
-                return TaskListPage(views, last)
-        return TaskListPage(views, None)
+                return views, last
+        return views, None
 
     def timeline(self, task_id: str, after: HopKey | None, limit: int, now: datetime) -> TimelinePage:
         """Read a page of a task's hops of all generations, in order."""
