@@ -12,6 +12,7 @@ from aws_cdk import App  # noqa: E402
 from asya_infra.build.packages import PackagesError  # noqa: E402
 from asya_infra.limits.gate import LimitError, check_mesh  # noqa: E402
 from asya_infra.mesh_file import MeshFileError  # noqa: E402
+from asya_infra.notes import notes  # noqa: E402
 from asya_infra.options import OptionError  # noqa: E402
 from asya_infra.synthesis import add_mesh  # noqa: E402
 
@@ -21,6 +22,8 @@ def main() -> None:
     app = App()
     try:
         mesh = add_mesh(app, Path(__file__).parent)
+        for note in notes(mesh.loaded):
+            print(f"note: {note}", file=sys.stderr)
         for quota in check_mesh(mesh, Path(app.synth().directory)):
             print(f"beyond the default quota of an account: {quota}", file=sys.stderr)
     except (MeshFileError, OptionError, PackagesError, LimitError) as error:

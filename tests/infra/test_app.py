@@ -5,10 +5,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from aws_cdk import App
 
+import app
+from asya_infra.mesh_file import load_mesh
 from asya_infra.options import OptionError
 from asya_infra.synthesis import add_mesh
 from tests.paths import PROJECT
@@ -31,6 +34,15 @@ def test_an_invalid_mesh_file_prints_its_problems(tmp_path: Path) -> None:
         "mesh.yaml:7: tools.t.route[1]: there is no actor 'b'",
     ]
     assert not list(tmp_path.glob("out/*.template.json"))
+
+
+def test_synthesis_prints_notes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    mesh = SimpleNamespace(loaded=load_mesh(PROJECT / "mesh.yaml"))
+    monkeypatch.setattr(app, "add_mesh", lambda *_: mesh)
+    monkeypatch.setattr(app, "check_mesh", lambda *_: [])
+    app.main()
+    printed = capsys.readouterr().err
+    assert f"{PROJECT / 'mesh.yaml'}: operators: " in printed
 
 
 def test_aws_needs_an_issuer_with_tls(tmp_path: Path) -> None:

@@ -1,0 +1,14 @@
+"""Notes on a valid mesh file: defaults that its author should know of before a deployment. Synthesis prints them."""
+
+from collections.abc import Iterator
+
+from asya_infra.mesh_file import LoadedMesh
+
+
+def notes(loaded: LoadedMesh) -> Iterator[str]:
+    """Yield each note in one line, with the file and the key to set."""
+    if not loaded.mesh.operators:
+        yield (
+            f"{loaded.path}: operators: names nobody, so every caller that signs its calls sees and acts on all tasks; name the "
+            "operators, such as [arn:aws:iam::123456789012:role/Admin]"
+        )

@@ -1,0 +1,28 @@
+"""Notes that synthesis prints: what a valid mesh file leaves open."""
+
+from pathlib import Path
+
+import pytest
+
+from asya_infra.mesh_file import load_mesh
+from asya_infra.notes import notes
+
+
+def notes_of(folder: Path, more: str) -> list[str]:
+    (folder / "functions" / "handlers").mkdir(parents=True)
+    (folder / "functions" / "handlers" / "shop.py").write_text("def one(payload): return payload\n")
+    (folder / "mesh.yaml").write_text(f"namespace: shop\nactors:\n  d: {{handler: shop.one}}\n{more}")
+    return [note.replace(f"{folder}/", "") for note in notes(load_mesh(folder / "mesh.yaml"))]
+
+
+@pytest.mark.rule("13.operators")
+def test_without_operators_the_note_says_who_they_are_and_names_the_key(tmp_path: Path) -> None:
+    [note] = notes_of(tmp_path, "")
+    assert note.startswith("mesh.yaml: operators: names nobody, so every caller that signs its calls")
+    assert "arn:aws:iam::" in note
+
+
+@pytest.mark.rule("13.operators")
+@pytest.mark.parametrize("operator", ["arn:aws:iam::123456789012:role/Admin", '"*"'])
+def test_with_operators_there_is_no_note(tmp_path: Path, operator: str) -> None:
+    assert notes_of(tmp_path, f"operators: [{operator}]\n") == []
