@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
+from zlib import crc32
 
 from tests.doubles.dynamo_limits import Key, check_key_condition, item_key
 from tests.doubles.dynamo_values import ExpressionError, Item, Value, kind_of, plain
@@ -58,7 +59,7 @@ def query_page(
     check_key_condition(conditions, index.partition, index.sort)
     items = sorted(
         (item for item in _of_partition(table, index, conditions) if _is_in(item, conditions)),
-        key=lambda item: (_sort_value(item, index.sort), item["pk"]["S"], item["sk"]["S"]),
+        key=lambda item: (_sort_value(item, index.sort), *_order_of_equals(item, index_name), item["sk"]["S"]),
         reverse=not forward,
     )
     if after is not None:
@@ -98,6 +99,12 @@ def _of_partition(table: Table, index: Index, conditions: KeyConditions) -> Iter
     """Return the items of the partition in a key condition."""
     partition_value = next(operands[0] for name, sign, operands in conditions if (name, sign) == (index.partition, "="))
     return (item for item in table.items.values() if item.get(index.partition) == partition_value)
+
+
+def _order_of_equals(item: Item, index: str | None) -> tuple[int, str]:
+    """The order of items with the same sort key: an index promises none, least of all that of the table's keys."""
+    key: str = item["pk"]["S"]
+    return crc32(key.encode()) if index is not None else 0, key
 
 
 def _is_in(item: Item, conditions: KeyConditions) -> bool:

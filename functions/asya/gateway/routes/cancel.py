@@ -20,6 +20,7 @@ from asya.protocol.hops import HopFold
 from asya.protocol.task import TaskRecord
 from asya.spark.aws.cancel_requests import CancelRequests
 from asya.tasks.aws.index import NEWEST, TaskIndex
+from asya.tasks.aws.table_calls import chunks
 from asya.tasks.aws.task_store import TaskStore
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.cancellation import cancel_record, cancellation_report
@@ -99,7 +100,8 @@ class CancelRoutes:
         before = NEWEST
         while True:
             page = self.index.children(parent_id, before, PAGE_SIZE)
-            yield [key.task_id for key in page.keys]
+            # The page holds all children of one time, and the time limit is checked after each part.
+            yield from chunks([key.task_id for key in page.keys], PAGE_SIZE)
             if page.complete_to is None:
                 return
             before = page.complete_to

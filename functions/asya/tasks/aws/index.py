@@ -14,7 +14,7 @@ Reads of an index are eventually consistent.
 """
 
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ B = TypeVar("B")
 
 
 class ListKey(NamedTuple):
-    """The key of a task in a list; the newest task has the greatest key."""
+    """The key of a task in a list; the newest task has the greatest key. An empty id stands below all tasks of its time."""
 
     listed_at: str
     task_id: str
@@ -150,12 +150,15 @@ class TaskIndex:
                         yield item["sk"]["S"].removeprefix(HOUR_PREFIX)
 
     def listed(self, hour: str, states: Collection[ListState], before: ListKey, limit: int) -> IndexPage:
-        """Read a page of the tasks of an hour; `limit` is a target, and the page may be longer or shorter."""
+        """Read a page of the tasks of an hour; `limit` is a target, and the page may be longer or shorter.
+
+        Tasks of one time and owner are never on two pages.
+        """
         partitions = [_listed_key(state, hour, shard) for state in states for shard in range(SHARDS)]
         return self._page(LISTED_INDEX, "listed_in", partitions, before, limit)
 
     def children(self, parent_id: str, before: ListKey, limit: int) -> IndexPage:
-        """Read a page of the children of a task."""
+        """Read a page of the children of a task, as `listed` does."""
         partitions = [f"{shard}#{parent_id}" for shard in range(SHARDS)]
         return self._page(CHILDREN_INDEX, "child_of", partitions, before, limit)
 
@@ -182,23 +185,38 @@ class TaskIndex:
         return IndexPage([key for key in keys if complete_to is None or key >= complete_to], complete_to)
 
     def _query(self, index: str, attribute: str, partition: str, before: ListKey, limit: int) -> IndexPage:
+        # No id is below the empty one: the tasks of that time have been read.
+        sign = "<=" if before.task_id else "<"
         with table_errors(f"read the index {index} of tasks"):
             page = self._client.query(
                 TableName=self._table,
                 IndexName=index,
-                KeyConditionExpression=f"{attribute} = :key AND listed_at <= :before",
+                KeyConditionExpression=f"{attribute} = :key AND listed_at {sign} :before",
                 ExpressionAttributeValues={":key": {"S": partition}, ":before": {"S": before.listed_at}},
                 ScanIndexForward=False,
                 Limit=limit,
             )
-        keys = [ListKey(item["listed_at"]["S"], item["pk"]["S"]) for item in page["Items"]]
+        keys = _keys(page["Items"])
         if "LastEvaluatedKey" not in page or not keys:
             return IndexPage([key for key in keys if key < before], None)
         # The page may lack tasks with the same time as its last one; the next page reads all of them.
         last = keys[-1].listed_at
         complete = [key for key in keys if key.listed_at > last]
-        complete_to = ListKey(last, LAST_ID) if complete else min(keys)
-        return IndexPage([key for key in (complete or keys) if key < before], complete_to)
+        complete_to = ListKey(last, LAST_ID)
+        if not complete:
+            complete, complete_to = self._of_time(index, attribute, partition, last), ListKey(last, "")
+        return IndexPage([key for key in complete if key < before], complete_to)
+
+    def _of_time(self, index: str, attribute: str, partition: str, listed_at: str) -> list[ListKey]:
+        """Read all tasks of a partition with the same sort key: their order is undefined, so no page can end among them."""
+        with table_errors(f"read the index {index} of tasks"):
+            pages = self._client.get_paginator("query").paginate(
+                TableName=self._table,
+                IndexName=index,
+                KeyConditionExpression=f"{attribute} = :key AND listed_at = :listed_at",
+                ExpressionAttributeValues={":key": {"S": partition}, ":listed_at": {"S": listed_at}},
+            )
+            return [key for page in pages for key in _keys(page["Items"])]
 
     def _map(self, function: Callable[[A], B], values: Iterable[A]) -> list[B]:
         return list(self._pool.map(function, values) if self._pool else map(function, values))
@@ -231,6 +249,10 @@ class ListedHours:
                 ExpressionAttributeValues={":until": {"N": str(until)}},
             )
         self._registered[hour] = until
+
+
+def _keys(items: "Iterable[Mapping[str, AttributeValueTypeDef]]") -> list[ListKey]:
+    return [ListKey(item["listed_at"]["S"], item["pk"]["S"]) for item in items]
 
 
 def _state(record: TaskRecord) -> ListState:

@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 
+from asya.gateway.routes import cancel as cancel_routes
 from asya.messaging.aws import clients
 from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey
 from asya.protocol import names
 from asya.protocol.codec import decode
 from asya.protocol.mesh_table import Actor
 from asya.spark.aws.cancel_requests import decode_cancel
+from asya.tasks.aws import index as task_index
 from tests.doubles.gateway_functions import (
     ADMIN,
     ALICE,
@@ -99,6 +101,18 @@ def test_descendants_are_canceled_too(gateway: Gateway) -> None:
     assert shown(gateway, "grandchild")["status"] == "canceled"
     assert shown(gateway, "c3")["status"] == "succeeded"
     assert shown(gateway, "stranger")["status"] == "running"
+
+
+@pytest.mark.rule("13.cancel.children")
+def test_children_of_one_time_are_canceled_beyond_a_page(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cancel_routes, "PAGE_SIZE", 2)
+    monkeypatch.setattr(task_index, "MIN_PAGE_SIZE", 2)
+    task_id = start(gateway)
+    children = [f"c{number}" for number in range(24)]
+    for child in children:
+        report(gateway, child, "received", 2, parent_id=task_id, root_id=task_id)
+    assert cancel(gateway, task_id)[0] == 204
+    assert {shown(gateway, child)["status"] for child in children} == {"canceled"}
 
 
 @pytest.mark.rule("13.cancel.runs")
