@@ -65,7 +65,7 @@ class SliceHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class _Nested(msgspec.Struct, frozen=True):
-    """A slice header of which only the enclosing header matters."""
+    """A slice header, reduced to the header of the enclosing set."""
 
     outer: Raw | msgspec.UnsetType = msgspec.UNSET
 

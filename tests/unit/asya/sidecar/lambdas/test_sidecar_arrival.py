@@ -76,7 +76,7 @@ def test_5_4_without_an_answer_a_hop_goes_on(world: MeshWorld, trouble: Exceptio
     assert world.targets == ["post"]
     assert world.gateway.reported("env-1") == ["received", "processing", "completed"]
     assert batch_failures(actor.process(sqs_event(message()))) == []
-    # An error is no silence, which pauses the queries of the process.
+    # Only silence pauses the queries of the process; an error does not.
     assert len(world.state_reads.asked) == asked
 
 
