@@ -16,9 +16,15 @@ async def split(payload: dict[str, Any]) -> AsyncIterator[Any]:
         yield frames
 
 
+class NotReadyError(Exception):
+    """The flag file that an item waits for does not exist yet; the policy of score tries again."""
+
+
 def score(item: Any) -> Any:
-    """Multiplies `n` by ten, fails, fails until a flag file exists, or fans out again, as the item says."""
+    """Multiplies `n` by ten, fails, waits or fails until a flag file exists, or fans out again, as the item says."""
     match item:
+        case {"after": flag} if not is_fixed(flag):
+            raise NotReadyError(flag)
         case {"until": flag} if not is_fixed(flag):
             raise ValueError(f"{flag} is not fixed")
         case {"fail": message}:
