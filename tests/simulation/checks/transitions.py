@@ -59,6 +59,7 @@ class Transition:
             yield from self._check_parse_error()
             return
         if (self.after.status.get("error") or {}).get("type") == "EnvelopeTooLarge" and self.to == "x-sump":
+            yield from self._check_too_large()
             return
         if self.at in ENDS:
             yield from self._check_end_actor()
@@ -121,6 +122,14 @@ class Transition:
             "traceparent" in before.headers
         ):
             yield "the trace id changed"
+
+    def _check_too_large(self) -> Iterator[str]:
+        """The envelope that could not be sent may be any that this hop made."""
+        before, after = self.before, self.after
+        if before.generation != after.generation:
+            yield f"the generation was {before.generation} and is {after.generation}"
+        if after.prev not in (before.prev, (*before.prev, before.curr)):
+            yield f"the envelope was at {before.prev}, {before.curr} and is too large at {after.prev}, {after.curr}"
 
     def _check_same_envelope(self) -> Iterator[str]:
         before, after = self.before, self.after
