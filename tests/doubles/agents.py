@@ -17,7 +17,7 @@ from asya.protocol.mesh_table import Actor, Tool
 from asya.protocol.mesh_table import Gateway as GatewayLimits
 from asya.protocol.pause import Pause, PauseField
 from tests.doubles.envelopes import hop, message
-from tests.doubles.gateway_functions import ALICE, FUNCTION, MESH, Gateway, route_event
+from tests.doubles.gateway_functions import ALICE, MESH, Gateway, route_event
 from tests.doubles.tasks import at
 
 Json = dict[str, Any]
@@ -100,6 +100,6 @@ def pause_task(gateway: Gateway, *fields: PauseField) -> str:
     bucket = gateway.environ["ASYA_BUCKET"]
     PausedEnvelopes(clients.s3(), bucket).save(PauseKey(task_id, 0, 1), envelope)
     reports = json.loads(msgspec.json.encode([pausing.paused_report(paused_hop, pause)]))
-    assert gateway.ingest(route_event("POST /api/v1/mesh/events", FUNCTION, reports))[1]["items"][0]["status"] == 204
+    assert gateway.write_reports(reports) == [204]
     clients.sqs().create_queue(QueueName=names.queue_name("flights", "x-resume"))
     return task_id

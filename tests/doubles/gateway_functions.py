@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,8 +24,10 @@ from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.aws.traces import Traces
 from asya.messaging.lambdas.environment import REAL, Environment
 from asya.protocol import names
+from asya.protocol.events import EventResult
 from asya.protocol.mesh_table import Actor, MeshTable, encode_table
 from asya.protocol.times import format_time
+from asya.tasks.event_batch import read_events
 from tests.doubles.dynamo import create_tasks_table
 from tests.doubles.streams import FakeClock
 from tests.doubles.tasks import at
@@ -59,10 +61,6 @@ def signed_by(event: Event, iam: dict[str, str] | None) -> Event:
     """Return an event with another IAM caller, or unsigned."""
     context = {name: value for name, value in event["requestContext"].items() if name != "authorizer"}
     return event | {"requestContext": context | ({"authorizer": {"iam": iam}} if iam else {})}
-
-
-FUNCTION = recorded_event("report-events")["requestContext"]["authorizer"]["iam"]
-"""The IAM identity of a function of the mesh."""
 
 
 def with_token(event: Event, subject: str, issuer: str = ISSUER, **claims: object) -> Event:
@@ -131,6 +129,13 @@ class Gateway:
 
     def ingest(self, event: Event, now: datetime | None = None) -> tuple[int, Any]:
         return self._call(build_ingest, event, now or at(0))
+
+    def write_reports(self, reports: Sequence[Event], now: datetime | None = None) -> list[int]:
+        """Write reports as the consumer of the report queues does, and return the status of each."""
+        ingest = build_ingest(settings_with(self.environ, self.mesh), Telemetry("flights", "test", self.traces))
+        events = read_events(json.dumps(reports).encode())
+        assert not any(isinstance(event, EventResult) for event in events), events
+        return [result.status for result in ingest.writer.write(events, now or at(0), may_create=True)]
 
     def stream(self, event: Event, now: datetime | None = None) -> tuple[int, Any]:
         """Call the stream function with a clock that advances while it sleeps."""
@@ -210,10 +215,7 @@ def module_clients() -> Iterator[None]:
 
 
 def report(gateway: Gateway, task_id: str, status: str, seconds: float = 0.0, **more: Any) -> None:
-    """Report on a task as a function of the mesh."""
+    """Report on a task through the report queues."""
     data = {"route": {"prev": [], "curr": "inspect-dataset", "next": []}} | more.pop("data", {})
     event = {"id": task_id, "status": status, "at": format_time(at(seconds)), "data": data} | more
-    answer = gateway.ingest(
-        signed_by(recorded_event("report-events"), FUNCTION) | {"body": json.dumps([event])}, at(seconds)
-    )
-    assert answer[1]["items"][0]["status"] == 204
+    assert gateway.write_reports([event], at(seconds)) == [204]

@@ -30,15 +30,12 @@ from asya.protocol.times import format_time
 from tests.doubles.envelopes import hop
 from tests.doubles.gateway_functions import (
     ALICE,
-    FUNCTION,
     MESH,
     QUEUES,
     Gateway,
     emulated_gateway,
-    recorded_event,
     route_event,
     settings_with,
-    signed_by,
 )
 from tests.doubles.tasks import at
 
@@ -171,8 +168,7 @@ class McpGateway:
         }
         event = {"id": self.task_id(), "status": status, "at": format_time(at(seconds)), "data": defaults | data}
         event["position"] = position
-        signed = signed_by(recorded_event("report-events"), FUNCTION) | {"body": json.dumps([event])}
-        assert self.gateway.ingest(signed, at(seconds))[1]["items"][0]["status"] == 204
+        assert self.gateway.write_reports([event], at(seconds)) == [204]
 
     def task_id(self) -> str:
         """Returns the id of the last started task."""
@@ -205,8 +201,7 @@ class McpGateway:
             "position": position,
             "data": {"prompt": pause.prompt, "fields": msgspec.to_builtins(pause.fields)},
         }
-        signed = signed_by(recorded_event("report-events"), FUNCTION) | {"body": json.dumps([event])}
-        assert self.gateway.ingest(signed, at(seconds))[1]["items"][0]["status"] == 204
+        assert self.gateway.write_reports([event], at(seconds)) == [204]
 
     def on_wait(self, *steps: Callable[[], None]) -> None:
         """Adds steps that the mesh takes while a call waits."""

@@ -16,7 +16,7 @@ from asya.gateway.lambdas.wiring import build_ingest
 from asya.gateway.streams.wiring import build_streams
 from asya.messaging.aws.telemetry import Telemetry
 from asya.protocol import names
-from tests.doubles.gateway_functions import ALICE, EVENTS, FUNCTION, MESH, Gateway, emulated_gateway, settings_with
+from tests.doubles.gateway_functions import ALICE, BOB, EVENTS, MESH, Gateway, emulated_gateway, settings_with
 from tests.doubles.mcp_gateway import APPROVE, TOOLS
 from tests.doubles.streams import FakeClock
 from tests.doubles.tasks import at
@@ -63,7 +63,7 @@ def requests(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
         event["body"] = draw(mutated_text(_json_of(event["body"])) | st.text(max_size=30))
         event["isBase64Encoded"] = draw(st.integers(0, 15)) == 0
     if draw(st.booleans()) and "authorizer" in context:
-        context["authorizer"] = {"iam": draw(st.sampled_from((ALICE, FUNCTION)))}
+        context["authorizer"] = {"iam": draw(st.sampled_from((ALICE, BOB)))}
     return FUNCTIONS[route], event
 
 

@@ -13,7 +13,6 @@ from asya.protocol.mesh_table import MeshTable
 
 _ASSUMED_ROLE = re.compile(r"arn:([^:]+):sts::(\d+):assumed-role/([^/]+)/.*")
 _CLAIM = re.compile(r"(?!arn:)([^=*]+)=(.+)")
-_SYSTEM_FUNCTIONS = (names.DISPATCH, names.COMPLETION, names.RECONCILE, names.DLQ)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,6 @@ class Caller:
     """
 
     principal: str
-    is_mesh_function: bool
     is_operator: bool
 
     def may_see(self, owner: str | None) -> bool:
@@ -56,7 +54,7 @@ class Caller:
 
 
 class AccessRules:
-    """Recognizes the functions and the operators of a mesh.
+    """Recognizes the operators of a mesh.
 
     Args:
         table: the mesh table.
@@ -66,7 +64,7 @@ class AccessRules:
 
     def __init__(self, table: MeshTable, account: str, region: str) -> None:
         self._account = account
-        self._roles = function_roles(table, region)
+        self._roles = mesh_roles(table, region)
         claims = [(operator, operator_claim(operator)) for operator in table.operators]
         self._names_operators = bool(claims)
         self._operators = tuple(_as_pattern(_without_path(operator)) for operator, claim in claims if claim is None)
@@ -75,22 +73,20 @@ class AccessRules:
     def caller(self, identity: IamIdentity | TokenIdentity) -> Caller:
         """Identify a caller.
 
-        If the mesh file names no operators, every signer is an operator, except the functions of the mesh. The holder of a
-        token is never a function, and is an operator only by a claim that the mesh file names.
+        If the mesh file names no operators, every signer is an operator, except the roles of the mesh: they are never one. The
+        holder of a token is an operator only by a claim that the mesh file names.
         """
         if isinstance(identity, TokenIdentity):
             return Caller(
                 # The mesh file rejects issuers with a `#`, so the last `#` separates subject and issuer.
                 principal=f"jwt:{identity.subject}#{identity.issuer}",
-                is_mesh_function=False,
                 is_operator=self._has_operator_claim(identity),
             )
         role = _ASSUMED_ROLE.fullmatch(identity.arn)
-        is_function = role is not None and role[2] == self._account and role[3] in self._roles
+        is_of_mesh = role is not None and role[2] == self._account and role[3] in self._roles
         return Caller(
             principal=identity.user_id.partition(":")[0],
-            is_mesh_function=is_function,
-            is_operator=not is_function and (not self._names_operators or self._is_named(identity.arn)),
+            is_operator=not is_of_mesh and (not self._names_operators or self._is_named(identity.arn)),
         )
 
     def _is_named(self, arn: str) -> bool:
@@ -101,9 +97,11 @@ class AccessRules:
         return any(_matches((pattern,), claims.get(name, ())) for name, pattern in self._operator_claims)
 
 
-def function_roles(table: MeshTable, region: str) -> frozenset[str]:
-    """The names of the roles of the mesh's actors and system functions."""
-    return frozenset(names.role_name(table.namespace, name, region) for name in (*table.actors, *_SYSTEM_FUNCTIONS))
+def mesh_roles(table: MeshTable, region: str) -> frozenset[str]:
+    """The names of the roles of the mesh's actors, job runs and system functions."""
+    jobs = (names.job_role(name) for name, actor in table.actors.items() if actor.kind == "spark")
+    functions = (*table.actors, *jobs, *names.SYSTEM_FUNCTIONS, names.job_role(names.INDEX))
+    return frozenset(names.role_name(table.namespace, name, region) for name in functions)
 
 
 def operator_claim(operator: str) -> tuple[str, str] | None:

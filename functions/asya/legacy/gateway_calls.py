@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from asya.gateway.access import AccessRules, Caller
+from asya.gateway.access import AccessRules
 from asya.gateway.http.router import HttpRoute, Request, Response, check_size, required_identity
 from asya.gateway.http.visible_tasks import unknown_task, visible_task
 from asya.legacy.tasks import final_event, legacy_envelope, legacy_job, progress_event, read_final, read_progress
@@ -42,13 +42,13 @@ class LegacyReportRoutes:
     """`POST /envelopes/{id}/progress` and `POST /envelopes/{id}/final`.
 
     Attributes:
-        reporter: identifies the caller; rejects callers that may not report.
+        check_reporter: rejects callers that may not report.
         accept: stores a report, or rejects it.
     """
 
     tasks: Tasks
-    reporter: Callable[[Request], Caller]
-    accept: Callable[[TaskEvent, Caller, datetime], Response]
+    check_reporter: Callable[[Request], None]
+    accept: Callable[[TaskEvent, datetime], Response]
 
     def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
         """The routes at a given time."""
@@ -59,7 +59,7 @@ class LegacyReportRoutes:
 
     def progress(self, request: Request, now: datetime) -> Response:
         """Accept a progress report; the task's own route resolves the index of the actor."""
-        caller = self.reporter(request)
+        self.check_reporter(request)
         check_size(request, EVENT_LIMIT)
         try:
             report = read_progress(request.body)
@@ -69,11 +69,11 @@ class LegacyReportRoutes:
             event = progress_event(task, report, format_time(now))
         except BatchError as error:
             raise _invalid_report(error) from None
-        return self.accept(event, caller, now)
+        return self.accept(event, now)
 
     def final(self, request: Request, now: datetime) -> Response:
         """Accept the report of a task's end."""
-        caller = self.reporter(request)
+        self.check_reporter(request)
         check_size(request, EVENT_LIMIT)
         try:
             report = read_final(request.body)
@@ -81,7 +81,7 @@ class LegacyReportRoutes:
             raise _invalid_report(error) from None
         task = self._task(request, now)
         event = final_event(request.parameters["id"], task.generation if task else 0, report, format_time(now))
-        return self.accept(event, caller, now)
+        return self.accept(event, now)
 
     def _task(self, request: Request, now: datetime) -> TaskView | None:
         return self.tasks.read(request.parameters["id"], now)

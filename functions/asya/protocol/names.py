@@ -42,6 +42,11 @@ GATEWAY_API = "x-gateway-api"
 GATEWAY_STREAM = "x-gateway-stream"
 GATEWAY_LIVE = "x-gateway-live"
 
+SYSTEM_FUNCTIONS = (
+    DISPATCH, COMPLETION, RECONCILE, INDEX, FAN_IN_SWEEP, PAUSE_SWEEP, TASK_SWEEP, DLQ, PUSH_FEED, PUSH, REPORTS,
+    GATEWAY_INGEST, GATEWAY_API, GATEWAY_STREAM, GATEWAY_LIVE,
+)  # fmt: skip
+"""The functions of a mesh that belong to no actor of the mesh table."""
 REPORT_QUEUES = (REPORTS, ENDS)
 END_ACTORS = frozenset({SINK, SUMP})
 ROUTABLE_CREW = frozenset({PAUSE, RESUME, CHECKPOINT, FAN_IN})

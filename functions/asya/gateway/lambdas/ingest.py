@@ -1,8 +1,8 @@
 """Accepts reports by HTTP (`protocol §13`).
 
-The functions of the mesh report through queues (`asya.gateway.lambdas.report_queues`). Operators, and callers that pass for
-functions, may call `POST /api/v1/mesh/events` and `POST /api/v1/mesh/{id}/events`. The response to a valid batch is 200, with a
-result for each event.
+The functions of the mesh report through queues (`asya.gateway.lambdas.report_queues`). Only operators, and other meshes that
+the mesh file names as such, may call `POST /api/v1/mesh/events` and `POST /api/v1/mesh/{id}/events`. Their reports create no
+tasks. The response to a valid batch is 200, with a result for each event.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import TypeVar
 
-from asya.gateway.access import AccessRules, Caller
+from asya.gateway.access import AccessRules
 from asya.gateway.http.router import HttpRoute, Request, Response, check_size, required_identity
 from asya.legacy.gateway_calls import LegacyReportRoutes
 from asya.protocol.api_errors import ApiError
@@ -44,52 +44,47 @@ class Ingest:
         return (
             HttpRoute("POST", "/api/v1/mesh/events", lambda request: self.events(request, now)),
             HttpRoute("POST", "/api/v1/mesh/{id}/events", lambda request: self.event(request, now)),
-            *LegacyReportRoutes(self.tasks, self._reporter, self._accept_one).routes(now),
+            *LegacyReportRoutes(self.tasks, self._check_reporter, self._accept_one).routes(now),
         )
 
     def events(self, request: Request, now: datetime) -> Response:
-        """`POST /api/v1/mesh/events`: accept a batch of reports; the report of a function may create its task."""
-        caller = self._reporter(request)
+        """`POST /api/v1/mesh/events`: accept a batch of reports."""
+        self._check_reporter(request)
         items = _content(read_events, request, "invalid_batch")
         reports = [item for item in items if not isinstance(item, EventResult)]
-        results = iter(self._accept(reports, caller, now))
+        results = iter(self._accept(reports, now))
         return Response(
             200, EventResults(items=tuple(item if isinstance(item, EventResult) else next(results) for item in items))
         )
 
     def event(self, request: Request, now: datetime) -> Response:
         """`POST /api/v1/mesh/{id}/events`: accept one report; 204 also if it has no effect."""
-        caller = self._reporter(request)
+        self._check_reporter(request)
         task_id = request.parameters["id"]
         report = _content(lambda body: read_single_event(body, task_id, now), request, "invalid_report")
         if report is None:
-            self._check_exists(task_id, caller, now)
+            self._check_exists(task_id, now)
             return Response(204, None)
-        return self._accept_one(report, caller, now)
+        return self._accept_one(report, now)
 
-    def _accept_one(self, report: Report, caller: Caller, now: datetime) -> Response:
-        [result] = self._accept([report], caller, now)
+    def _accept_one(self, report: Report, now: datetime) -> Response:
+        [result] = self._accept([report], now)
         if result.status == HTTPStatus.NOT_FOUND:
             raise ApiError(404, "not_found", f"there is no task {report.id!r}", "id")
         if result.status != HTTPStatus.NO_CONTENT:
             raise ApiError(503, "unavailable", result.error or "the report was not stored; send it again")
         return Response(204, None)
 
-    def _accept(self, reports: Sequence[Report], caller: Caller, now: datetime) -> list[EventResult]:
-        return self.writer.write(reports, now, may_create=caller.is_mesh_function)
+    def _accept(self, reports: Sequence[Report], now: datetime) -> list[EventResult]:
+        return self.writer.write(reports, now, may_create=False)
 
-    def _check_exists(self, task_id: str, caller: Caller, now: datetime) -> None:
-        if not caller.is_mesh_function and not self.tasks.existing([task_id], now):
+    def _check_exists(self, task_id: str, now: datetime) -> None:
+        if not self.tasks.existing([task_id], now):
             raise ApiError(404, "not_found", f"there is no task {task_id!r}", "id")
 
-    def _reporter(self, request: Request) -> Caller:
-        caller = self._caller(request)
-        if not (caller.is_mesh_function or caller.is_operator):
-            raise ApiError(403, "forbidden", "only functions and operators of the mesh may report events")
-        return caller
-
-    def _caller(self, request: Request) -> Caller:
-        return self.access.caller(required_identity(request))
+    def _check_reporter(self, request: Request) -> None:
+        if not self.access.caller(required_identity(request)).is_operator:
+            raise ApiError(403, "forbidden", "only operators of the mesh may report events")
 
 
 def _content(read: Callable[[bytes], Content], request: Request, code: str) -> Content:

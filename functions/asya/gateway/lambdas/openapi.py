@@ -201,11 +201,11 @@ CALL_DESCRIPTIONS: dict[str, CallDescription] = {
     ),
     "GET /.well-known/agent-card.json": CallDescription("Read the agent card of the mesh", {200: {"type": "object"}}),
     "POST /api/v1/mesh/events": CallDescription(
-        "Send reports, with a result for each; for functions of the mesh and operators", {200: EventResults}, _EVENTS, True,
+        "Send reports, with a result for each; for operators", {200: EventResults}, _EVENTS, True,
         (400, 413),
     ),
     "POST /api/v1/mesh/{id}/events": CallDescription(
-        "Send one report; for functions of the mesh and operators", {204: None}, SingleEvent, True, (400, 404, 413)
+        "Send one report; for operators", {204: None}, SingleEvent, True, (400, 404, 413)
     ),
     "GET /envelopes/{id}": CallDescription("Read a task in the legacy form of `/envelopes`", {200: LegacyEnvelope}, errors=(404,)),
     "GET /envelopes/{id}/stream": CallDescription(

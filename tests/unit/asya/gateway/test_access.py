@@ -1,13 +1,13 @@
-"""protocol §13: functions of the mesh, operators, owners and other callers."""
+"""protocol §13: roles of the mesh, operators, owners and other callers."""
 
 import pytest
 
-from asya.gateway.access import AccessRules, IamIdentity, TokenIdentity, function_roles
+from asya.gateway.access import AccessRules, IamIdentity, TokenIdentity
 from asya.protocol import names
 from asya.protocol.mesh_table import Actor, MeshTable
 
 ACCOUNT = "123456789012"
-ACTORS = {"inspect-dataset": Actor(kind="handler"), "x-sink": Actor(kind="crew")}
+ACTORS = {"inspect-dataset": Actor(kind="handler"), "count": Actor(kind="spark"), "x-sink": Actor(kind="crew")}
 
 
 def rules(*operators: str) -> AccessRules:
@@ -22,15 +22,15 @@ def session(role: str, account: str = ACCOUNT) -> IamIdentity:
 USER = IamIdentity(f"arn:aws:iam::{ACCOUNT}:user/team/alice", "AIDAALICE")
 
 
-def test_a_function_of_the_mesh_is_known_by_its_role() -> None:
-    caller = rules().caller(session(names.role_name("flights", "inspect-dataset", "us-east-1")))
-    assert (caller.is_mesh_function, caller.is_operator, caller.principal) == (True, False, "AROAEXAMPLE")
-
-
-def test_system_functions_are_functions_of_the_mesh() -> None:
-    roles = function_roles(MeshTable(namespace="flights", actors=ACTORS), "us-east-1")
-    expected = ("inspect-dataset", "x-sink", names.DISPATCH, names.COMPLETION, names.RECONCILE, names.DLQ)
-    assert roles == {names.role_name("flights", name, "us-east-1") for name in expected}
+@pytest.mark.rule("13.roles")
+@pytest.mark.parametrize("operators", [(), ("*",)])
+@pytest.mark.parametrize(
+    "function",
+    ["inspect-dataset", "count", "x-job-count", "x-sink", names.COMPLETION, names.REPORTS, names.GATEWAY_API],
+)
+def test_no_role_of_the_mesh_is_an_operator(function: str, operators: tuple[str, ...]) -> None:
+    caller = rules(*operators).caller(session(names.role_name("flights", function, "us-east-1")))
+    assert (caller.is_operator, caller.principal) == (False, "AROAEXAMPLE")
 
 
 @pytest.mark.parametrize(
@@ -39,18 +39,16 @@ def test_system_functions_are_functions_of_the_mesh() -> None:
         session(names.role_name("other", "inspect-dataset", "us-east-1")),
         session(names.role_name("flights", "inspect-dataset", "eu-west-1")),
         session(names.role_name("flights", "inspect-dataset", "us-east-1"), account="999999999999"),
-        session(names.role_name("flights", "x-job", "us-east-1")),
-        session(names.role_name("flights", names.GATEWAY_API, "us-east-1")),
+        session(names.role_name("flights", "x-job-inspect-dataset", "us-east-1")),
         IamIdentity(f"arn:aws:iam::{ACCOUNT}:user/{names.role_name('flights', 'x-sink', 'us-east-1')}", "AIDAX"),
     ],
 )
-def test_other_identities_are_no_functions(identity: IamIdentity) -> None:
-    assert not rules().caller(identity).is_mesh_function
+def test_similar_identities_are_no_roles_of_the_mesh(identity: IamIdentity) -> None:
+    assert rules().caller(identity).is_operator
 
 
-def test_without_named_operators_every_other_signer_is_an_operator() -> None:
+def test_without_named_operators_every_signer_is_an_operator() -> None:
     assert rules().caller(USER).is_operator
-    assert not rules().caller(session(names.role_name("flights", "x-sink", "us-east-1"))).is_operator
 
 
 @pytest.mark.rule("13.operators")
@@ -100,7 +98,7 @@ def bearer(subject: str = "alice", issuer: str = ISSUER, **claims: str | tuple[s
 @pytest.mark.rule("13.jwt.operators")
 def test_the_holder_of_a_token_is_by_default_no_operator() -> None:
     caller = rules().caller(bearer())
-    assert (caller.principal, caller.is_mesh_function, caller.is_operator) == (f"jwt:alice#{ISSUER}", False, False)
+    assert (caller.principal, caller.is_operator) == (f"jwt:alice#{ISSUER}", False)
 
 
 @pytest.mark.rule("13.jwt.owner")
@@ -127,14 +125,6 @@ def test_subjects_of_two_issuers_are_two_callers() -> None:
     ]
     owners = {rules().caller(bearer(subject, issuer)).principal for subject, issuer in people}
     assert len(owners) == len(people)
-
-
-@pytest.mark.rule("13.jwt.functions")
-def test_no_token_identifies_a_function_of_the_mesh() -> None:
-    role = names.role_name("flights", "x-sink", "us-east-1")
-    arn = f"arn:aws:sts::{ACCOUNT}:assumed-role/{role}/some-session"
-    for identity in (bearer(arn), bearer(role), bearer(userArn=arn, arn=arn, sub=arn)):
-        assert not rules("*", "sub=*").caller(identity).is_mesh_function
 
 
 @pytest.mark.rule("13.jwt.operators")

@@ -126,7 +126,7 @@ def test_each_api_has_a_document_of_its_own(gateway: Gateway) -> None:
     assert not {"/tools/call", "/api/v1/mesh/events"} & open_to_tokens
 
 
-@pytest.mark.rule("13.jwt.functions")
+@pytest.mark.rule("13.jwt")
 def test_a_token_reports_nothing(gateway: Gateway) -> None:
     """The API for tokens has no routes for reports, and the calls reject tokens too."""
     event = route_event("POST /api/v1/mesh/events", body=[])

@@ -9,7 +9,6 @@ from tests.doubles.gateway_functions import (
     ADMIN,
     ALICE,
     BOB,
-    FUNCTION,
     MESH,
     Gateway,
     read_task_event,
@@ -30,7 +29,7 @@ def read(gateway: Gateway, path: str, iam: dict[str, str] = ALICE, seconds: floa
     return gateway.api(route_event(f"GET /{path}/{{id}}", iam, id="t"), at(seconds))
 
 
-def post(gateway: Gateway, what: str, body: object, iam: dict[str, str] = FUNCTION) -> tuple[int, Any]:
+def post(gateway: Gateway, what: str, body: object, iam: dict[str, str] = ADMIN) -> tuple[int, Any]:
     return gateway.ingest(route_event(f"POST /envelopes/{{id}}/{what}", iam, body, id="t"), at(5))
 
 
@@ -48,7 +47,7 @@ def test_14_progress_and_end_in_the_legacy_form(gateway: Gateway) -> None:
     shown = read(gateway, "envelopes")[1]
     assert shown["route"] == {"actors": ["a", "b", "c"], "current": 2}
     assert (shown["status"], shown["current_actor_idx"], shown["current_actor_name"]) == ("running", 2, "c")
-    assert post(gateway, "final", {"status": "succeeded", "result": {"n": 1}}, ADMIN) == (204, None)
+    assert post(gateway, "final", {"status": "succeeded", "result": {"n": 1}}) == (204, None)
     shown = read(gateway, "envelopes")[1]
     assert (shown["status"], shown["progress_percent"], shown["result"]) == ("succeeded", 100, {"n": 1})
     assert gateway.api(read_task_event("t", ALICE))[1]["status"] == "succeeded"
@@ -60,6 +59,7 @@ def test_14_progress_and_end_in_the_legacy_form(gateway: Gateway) -> None:
     [("boom", "boom"), ({"message": "boom"}, "boom"), ({"error": "boom"}, "boom"), ({"x": 1}, '{"x":1}'), (None, "")],
 )
 def test_14_a_failure_in_the_legacy_form(gateway: Gateway, error: object, text: str) -> None:
+    report(gateway, "t", "registered", data={"route": ROUTE})
     assert post(gateway, "final", {"status": "failed", "error": error})[0] == 204
     found = gateway.api(read_task_event("t", ADMIN))[1]
     assert (found["status"], found["error"]["message"]) == ("failed", text)
@@ -118,4 +118,4 @@ def test_14_malformed_reports_are_refused_naming_the_field(
 
 def test_14_progress_of_an_unknown_envelope_is_not_found(gateway: Gateway) -> None:
     assert post(gateway, "progress", {"status": "received", "current_actor_idx": 0})[0] == 404
-    assert post(gateway, "final", {"status": "failed"}, ADMIN)[0] == 404
+    assert post(gateway, "final", {"status": "failed"})[0] == 404

@@ -15,7 +15,7 @@ from asya.tasks.aws.ends_marks import EndsMarks, MarkKind
 from asya.tasks.aws.index import TaskIndex
 from asya.tasks.aws.task_store import TaskStoreError
 from tests.doubles.emf import metric_values, metrics
-from tests.doubles.gateway_functions import FUNCTION, MESH, Gateway, report, route_event, settings_with
+from tests.doubles.gateway_functions import MESH, Gateway, report, settings_with
 from tests.doubles.tasks import at
 from tests.unit.asya.gateway.routes.test_cancel import shown, start
 
@@ -153,7 +153,7 @@ def test_a_task_whose_first_report_is_an_hour_late_is_found(gateway: Gateway) ->
     early = {"deadline_at": "2026-11-20T09:02:00Z", "created_at": "2026-11-20T09:00:00Z"}
     data = {"data": early | {"route": {"prev": [], "curr": "inspect-dataset", "next": []}}}
     body = [{"id": "late", "status": "received", "at": "2026-11-20T09:00:01Z", **data}]
-    assert gateway.ingest(route_event("POST /api/v1/mesh/events", FUNCTION, body), at(3660))[0] == 200
+    assert gateway.write_reports(body, at(3660)) == [204]
     sweep(gateway, 3720)
     assert written("late") == ("failed", "Timeout")
 

@@ -7,26 +7,33 @@ import pytest
 from msgspec.structs import replace as changed
 
 from asya.messaging.aws import clients
+from asya.protocol import names
 from asya.tasks.aws.partials import RETENTION, PartialStore
 from tests.doubles.gateway_functions import (
     ALICE,
     BOB,
-    FUNCTION,
     MESH,
     Gateway,
     read_task_event,
     recorded_event,
+    report,
     route_event,
     signed_by,
 )
 from tests.doubles.tasks import at
 
 ROUTE = "POST /api/v1/mesh/{id}/events"
+REPORTER = names.role_name("other", names.REPORTS, "us-east-1")
+OTHER_MESH = {"userArn": f"arn:aws:sts::123456789012:assumed-role/{REPORTER}/x", "userId": "AROAOTHER:x"}
+SIDECAR = {
+    "userArn": f"arn:aws:sts::123456789012:assumed-role/{names.role_name('flights', 'x-sink', 'us-east-1')}/x",
+    "userId": "AROASINK:x",
+}
 HERE = {"prev": ["inspect-dataset"], "curr": "publish-report", "next": []}
 
 
 def post(gateway: Gateway, body: object, iam: dict[str, str] | None = None, task_id: str = "t") -> tuple[int, Any]:
-    return gateway.ingest(route_event(ROUTE, iam or FUNCTION, body, id=task_id))
+    return gateway.ingest(route_event(ROUTE, iam or ALICE, body, id=task_id))
 
 
 def shown(gateway: Gateway, task_id: str = "t") -> Any:
@@ -42,8 +49,13 @@ def said(gateway: Gateway, task_id: str = "t", seconds: float = 0.0) -> list[tup
     ]
 
 
+@pytest.fixture(autouse=True)
+def task(gateway: Gateway) -> None:
+    report(gateway, "t", "registered")
+
+
 @pytest.mark.rule("13.events.single")
-def test_the_meshs_functions_create_a_task_by_reporting_on_it(gateway: Gateway) -> None:
+def test_operators_report_on_a_task(gateway: Gateway) -> None:
     body = {"type": "status", "status": "processing", "data": {"route": HERE, "actor": "publish-report"}}
     assert post(gateway, body) == (204, None)
     found = shown(gateway)
@@ -54,13 +66,11 @@ def test_the_meshs_functions_create_a_task_by_reporting_on_it(gateway: Gateway) 
 @pytest.mark.rule("13.events.single")
 def test_operators_report_on_known_tasks_only(gateway: Gateway) -> None:
     body = {"status": "succeeded", "data": {"result": {"n": 1}}}
-    assert post(gateway, body, ALICE)[0] == 404
-    assert post(gateway, {"status": "pending"}, ALICE)[0] == 404
-    assert post(gateway, {"type": "fly", "data": {}}, ALICE)[0] == 404
-    post(gateway, {"status": "running"})
-    assert post(gateway, {"status": "pending"}, ALICE) == (204, None)
-    assert post(gateway, {"type": "fly", "data": {}}, ALICE) == (204, None)
-    assert post(gateway, body, ALICE) == (204, None)
+    for unknown in (body, {"status": "pending"}, {"type": "fly", "data": {}}):
+        assert post(gateway, unknown, task_id="unknown")[0] == 404
+    assert post(gateway, {"status": "pending"}) == (204, None)
+    assert post(gateway, {"type": "fly", "data": {}}) == (204, None)
+    assert post(gateway, body) == (204, None)
     assert (shown(gateway)["status"], shown(gateway)["result"]) == ("succeeded", {"n": 1})
 
 
@@ -72,10 +82,24 @@ def test_a_lower_status_is_dropped_silently(gateway: Gateway) -> None:
     assert (shown(gateway)["status"], shown(gateway)["reason"]) == ("failed", "Timeout")
 
 
-@pytest.mark.rule("13.events.single")
-def test_other_callers_cannot_report(gateway: Gateway) -> None:
+@pytest.mark.rule("13.events.single", "13.roles")
+@pytest.mark.parametrize("caller", [BOB, SIDECAR, OTHER_MESH])
+def test_other_callers_cannot_report(gateway: Gateway, caller: dict[str, str]) -> None:
     gateway.mesh = changed(MESH, operators=("arn:aws:iam::123456789012:role/Admin",))
-    assert post(gateway, {"status": "running"}, BOB)[0] == 403
+    assert post(gateway, {"status": "running"}, caller)[0] == 403
+
+
+@pytest.mark.rule("13.roles")
+def test_no_role_of_the_mesh_reports_by_http_even_if_every_signer_is_an_operator(gateway: Gateway) -> None:
+    assert post(gateway, {"status": "succeeded"}, SIDECAR)[0] == 403
+    assert gateway.ingest(signed_by(recorded_event("report-events"), SIDECAR))[0] == 403
+    assert shown(gateway)["status"] == "running"
+
+
+@pytest.mark.rule("13.roles")
+def test_another_mesh_reports_if_its_role_is_named_as_an_operator(gateway: Gateway) -> None:
+    gateway.mesh = changed(MESH, operators=(f"arn:aws:iam::123456789012:role/{REPORTER}",))
+    assert post(gateway, {"status": "succeeded"}, OTHER_MESH) == (204, None)
 
 
 @pytest.mark.rule("13.event-data")
@@ -103,7 +127,7 @@ def test_invalid_reports_are_rejected_with_the_field(gateway: Gateway, body: obj
 
 @pytest.mark.rule("13.events.fly")
 def test_partials_are_stored_in_order_and_change_no_record(gateway: Gateway) -> None:
-    batch = signed_by(recorded_event("report-events"), FUNCTION) | {
+    batch = signed_by(recorded_event("report-events"), ALICE) | {
         "body": json.dumps(
             [
                 {"id": "t", "type": "fly", "at": "2026-11-20T09:00:01Z", "position": position, "sequence": number,
@@ -113,10 +137,11 @@ def test_partials_are_stored_in_order_and_change_no_record(gateway: Gateway) -> 
             ]
         )
     }  # fmt: skip
+    before = shown(gateway)
     status, content = gateway.ingest(batch)
     assert (status, {item["status"] for item in content["items"]}, len(content["items"])) == (200, {204}, 8)
     assert gateway.ingest(batch)[0] == 200
-    assert gateway.api(read_task_event("t", ALICE))[0] == 404
+    assert shown(gateway) == before
     assert said(gateway) == [(p, n, {"text": f"{p}.{n}"}) for p in (0, 1) for n in (0, 1, 2)]
     assert said(gateway, seconds=RETENTION + 1) == []
 
@@ -126,8 +151,9 @@ def test_partials_of_one_batch_cost_one_write(gateway: Gateway) -> None:
     partials = [
         {"id": "t", "type": "fly", "at": "2026-11-20T09:00:01Z", "sequence": n, "data": {"n": n}} for n in range(100)
     ]
-    gateway.ingest(signed_by(recorded_event("report-events"), FUNCTION) | {"body": json.dumps(partials)})
-    assert clients.dynamodb().scan(TableName="asya-flights-tasks")["Count"] == 1
+    before = clients.dynamodb().scan(TableName="asya-flights-tasks")["Count"]
+    assert set(gateway.write_reports(partials)) == {204}
+    assert clients.dynamodb().scan(TableName="asya-flights-tasks")["Count"] == before + 1
     assert [n for _, n, _ in said(gateway)] == list(range(100))
 
 
@@ -136,7 +162,7 @@ def test_many_large_partials_are_stored(gateway: Gateway) -> None:
         {"id": "t", "type": "fly", "at": "2026-11-20T09:00:01Z", "sequence": n, "data": {"x": "y" * 60_000}}
         for n in range(20)
     ]
-    gateway.ingest(signed_by(recorded_event("report-events"), FUNCTION) | {"body": json.dumps(partials)})
+    assert set(gateway.write_reports(partials)) == {204}
     assert [n for _, n, _ in said(gateway)] == list(range(20))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from asya.gateway.a2a.routes import streams
 from tests.doubles.agents import result, start_task, tool_message
-from tests.doubles.gateway_functions import ALICE, FUNCTION, Gateway, report, route_event
+from tests.doubles.gateway_functions import ADMIN, ALICE, Gateway, report, route_event
 from tests.doubles.tasks import at
 
 pytestmark = pytest.mark.usefixtures("with_tools")
@@ -53,7 +53,7 @@ def test_a_stream_of_an_ended_task_is_marked_as_final(gateway: Gateway) -> None:
 def test_a_result_of_several_lines_is_one_event(gateway: Gateway) -> None:
     task_id = start_task(gateway)
     body = f'[{{"id": "{task_id}", "status": "succeeded", "at": "2026-11-20T09:00:01Z", "data": {{"result": {{\n\r\n"n": 1}}}}}}]'
-    assert gateway.ingest(route_event("POST /api/v1/mesh/events", FUNCTION, body))[0] == 200
+    assert gateway.ingest(route_event("POST /api/v1/mesh/events", ADMIN, body))[0] == 200
     body = {"jsonrpc": "2.0", "id": 7, "method": "SubscribeToTask", "params": {"id": task_id}}
     text = gateway.api(route_event("POST /a2a", ALICE, body))[1]
     events = [
@@ -90,7 +90,7 @@ def test_partials_are_part_of_a_stream(gateway: Gateway, monkeypatch: pytest.Mon
             "actor": "inspect-dataset",
             "data": {"n": 1},
         }
-        assert gateway.ingest(route_event("POST /api/v1/mesh/events", FUNCTION, [partial]), at(2))[0] == 200
+        assert gateway.write_reports([partial], at(2)) == [204]
         report(gateway, task_id, "succeeded", 3)
 
     monkeypatch.setattr("asya.messaging.lambdas.environment.RealEnvironment.sleep", publish)
