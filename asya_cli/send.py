@@ -12,6 +12,7 @@ import typer
 from asya_cli.errors import CommandError
 from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
 from asya_cli.output.text import echo
+from asya_cli.route_check import route_warnings
 
 if TYPE_CHECKING:
     from asya.protocol.envelope import Envelope
@@ -33,6 +34,7 @@ def send(
     new_id: Annotated[
         bool, typer.Option("--new-id", help="Use a new random id instead of the one in the file.")
     ] = False,
+    mesh: Annotated[Path, typer.Option("--mesh", help="The mesh file to check the route against.")] = Path("mesh.yaml"),
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
@@ -40,6 +42,7 @@ def send(
     """Send an envelope to the first actor of its route, and print its id.
 
     An id names one task for good. A second envelope with the id of an ended task runs, but it changes no record.
+    If the mesh file is there, hops of the route that will fail are named before.
     """
     if then and not actor:
         raise CommandError("--next needs --actor", "An envelope in a file has the next actors in its route.")
@@ -51,7 +54,10 @@ def send(
         envelope = wrap_payload(body, event, actor, then or [], override or str(uuid.uuid4()))
     else:
         envelope = parse_envelope(body, event, override)
-    client(state, namespace, region).send(envelope)
+    selected = client(state, namespace, region)
+    for warning in route_warnings(envelope, mesh, selected.connection.namespace):
+        echo(f"warning: {warning}", err=True)
+    selected.send(envelope)
     echo(f"sent to {envelope.route.curr}", err=True)
     echo(envelope.id)
 

@@ -18,6 +18,7 @@ from uuid import uuid4
 import pytest
 
 from asya.protocol import names
+from tests.cloud.denials import denied
 from tests.cloud.deployed_cloud import DeployedCloud, until
 from tests.cloud.paths_mesh import NewEnvelope, notes, send, wait_for_final_state
 from tests.cloud.slice_sets import merged_payload, send_all, slice_messages
@@ -30,20 +31,6 @@ pytestmark = pytest.mark.cloud
 FULL = bool(os.environ.get("ASYA_FULL_SIZE"))
 OUTAGE_SECONDS = 120.0 if FULL else 0.0
 """The minimum duration of the gateway's outage. SQS gives a message up after five receives, in about 100 s."""
-
-
-@contextmanager
-def denied(cloud: DeployedCloud, function: str, *actions: str, resource: str = "*") -> Iterator[None]:
-    """Denies these actions to the role of a function."""
-    iam, region = cloud.client("iam"), cloud.mesh.connection.region
-    role = names.role_name(cloud.mesh.connection.namespace, function, region)
-    statement = {"Effect": "Deny", "Action": list(actions), "Resource": resource}
-    document = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
-    iam.put_role_policy(RoleName=role, PolicyName="outage", PolicyDocument=document)
-    try:
-        yield
-    finally:
-        iam.delete_role_policy(RoleName=role, PolicyName="outage")
 
 
 @contextmanager

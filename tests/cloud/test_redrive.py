@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,10 +12,13 @@ from typer.testing import CliRunner
 from asya.protocol import names
 from asya.protocol.codec import decode
 from asya_cli.main import app
+from tests.cloud.denials import denied
 from tests.cloud.deployed_cloud import DeployedCloud, until
 from tests.paths import PROJECT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from asya.tasks.view import TaskView
 
 pytestmark = pytest.mark.cloud
@@ -58,9 +62,16 @@ def invoke_dlq_function(cloud: DeployedCloud, actor: str) -> None:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def failing_order(paths: DeployedCloud) -> None:
-    """Sends an order that courier cannot send on; SQS moves it to the dead-letter queue after its last receive."""
-    start(paths, "order-1", "courier", "x-checkpoint", "clerk")
+def broken_courier(paths: DeployedCloud) -> Iterator[ExitStack]:
+    """Sends an order that courier may not send on; SQS moves it to the dead-letter queue after its last receive.
+
+    Closing the stack gives the permission back.
+    """
+    with ExitStack() as broken:
+        queue = f"arn:aws:sqs:*:*:{names.queue_name('paths', names.CHECKPOINT)}"
+        broken.enter_context(denied(paths, "courier", "sqs:SendMessage", resource=queue))
+        start(paths, "order-1", "courier", "x-checkpoint", "clerk")
+        yield broken
 
 
 @pytest.mark.rule("12.refused")
@@ -80,7 +91,9 @@ def test_a_succeeded_task_is_redriven_only_by_force(paths: DeployedCloud) -> Non
 
 
 @pytest.mark.rule("4.dead-letters")
-def test_a_dead_letter_is_reported_kept_and_redriven_after_the_fix(paths: DeployedCloud) -> None:
+def test_a_dead_letter_is_reported_kept_and_redriven_after_the_fix(
+    paths: DeployedCloud, broken_courier: ExitStack
+) -> None:
     dlq = names.dlq_name("paths", "courier")
     paths.mesh.upload("flags/clerk", b"fixed")
     until(lambda: paths.message_count(dlq) or None, "the dead letter")
@@ -100,7 +113,7 @@ def test_a_dead_letter_is_reported_kept_and_redriven_after_the_fix(paths: Deploy
     assert asya(paths, "dlq", "redrive", "--error", "another error") == ""
     assert paths.message_count(dlq) == 1
 
-    paths.mesh.upload("flags/courier", b"fixed")
+    broken_courier.close()
     assert "order-1  sent again in generation 1" in asya(paths, "dlq", "redrive", "--id", "order-1")
     task = wait_for_success(paths, "order-1", generation=1)
     assert [(each.generation, each.status, each.reason) for each in task.earlier] == [
@@ -112,10 +125,27 @@ def test_a_dead_letter_is_reported_kept_and_redriven_after_the_fix(paths: Deploy
     assert "before" in asya(paths, "status", "order-1")
 
 
+@pytest.mark.rule("5.12.forbidden")
+def test_an_envelope_to_an_actor_that_its_sender_may_not_send_to_fails_at_once(paths: DeployedCloud) -> None:
+    envelope = {
+        "id": "order-4",
+        "route": {"prev": [], "curr": "courier", "next": ["clerk"]},
+        "payload": {"order": "order-4", "to": "closed"},
+    }
+    paths.send_raw("courier", json.dumps(envelope))
+    failed = paths.wait_for_end("order-4")
+    assert (failed.status, failed.reason) == ("failed", "RouteMismatch")
+    assert failed.error is not None
+    assert "actor 'courier' may not send to 'closed'" in failed.error.message
+    assert "under actors.courier: can_send_to: [clerk, closed]" in failed.error.message
+
+
 @pytest.mark.rule("12.old-task")
-def test_a_replay_creates_a_new_task_and_leaves_the_old_one_unchanged(paths: DeployedCloud) -> None:
+def test_a_replay_creates_a_new_task_and_leaves_the_old_one_unchanged(
+    paths: DeployedCloud, broken_courier: ExitStack
+) -> None:
     connection = paths.mesh.connection
-    paths.mesh.upload("flags/courier", b"fixed")
+    broken_courier.close()
     connection.s3().delete_object(Bucket=connection.data.bucket, Key=connection.data.prefix + "flags/clerk")
     start(paths, "order-2", "courier", "x-checkpoint", "clerk")
     old = paths.wait_for_end("order-2")

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from asya.messaging.targets import UnknownTargetError, check_target, overrides
+from asya.messaging.targets import TargetError, check_target, overrides
 from asya.protocol import headers, status
 from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import Envelope
@@ -259,7 +259,7 @@ def _check_start(stored: Envelope, mesh: MeshTable, *, repeats_set: bool) -> str
         raise ApiError(409, "route_ended", f"the route of {stored.id!r} had come to its end; nothing is left to do")
     try:
         target = check_target(mesh, overrides(stored).get(curr, curr))
-    except UnknownTargetError as error:
+    except TargetError as error:
         raise ApiError(409, "unknown_actor", f"it would start at {curr!r}, but {error}") from None
     try:
         header = slice_header(stored)

@@ -8,7 +8,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from asya.messaging.hop import Hop
-from asya.messaging.targets import UnknownTargetError
+from asya.messaging.targets import TargetError
 from asya.protocol import headers, ids
 from asya.protocol.envelope import Envelope
 from asya.protocol.frame import Frame
@@ -60,7 +60,7 @@ def fan_out_hop(hop: Hop) -> Hop:
     """The hop that fans out again: the envelope one position earlier, before its frames leave."""
     route = hop.envelope.route
     if not route.prev:
-        raise UnknownTargetError(f"{hop.envelope.id} cannot repeat a fan-out: no actor comes before {hop.actor!r}")
+        raise TargetError(f"{hop.envelope.id} cannot repeat a fan-out: no actor comes before {hop.actor!r}")
     before = replace(hop.envelope, route=Route(route.prev[:-1], route.prev[-1], ()))
     return replace(hop, envelope=before.with_headers({headers.SET_REPEAT: None}))
 
@@ -76,7 +76,7 @@ def repeated_frames(frames: list[Frame], set_id: str, origin_id: str) -> list[Fr
     """The frames of a fan-out, as slices of a new set.
 
     Raises:
-        UnknownTargetError: they are not the slices of a fan-out.
+        TargetError: they are not the slices of a fan-out.
     """
     return [_repeated(frame, set_id, origin_id) for frame in frames]
 
@@ -85,8 +85,8 @@ def _repeated(frame: Frame, set_id: str, origin_id: str) -> Frame:
     try:
         header = decode_header(frame.headers.get(headers.FAN_IN))
     except ValueError as error:
-        raise UnknownTargetError(str(error)) from None
+        raise TargetError(str(error)) from None
     if header is None:
-        raise UnknownTargetError("the kept frames are not those of a fan-out")
+        raise TargetError("the kept frames are not those of a fan-out")
     changed = replace(header, set_id=set_id, origin_id=origin_id)
     return replace(frame, headers={**frame.headers, headers.FAN_IN: Raw(msgspec.json.encode(changed))})

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from asya.messaging.delivery import Delivery
 from asya.messaging.hop import Hop
-from asya.messaging.targets import UnknownTargetError
+from asya.messaging.targets import TargetError
 from asya.protocol import headers, names, status
 from asya.protocol.codec import encode
 from asya.protocol.envelope import NULL, Envelope
@@ -197,7 +197,7 @@ def _merge(origin: Hop, decision: Decision, items: Mapping[int, Raw], now: datet
     frame = Frame(payload, headers={headers.FAN_IN: enclosing_header(origin.envelope)})
     try:
         return outcome.frame(origin, frame, 0, now=now)
-    except UnknownTargetError as error:
+    except TargetError as error:
         outer_hop = Hop.of(_leave_set(origin.envelope), origin.actor, origin.spec, origin.mesh, origin.arrival)
         return outcome.mismatch(outer_hop, error, now=now)
 

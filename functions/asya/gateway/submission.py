@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from asya.messaging.delivery import Delivery
 from asya.messaging.fair_queues import queue_group
-from asya.messaging.targets import UnknownTargetError, check_target, overrides
+from asya.messaging.targets import TargetError, check_target, overrides
 from asya.protocol import codec, names, status
 from asya.protocol import headers as header_names
 from asya.protocol.api_errors import ApiError
@@ -240,5 +240,5 @@ def _check_actor(submission: Submission, mesh: MeshTable) -> None:
     probe = Envelope(id="-", route=Route((), submission.actor, ()), headers=submission.headers, payload=NULL)
     try:
         check_target(mesh, first_queue(probe))
-    except UnknownTargetError as error:
+    except TargetError as error:
         raise ApiError(404, "unknown_actor", str(error), "actor") from None

@@ -11,7 +11,7 @@ from asya.legacy.failed_payload import wrapped_payload
 from asya.messaging.delivery import MAX_DELAY, MAX_WAIT, Delivery, DeliveryKind
 from asya.messaging.fair_queues import queue_group
 from asya.messaging.hop import Hop
-from asya.messaging.targets import UnknownTargetError, actual_actor, check_target, with_versions
+from asya.messaging.targets import TargetError, actual_actor, check_next, with_versions
 from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import Envelope, UnknownMembers, changed
@@ -34,12 +34,12 @@ def frame(hop: Hop, output: Frame, index: int, *, now: datetime) -> Delivery:
     Frame 0 keeps the id and the parent; later frames are children with a derived id (`protocol §4`).
 
     Raises:
-        UnknownTargetError: the next actor is unknown or may not receive messages; the hop then fails with `mismatch`.
+        TargetError: the next actor is unknown, or this actor may not send to it; the hop then fails with `mismatch`.
     """
     received = hop.envelope
     route = received.route.shifted(output.next)
     # An empty name before other names is a mistake, not the end of the route.
-    target = check_target(hop.mesh, actual_actor(received, route.curr)) if route.curr or route.next else names.SINK
+    target = _check_next(hop, route.curr) if route.curr or route.next else names.SINK
     at = format_time(now)
     if route.curr:
         new_status = status.routed(hop.status, actor=target, now=at)
@@ -184,8 +184,8 @@ def crashed(hop: Hop, error: ErrorInfo, *, now: datetime, frames_sent: int = 0) 
     return _ended(hop, names.SUMP, "RuntimeCrash", error, now, frames_sent=frames_sent)
 
 
-def mismatch(hop: Hop, error: UnknownTargetError, *, now: datetime, frames_sent: int = 0) -> Delivery:
-    """Send an envelope to x-sump whose next actor is unknown or reserved (`protocol §5.12`)."""
+def mismatch(hop: Hop, error: TargetError, *, now: datetime, frames_sent: int = 0) -> Delivery:
+    """Send an envelope to x-sump whose next actor is unknown, reserved or not allowed (`protocol §5.12`)."""
     message = with_versions(str(error), hop.received or hop.envelope, hop.mesh)
     info = ErrorInfo(type="RouteMismatch", message=message)
     return _ended(hop, names.SUMP, "RouteMismatch", info, now, frames_sent=frames_sent)
@@ -232,11 +232,11 @@ def _retry(hop: Hop, decision: retry_policy.Retry, error: ErrorInfo, now: dateti
 
 
 def _policy_routed(hop: Hop, actors: tuple[str, ...], error: ErrorInfo, now: datetime) -> Delivery:
-    """Send the envelope along the policy's `then_route`; a mismatch if its first actor is unknown."""
+    """Send the envelope along the policy's `then_route`; a mismatch if its first actor is unknown or not allowed."""
     route = hop.envelope.route.shifted(actors)
     try:
-        target = check_target(hop.mesh, actual_actor(hop.envelope, route.curr))
-    except UnknownTargetError as unknown:
+        target = _check_next(hop, route.curr)
+    except TargetError as unknown:
         return mismatch(hop, unknown, now=now)
     routed = status.policy_routed(hop.status, actor=target, now=format_time(now), error=error)
     envelope = replace(hop.envelope, route=route, status=routed).with_headers(dict.fromkeys(_ENDS_WITH_THE_HOP))
@@ -263,6 +263,11 @@ def _ended(
         # The place in a set left with frame 0; its set must not hear of this failure.
         envelope = _child(envelope, child_id).with_headers({headers.FAN_IN: None})
     return _delivery(hop, end, envelope, "sump" if end == names.SUMP else "sink")
+
+
+def _check_next(hop: Hop, actor: str) -> str:
+    """The actual actor of the next hop, or a `TargetError`."""
+    return check_next(hop.mesh, hop.actor, actual_actor(hop.envelope, actor))
 
 
 def _child_id(hop: Hop, index: int) -> str:

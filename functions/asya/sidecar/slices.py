@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from asya.messaging.delivery import Delivery
 from asya.messaging.hop import Hop
-from asya.messaging.targets import UnknownTargetError, overrides
+from asya.messaging.targets import TargetError, overrides
 from asya.protocol import headers
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
@@ -39,7 +39,7 @@ def check_frames(hop: Hop, frames: Sequence[Frame]) -> None:
 
     Raises:
         SecondFrameError: a slice has more than one frame.
-        UnknownTargetError: the frames open a set for an actor that is not a fan-in actor.
+        TargetError: the frames open a set for an actor that is not a fan-in actor.
     """
     if not frames:
         return
@@ -50,28 +50,28 @@ def check_frames(hop: Hop, frames: Sequence[Frame]) -> None:
     try:
         header = decode_header(frames[0].headers[headers.FAN_IN])
     except ValueError as error:
-        raise UnknownTargetError(str(error)) from None
+        raise TargetError(str(error)) from None
     if header is not None and fan_in_actor_of(hop.envelope, header, hop.mesh) is None:
-        raise UnknownTargetError(f"actor {header.actor!r} is not a fan-in actor of the mesh {hop.mesh.namespace!r}")
+        raise TargetError(f"actor {header.actor!r} is not a fan-in actor of the mesh {hop.mesh.namespace!r}")
 
 
 def require_slice_header(hop: Hop) -> SliceHeader:
     """The slice header of an envelope at the fan-in actor of its set.
 
     Raises:
-        UnknownTargetError: the envelope is not a slice, or another actor merges its set.
+        TargetError: the envelope is not a slice, or another actor merges its set.
     """
     try:
         header = slice_header(hop.envelope)
     except ValueError as error:
-        raise UnknownTargetError(str(error)) from None
+        raise TargetError(str(error)) from None
     if header is None:
-        raise UnknownTargetError(
+        raise TargetError(
             f"{hop.actor!r} merges slices, but the envelope has no header {headers.FAN_IN}; "
             "send slices from fan_out only"
         )
     if fan_in_actor_of(hop.envelope, header, hop.mesh) != hop.actor:
-        raise UnknownTargetError(f"the slice belongs to a set of {header.actor!r}, but arrived at {hop.actor!r}")
+        raise TargetError(f"the slice belongs to a set of {header.actor!r}, but arrived at {hop.actor!r}")
     return header
 
 

@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from asya.messaging.delivery import Delivery
 from asya.messaging.hop import Hop
-from asya.messaging.targets import UnknownTargetError
+from asya.messaging.targets import TargetError
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.frame import Frame
 from asya.protocol.job_runs import ResultFrame, ResultHead
@@ -50,7 +50,7 @@ def _all_deliveries(
         problem = ErrorInfo(type=SPARK_JOB_FAILED, message=f"a frame of the result cannot be read: {error}")
         yield _failed(hop, problem, max(index, earlier), now, jitter)
         return
-    except UnknownTargetError as error:
+    except TargetError as error:
         yield outcome.mismatch(hop, error, now=now, frames_sent=max(index, earlier))
         return
     if head.end != "done":
@@ -68,7 +68,7 @@ def _checked_frames(hop: Hop, head: ResultHead, results: Iterable[ResultFrame], 
     """The frames to send; a slice and an origin send all their frames or no frame.
 
     Raises:
-        SecondFrameError, UnknownTargetError: before the first frame.
+        SecondFrameError, TargetError: before the first frame.
     """
     frames = (_frame(result, alone=head.frames == 1) for result in results)
     ahead = list(islice(frames, 2))
@@ -76,9 +76,7 @@ def _checked_frames(hop: Hop, head: ResultHead, results: Iterable[ResultFrame], 
         if head.end != "done":
             return
         check_frames(hop, ahead)
-        for index, frame in enumerate(
-            ahead
-        ):  # raises UnknownTargetError; all slices after the first have the same target
+        for index, frame in enumerate(ahead):  # raises TargetError; all slices after the first have the same target
             outcome.frame(hop, frame, index, now=now)
     yield from ahead
     yield from frames
@@ -100,7 +98,7 @@ def _failed(hop: Hop, error: ErrorInfo, frames_sent: int, now: datetime, jitter:
     reason: outcome.FailureReason = "SparkJobFailed" if error.type == SPARK_JOB_FAILED else "RuntimeError"
     try:
         return outcome.failed(hop, error, now=now, jitter=jitter, frames_sent=frames_sent, reason=reason)
-    except UnknownTargetError as unknown:
+    except TargetError as unknown:
         return outcome.mismatch(hop, unknown, now=now)
 
 

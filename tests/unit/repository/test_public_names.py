@@ -72,7 +72,7 @@ Timeline TimelineEntry ToolAnswer ToolRequest Usage
 
 COMMANDS = {
     "demo": "--keep --approve --state",
-    "send": "EVENT --actor --next --id --new-id --state --namespace --region",
+    "send": "EVENT --actor --next --id --new-id --mesh --state --namespace --region",
     "smoke": "--mesh --stage --tool --arguments --alarms --timeout --state --namespace --region",
     "status": "ENVELOPE_ID --follow -f --timeline --json --state --namespace --region",
     "result": "ENVELOPE_ID --output -o --payload --state --namespace --region",

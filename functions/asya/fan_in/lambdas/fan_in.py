@@ -22,7 +22,7 @@ from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Arrival, Hop
 from asya.messaging.lambdas.batch import BatchResponse, Record, records
-from asya.messaging.targets import UnknownTargetError
+from asya.messaging.targets import TargetError
 from asya.protocol.codec import decode, encode
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import INLINE_RESULT_LIMIT
@@ -101,14 +101,14 @@ class FanInActor:
                 self._count("repeated")
                 return receipts
             header = slices.require_slice_header(started)
-        except (UnknownTargetError, SliceCountError) as error:
+        except (TargetError, SliceCountError) as error:
             return self._mismatch(started, error, began_at)
         return self._store(counter, started, header, began_at, is_first=stored is None)
 
     def _mismatch(self, hop: Hop, error: Exception, began_at: datetime) -> list[Receipt]:
         """End an envelope that belongs to no set of this actor at x-sump."""
         self._count("failed")
-        delivery = outcome.mismatch(hop, UnknownTargetError(str(error)), now=self.services.now())
+        delivery = outcome.mismatch(hop, TargetError(str(error)), now=self.services.now())
         trace_hop(self.services, hop, began_at, error="RouteMismatch")
         return [self.services.outbox.send(delivery)]
 

@@ -10,7 +10,7 @@ from asya.fan_in.repeats import SetRepeat
 from asya.fan_in.sets import ORIGIN
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.hop import Hop
-from asya.messaging.targets import UnknownTargetError
+from asya.messaging.targets import TargetError
 from asya.protocol.frame import Frame
 from asya.reporting import reports
 from asya.sidecar import outcome, slices
@@ -34,15 +34,13 @@ class SetRepeater:
         """Send the slices of a set again, except those whose results are kept.
 
         Raises:
-            UnknownTargetError: nothing is recorded for this envelope, or its frames are not kept or not valid here.
+            TargetError: nothing is recorded for this envelope, or its frames are not kept or not valid here.
             Exception: a call failed; the message must be redelivered.
         """
         set_id = repeats.new_set_id(hop.envelope)
         record = self.records.load(repeats.record_id(hop.envelope))
         if record is None:
-            raise UnknownTargetError(
-                f"no replay is recorded for the set of {hop.envelope.id!r}; start it with `asya replay`"
-            )
+            raise TargetError(f"no replay is recorded for the set of {hop.envelope.id!r}; start it with `asya replay`")
         self._report_start(hop)
         current = self.coordinator.sets.get(set_id)
         if current is not None and (current.state.has_origin or current.state.delivered):
@@ -79,9 +77,7 @@ class SetRepeater:
             return stored
         kept = buffer.load(repeats.kept_hop(fan_out.envelope, record))
         if kept is None:
-            raise UnknownTargetError(
-                f"the frames that {record.origin_id!r} gave at hop {record.position} are no longer kept"
-            )
+            raise TargetError(f"the frames that {record.origin_id!r} gave at hop {record.position} are no longer kept")
         return buffer.save(fan_out.envelope, repeats.repeated_frames(kept, set_id, fan_out.envelope.id))
 
     def _copy_results(self, hop: Hop, record: SetRepeat, set_id: str, slice_count: int) -> frozenset[int]:

@@ -8,7 +8,7 @@ from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Delivery, Diversion
 from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import BatchResponse, Record, records
-from asya.messaging.targets import UnknownTargetError
+from asya.messaging.targets import TargetError
 from asya.protocol.frame import Frame
 from asya.reporting import reports
 from asya.sidecar import outcome
@@ -59,7 +59,7 @@ def next_delivery(services: Services, hop: Hop, frame: Frame) -> Delivery:
     moment = services.now()
     try:
         return outcome.frame(hop, frame, 0, now=moment)
-    except UnknownTargetError as error:
+    except TargetError as error:
         return outcome.mismatch(hop, error, now=moment)
 
 

@@ -10,7 +10,7 @@ from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Delivery
 from asya.messaging.hop import Hop
 from asya.messaging.nack import OutdatedError
-from asya.messaging.targets import UnknownTargetError, with_versions
+from asya.messaging.targets import TargetError, with_versions
 from asya.protocol.events import TaskEvent
 from asya.protocol.frame import Frame
 from asya.protocol.strict_json import decode_value
@@ -84,7 +84,7 @@ class HopRun:
         except _UnreadableError as problem:
             error = "ParseError"
             final = outcome.unreadable(self._hop, str(problem), now=self._services.now(), frames_sent=self._frames_sent)
-        except UnknownTargetError as problem:
+        except TargetError as problem:
             error = "RouteMismatch"
             self._circuit.record("succeeded")
             final = outcome.mismatch(self._hop, problem, now=self._services.now(), frames_sent=self._frames_sent)
@@ -178,7 +178,7 @@ class HopRun:
             return
         try:
             delivery = outcome.frame(self._hop, frame, index, now=self._services.now())
-        except UnknownTargetError as problem:
+        except TargetError as problem:
             if not self._has_stored_frames:
                 raise
             # The version that stored the list knew the target. Whether its frame 0 has left, nobody knows: an end

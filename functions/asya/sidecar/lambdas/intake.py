@@ -127,8 +127,8 @@ class Intake:
         """Keep an envelope that a newer function may know how to send, until its last receive."""
         if record.arrival.receive_count >= received.spec.max_receives:
             return
-        if awaits_deployment(received.envelope, received.mesh):
-            problem = f"{received.actor} does not know the next actor {received.envelope.route.next[0]!r}"
+        if awaits_deployment(received.envelope, received.mesh, received.actor):
+            problem = f"{received.actor} does not know the next actor {received.envelope.route.next[0]!r}, or may not send to it"
             raise OutdatedError(with_versions(problem, received.envelope, received.mesh))
 
 

@@ -5,7 +5,7 @@ import pytest
 from msgspec import Raw
 
 from asya.messaging.hop import Hop
-from asya.messaging.targets import UnknownTargetError
+from asya.messaging.targets import TargetError
 from asya.protocol import ids
 from asya.protocol.codec import decode
 from asya.protocol.frame import Frame
@@ -142,15 +142,33 @@ def test_3_overrides_change_the_queue_and_are_noted_while_the_route_keeps_the_lo
 @pytest.mark.rule("3.route-override")
 @pytest.mark.parametrize("target", ["x-sink", "nowhere", "Not A Name"])
 def test_3_targets_of_overrides_obey_the_same_rules(target: str) -> None:
-    with pytest.raises(UnknownTargetError):
+    with pytest.raises(TargetError):
         outcome.frame(hop(message(headers={"x-asya-route-override": {"post": target}})), OUTPUT, 0, now=LATER)
+
+
+@pytest.mark.rule("1.who-may-be-sent-to", "5.12.forbidden")
+@pytest.mark.parametrize("header", [{}, {"x-asya-route-override": {"post": "rescue"}}])
+def test_5_12_a_next_actor_that_this_one_may_not_send_to_fails_the_hop(header: dict[str, object]) -> None:
+    may_send_to = ("post",) if header else ("rescue",)
+    here = hop(message(headers=header), spec=Actor(kind="handler", can_send_to=may_send_to))
+    with pytest.raises(TargetError) as caught:
+        outcome.frame(here, OUTPUT, 0, now=LATER)
+    delivery = outcome.mismatch(here, caught.value, now=LATER)
+    after = envelope_in(delivery)
+    assert delivery.actor == "x-sump"
+    assert after.status is not None
+    assert after.status.error is not None
+    assert (after.status.phase, after.status.reason) == ("failed", "RouteMismatch")
+    target = "rescue" if header else "post"
+    assert f"actor 'infer' may not send to '{target}'" in after.status.error.message
+    assert "can_send_to: [post, rescue]" in after.status.error.message
 
 
 @pytest.mark.rule("1.who-may-be-sent-to", "5.12")
 @pytest.mark.parametrize("target", ["nowhere", "x-sink", "x-sump", "Post", ""])
 def test_5_12_a_next_actor_that_is_none_of_the_mesh_fails_the_hop(target: str) -> None:
     output = Frame(OUTPUT.payload, next=(target, "post"))
-    with pytest.raises(UnknownTargetError) as caught:
+    with pytest.raises(TargetError) as caught:
         outcome.frame(hop(), output, 0, now=LATER)
     delivery = outcome.mismatch(hop(), caught.value, now=LATER)
     after = envelope_in(delivery)

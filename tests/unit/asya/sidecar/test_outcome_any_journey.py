@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from asya.messaging.delivery import Delivery, Diversion
 from asya.messaging.hop import Hop
-from asya.messaging.targets import UnknownTargetError
+from asya.messaging.targets import TargetError
 from asya.protocol import ids
 from asya.protocol.codec import decode
 from asya.protocol.envelope import Envelope
@@ -172,7 +172,7 @@ def ended(hop: Hop, how: str) -> Delivery:
         case "crash":
             return outcome.crashed(hop, ErrorInfo(type="SystemExit", message=""), now=NOW)
         case "nobody":
-            return outcome.mismatch(hop, UnknownTargetError("nobody"), now=NOW)
+            return outcome.mismatch(hop, TargetError("nobody"), now=NOW)
         case "canceled":
             state = TaskState(id="env-1", status="canceled")
             return _diverted(arrival.start(hop, state, now=NOW, new_span=lambda: SPAN))

@@ -4,10 +4,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as changed
 
 from asya.messaging.delivery import Delivery, Diversion
 from asya.messaging.hop import Hop
-from asya.messaging.targets import UnknownTargetError
+from asya.messaging.targets import TargetError
 from asya.protocol import ids
 from asya.protocol.codec import decode
 from asya.protocol.errors import ErrorInfo
@@ -148,6 +149,18 @@ def test_8_then_route_to_an_unknown_actor_is_a_mismatch() -> None:
     assert "nowhere" in after.status.error.message
 
 
+@pytest.mark.rule("8.then_route", "5.12.forbidden")
+def test_8_then_route_to_an_actor_that_this_one_may_not_send_to_is_a_mismatch() -> None:
+    spec = changed(resilient(default=Policy(max_attempts=1, then_route=("rescue",))), can_send_to=("post",))
+    delivery = failed(hop(spec=spec))
+    after = envelope_in(delivery)
+    assert delivery.actor == "x-sump"
+    assert after.status is not None
+    assert after.status.error is not None
+    assert after.status.reason == "RouteMismatch"
+    assert "'infer' may not send to 'rescue'" in after.status.error.message
+
+
 @pytest.mark.rule("8.then_route")
 def test_8_then_route_heeds_overrides() -> None:
     body = message(headers={"x-asya-route-override": {"rescue": "post"}})
@@ -175,7 +188,7 @@ def test_6_once_frame_0_has_left_a_failure_is_a_failed_child_and_never_a_retry(h
         "deadline": (outcome.timed_out(start, limit, by_deadline=True, **timing), "x-sink", "Timeout"),
         "crashed": (outcome.crashed(start, ERROR, now=LATER, frames_sent=2), "x-sump", "RuntimeCrash"),
         "mismatch": (
-            outcome.mismatch(start, UnknownTargetError("x"), now=LATER, frames_sent=2),
+            outcome.mismatch(start, TargetError("x"), now=LATER, frames_sent=2),
             "x-sump",
             "RouteMismatch",
         ),

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from asya.crew import ending
 from asya.messaging.delivery import Delivery
 from asya.messaging.hop import Hop
-from asya.messaging.targets import UnknownTargetError
+from asya.messaging.targets import TargetError
 from asya.protocol import headers, ids
 from asya.protocol.codec import decode
 from asya.protocol.envelope import Envelope
@@ -174,7 +174,7 @@ def test_14_the_original_payload_is_carried_byte_for_byte() -> None:
         outcome.failed(at(body, WRAPPED), ERROR, now=NOW, jitter=0),
         outcome.crashed(at(body, WRAPPED), ERROR, now=NOW),
         outcome.unreadable(at(body, WRAPPED), "out of range", now=NOW),
-        outcome.mismatch(at(body, WRAPPED), UnknownTargetError("nobody"), now=NOW),
+        outcome.mismatch(at(body, WRAPPED), TargetError("nobody"), now=NOW),
         outcome.failed(at(body, WRAPPED), ERROR, now=NOW, jitter=0, frames_sent=1),
     ):
         assert bytes(decode(leaving.body).payload).endswith(b',"original_payload":' + odd + b"}")

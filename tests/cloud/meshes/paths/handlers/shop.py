@@ -1,4 +1,4 @@
-"""Two handlers with a bug each; a flag file in the data of the mesh fixes it."""
+"""Handlers of orders."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,9 +15,9 @@ def is_fixed(name: str) -> bool:
 
 
 def courier(payload: dict[str, Any]) -> Iterator[Any]:
-    """Sends to a queue without permission until it is fixed."""
-    if not is_fixed("courier"):
-        yield ("SET", ".route.next[:0]", ["closed"])
+    """Carries an order on, or to the actor `to`."""
+    if "to" in payload:
+        yield ("SET", ".route.next[:0]", [payload["to"]])
     yield {**payload, "carried": True}
 
 

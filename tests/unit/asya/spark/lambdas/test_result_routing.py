@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
+from msgspec.structs import replace as changed
 
 from asya.spark.lambdas import result_routing
 from tests.doubles.dispatching import start_run
-from tests.doubles.heavy import BUCKET, HeavyWorld, TimedContext, done_result, failed_result, heavy_world
+from tests.doubles.heavy import BUCKET, TABLE, HeavyWorld, TimedContext, done_result, failed_result, heavy_world
 
 
 @pytest.fixture
@@ -118,6 +119,23 @@ def test_a_route_that_leads_nowhere_is_a_mismatch(world: HeavyWorld) -> None:
 
     (sumped,) = world.bodies("x-sump")
     assert sumped["status"]["reason"] == "RouteMismatch"
+
+
+@pytest.mark.rule("5.12.forbidden")
+def test_a_result_goes_only_where_its_own_actor_may_send(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The role of the completion may send wherever any heavy actor may."""
+    targets = {"clean": ("stats",), "stats": ("publish",)}
+    actors = {name: changed(actor, can_send_to=targets.get(name)) for name, actor in TABLE.actors.items()}
+    with heavy_world(monkeypatch, changed(TABLE, actors=actors)) as world:
+        start_run(world, "a")
+        world.write_results(1, [done_result(0, 1, next=["publish"])])
+        world.set_state("run1", "SUCCESS")
+        world.complete()
+
+        assert world.bodies("publish") == []
+        (sumped,) = world.bodies("x-sump")
+        assert sumped["status"]["reason"] == "RouteMismatch"
+        assert "actor 'clean' may not send to 'publish'" in sumped["status"]["error"]["message"]
 
 
 @pytest.mark.rule("10.checked.completion")
