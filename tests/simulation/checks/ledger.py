@@ -42,7 +42,7 @@ class Ledger:
         canceled: task id → the time of its cancellation.
         calls: all calls of handlers, by actor and trail.
         frames: the output frames, by trail.
-        ids_of_trails: trail → the id of the frame.
+        ids_of_trails: trail and generation → the id of the frame.
         stored_slices: ids of the slices that their fan-in actor stored.
         crash_causes: message id → the calls that crashed a process with this message in its batch.
         saved_frames: the time when a list of frames was first saved, by its key.
@@ -66,7 +66,7 @@ class Ledger:
     canceled: dict[str, float] = field(default_factory=dict)
     calls: dict[tuple[str, Trail], list[HandlerCall]] = field(default_factory=lambda: defaultdict(list))
     frames: dict[Trail, OutputFrame] = field(default_factory=dict)
-    ids_of_trails: dict[Trail, str] = field(default_factory=dict)
+    ids_of_trails: dict[tuple[Trail, int], str] = field(default_factory=dict)
     accepted_trails: set[Trail] = field(default_factory=set)
     stored_slices: set[str] = field(default_factory=set)
     crash_causes: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -101,6 +101,10 @@ class Ledger:
         """Record that a dead letter was redriven; its envelope must end like any other."""
         self.has_redrives = True
         self.dead_letters = [letter for letter in self.dead_letters if letter is not message]
+        own_id = ids.id_of_message(message.message_id)
+        if any(copy.body == message.body for key, copy in self.unreadable.items() if key != own_id):
+            # It has a new message id, under which it ends.
+            self.unreadable.pop(own_id, None)
 
     def record_move(self, message: Message) -> None:
         """Record that SQS moved a dead letter back; its envelope must end like any other."""

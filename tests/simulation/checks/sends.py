@@ -155,8 +155,8 @@ class SendChecks:
             self.ledger.accepted_trails.add(stable_trail(trail))
         if not trail or envelope.headers.get("x-asya-hook") or envelope.phase == "failed":
             return
-        first_id = self.ledger.ids_of_trails.setdefault(trail, envelope.id)
-        # In another generation the frame has another id.
+        # In another generation the frame has another id, also before the redriven dead letter is deleted.
+        first_id = self.ledger.ids_of_trails.setdefault((trail, envelope.generation), envelope.id)
         if first_id != envelope.id and not self.ledger.has_redrives:
             self.ledger.report_violation(f"the frame {trail} had the id {first_id} and now has {envelope.id}")
 
