@@ -12,3 +12,8 @@ def notes(loaded: LoadedMesh) -> Iterator[str]:
             f"{loaded.path}: operators: names nobody, so every caller that signs its calls sees and acts on all tasks; name the "
             "operators, such as [arn:aws:iam::123456789012:role/Admin]"
         )
+    elif loaded.mesh.gateway.starts is None:
+        yield (
+            f"{loaded.path}: gateway.starts: is left out, so every caller may start a task at any actor, also at one behind a "
+            "pause; name the actors, or [] for tools alone"
+        )

@@ -170,11 +170,13 @@ class Gateway(msgspec.Struct, frozen=True, kw_only=True):
         max_body: bytes of a request body.
         allowed_hosts: additional hosts for reports, and non-public hosts for push notifications.
         token_calls: the groups of calls that callers may make with a token (JWT).
+        starts: the actors at which callers who are no operators may start tasks; None for every actor.
     """
 
     max_body: int = 256 * 1024
     allowed_hosts: tuple[str, ...] = ()
     token_calls: tuple[str, ...] = ()
+    starts: tuple[str, ...] | None = None
 
 
 class SparkApplication(msgspec.Struct, frozen=True, kw_only=True):

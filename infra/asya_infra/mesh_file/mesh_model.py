@@ -115,6 +115,8 @@ class GatewaySection(Section):
     max_body: Bytes = 256 * 1024
     allowed_hosts: tuple[str, ...] = ()
     """Further hosts for status callbacks, and hosts without a public address for push notifications."""
+    starts: tuple[str, ...] | None = None
+    """The actors at which callers who are no operators may start tasks by the API; left out, every actor. Tools stay open."""
 
 
 class RetentionSection(Section):

@@ -50,6 +50,7 @@ def to_table(loaded: LoadedMesh, *, existing_application: str | None = None) -> 
             max_body=mesh.gateway.max_body,
             allowed_hosts=mesh.gateway.allowed_hosts,
             token_calls=mesh.gateway.jwt.calls if mesh.gateway.jwt is not None else (),
+            starts=mesh.gateway.starts,
         ),
         spark=_application(mesh, is_existing=bool(existing_application or mesh.spark.application.id)),
         retention=table.Retention(

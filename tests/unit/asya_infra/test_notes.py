@@ -25,4 +25,10 @@ def test_without_operators_the_note_says_who_they_are_and_names_the_key(tmp_path
 @pytest.mark.rule("13.operators")
 @pytest.mark.parametrize("operator", ["arn:aws:iam::123456789012:role/Admin", '"*"'])
 def test_with_operators_there_is_no_note(tmp_path: Path, operator: str) -> None:
-    assert notes_of(tmp_path, f"operators: [{operator}]\n") == []
+    assert notes_of(tmp_path, f"operators: [{operator}]\ngateway: {{starts: [d]}}\n") == []
+
+
+@pytest.mark.rule("13.start.starts")
+def test_without_starts_the_note_says_that_callers_may_start_anywhere(tmp_path: Path) -> None:
+    [note] = notes_of(tmp_path, "operators: ['*']\n")
+    assert note.startswith("mesh.yaml: gateway.starts: is left out, so every caller may start a task at any actor")

@@ -10,6 +10,7 @@ from asya.gateway.aws.task_starter import TaskStarter
 from asya.gateway.http.origin import Origins
 from asya.gateway.http.router import HttpRoute, Request, Response, check_size, idempotency_key, required_identity
 from asya.gateway.http.visible_tasks import visible_task
+from asya.gateway.start_rights import check_start
 from asya.gateway.submission import first_message, is_stealth, read_submission
 from asya.protocol.mesh_table import MeshTable
 from asya.tasks.aws.tasks import Tasks
@@ -42,6 +43,7 @@ class TaskRoutes:
         caller = self.access.caller(required_identity(request))
         check_size(request, self.mesh.gateway.max_body)
         submission = read_submission(request.body, request.query.get("actor"), self.mesh)
+        check_start(submission, caller, self.mesh)
         compose = first_message(submission, self.origins.of(request), self.mesh)
         # A repetition must have the same actor and the same bytes as its body.
         digest = hashlib.sha256(submission.actor.encode() + b"\n" + request.body).hexdigest()

@@ -1,17 +1,19 @@
-"""Checks the issuer of tokens, their audiences, and the operators (`protocol §13`)."""
+"""Checks the issuer of tokens, their audiences, the operators, and where callers may start tasks (`protocol §13`)."""
 
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from asya.gateway.access import operator_claim
+from asya.protocol import names
 from asya_infra.mesh_file.checks.context import Context, Finding
+from asya_infra.mesh_file.problems import did_you_mean
 
 # Tests run an issuer without TLS on the local cloud. API Gateway requires TLS.
 _LOOPBACK = ("127.0.0.1", "localhost")
 
 
 def check(context: Context) -> Iterator[Finding]:
-    """Check the issuer and audiences of tokens, and the operators."""
+    """Check the issuer and audiences of tokens, the operators, and the actors where callers may start tasks."""
     jwt = context.mesh.gateway.jwt
     if jwt is not None:
         if (problem := _issuer_problem(jwt.issuer)) is not None:
@@ -30,6 +32,25 @@ def check(context: Context) -> Iterator[Finding]:
             yield (
                 ("operators", number),
                 f"should be an IAM ARN or a claim of a token such as name=value; got {operator!r}",
+            )
+    yield from _starts(context)
+
+
+def _starts(context: Context) -> Iterator[Finding]:
+    starts, actors = context.mesh.gateway.starts, context.mesh.actors
+    if starts is None:
+        return
+    if not context.mesh.operators:
+        yield (
+            ("gateway", "starts"),
+            "limits callers who are no operators, but without operators every signed caller is one",
+        )
+    startable = [name for name in actors if not names.is_reserved(name)]
+    for number, actor in enumerate(starts):
+        if actor not in startable:
+            yield (
+                ("gateway", "starts", number),
+                f"there is no actor {actor!r} to start a task at{did_you_mean(actor, startable)}",
             )
 
 

@@ -1,4 +1,4 @@
-"""The issuer of tokens, its audiences, and the operators: the messages of wrong values."""
+"""The issuer of tokens, its audiences, the operators, and the starts: the messages of wrong values."""
 
 import pytest
 
@@ -38,4 +38,16 @@ def test_operators_are_arns_or_claims_of_tokens() -> None:
     assert problems_of(f"{text}{arns}, groups=admins, alice]\n") == [
         "4: operators[2]: 'groups=admins' is a claim of a token, but the mesh accepts no tokens; set gateway.jwt",
         "4: operators[3]: should be an IAM ARN or a claim of a token such as name=value; got 'alice'",
+    ]
+
+
+def test_callers_start_tasks_at_actors_of_the_mesh_and_operators_anywhere() -> None:
+    text = "namespace: shop\nactors:\n  ask: {handler: shop.one}\n  x-pause: {kind: pause}\n"
+    starts = "gateway: {starts: [ask, aks, x-pause]}\n"
+    assert problems_of(f"{text}operators: ['*']\ngateway: {{starts: [ask]}}\n") == []
+    assert problems_of(f"{text}operators: ['*']\ngateway: {{starts: []}}\n") == []
+    assert problems_of(f"{text}{starts}") == [
+        "5: gateway.starts: limits callers who are no operators, but without operators every signed caller is one",
+        "5: gateway.starts[1]: there is no actor 'aks' to start a task at; did you mean 'ask'?",
+        "5: gateway.starts[2]: there is no actor 'x-pause' to start a task at",
     ]
