@@ -9,6 +9,7 @@ from msgspec import Raw
 from asya.messaging.delivery import Delivery
 from asya.messaging.hop import Hop
 from asya.messaging.targets import TargetError
+from asya.protocol import headers
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.frame import Frame
 from asya.protocol.job_runs import ResultFrame, ResultHead
@@ -104,7 +105,9 @@ def _failed(hop: Hop, error: ErrorInfo, frames_sent: int, now: datetime, jitter:
 
 def _frame(result: ResultFrame, *, alone: bool) -> Frame:
     payload = result.payload if isinstance(result.payload, Raw) else None
-    return Frame(payload, result.next, _changes(result.headers), _changes(result.status), alone)
+    # The job writes its results itself, so they may have headers that a handler may not set (`protocol §7`).
+    own = {name: raw for name, raw in result.headers.items() if not headers.is_read_only(name)}
+    return Frame(payload, result.next, _changes(own), _changes(result.status), alone)
 
 
 def _changes(values: dict[str, Raw]) -> dict[str, Raw | None]:

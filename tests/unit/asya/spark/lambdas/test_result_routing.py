@@ -121,6 +121,27 @@ def test_a_route_that_leads_nowhere_is_a_mismatch(world: HeavyWorld) -> None:
     assert sumped["status"]["reason"] == "RouteMismatch"
 
 
+@pytest.mark.rule("10.job-headers")
+def test_a_job_sets_its_own_headers_and_none_of_the_mesh(world: HeavyWorld) -> None:
+    start_run(world, "a")
+    forged = {
+        "x-asya-generation": 9999,
+        "x-asya-owner": "AIDABOB",
+        "x-asya-mesh-status": "off",
+        "x-asya-route-override": {"publish": "clean"},
+        "traceparent": None,
+    }
+    world.write_results(1, [done_result(0, 1, headers=forged | {"color": "red"})])
+    world.set_state("run1", "SUCCESS")
+    world.complete()
+
+    (frame,) = world.bodies("publish")
+    assert frame["headers"]["color"] == "red"
+    assert "traceparent" in frame["headers"]
+    assert not {"x-asya-generation", "x-asya-mesh-status", "x-asya-route-override"} & frame["headers"].keys()
+    assert frame["headers"].get("x-asya-owner") != "AIDABOB"
+
+
 @pytest.mark.rule("5.12.forbidden")
 def test_a_result_goes_only_where_its_own_actor_may_send(monkeypatch: pytest.MonkeyPatch) -> None:
     """The role of the completion may send wherever any heavy actor may."""
