@@ -19,6 +19,8 @@ Location = tuple[str | int, ...]
 # Aliases can expand a small file to a huge or infinite one.
 _NESTING_LIMIT = 60
 _VALUES_LIMIT = 100_000
+# Escapes such as `"\ud800"` make text that no encoding has.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class _Loader(yaml.SafeLoader):
@@ -166,6 +168,8 @@ class _NodeReader:
         value = self._loader.construct_object(node)
         if isinstance(value, float) and not math.isfinite(value):
             self._report(node, location, "not a finite number")
+        if isinstance(value, str) and _SURROGATE.search(value):
+            self._report(node, location, f"{value!a} has half of a surrogate pair, which is no character")
         return value
 
     def _mapping(self, node: yaml.MappingNode, location: Location) -> dict[str, Any]:
@@ -174,6 +178,10 @@ class _NodeReader:
             key, line = getattr(key_node, "value", None), key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode):
                 self._report(key_node, location, "should be text, because it is a key")
+            elif _SURROGATE.search(key_node.value):
+                # The key itself could not be printed.
+                problem = f"the key {key_node.value!a} has half of a surrogate pair, which is no character"
+                self._report(key_node, location, problem)
             elif key in first_lines:
                 self._report(
                     key_node,

@@ -20,6 +20,9 @@ pytestmark = pytest.mark.usefixtures("folder")
         ("namespace: shop\nnamespace: other\n", "2: namespace: duplicate key, first in line 1; keep one of them"),
         ("a: &x [*x]\n", "1: not valid YAML: nested too deeply"),
         ("a: !!python/object:os.system {}\n", "1: a: unknown key"),
+        ('"\\ud800": 1\n', "1: the key '\\ud800' has half of a surrogate pair, which is no character"),
+        ('a:\n  "b\\udfff": 1\n', "2: a: the key 'b\\udfff' has half of a surrogate pair, which is no character"),
+        ('a: ["x", "\\ud800"]\n', "1: a[1]: '\\ud800' has half of a surrogate pair, which is no character"),
     ],
 )
 def test_invalid_files(text: str, problem: str) -> None:
