@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from asya.protocol.envelope import Envelope
@@ -33,19 +32,13 @@ def route_warnings(envelope: Envelope, mesh_file: Path, namespace: str) -> Itera
 
 
 def _problems(envelope: Envelope, table: MeshTable) -> Iterator[str]:
-    from asya.messaging.targets import actual_actor, check_next, check_target
+    from asya.messaging.targets import TargetError, actual_actor, check_next
 
+    # The command itself fails if there is no first actor.
     route = [actual_actor(envelope, actor) for actor in (envelope.route.curr, *envelope.route.next)]
-    yield from _problem(partial(check_target, table, route[0]))
     for sender, target in pairwise(route):
-        if sender in table.actors:
-            yield from _problem(partial(check_next, table, sender, target))
-
-
-def _problem(check: Callable[[], str]) -> Iterator[str]:
-    from asya.messaging.targets import TargetError
-
-    try:
-        check()
-    except TargetError as error:
-        yield str(error)
+        try:
+            if sender in table.actors:
+                check_next(table, sender, target)
+        except TargetError as error:
+            yield str(error)
