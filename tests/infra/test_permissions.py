@@ -5,15 +5,10 @@ from typing import Any
 
 import pytest
 
-from asya.gateway.access import mesh_roles
 from asya.protocol.mesh_table import Actor, MeshTable, Sink
 from asya_infra.addresses import Addresses
-from asya_infra.mesh import Mesh
-from asya_infra.mesh_file import load_mesh
-from asya_infra.options import Options
 from asya_infra.permissions import actors, dead_letters
 from asya_infra.permissions.common import read_states
-from tests.paths import PROJECT
 
 BUCKET = "arn:<Partition>:s3:::asya-shop-<AccountId>-<Region>"
 
@@ -231,14 +226,6 @@ def test_the_gateway_reads_the_sources_of_replays(shop: Any) -> None:
     prefixes = ("hops", "dlq", "paused", "payloads", "inbox", "results")
     assert resources(shop, "x-gateway-api", "s3:GetObject") == {f"{BUCKET}/{prefix}/*" for prefix in prefixes}
     assert resources(shop, "x-gateway-api", "s3:ListBucket") == {BUCKET}
-
-
-@pytest.mark.rule("13.roles")
-def test_the_gateway_knows_every_role_of_a_mesh(shop: Any) -> None:
-    mesh_file = PROJECT / "tests" / "infra" / "mesh" / "mesh.yaml"
-    table = Mesh(load_mesh(mesh_file, ""), Options(mesh=mesh_file)).table
-    roles = {role["RoleName"] for role in shop.resources("AWS::IAM::Role")}
-    assert roles <= mesh_roles(table, "<Region>")
 
 
 @pytest.mark.rule("13.states", "13.roles")
