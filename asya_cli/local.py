@@ -25,7 +25,6 @@ State = Annotated[Path, typer.Option("--state", help="Folder for the files of th
 def up(
     mesh: Annotated[Path, typer.Option("--mesh", help="The mesh file.")] = Path("mesh.yaml"),
     state: State = DEFAULT_STATE,
-    auth: Annotated[bool, typer.Option("--auth", help="Enforce IAM, as AWS does.")] = False,
     stage: Annotated[str, typer.Option("--stage", help="The stage of the mesh file.", show_default=False)] = "",
     secrets: Annotated[
         Path | None,
@@ -45,7 +44,7 @@ def up(
 
     signal.signal(signal.SIGTERM, _leave)
     with console.status("starting the local cloud"):
-        connection = start_cloud(mesh, state, UpOptions(auth=auth, stage=stage, secrets=secrets), Steps(print_step))
+        connection = start_cloud(mesh, state, UpOptions(stage=stage, secrets=secrets), Steps(print_step))
     console.print(f"\n[bold]{connection.namespace}[/] takes messages. Its endpoints and keys: {state / 'local.json'}")
 
 

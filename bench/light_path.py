@@ -33,7 +33,7 @@ from asya.protocol.status import created
 from asya.protocol.times import format_time
 from asya_cli.connection import read_local
 from asya_local.accounts import aws_client
-from asya_local.cloud import UpOptions, down, up
+from asya_local.cloud import down, up
 from asya_local.keys import ACCOUNT_ID, read_keys
 from asya_local.state_folder import StateFolder
 from asya_local.steps import Steps
@@ -178,7 +178,7 @@ def main() -> None:
         state = Path(folder)
         try:
             # As on AWS: each call is checked.
-            up(HERE / "mesh.yaml", state, UpOptions(auth=True), Steps())
+            up(HERE / "mesh.yaml", state, steps=Steps())
             cloud = Cloud(state)
             for variant in cloud.variants:
                 cloud.hops_per_second(variant, WARM_UP)

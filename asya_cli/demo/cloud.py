@@ -44,7 +44,7 @@ class DemoCloud:
         up(
             MESH_FILE,
             self.state,
-            UpOptions(auth=True, workers=workers),
+            UpOptions(workers=workers),
             Steps(lambda step: on_step(step.name, step.seconds)),
         )
 

@@ -40,7 +40,7 @@ def up(mesh: Path, state: Path, options: UpOptions | None = None, steps: Steps |
         servers = running_servers(folder)
         connection = LocalConnection.read(folder.connection)
         if servers is not None and connection is not None:
-            _require_same_cloud(folder, connection, loaded, options)
+            _require_same_cloud(folder, connection, loaded)
             end_orphans(folder)
             installation.synthesize()
             return installation.deploy(servers, read_keys(folder.keys)["deployer"])
@@ -72,22 +72,17 @@ def _load(mesh: Path, stage: str) -> LoadedMesh:
         raise LocalCloudError(str(error)) from error
 
 
-def _require_same_cloud(
-    folder: StateFolder, connection: LocalConnection, loaded: LoadedMesh, options: UpOptions
-) -> None:
-    advice = f"Run `asya local down --state {folder.root}` first, or use another --state."
+def _require_same_cloud(folder: StateFolder, connection: LocalConnection, loaded: LoadedMesh) -> None:
     if connection.namespace != loaded.namespace:
         raise LocalCloudError(
-            f"The cloud in {folder.root} runs the mesh {connection.namespace}, not {loaded.namespace}. {advice}"
+            f"The cloud in {folder.root} runs the mesh {connection.namespace}, not {loaded.namespace}. "
+            f"Run `asya local down --state {folder.root}` first, or use another --state."
         )
-    if connection.auth != options.auth:
-        mode = "with" if connection.auth else "without"
-        raise LocalCloudError(f"The cloud in {folder.root} runs {mode} --auth. {advice}")
 
 
 def _clean_up(folder: StateFolder) -> int:
     count = end_all(folder)
-    for path in (folder.connection, folder.keys, folder.processes, folder.outputs):
+    for path in (folder.connection, folder.keys, folder.secret, folder.processes, folder.outputs):
         path.unlink(missing_ok=True)
     for path in (folder.temporary, folder.ministack, folder.cdk_home, folder.emr / "drivers"):
         shutil.rmtree(path, ignore_errors=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+from asya_local.state_folder import write_private
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,19 +31,12 @@ class LocalConnection:
     tasks_table: str
     mesh: str
     """Path of the deployed mesh file."""
-    auth: bool
-    """Whether IAM is enforced."""
     jwt_gateway_url: str | None = None
     """The gateway for callers with tokens; None if the mesh accepts no tokens."""
 
     def write(self, path: Path) -> None:
         """Write the file atomically, with mode 600."""
-        draft = path.with_suffix(".draft")
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "w") as file:
-            json.dump(asdict(self), file, indent=2)
-            file.write("\n")
-        draft.replace(path)
+        write_private(path, json.dumps(asdict(self), indent=2) + "\n")
 
     @classmethod
     def read(cls, path: Path) -> LocalConnection | None:

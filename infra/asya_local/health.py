@@ -9,7 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya_local.accounts import aws_client
 from asya_local.connection import LocalConnection
-from asya_local.keys import AccessKey
+from asya_local.keys import AccessKey, read_secret
 from asya_local.processes import cloud_processes, read_records
 from asya_local.servers import EMR, MINISTACK, Servers, healthy, running_servers
 from asya_local.state_folder import StateFolder
@@ -34,12 +34,13 @@ def check_health(state: Path) -> list[ComponentHealth]:
     folder = StateFolder.at(state)
     records = {record.name: record for record in read_records(folder)}
     servers = running_servers(folder)
+    secret = read_secret(folder.secret)
     components = []
     for name, path in ((MINISTACK, "/_ministack/health"), (EMR, "/_local/health")):
         record = records.get(name)
         process = record.process() if record else None
         url = f"http://127.0.0.1:{record.port}" if record else ""
-        is_up = process is not None and healthy(url + path)
+        is_up = process is not None and healthy(url + path, secret)
         workers = f"{len(cloud_processes(folder)) - 2} workers" if is_up and name == MINISTACK else ""
         components.append(ComponentHealth(name, is_up, process.pid if process else None, url, workers))
     return [*components, _mesh(LocalConnection.read(folder.connection), servers)]
@@ -49,7 +50,6 @@ def _mesh(connection: LocalConnection | None, servers: Servers | None) -> Compon
     if connection is None or servers is None or connection.endpoint_url != servers.endpoint:
         return ComponentHealth("mesh", up=False, note="not deployed")
     name = f"mesh {connection.namespace}"
-    auth = "IAM enforced" if connection.auth else "IAM not enforced"
     try:
         key = AccessKey(connection.access_key, connection.secret_key)
         sqs = aws_client("sqs", connection.endpoint_url, key)
@@ -57,4 +57,4 @@ def _mesh(connection: LocalConnection | None, servers: Servers | None) -> Compon
     except (ClientError, BotoCoreError) as error:
         return ComponentHealth(name, up=False, url=connection.gateway_url, note=str(error))
     actors = sum(not url.endswith("-dlq") for url in queues)
-    return ComponentHealth(name, bool(actors), url=connection.gateway_url, note=f"{actors} queues, {auth}")
+    return ComponentHealth(name, bool(actors), url=connection.gateway_url, note=f"{actors} queues")

@@ -40,8 +40,6 @@ _PROJECT_SOURCES = ("app.py", "cdk.json", "package.json", "infra", "functions", 
 class UpOptions:
     """The options of a local cloud."""
 
-    auth: bool = False
-    """Enforce IAM, as AWS does."""
     workers: WorkerSettings = field(default_factory=lambda: WorkerSettings(spares=1))
     """How job runs become processes. One driver starts in advance, so that the first job does not wait for a JVM."""
     starts_per_second: float = 1.0
@@ -147,7 +145,6 @@ class Installation:
     def _server_options(self) -> ServerOptions:
         workers = self.options.workers if self.tools.java_home else replace(self.options.workers, spares=0)
         return ServerOptions(
-            auth=self.options.auth,
             event_queues=(names.queue_name(self.mesh.namespace, names.COMPLETION),),
             application=self._application(),
             workers=workers,
@@ -189,7 +186,6 @@ class Installation:
             data_prefix=data_prefix,
             tasks_table=state["TasksTable"],
             mesh=str(self.mesh.path.resolve()),
-            auth=self.options.auth,
             jwt_gateway_url=f"{servers.execute_api}/{jwt_api_id}/$default" if jwt_api_id else None,
         )
 

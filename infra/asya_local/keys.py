@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
+
+from asya_local.state_folder import write_private
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,9 +35,7 @@ def new_root_key() -> AccessKey:
 
 def write_keys(path: Path, keys: dict[str, AccessKey]) -> None:
     """Write the keys to a file with mode 600."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w") as file:
-        json.dump({name: asdict(key) for name, key in keys.items()}, file, indent=2)
+    write_private(path, json.dumps({name: asdict(key) for name, key in keys.items()}, indent=2))
 
 
 def read_keys(path: Path) -> dict[str, AccessKey]:
@@ -46,3 +45,13 @@ def read_keys(path: Path) -> dict[str, AccessKey]:
         FileNotFoundError: The cloud is not up.
     """
     return {name: AccessKey(**key) for name, key in json.loads(path.read_text()).items()}
+
+
+def new_secret(path: Path) -> None:
+    """Make the random secret of a cloud, and write it to a file with mode 600."""
+    write_private(path, secrets.token_hex(32))
+
+
+def read_secret(path: Path) -> str:
+    """Return the secret of a cloud; empty if the cloud is not up."""
+    return path.read_text() if path.exists() else ""

@@ -1,12 +1,13 @@
-"""MiniStack with the parts of AWS that it lacks: TLS, checks of keys, tokens and permissions, replaced functions.
+"""MiniStack with the parts of AWS that it lacks: TLS, authentication, checks of tokens and permissions, replaced functions.
 
-Runs in `.venv-cloud`, started by `asya_local.servers`. It imports nothing of this project.
+Runs in `.venv-cloud`, started by `asya_local.servers`. Of this project it imports `asya_local.authentication` only.
 
 TLS: the buckets refuse requests without TLS (`aws:SecureTransport`), and loopback has none. The wrapper adds the headers of a
 TLS-terminating proxy to each request. Calls of HTTP APIs keep `http`, because the gateway makes links of it.
 
-Keys: MiniStack accepts the access key `test`, or any 12 digits, as root's without a signature. The wrapper refuses these keys
-where IAM is enforced.
+Authentication: MiniStack takes root for the access key `test`, any 12 digits and its configured key, without a signature, and
+serves some paths to everybody. The wrapper admits a request by `asya_local.authentication`, checks its signature, and tells
+MiniStack whose it is. MiniStack's own check of signatures is off. Calls of HTTP APIs reach no other service.
 
 Tokens (JWT): the wrapper replaces MiniStack's signature check, which accepts tokens without an expiry.
 
@@ -17,39 +18,68 @@ Actions: AWS authorizes a batch of SQS messages as the action for a single one. 
 
 Attributes: AWS knows which attributes a BatchGetItem of DynamoDB names (`dynamodb:Attributes`). MiniStack does not.
 
-Functions: `function_workers.py` and `code_cache.py` replace parts of the Lambda runtime.
+Functions: `function_workers.py`, `code_cache.py` and `function_credentials.py` replace parts of the Lambda runtime.
 """
 
 import asyncio
+import base64
 import dataclasses
+import importlib.util
 import json
 import os
-import re
 import resource
 import runpy
+import sys
+import uuid
+from datetime import UTC, datetime
+from functools import partial
 from itertools import chain
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+from urllib.parse import parse_qs, quote
 
 import jwt
+import ministack.app as front
 from hypercorn.asyncio import serve  # type: ignore[import-not-found,unused-ignore]
 from hypercorn.config import Config  # type: ignore[import-not-found,unused-ignore]
-from ministack.app import AUTH, app
 from ministack.core import iam_actions, iam_evaluator, lambda_runtime
-from ministack.services import apigateway, lambda_svc
+from ministack.core.router import detect_service
+from ministack.core.sigv4 import decode_header_value
+from ministack.services import apigateway, lambda_svc, sts
 
-_WELL_KNOWN_KEY = re.compile(rb"Credential=(test|\d{12})/")
-_REFUSAL = (
-    b'{"__type": "InvalidClientTokenId", "message": "The security token included in the request is invalid: '
-    b'the local cloud enforces IAM and accepts only its own keys; use those of local.json."}'
+
+def _own_package() -> ModuleType:
+    """Return the package of this file. The project is not on the path here, and its other packages must not be."""
+    folder = Path(__file__).parent
+    found = importlib.util.spec_from_file_location(
+        "asya_local", folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    assert found is not None
+    return importlib.util.module_from_spec(found)
+
+
+sys.modules.setdefault("asya_local", _own_package())
+from asya_local.authentication import function_credentials  # noqa: E402
+from asya_local.authentication.admission import (  # noqa: E402
+    CALLER_PATH,
+    SECRET_VARIABLE,
+    Entry,
+    Refusal,
+    admit,
+    authenticate,
 )
+from asya_local.authentication.signatures import HttpCall, Signature  # noqa: E402
 
+_UNKNOWN_KEY = Refusal("UnrecognizedClientException", "The security token included in the request is invalid.")
 _BATCH_ACTIONS = {
     f"{action}Batch": action for action in ("sqs:SendMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility")
 }
 _extract_iam_action = iam_actions.extract_iam_action
 _dynamodb_service_context = iam_actions.dynamodb_service_context
 _evaluate_trust_policy = iam_evaluator.evaluate_trust_policy
+_handle_special_data_plane_request = front._handle_special_data_plane_request
+_enforce_execute_api = front._enforce_execute_api
 
 
 def extract_iam_action(*request: Any) -> str | None:
@@ -101,24 +131,154 @@ def evaluate_trust_policy(document: Any, caller_arn: str, context: Any = None) -
     return bool(_evaluate_trust_policy(document, caller_arn, context))
 
 
-async def behind_tls(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    """Serve MiniStack's ASGI application behind the headers of a proxy; refuse well-known keys."""
-    if scope["type"] != "http":
-        await app(scope, receive, send)
+def pin_signed_request(*_: object) -> None:
+    """Check no signature: the wrapper has checked it before MiniStack reads the request."""
+
+
+def enforce_execute_api(api_id: str, stage: str, method: str, path: str, *request: Any, **more: Any) -> Any:
+    """Return the refusal of a call of an HTTP API, or None. MiniStack takes root for a call without a key.
+
+    A route that needs IAM takes signed calls only.
+    """
+    is_signed = bool(iam_evaluator._verified_key.get())
+    if not is_signed and front._execute_api_authorization_type(api_id, stage, method, path) == "AWS_IAM":
+        return _api_error(403, "Forbidden")
+    return _enforce_execute_api(api_id, stage, method, path, *request, **more)
+
+
+async def handle_special_data_plane_request(*request: Any, **more: Any) -> Any:
+    """Serve a request that MiniStack routes by its host or path. A call of an HTTP API reaches no other service."""
+    method, path, headers, body, query, request_id = request
+    host = headers.get("host", "")
+    if front._parse_execute_api_url(host, path) is None:
+        return await _handle_special_data_plane_request(*request, **more)
+    raw = {name: more[name] for name in ("raw_path", "raw_query_string")}
+    response = await front._handle_execute_api_request(host, path, method, headers, body, query, **raw)
+    return front._with_data_plane_headers(response or _api_error(404, "Not Found"), request_id, wildcard_cors=False)
+
+
+async def behind_tls(scope: dict[str, Any], receive: Any, send: Any, *, secret: str = "") -> None:
+    """Serve MiniStack's ASGI application, behind the headers of a proxy, to the requests that may enter."""
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008})
+    elif scope["type"] != "http":
+        await front.app(scope, receive, send)
+    else:
+        await _serve_call(_http_call(scope), scope, receive, send, secret)
+
+
+async def _serve_call(call: HttpCall, scope: dict[str, Any], receive: Any, send: Any, secret: str) -> None:
+    path = scope["path"]
+    is_api = front._parse_execute_api_url(call.headers.get("host", ""), path) is not None
+    answer: Entry | Signature | Refusal = admit(call, path, secret, is_api=is_api)
+    if answer is Entry.SIGNATURE:
+        body, receive = await _buffered(receive)
+        answer = authenticate(call, body, _secret_key, datetime.now(UTC))
+    if isinstance(answer, Refusal):
+        await _respond(send, _forbidden(answer, call, path, is_api=is_api))
         return
-    headers = [(name, value) for name, value in scope["headers"] if not name.lower().startswith(b"x-forwarded-p")]
-    authorization = next((value for name, value in headers if name.lower() == b"authorization"), b"")
-    if AUTH and _WELL_KNOWN_KEY.search(authorization):
-        start = {"type": "http.response.start", "status": 403, "headers": [(b"content-type", b"application/json")]}
-        await send(start)
-        await send({"type": "http.response.body", "body": _REFUSAL})
+    if answer is Entry.SECRET and path == CALLER_PATH:
+        body, _ = await _buffered(receive)
+        await _respond(send, _json(200, _caller(json.loads(body))))
         return
-    host = next((value for name, value in headers if name.lower() == b"host"), b"")
-    if scope["path"].startswith("/_aws/execute-api/") or b".execute-api." in host:
+    access_key = answer.access_key if isinstance(answer, Signature) else ""
+    iam_evaluator._verified_key.set(access_key)
+    iam_evaluator._anonymous.set(not access_key)
+    if is_api:
         proxy = [(b"x-forwarded-proto", b"http"), (b"x-forwarded-port", os.environ["GATEWAY_PORT"].encode())]
     else:
-        proxy = [(b"x-forwarded-proto", b"https")]
-    await app({**scope, "headers": [*headers, *proxy]}, receive, send)
+        proxy, send = [(b"x-forwarded-proto", b"https")], _without_cors(send)
+    headers = [(name, value) for name, value in scope["headers"] if not name.lower().startswith(b"x-forwarded-p")]
+    await front.app({**scope, "headers": [*headers, *proxy]}, receive, send)
+
+
+def _http_call(scope: dict[str, Any]) -> HttpCall:
+    headers: dict[str, str] = {}
+    for raw_name, value in scope["headers"]:
+        name, text = raw_name.decode("latin-1").lower(), decode_header_value(value)
+        headers[name] = f"{headers[name]},{text}" if name in headers else text
+    raw_path = scope.get("raw_path") or quote(scope["path"]).encode()
+    query = scope["query_string"].decode("utf-8", "replace")
+    return HttpCall(scope["method"], raw_path.decode("latin-1"), query, headers)
+
+
+async def _buffered(receive: Any) -> tuple[bytes, Any]:
+    """Return the body of a request, and a channel that yields its messages again."""
+    messages = [await receive()]
+    while messages[-1]["type"] == "http.request" and messages[-1].get("more_body", False):
+        messages.append(await receive())
+    body = b"".join(message.get("body", b"") for message in messages)
+    messages.reverse()
+
+    async def again() -> Any:
+        return messages.pop() if messages else await receive()
+
+    return body, again
+
+
+def _secret_key(signature: Signature) -> str | Refusal:
+    credential = _credential(signature)
+    return credential if isinstance(credential, Refusal) else str(credential.secret_access_key)
+
+
+def _credential(signature: Signature) -> Any:
+    """Return the credential of an access key; of root's keys only the one of this cloud has one."""
+    key = signature.access_key
+    if iam_evaluator.is_root_access_key(key) and key != os.environ["AWS_ACCESS_KEY_ID"]:
+        return _UNKNOWN_KEY
+    found = iam_evaluator.resolve_credential(key, os.environ["MINISTACK_ACCOUNT_ID"], signature.token)
+    if isinstance(found, iam_evaluator.CredentialResolutionError):
+        return Refusal(found.code, found.message)
+    return found
+
+
+def _caller(request: dict[str, Any]) -> dict[str, Any]:
+    """Return the caller of a request to another server of this cloud."""
+    raw_path, _, query = request["target"].partition("?")
+    call = HttpCall(request["method"], raw_path, query, request["headers"])
+    signature = authenticate(call, base64.b64decode(request["body"]), _secret_key, datetime.now(UTC))
+    credential = signature if isinstance(signature, Refusal) else _credential(signature)
+    if isinstance(credential, Refusal) or isinstance(signature, Refusal):
+        return dataclasses.asdict(credential)
+    is_root = credential.principal_type == "Root"
+    return {"arn": credential.principal_arn, "root": is_root, "service": signature.service}
+
+
+def _forbidden(refusal: Refusal, call: HttpCall, path: str, *, is_api: bool) -> Any:
+    """Return the refusal in the format of the service that the request is for."""
+    if is_api:
+        return _api_error(403, "Forbidden")
+    service = detect_service(call.method, path, call.headers, parse_qs(call.query, keep_blank_values=True))
+    return front._credential_failure(service, "", str(uuid.uuid4()), refusal, call.headers)
+
+
+def _api_error(status: int, message: str) -> Any:
+    return _json(status, {"message": message})
+
+
+def _json(status: int, content: dict[str, Any]) -> Any:
+    return status, {"content-type": "application/json"}, json.dumps(content).encode()
+
+
+async def _respond(send: Any, response: Any) -> None:
+    status, headers, body = response
+    pairs = [(name.lower().encode(), str(value).encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": status, "headers": pairs})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _without_cors(send: Any) -> Any:
+    """Remove the headers that let any web page read a response. HTTP APIs have CORS rules of their own."""
+
+    async def filtered(message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            headers = [
+                (name, value) for name, value in message["headers"] if not name.lower().startswith(b"access-control-")
+            ]
+            message = {**message, "headers": headers}
+        await send(message)
+
+    return filtered
 
 
 def _patch_ministack() -> None:
@@ -126,6 +286,10 @@ def _patch_ministack() -> None:
     iam_actions.dynamodb_service_context = dynamodb_service_context
     apigateway._verify_rs256_signature = has_valid_signature
     iam_evaluator.evaluate_trust_policy = evaluate_trust_policy
+    front.pin_signed_request = pin_signed_request
+    front._enforce_execute_api = enforce_execute_api
+    front._handle_special_data_plane_request = handle_special_data_plane_request
+    function_credentials.install(lambda_runtime, lambda_svc, sts)
     _module("code_cache")["install"](lambda_runtime)
     _module("function_workers")["install"](lambda_runtime, lambda_svc)
 
@@ -137,6 +301,7 @@ def _module(name: str) -> dict[str, Any]:
 
 def main() -> None:
     """Serve on BIND_HOST and GATEWAY_PORT until SIGTERM."""
+    secret = os.environ.pop(SECRET_VARIABLE)  # functions inherit the environment
     _patch_ministack()
     _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
@@ -145,7 +310,7 @@ def main() -> None:
     config.keep_alive_timeout = 75
     config.graceful_timeout = 1
     config.loglevel = os.environ.get("LOG_LEVEL", "INFO")
-    asyncio.run(serve(behind_tls, config))
+    asyncio.run(serve(partial(behind_tls, secret=secret), config))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from asya_local.state_folder import MARK, StateFolder
+from asya_local.state_folder import MARK, StateFolder, write_private
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -60,6 +60,7 @@ def start(
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            umask=0o077,
         )
     record = ProcessRecord(name, process.pid, psutil.Process(process.pid).create_time(), port)
     write_records(folder, [*(other for other in read_records(folder) if other.name != name), record])
@@ -76,9 +77,7 @@ def read_records(folder: StateFolder) -> list[ProcessRecord]:
 
 def write_records(folder: StateFolder, records: Iterable[ProcessRecord]) -> None:
     """Replace the records atomically."""
-    draft = folder.processes.with_suffix(".draft")
-    draft.write_text(json.dumps([asdict(record) for record in records], indent=2))
-    draft.replace(folder.processes)
+    write_private(folder.processes, json.dumps([asdict(record) for record in records], indent=2))
 
 
 def cloud_processes(folder: StateFolder) -> list[psutil.Process]:

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from asya_local.authentication.admission import SECRET_HEADER, SECRET_VARIABLE
 from asya_local.emr.settings import ApplicationSettings, EmrSettings, WorkerSettings
 from asya_local.errors import LocalCloudError
-from asya_local.keys import ACCOUNT_ID, REGION, AccessKey
+from asya_local.keys import ACCOUNT_ID, REGION, AccessKey, new_secret, read_secret
 from asya_local.processes import ProcessRecord, read_records, start
 from asya_local.tools import PROJECT, Tools
 
@@ -57,7 +58,6 @@ class Servers:
 class ServerOptions:
     """The options of both servers."""
 
-    auth: bool = False
     event_queues: tuple[str, ...] = ()
     """Queues that receive the state change events of job runs."""
     application: ApplicationSettings = field(default_factory=ApplicationSettings)
@@ -71,11 +71,12 @@ class ServerOptions:
 
 
 def start_servers(folder: StateFolder, tools: Tools, root: AccessKey, options: ServerOptions) -> Servers:
-    """Start both servers and wait until they answer.
+    """Start both servers with a new secret, and wait until they answer.
 
     Raises:
         LocalCloudError: A server does not start; the detail is the end of its log.
     """
+    new_secret(folder.secret)
     for attempt in range(_ATTEMPTS):
         servers = Servers(*_free_ports(2))
         try:
@@ -114,7 +115,7 @@ def _start_ministack(
         "MINISTACK_HOST": "localhost",
         "MINISTACK_ACCOUNT_ID": ACCOUNT_ID,
         "MINISTACK_REGION": REGION,
-        "AUTH": str(options.auth).lower(),
+        "AUTH": "true",
         "STATE_DIR": str(folder.ministack / "state"),
         "S3_DATA_DIR": str(folder.ministack / "s3"),
         # MiniStack would bind MQTT to port 8883 of every interface.
@@ -127,7 +128,7 @@ def _start_ministack(
     command = [tools.cloud_python, "-P", str(Path(__file__).with_name("ministack_server.py"))]
     log = folder.logs / "ministack.log"
     record = start(MINISTACK, command, environment, folder, log=log, port=servers.ministack_port)
-    _wait_for(record, f"{servers.endpoint}/_ministack/health", log)
+    _wait_for(record, f"{servers.endpoint}/_ministack/health", folder, log)
 
 
 def _start_emr(folder: StateFolder, tools: Tools, root: AccessKey, options: ServerOptions, servers: Servers) -> None:
@@ -142,7 +143,7 @@ def _start_emr(folder: StateFolder, tools: Tools, root: AccessKey, options: Serv
         cache=str(PROJECT / ".build"),
         region=REGION,
         account_id=ACCOUNT_ID,
-        auth=options.auth,
+        caller_endpoint=servers.endpoint,
         event_queues=options.event_queues,
         starts_per_second=options.starts_per_second,
         start_burst=options.start_burst,
@@ -151,15 +152,19 @@ def _start_emr(folder: StateFolder, tools: Tools, root: AccessKey, options: Serv
         workers=options.workers,
     )
     settings.write(folder.emr / "settings.json")
-    environment = {**_clean_environment(folder, tools), **root.environment(), "PYTHONPATH": str(PROJECT)}
+    environment = {
+        **_clean_environment(folder, tools),
+        **root.environment(),
+        "PYTHONPATH": str(PROJECT),
+    }
     command = [tools.python, "-P", "-m", "asya_local.emr", str(folder.emr / "settings.json")]
     log = folder.logs / "emr-serverless.log"
     record = start(EMR, command, environment, folder, log=log, port=servers.emr_port)
-    _wait_for(record, f"{servers.emr_endpoint}/_local/health", log)
+    _wait_for(record, f"{servers.emr_endpoint}/_local/health", folder, log)
 
 
 def _clean_environment(folder: StateFolder, tools: Tools) -> dict[str, str]:
-    """Return an environment without the developer's AWS profile, keys and settings."""
+    """Return an environment with the secret of the cloud, and without the developer's AWS profile, keys and settings."""
     return {
         **{name: os.environ[name] for name in _INHERITED if name in os.environ},
         "PATH": tools.path,
@@ -169,17 +174,18 @@ def _clean_environment(folder: StateFolder, tools: Tools) -> dict[str, str]:
         "AWS_DEFAULT_REGION": REGION,
         "AWS_REGION": REGION,
         "AWS_EC2_METADATA_DISABLED": "true",
+        SECRET_VARIABLE: read_secret(folder.secret),
     }
 
 
-def _wait_for(record: ProcessRecord, url: str, log: Path) -> None:
+def _wait_for(record: ProcessRecord, url: str, folder: StateFolder, log: Path) -> None:
     def answers() -> bool:
         if record.process() is None:
             text = tail(log)
             is_taken = any(phrase in text.lower() for phrase in ("address already in use", "errno 98", "errno 48"))
             kind = _PortTakenError if is_taken else LocalCloudError
             raise kind(f"{record.name} ended during its start (port {record.port}); see its log {log}", text)
-        return healthy(url)
+        return healthy(url, read_secret(folder.secret))
 
     if not wait_until(answers, _START_SECONDS):
         raise LocalCloudError(
@@ -193,10 +199,11 @@ def running_servers(folder: StateFolder) -> Servers | None:
     return Servers(ports[MINISTACK], ports[EMR]) if {MINISTACK, EMR} <= ports.keys() else None
 
 
-def healthy(url: str) -> bool:
-    """Return whether the health URL answers 200."""
+def healthy(url: str, secret: str) -> bool:
+    """Return whether the health URL answers 200 to the cloud's own secret."""
+    request = urllib.request.Request(url, headers={SECRET_HEADER: secret})
     try:
-        with urllib.request.urlopen(url, timeout=5) as response:
+        with urllib.request.urlopen(request, timeout=5) as response:
             return bool(response.status == 200)
     except OSError:
         return False

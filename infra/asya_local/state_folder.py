@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
 MARK = "ASYA_LOCAL_CLOUD"
 """The environment variable that marks each process of a local cloud; its value is the path of the state folder."""
 
@@ -43,6 +44,11 @@ class StateFolder:
     def keys(self) -> Path:
         """The keys of root and the deployer, with mode 600."""
         return self.root / "keys.json"
+
+    @property
+    def secret(self) -> Path:
+        """The secret of the cloud, which its internal paths ask for, with mode 600."""
+        return self.root / "internal.secret"
 
     @property
     def logs(self) -> Path:
@@ -86,20 +92,28 @@ class StateFolder:
 
     def create(self) -> None:
         """Create the folders that the processes expect."""
-        self.root.mkdir(parents=True, exist_ok=True)
+        self._make_private()
         for folder in (self.logs, self.temporary, self.ministack, self.emr, self.cdk_home):
             folder.mkdir(exist_ok=True)
         (self.root / ".gitignore").write_text("*\n")
+
+    def _make_private(self) -> None:
+        """Create the folder, or close it to other users: it holds keys, and the code that the cloud runs."""
+        self.root.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        try:
+            self.root.chmod(PRIVATE_FOLDER)
+        except PermissionError:
+            raise LocalCloudError(f"{self.root} belongs to another user. Use another --state.") from None
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Lock the folder for one `up` or `down`; the operating system releases the lock when the process ends.
 
         Raises:
-            LocalCloudError: Another `up` or `down` holds the lock.
+            LocalCloudError: Another `up` or `down` holds the lock, or the folder belongs to another user.
         """
-        self.root.mkdir(parents=True, exist_ok=True)
-        handle = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._make_private()
+        handle = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
         try:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -110,3 +124,13 @@ class StateFolder:
             yield
         finally:
             os.close(handle)
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace a file atomically; only its owner can read it."""
+    draft = path.with_suffix(".draft")
+    draft.unlink(missing_ok=True)
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE)
+    with os.fdopen(handle, "w") as file:
+        file.write(text)
+    draft.replace(path)

@@ -50,7 +50,7 @@ def collector() -> Iterator[Collector]:
 
 @pytest.fixture(scope="session")
 def cloud(tmp_path_factory: pytest.TempPathFactory, collector: Collector) -> Iterator[DeployedCloud]:
-    """The example mesh, as `asya local up --auth` starts it, with Spark kept warm and traces exported."""
+    """The example mesh, as `asya local up` starts it, with Spark kept warm and traces exported."""
     state = tmp_path_factory.mktemp("cloud")
     file = tmp_path_factory.mktemp("example") / "mesh.yaml"
     example = (PROJECT / "mesh.yaml").read_text()
@@ -58,7 +58,7 @@ def cloud(tmp_path_factory: pytest.TempPathFactory, collector: Collector) -> Ite
         example = example.replace(f": {folder}\n", f": {PROJECT / folder}\n")
     file.write_text(f"{example}\ntelemetry: {{otlp: {collector.base_url}}}\n")
     try:
-        up(file, state, UpOptions(auth=True, workers=WorkerSettings(slots=2, reuse=True)))
+        up(file, state, UpOptions(workers=WorkerSettings(slots=2, reuse=True)))
         yield DeployedCloud(MeshClient(read_local(state)), state)
     finally:
         down(state)
@@ -69,7 +69,7 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedCloud]:
     """The paths mesh. The slow envelopes are sent first, so that other tests run while they wait."""
     state = tmp_path_factory.mktemp("paths")
     try:
-        up(MESHES / "paths" / "mesh.yaml", state, UpOptions(auth=True))
+        up(MESHES / "paths" / "mesh.yaml", state)
         cloud = DeployedCloud(MeshClient(read_local(state)), state)
         # One envelope starts the gateway's functions; otherwise each of the following ones causes a cold start.
         wait_for_final_state(cloud, send(cloud, NewEnvelope(["step"], {})))
@@ -106,7 +106,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory, issuer: Issuer) -> Iterato
     file.write_text(file.read_text().replace("http://127.0.0.1:0", issuer.url))
     (state / "secrets.env").write_text("".join(f"{name}={value}\n" for name, value in SECRETS.items()))
     try:
-        up(file, state, UpOptions(auth=True))
+        up(file, state)
         yield DeployedCloud(MeshClient(read_local(state)), state)
     finally:
         down(state)
@@ -118,7 +118,6 @@ def heavy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeavyCloud]:
     state = tmp_path_factory.mktemp("heavy")
     (state / "secrets.env").write_text("".join(f"{name}={value}\n" for name, value in HEAVY_SECRETS.items()))
     options = UpOptions(
-        auth=True,
         workers=WorkerSettings(slots=2, cores=1, reuse=True),
         starts_per_second=1,
         start_burst=5,

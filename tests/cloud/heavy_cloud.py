@@ -17,8 +17,9 @@ import psutil
 from botocore.config import Config
 
 from asya.protocol import names
+from asya_local.authentication.admission import SECRET_HEADER
 from asya_local.connection import LocalConnection
-from asya_local.keys import read_keys
+from asya_local.keys import read_keys, read_secret
 from asya_local.processes import cloud_processes
 from asya_local.state_folder import StateFolder
 from tests.cloud.deployed_cloud import DeployedCloud, until
@@ -215,7 +216,10 @@ class HeavyCloud:
         return connection
 
     def _post_to_stand_in(self, path: str) -> dict[str, Any]:
-        request = urllib.request.Request(f"{self._local.emr_endpoint_url}/_local/{path}", method="POST")
+        headers = {SECRET_HEADER: read_secret(self.folder.secret)}
+        request = urllib.request.Request(
+            f"{self._local.emr_endpoint_url}/_local/{path}", method="POST", headers=headers
+        )
         with urllib.request.urlopen(request, timeout=30) as response:
             body: dict[str, Any] = json.loads(response.read())
             return body

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import boto3
 
+from asya_local.authentication.admission import SECRET_HEADER
 from asya_local.emr.settings import ApplicationSettings
-from asya_local.keys import ACCOUNT_ID, REGION, AccessKey, new_root_key
+from asya_local.keys import ACCOUNT_ID, REGION, AccessKey, new_root_key, read_secret
 from asya_local.processes import end_all
 from asya_local.servers import ServerOptions, Servers, start_servers
 from asya_local.state_folder import StateFolder
@@ -41,6 +42,11 @@ class StandIn:
     folder: StateFolder
     servers: Servers
     root: AccessKey
+
+    @property
+    def secret(self) -> str:
+        """The secret of the cloud's internal paths."""
+        return read_secret(self.folder.secret)
 
     def client(self, service: str, keys: AccessKey | None = None) -> Any:
         """Create a boto3 client with this key; root's is the default."""
@@ -114,7 +120,8 @@ class StandIn:
     def kill(self, run_id: str) -> bool:
         """Kill a run's driver; False if it has none."""
         url = f"{self.servers.emr_endpoint}/_local/runs/{run_id}/kill"
-        with urllib.request.urlopen(urllib.request.Request(url, method="POST"), timeout=30) as response:
+        request = urllib.request.Request(url, method="POST", headers={SECRET_HEADER: self.secret})
+        with urllib.request.urlopen(request, timeout=30) as response:
             return bool(json.load(response)["killed"])
 
     def events(self, enough: Callable[[list[dict[str, Any]]], bool], seconds: float = SECONDS) -> list[dict[str, Any]]:

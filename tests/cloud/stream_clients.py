@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
-import threading
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from asya.reporting.aws.gateway_client import address_of
+from tests.cloud.browser import open_page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from tests.cloud.callers import ApiCaller
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-
 # The page posts each event with its time of arrival, and an event when the connection closes for good.
-_PAGE = """<!doctype html><title>Following</title><script>
-let posting = Promise.resolve();
-const post = (event) => {
-  posting = posting.then(() => fetch("/events", {method: "POST", body: JSON.stringify(event)}));
-};
+_SCRIPT = """
 let opened = 0;
 const source = new EventSource(URL_OF_STREAM);
 source.onopen = () => { opened += 1; };
@@ -36,7 +27,7 @@ for (const name of ["status", "partial", "final"]) {
     post({event: name, id: event.lastEventId, data: JSON.parse(event.data), at: Date.now() / 1000, opened}));
 }
 source.onerror = () => { if (source.readyState === EventSource.CLOSED) post({event: "closed", opened}); };
-</script>"""
+"""
 
 
 def parse_events(text: str) -> list[dict[str, Any]]:
@@ -94,45 +85,6 @@ class StreamClient:
         return not self.events or self.events[-1]["event"] != "final"
 
 
-@contextmanager
-def follow_in_browser(url: str, profile: Path) -> Iterator[list[dict[str, Any]]]:
+def follow_in_browser(url: str, profile: Path) -> AbstractContextManager[list[dict[str, Any]]]:
     """Opens a browser page that follows a stream; yields the list of events that the page has posted."""
-    assert CHROMIUM is not None
-    events: list[dict[str, Any]] = []
-    html = _PAGE.replace("URL_OF_STREAM", json.dumps(url)).encode()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            self._respond(html if self.path == "/" else b"", "text/html; charset=utf-8")
-
-        def do_POST(self) -> None:
-            events.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-            self._respond(b"", "text/plain")
-
-        def _respond(self, body: bytes, kind: str) -> None:
-            self.send_response(200)
-            self.send_header("content-type", kind)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Writes no log."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    command = [
-        *(CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"),
-        *("--disable-background-networking", "--disable-component-update", "--no-proxy-server"),
-        *(f"--user-data-dir={profile}", "--remote-debugging-port=0", f"http://127.0.0.1:{server.server_port}/"),
-    ]
-    browser = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        yield events
-    finally:
-        browser.terminate()
-        browser.wait(timeout=30)
-        server.shutdown()
-        server.server_close()
+    return open_page(_SCRIPT.replace("URL_OF_STREAM", json.dumps(url)), profile)

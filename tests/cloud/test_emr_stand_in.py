@@ -32,7 +32,6 @@ SLEEPER = "import time; print('asleep', flush=True); time.sleep(600)"
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandIn]:
     options = ServerOptions(
-        auth=True,
         event_queues=(QUEUE,),
         starts_per_second=50,
         start_burst=50,

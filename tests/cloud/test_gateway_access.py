@@ -11,7 +11,9 @@ from uuid import uuid4
 import pytest
 
 from asya.protocol import names
+from asya.reporting.aws.gateway_client import address_of
 from asya.tasks.aws.state_reader import STATE_ATTRIBUTES
+from asya_local.keys import ACCOUNT_ID
 from tests.cloud import callers
 from tests.cloud.deployed_cloud import until
 from tests.cloud.gateway_tasks import TERMINAL, start, wait_for_end
@@ -47,6 +49,24 @@ def test_unsigned_calls_are_refused_except_public_ones(gateway: DeployedCloud, a
             expected = 200 if path in ("/health", "/.well-known/agent-card.json") else 403
             body: object = {} if method == "post" else None
             assert anonymous.call(method.upper(), path.replace("{id}", "some-id"), body)[0] == expected, path
+
+
+@pytest.mark.rule("13.signed")
+def test_a_call_that_only_names_a_key_is_unsigned(gateway: DeployedCloud) -> None:
+    caller = callers.anonymous(gateway)
+    for key in ("test", ACCOUNT_ID):
+        credential = f"{key}/20260101/{caller.region}/execute-api/aws4_request"
+        for header, query in (
+            ("Bearer x", ""),
+            ("", f"X-Amz-Credential={credential}"),
+            ("Bearer x", f"X-Amz-Credential={credential}"),
+            ("Bearer x", f"AWSAccessKeyId={key}"),
+            (f"AWS {key}:x", ""),
+            (f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders=host, Signature={'0' * 64}", ""),
+        ):
+            headers = {"authorization": header} if header else {}
+            url = address_of(f"{caller.url}/api/v1/mesh?{query}")
+            assert caller.pool.request("GET", url, headers=headers, timeout=60.0).status == 403, (header, query)
 
 
 @pytest.mark.rule("13.roles")

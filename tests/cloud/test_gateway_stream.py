@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cloud import callers
+from tests.cloud.browser import CHROMIUM, NO_CHROMIUM
 from tests.cloud.deployed_cloud import until
 from tests.cloud.gateway_tasks import start
 from tests.cloud.stream_clients import (
-    CHROMIUM,
     StreamClient,
     curl,
     follow_in_browser,
@@ -72,7 +72,7 @@ def test_a_loop_of_curl_follows_a_task_to_its_end(alice: ApiCaller) -> None:
 def test_a_browser_follows_a_task_to_its_end(gateway: DeployedCloud, alice: ApiCaller, tmp_path: Path) -> None:
     """EventSource cannot sign or set a header, is on a page of another origin, and reconnects by itself."""
     if CHROMIUM is None:
-        pytest.skip("there is no chromium here (Debian, Ubuntu: apt-get install chromium)")
+        pytest.skip(NO_CHROMIUM)
     task_id = start(alice, "talk", {"messages": 20, "seconds": 4})
     with follow_in_browser(token_of(alice, task_id)["url"], tmp_path) as told:
         until(

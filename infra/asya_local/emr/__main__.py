@@ -1,4 +1,4 @@
-"""Runs the stand-in: `python -m asya_local.emr <settings.json>`, with root's key in the environment."""
+"""Runs the stand-in: `python -m asya_local.emr <settings.json>`, with root's key and the secret of the cloud in the environment."""
 
 import logging
 import os
@@ -6,6 +6,7 @@ import signal
 import sys
 from pathlib import Path
 
+from asya_local.authentication.admission import SECRET_VARIABLE
 from asya_local.emr.api.server import EmrServer
 from asya_local.emr.settings import EmrSettings
 
@@ -16,7 +17,7 @@ def main() -> None:
     for name in ("werkzeug", "botocore"):
         logging.getLogger(name).setLevel(logging.WARNING)
     settings = EmrSettings.read(Path(sys.argv[1]))
-    server = EmrServer(settings, os.environ["AWS_ACCESS_KEY_ID"])
+    server = EmrServer(settings, os.environ.pop(SECRET_VARIABLE))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: server.end())
     server.serve()

@@ -38,3 +38,20 @@ def access_denied(caller: str, action: str, resource: str) -> ServiceError:
         f"because no identity-based policy allows the {action} action"
     )
     return ServiceError("AccessDeniedException", message, 403)
+
+
+_REFUSED = {
+    "AccessDenied": "AccessDeniedException",
+    "IncompleteSignature": "IncompleteSignatureException",
+    "InvalidToken": "UnrecognizedClientException",
+    "MissingAuthenticationToken": "MissingAuthenticationTokenException",
+}
+
+
+def refused(code: str, message: str) -> ServiceError:
+    """Return the error for a request that is not from the holder of its key, by the code of the refusal."""
+    if code == "MissingAuthenticationToken":
+        message = "Missing Authentication Token"
+    elif code in {"SignatureDoesNotMatch", "CredentialDateMismatch", "RequestTimeTooSkewed"}:
+        code = "InvalidSignatureException"
+    return ServiceError(_REFUSED.get(code, code), message, 403)

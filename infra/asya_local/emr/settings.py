@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from asya_local.state_folder import write_private
+
 
 @dataclass(frozen=True)
 class ApplicationSettings:
@@ -45,11 +47,13 @@ class ControlRule:
 
 @dataclass(frozen=True)
 class EmrSettings:
-    """The settings of the stand-in. The key of MiniStack's root user comes in the environment instead."""
+    """The settings of the stand-in. The key of MiniStack's root user and the secret of the cloud come in the environment."""
 
     port: int
     state: str
     """The folder of this stand-in: its settings and one folder for each job run."""
+    caller_endpoint: str
+    """The process of MiniStack, which names the callers; `aws_endpoint` may be a proxy in front of it."""
     mark: str
     """The state folder of the cloud, which marks its processes (`state_folder.MARK`)."""
     aws_endpoint: str
@@ -61,7 +65,6 @@ class EmrSettings:
     """The folder with the archive of Spark's classes, shared by all clouds of this project."""
     region: str = "us-east-1"
     account_id: str = "000000000000"
-    auth: bool = False
     event_queues: tuple[str, ...] = ()
     """The names of the queues that are targets of the mesh's EventBridge rule."""
     starts_per_second: float = 1.0
@@ -81,7 +84,7 @@ class EmrSettings:
 
     def write(self, path: Path) -> None:
         """Write the settings as JSON."""
-        path.write_text(json.dumps(asdict(self), indent=2))
+        write_private(path, json.dumps(asdict(self), indent=2))
 
     @classmethod
     def read(cls, path: Path) -> EmrSettings:

@@ -85,7 +85,7 @@ COMMANDS = {
     "dlq reports replay": "--dry-run --state --namespace --region",
     "dlq redrive": "ACTOR --id --error --limit --dry-run --force --state --namespace --region",
     "run show": "RUN_ID --state --namespace --region",
-    "local up": "--mesh --state --auth --stage --secrets",
+    "local up": "--mesh --state --stage --secrets",
     "doctor": "--mesh --stage --synthesized --region",
     "local down": "--state",
     "local status": "--state",

@@ -1,35 +1,28 @@
 """Authenticates and authorizes callers with MiniStack's IAM.
 
-The stand-in has no secret keys except root's, so MiniStack checks the signatures. The stand-in sends the caller's request to
-MiniStack again, with an additional unsigned header that names an unknown operation. MiniStack checks the signature and the
-session token. It refuses the operation with the caller's ARN in the message. To a caller who may do everything it answers that
-the operation does not exist.
+MiniStack has the secret keys. So the stand-in passes a request on to MiniStack's process, which checks the signature and names the
+caller (`asya_local.authentication`).
 """
 
 from __future__ import annotations
 
-import http.client
+import base64
 import json
-import re
-from dataclasses import dataclass
+import urllib.request
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-from botocore.exceptions import ClientError
-
+from asya_local.authentication.admission import CALLER_PATH, SECRET_HEADER
 from asya_local.emr.access.policies import resolve_passed_service
 from asya_local.emr.clients import client
-from asya_local.emr.errors import ServiceError, access_denied
+from asya_local.emr.errors import access_denied, refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from asya_local.emr.settings import EmrSettings
 
-_PROBE = "AWSOrganizationsV20161128.NameTheCaller"
-_CREDENTIAL = re.compile(r"Credential=([^/,\s]+)/\d{8}/[^/]+/([^/]+)/aws4_request")
-_CALLER_ARN = re.compile(r"User: (arn:\S+) is not authorized to perform: organizations:NameTheCaller")
-_DROPPED_HEADERS = frozenset({"connection", "content-length", "transfer-encoding", "x-amz-target"})
+_opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 @dataclass(frozen=True)
@@ -38,25 +31,25 @@ class Principal:
 
     arn: str
     unrestricted: bool = False
-    """True for root, and for a session that MiniStack allows everything."""
+    """True for root."""
 
 
 @dataclass(frozen=True)
 class SignedRequest:
-    """A request as received."""
+    """A request as received; its headers by lower-case name."""
 
     method: str
     target: str
-    headers: Mapping[str, str]
+    headers: dict[str, str]
     body: bytes
 
 
 class IamClient:
     """The principals and policies of MiniStack's IAM."""
 
-    def __init__(self, settings: EmrSettings, root_access_key: str) -> None:
+    def __init__(self, settings: EmrSettings, secret: str) -> None:
         self._settings = settings
-        self._root = root_access_key
+        self._secret = secret
         self._iam: Any = client("iam", settings)
         self._s3: Any = client("s3", settings)
 
@@ -66,53 +59,23 @@ class IamClient:
         Raises:
             ServiceError: The request is not signed, is signed for another service, or has an invalid signature, key or token.
         """
-        root = Principal(f"arn:aws:iam::{self._settings.account_id}:root", unrestricted=True)
-        match = _CREDENTIAL.search(request.headers.get("Authorization", ""))
-        if not self._settings.auth:
-            return root
-        if match is None:
-            raise ServiceError("MissingAuthenticationTokenException", "Missing Authentication Token", 403)
-        access_key, service = match.groups()
-        if service != "emr-serverless":
+        answer = self._ask_ministack(request)
+        if "code" in answer:
+            raise refused(answer["code"], answer["message"])
+        if answer["service"] != "emr-serverless":
             message = "Credential should be scoped to correct service: 'emr-serverless'."
-            raise ServiceError("InvalidSignatureException", message, 403)
-        answer = self._replay_to_ministack(request)
-        caller = _CALLER_ARN.search(answer.get("message", ""))
-        if caller:
-            return Principal(caller[1])
-        if answer.get("__type") != "InvalidAction":
-            raise ServiceError(
-                answer.get("__type", "AccessDeniedException"), answer.get("message", "Access denied"), 403
-            )
-        return root if access_key == self._root else self._administrator(access_key)
+            raise refused("SignatureDoesNotMatch", message)
+        return Principal(answer["arn"], unrestricted=answer["root"])
 
-    def _replay_to_ministack(self, request: SignedRequest) -> dict[str, str]:
-        address = urlsplit(self._settings.aws_endpoint)
-        connection = http.client.HTTPConnection(str(address.hostname), address.port, timeout=30)
-        headers = {name: value for name, value in request.headers.items() if name.lower() not in _DROPPED_HEADERS}
-        try:
-            connection.request(
-                request.method, request.target, body=request.body or None, headers={**headers, "X-Amz-Target": _PROBE}
-            )
-            body = connection.getresponse().read()
-        finally:
-            connection.close()
-        try:
-            answer = json.loads(body)
-        except ValueError:
-            raise ServiceError(
-                "InternalServerException", f"MiniStack answered {body[:200]!r}, which is not JSON", 500
-            ) from None
-        return {str(key): str(value) for key, value in answer.items()}
-
-    def _administrator(self, access_key: str) -> Principal:
-        """Return a principal with `organizations:*`: the user of the key, or else an administrator's session."""
-        try:
-            user = self._iam.get_access_key_last_used(AccessKeyId=access_key)["UserName"]
-            return Principal(self._iam.get_user(UserName=user)["User"]["Arn"])
-        except (ClientError, KeyError):
-            account = self._settings.account_id
-            return Principal(f"arn:aws:sts::{account}:assumed-role/administrator/session", unrestricted=True)
+    def _ask_ministack(self, request: SignedRequest) -> dict[str, Any]:
+        content = asdict(request) | {"body": base64.b64encode(request.body).decode()}
+        url = f"{self._settings.caller_endpoint}{CALLER_PATH}"
+        question = urllib.request.Request(
+            url, json.dumps(content).encode(), {SECRET_HEADER: self._secret, "content-type": "application/json"}
+        )
+        with _opener.open(question, timeout=30) as response:
+            answer: dict[str, Any] = json.load(response)
+        return answer
 
     def authorize(self, caller: Principal, action: str, resource: str) -> None:
         """Check that the caller's policies allow the action on the resource.
@@ -120,7 +83,7 @@ class IamClient:
         Raises:
             ServiceError: AccessDeniedException, with the message of IAM.
         """
-        if caller.unrestricted or not self._settings.auth:
+        if caller.unrestricted:
             return
         documents = [resolve_passed_service(document) for document in self._policies(caller.arn)]
         if documents:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import queue
+import re
 import socket
 import threading
 import time
@@ -14,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 from werkzeug.serving import BaseWSGIServer, make_server
 from werkzeug.wrappers import Request, Response
 
+from asya_local.authentication.admission import Refusal, admit, opens_page, refuse_foreign
+from asya_local.authentication.signatures import HttpCall
 from asya_local.emr.access.identity import IamClient, SignedRequest
 from asya_local.emr.api.model import encode_response, parse_request
 from asya_local.emr.api.service import MUTATING, Service
 from asya_local.emr.drivers.pool import DriverPool
-from asya_local.emr.errors import ServiceError
+from asya_local.emr.errors import ServiceError, refused
 from asya_local.emr.events import EventSender
 from asya_local.emr.faults import load_faults
 from asya_local.emr.run_registry import RunRegistry, now
@@ -32,21 +35,23 @@ if TYPE_CHECKING:
     from asya_local.emr.settings import EmrSettings
 
 _logger = logging.getLogger(__name__)
+_RUN_PAGE = re.compile(r"/_local/runs/\w+", re.ASCII)
 
 
 class EmrServer:
     """One stand-in: its components and its HTTP server."""
 
-    def __init__(self, settings: EmrSettings, root_access_key: str) -> None:
+    def __init__(self, settings: EmrSettings, secret: str) -> None:
         self._settings = settings
+        self._secret = secret
         self._faults = load_faults(settings)
         self._changes: queue.Queue[Sequence[StateChange]] = queue.Queue()
         self._events = EventSender(settings, self._faults)
         self._registry = RunRegistry(settings, self._changes.put)
-        self._iam = IamClient(settings, root_access_key)
+        self._iam = IamClient(settings, secret)
         drivers = DriverPool(settings)
         self._scheduler = Scheduler(settings, self._registry, self._iam, drivers, self._faults)
-        self._service = Service(settings, self._registry, self._iam, self._scheduler, self._faults)
+        self._service = Service(settings, self._registry, self._iam, self._scheduler, self._faults, secret=secret)
         self._http: BaseWSGIServer = make_server("127.0.0.1", settings.port, self._respond, threaded=True)
 
     def serve(self) -> None:
@@ -70,6 +75,7 @@ class EmrServer:
     def _respond(self, environment: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         request = Request(environment)
         try:
+            self._admit(request)
             response = self._local(request) if request.path.startswith("/_local/") else self._api(request)
         except ServiceError as error:
             response = _error(error)
@@ -81,10 +87,23 @@ class EmrServer:
         response.headers["x-amzn-RequestId"] = str(uuid.uuid4())
         return response(environment, start)
 
+    def _admit(self, request: Request) -> None:
+        """Refuse a request that may not enter; of a signed one, MiniStack checks the signature later.
+
+        Raises:
+            ServiceError: The request may not enter.
+        """
+        raw_path, _, query = _target(request).partition("?")
+        call = HttpCall(request.method, raw_path, query, _headers(request))
+        answer = admit(call, request.path, self._secret)
+        is_page = _RUN_PAGE.fullmatch(raw_path) is not None and opens_page(call, self._secret)
+        if isinstance(answer, Refusal) and (not is_page or refuse_foreign(call)):
+            raise refused(answer.code, answer.message)
+
     def _api(self, request: Request) -> Response:
         content = request.get_data(cache=True)
-        target = str(request.environ.get("RAW_URI", request.full_path))
-        caller = self._iam.authenticate(SignedRequest(request.method, target, dict(request.headers), content))
+        signed = SignedRequest(request.method, _target(request), _headers(request), content)
+        caller = self._iam.authenticate(signed)
         call = parse_request(request)
         result = self._service.execute(call, caller)
         if call.operation in MUTATING and self._faults.repeats_call():
@@ -115,6 +134,14 @@ class EmrServer:
             log = self._settings.folder / run_id / name
             parts.append(f"--- {name}: {log}\n{log.read_text(errors='replace') if log.exists() else ''}")
         return "\n\n".join(parts)
+
+
+def _target(request: Request) -> str:
+    return str(request.environ.get("RAW_URI", request.full_path))
+
+
+def _headers(request: Request) -> dict[str, str]:
+    return {name.lower(): value for name, value in request.headers.items()}
 
 
 def _json(value: dict[str, Any]) -> Response:

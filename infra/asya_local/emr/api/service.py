@@ -8,6 +8,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from asya_local.authentication.admission import page_token
 from asya_local.emr.capacity import size_of
 from asya_local.emr.errors import conflict, throttled, validation_error
 from asya_local.emr.run_registry import RunRegistry, now
@@ -44,13 +45,21 @@ class Service:
     """Executes API calls."""
 
     def __init__(
-        self, settings: EmrSettings, registry: RunRegistry, iam: IamClient, scheduler: Scheduler, faults: Faults
+        self,
+        settings: EmrSettings,
+        registry: RunRegistry,
+        iam: IamClient,
+        scheduler: Scheduler,
+        faults: Faults,
+        *,
+        secret: str,
     ) -> None:
         self._settings = settings
         self._registry = registry
         self._iam = iam
         self._scheduler = scheduler
         self._faults = faults
+        self._secret = secret
         self._rates_lock = threading.Lock()
         self._buckets = {name: TokenBucket(*rate) for name, rate in _RATES.items()}
         self._start_rate: tuple[float, int] | None = None
@@ -207,7 +216,8 @@ class Service:
 
     def _get_dashboard(self, _caller: Principal, parameters: Mapping[str, Any]) -> Result:
         run = self._registry.run(parameters["applicationId"], parameters["jobRunId"])
-        return {"url": f"http://127.0.0.1:{self._settings.port}/_local/runs/{run.run_id}"}
+        page = f"/_local/runs/{run.run_id}"
+        return {"url": f"http://127.0.0.1:{self._settings.port}{page}?token={page_token(self._secret, page)}"}
 
 
 def _spark_defaults(parameters: Mapping[str, Any]) -> dict[str, str]:

@@ -22,6 +22,7 @@ def load(folder: Path, module: str) -> Faults:
         state=str(folder),
         mark="",
         aws_endpoint="",
+        caller_endpoint="",
         python="",
         java_home="",
         temporary="",

@@ -31,6 +31,7 @@ class Stage:
             state=str(folder),
             mark=str(folder),
             aws_endpoint="http://127.0.0.1:1",
+            caller_endpoint="",
             python="python",
             java_home="",
             temporary="",
