@@ -10,6 +10,7 @@ import urllib.request
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -28,6 +29,7 @@ from tests.doubles import emr_faults
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 _PHASES = ("succeeded/", "failed/", "canceled/", "sump/")
 
 
@@ -112,8 +114,13 @@ class HeavyCloud:
         response = self.client("lambda").invoke(FunctionName=name, Payload=b"{}")
         assert "FunctionError" not in response, response["Payload"].read()
 
-    def runs(self, actor: str = "") -> list[dict[str, Any]]:
-        """Lists the job runs of an actor, or of all actors, oldest first."""
+    def runs(self, actor: str = "", *, after: datetime = LONG_AGO) -> list[dict[str, Any]]:
+        """Lists the job runs of an actor, or of all actors, oldest first.
+
+        Args:
+            actor: the actor; empty for all.
+            after: only runs that were created after this time: one page instead of one for each 50 runs.
+        """
         key = read_keys(self.folder.keys)["root"]
         emr = boto3.client(
             "emr-serverless",
@@ -126,7 +133,7 @@ class HeavyCloud:
             ),  # the limit of ListJobRuns is one call a second
         )
         application = emr.list_applications()["applications"][0]["id"]
-        pages = emr.get_paginator("list_job_runs").paginate(applicationId=application)
+        pages = emr.get_paginator("list_job_runs").paginate(applicationId=application, createdAtAfter=after)
         runs: list[dict[str, Any]] = [dict(run) for page in pages for run in page["jobRuns"]]
         prefix = f"asya.{self.namespace}.{actor}." if actor else f"asya.{self.namespace}."
         return [run for run in reversed(runs) if run["name"].startswith(prefix)]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -92,12 +93,13 @@ def test_each_envelope_ends_once_despite_killed_processes(heavy: HeavyCloud) -> 
     """The sidecar, the dispatcher, the job and the completion are killed while they process the same envelopes."""
     ids = [f"killed-{number:04d}" for number in range(40)]
     heavy.shorten_visibility_timeout("double", "x-dispatch", "x-completion")
-    before = len(heavy.runs("double"))
+    began = datetime.now(UTC)
     # The payloads slow the run down, so that the test can kill it at work.
     heavy.send_all({name: {"n": n, "seconds": 0.2} for n, name in enumerate(ids)}, "enter", "double", "leave")
     heavy.kill_while_busy("double")
     heavy.kill_while_busy("x-dispatch")
-    (run, *_) = until(lambda: heavy.runs("double")[before:] or None, "a run")
+    # A page a second would take longer than the run.
+    (run, *_) = until(lambda: heavy.runs("double", after=began) or None, "a run")
     until(lambda: heavy.kill_run(run["id"]) or None, "the run to have a driver")
     heavy.kill_while_busy("x-completion")
     counts = heavy.wait_for_ends(ids, "killed-", reconciling=True)
