@@ -9,20 +9,13 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.dead_letters import letters as dead_letters
-from asya.dead_letters import redrive
 from asya.dead_letters.aws.queue import DeadLetterQueue, ReceivedMessage
-from asya.dead_letters.redrive import Reopening, SliceOf
 from asya.protocol import names
-from asya.protocol.codec import encode
-from asya.protocol.envelope import GENERATION_LIMIT
-from asya.protocol.headers import PAYLOAD_REF
-from asya.protocol.slices import slice_header
 from asya_cli.errors import CommandError
-from asya_cli.mesh_client import ConflictError, OversizedEnvelopeError
+from asya_cli.mesh_client import ConflictError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
 
     from asya.dead_letters.letters import DeadLetter
     from asya.protocol.envelope import Envelope
@@ -185,68 +178,23 @@ class DeadLetters:
         """Return the task of a dead letter; None without a record."""
         return self._mesh.task(letter.id) if letter.read.envelope is not None else None
 
-    def redrive(self, letter: QueuedLetter, *, force: bool, now: datetime) -> RedriveResult:
-        """Reopen the task, send the envelope in the next generation, then delete the message.
+    def redrive(self, letter: QueuedLetter, *, force: bool) -> RedriveResult:
+        """Let the gateway send the dead letter again, then delete the message.
 
-        The steps are safe to repeat. After a crash behind the first step, a second redrive sends the envelope. After a
-        crash behind the second step, it sends the envelope twice in one generation, as SQS itself may do.
+        The steps are safe to repeat. A second redrive after a crash sends the envelope twice in one generation, as SQS
+        itself may do.
 
         Raises:
             CommandError: The gateway or SQS fails or denies access.
         """
         try:
-            generation = self._reopen(letter, force=force, now=now)
-        except (OversizedEnvelopeError, ConflictError) as error:
+            generation = self._mesh.redrive(letter.actor, letter.seen.arrival, force=force)
+        except ConflictError as error:
             return RedriveResult(letter, problem=error.problem)
-        body = letter.seen.arrival.body
-        if letter.envelope is not None and generation is not None:
-            body = self._message_body(letter, redrive.redriven_envelope(letter.envelope, generation, now=now))
         self._redriven.add(_redrive_key(letter, letter.generation if generation is None else generation))
-        with _aws_errors(f"cannot redrive the dead letter {letter.seen.message_id} of {letter.actor}"):
-            self._send(letter, body)
+        with _aws_errors(f"cannot delete the dead letter {letter.seen.message_id} of {letter.actor}"):
             self._queue(letter.actor).delete(letter.seen)
         return RedriveResult(letter, generation)
-
-    def _reopen(self, letter: QueuedLetter, *, force: bool, now: datetime) -> int | None:
-        """Reopen the task and return the new generation; None if the message is sent unchanged."""
-        envelope = letter.envelope
-        if envelope is None or redrive.is_at_rest(envelope):
-            return None
-        if redrive.is_past_deadline(envelope, now):
-            raise ConflictError(
-                f"its deadline has passed; `asya replay {envelope.id}` starts a task with a new deadline"
-            )
-        next_generation = min(envelope.generation + 1, GENERATION_LIMIT)
-        # Checks the size first: a reopened task waits for its envelope.
-        self._message_body(letter, redrive.redriven_envelope(envelope, next_generation, now=now))
-        if envelope.is_stealth:
-            return next_generation
-        request = Reopening(
-            generation=envelope.generation,
-            position=envelope.route.position,
-            slice=_slice_of(envelope),
-            force=force,
-        )
-        generation = self._mesh.reopen(envelope.id, request)
-        return next_generation if generation is None else generation
-
-    def _message_body(self, letter: QueuedLetter, envelope: Envelope) -> bytes:
-        """Encode the envelope, with a claim check if it is too large. An existing claim check stays."""
-        if PAYLOAD_REF in envelope.headers:
-            return encode(envelope)
-        with _aws_errors(f"cannot store the payload of the dead letter {letter.seen.message_id} in S3"):
-            return self._mesh.sendable(envelope, self._url(letter))
-
-    def _url(self, letter: QueuedLetter) -> str:
-        return self._sqs.get_queue_url(QueueName=names.queue_name(self._namespace, letter.actor))["QueueUrl"]
-
-    def _send(self, letter: QueuedLetter, body: bytes) -> None:
-        url = self._url(letter)
-        text = body.decode("utf-8", "surrogatepass")
-        if letter.seen.group:
-            self._sqs.send_message(QueueUrl=url, MessageBody=text, MessageGroupId=letter.seen.group)
-        else:
-            self._sqs.send_message(QueueUrl=url, MessageBody=text)
 
     def _queue(self, actor: str) -> DeadLetterQueue:
         if actor in names.REPORT_QUEUES:
@@ -268,16 +216,6 @@ class DeadLetters:
 
 def _redrive_key(letter: QueuedLetter, generation: int) -> tuple[str, str, int]:
     return (letter.actor, letter.id, generation)
-
-
-def _slice_of(envelope: Envelope) -> SliceOf | None:
-    try:
-        header = slice_header(envelope)
-    except ValueError:
-        return None
-    if header is None:
-        return None
-    return SliceOf(set_id=header.set_id, slice_index=header.slice_index, origin_id=header.origin_id)
 
 
 @contextmanager

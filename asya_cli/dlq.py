@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
@@ -123,7 +122,7 @@ def redrive(
                     echo(f"{name}  {one_line(letter.id)}  would be sent again")
                     sent += 1
                     continue
-                result = dead_letters.redrive(letter, force=force, now=datetime.now(UTC))
+                result = dead_letters.redrive(letter, force=force)
                 echo(_outcome(result))
                 sent, refused = (sent, refused + 1) if result.problem else (sent + 1, refused)
         _warn_of_hidden(dead_letters, name)

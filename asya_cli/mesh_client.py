@@ -12,7 +12,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.dead_letters.redrive import Reopened, Reopening
+from asya.dead_letters.redrive import Redriven
 from asya.dead_letters.replay import Replayed, ReplayRequest
 from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.claim_check import INBOX_PREFIX, EnvelopeTooLargeError
@@ -20,6 +20,7 @@ from asya.messaging.delivery import Delivery
 from asya.protocol import names
 from asya.protocol.codec import encode
 from asya.protocol.keys import CANCELED_PREFIX, PAUSED_PREFIX, SUMP_PREFIX, safe_segment
+from asya.protocol.times import format_time
 from asya.reporting.aws.gateway_client import address_of
 from asya.tasks.listing import LARGEST_LIMIT, TaskList, Timeline
 from asya.tasks.view import TaskView
@@ -28,6 +29,7 @@ from asya_cli.errors import CommandError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from asya.messaging.hop import Arrival
     from asya.protocol.envelope import Envelope
     from asya.tasks.timeline import TimelineEntry
     from asya_cli.connection import Connection
@@ -48,7 +50,7 @@ class NotFoundError(Exception):
 
 
 class ConflictError(CommandError):
-    """The gateway answered 409. The problem is the gateway's own message."""
+    """The gateway answered 409 or 413. The problem is the gateway's own message."""
 
 
 class OversizedEnvelopeError(CommandError):
@@ -175,18 +177,34 @@ class MeshClient:
                 return hops
             query = "?" + urlencode({"cursor": page.next_cursor})
 
-    def reopen(self, envelope_id: str, request: Reopening) -> int | None:
-        """Reopen the task of a dead letter and return its new generation; None without a task.
+    def redrive(self, actor: str, message: Arrival, *, force: bool) -> int | None:
+        """Let the gateway send a dead letter again and return its generation; None if it was sent unchanged.
+
+        Args:
+            actor: The actor behind the dead-letter queue.
+            message: The dead letter as received.
+            force: Redrive also if the task succeeded, was canceled, is paused or went on elsewhere.
 
         Raises:
-            ConflictError: The gateway refuses to reopen the task; the message says why.
+            ConflictError: The gateway refuses the redrive; the message says why.
             CommandError: The gateway does not answer, or answers with another error.
         """
+        query = {
+            "actor": actor,
+            "message_id": message.message_id,
+            "sender": message.sender,
+            "sent_at": format_time(message.sent_at),
+            "force": "true" if force else "false",
+        }
+        path = f"/api/v1/mesh/redrive?{urlencode(query)}"
         try:
-            answer = self._request("POST", f"{_path(envelope_id)}/reopen", msgspec.json.encode(request))
+            answer = self._request("POST", path, message.body, media_type="application/octet-stream")
         except NotFoundError:
-            return None
-        return _decode(answer, Reopened).generation
+            raise CommandError(
+                f"the gateway knows no actor {actor!r}, or cannot redrive",
+                "Deploy the mesh with the version of this command, and with this actor.",
+            ) from None
+        return _decode(answer, Redriven).generation
 
     def replay(self, envelope_id: str, request: ReplayRequest) -> Replayed:
         """Start a new task from a stored copy of an envelope.
@@ -292,14 +310,14 @@ class MeshClient:
         for prefix in RESULT_PREFIXES:
             yield f"{self.connection.results.uri}{prefix}{safe_segment(envelope_id)}.json"
 
-    def _request(self, method: str, path: str, body: bytes = b"") -> bytes:
-        status, answer = self._call(method, path, body)
+    def _request(self, method: str, path: str, body: bytes = b"", *, media_type: str = "application/json") -> bytes:
+        status, answer = self._call(method, path, body, media_type)
         if status == 404:
             raise NotFoundError(path)
         if status < 300:
             return answer
         problem = _error_message(answer)
-        if status == 409 and problem:
+        if status in (409, 413) and problem:
             raise ConflictError(problem)
         if status == 422:
             raise _InvalidInputError(_decode(answer, _FieldsAnswer).error)
@@ -307,12 +325,12 @@ class MeshClient:
         message = problem or answer[:300].decode("utf-8", "replace")
         raise CommandError(f"the gateway answered {status}: {message}", advice)
 
-    def _call(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+    def _call(self, method: str, path: str, body: bytes, media_type: str) -> tuple[int, bytes]:
         url = self.connection.gateway_url + path
         credentials = self.connection.session.get_credentials()
         if credentials is None:
             raise CommandError("there are no AWS credentials", "Configure them as for the AWS CLI.")
-        headers = {"host": urlsplit(url).netloc} | ({"content-type": "application/json"} if body else {})
+        headers = {"host": urlsplit(url).netloc} | ({"content-type": media_type} if body else {})
         request = AWSRequest(method, url, data=body, headers=headers)
         SigV4Auth(credentials, "execute-api", self.connection.region).add_auth(request)
         try:

@@ -36,7 +36,7 @@ def test_the_task_of_another_owner_is_not_found(alice: ApiCaller, bob: ApiCaller
         assert bob.call(method, path + suffix, {} if method == "POST" else None)[0] == 404, method + suffix
     assert bob.call("GET", f"/envelopes/{task_id}")[0] == bob.call("GET", f"/jobs/{task_id}")[0] == 404
     assert bob.call("POST", path + "/events", {"status": "succeeded"})[0] == 403
-    assert bob.call("POST", path + "/reopen", {})[0] == 403
+    assert bob.call("POST", "/api/v1/mesh/redrive?actor=echo&message_id=m-1", {})[0] == 403
     assert wait_for_end(alice, task_id)["status"] == "succeeded"
 
 

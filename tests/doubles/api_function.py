@@ -1,5 +1,6 @@
 """The API function of the mesh `shop` over an emulated account, for tests of single tasks."""
 
+import base64
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -75,15 +76,25 @@ class ApiFunction:
 
     def call(self, task_id: str, call: str, body: object, iam: dict[str, str]) -> tuple[int, Any]:
         """POST to `/api/v1/mesh/{id}/{call}`; return the status code and the JSON of the response."""
-        path = f"/api/v1/mesh/{task_id}/{call}"
+        text = body if isinstance(body, str) else json.dumps(body)
+        return self._post(f"/api/v1/mesh/{task_id}/{call}", {"id": task_id}, text, iam)
+
+    def redrive(self, actor: str, message: bytes, iam: dict[str, str], **query: str) -> tuple[int, Any]:
+        """POST a dead letter to `/api/v1/mesh/redrive`; return the status code and the JSON of the response."""
+        event = {
+            "queryStringParameters": {"actor": actor, "message_id": "m-1"} | query,
+            "body": base64.b64encode(message).decode(),
+            "isBase64Encoded": True,
+        }
+        return self._post("/api/v1/mesh/redrive", {}, "", iam, event)
+
+    def _post(
+        self, path: str, parameters: dict[str, str], body: str, iam: dict[str, str], more: dict[str, Any] | None = None
+    ) -> tuple[int, Any]:
         http = EVENT["requestContext"]["http"] | {"method": "POST", "path": path}
         context = EVENT["requestContext"] | {"http": http, "authorizer": {"iam": iam}}
-        event = EVENT | {
-            "rawPath": path,
-            "pathParameters": {"id": task_id},
-            "requestContext": context,
-            "body": body if isinstance(body, str) else json.dumps(body),
-        }
+        event = EVENT | {"rawPath": path, "pathParameters": parameters, "requestContext": context, "body": body}
+        event |= more or {}
         telemetry = Telemetry("shop", "test")
         api = build_api(self.settings, telemetry, self.environment)
         response = answer(event, api.routes(self.now), telemetry.log)

@@ -75,7 +75,8 @@ ENDERS = ("x-sink", "x-sump", "x-fan-in", "gather", "x-pause", "approve", "x-dlq
         ("x-dispatch", {"x-dispatch", "x-completion", "x-sink", "x-sump"}),
         ("x-reconcile", {"x-dispatch", "x-completion"}),
         ("x-completion", {"score", "free", "crunch", "gather", "x-dispatch", "x-completion", "x-index", *CREW}),
-        ("x-gateway-api", (EVERYWHERE - {"x-sump"}) | {"x-completion"}),
+        # A redrive may send to every queue that has dead letters.
+        ("x-gateway-api", EVERYWHERE | {"x-index", "x-dispatch", "x-completion"}),
         ("x-task-sweep", set()),
         ("x-push-feed", {"x-push", "x-push-dlq"}),
         ("x-push", set()),

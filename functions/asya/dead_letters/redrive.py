@@ -1,16 +1,18 @@
 """Redrives a dead letter: reopens its task and builds the envelope of the next generation (`protocol §12`)."""
 
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
 
 import msgspec
 from msgspec.structs import replace
 
+from asya.dead_letters.letters import DeadLetter
 from asya.fan_in.sets import ORIGIN, SetState
 from asya.protocol import headers, status
 from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import GENERATION_LIMIT, Envelope
 from asya.protocol.hops import HopFold
+from asya.protocol.slices import slice_header
 from asya.protocol.task import TaskRecord, reopened
 from asya.protocol.times import format_time, parse_time
 from asya.tasks.view import is_overdue
@@ -18,50 +20,45 @@ from asya.tasks.view import is_overdue
 # Only the end of such an envelope could not be recorded. Nothing runs again.
 _AT_REST = frozenset({"succeeded", "failed", "canceled", "paused"})
 
-_Count = Annotated[int, msgspec.Meta(ge=0)]
 
-
-class SliceOf(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True)
+class SliceOf:
     """Identifies a slice by its set, index and origin."""
 
     set_id: str
-    slice_index: _Count
+    slice_index: int
     origin_id: str
 
 
-class Reopening(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The request of an operator: the generation and position of the dead letter, and its slice if it is one.
+@dataclass(frozen=True, slots=True)
+class Reopening:
+    """What a redrive knows of its dead letter: generation and position, and its place in a set if it is a slice.
 
     Attributes:
         force: reopen the task even if it succeeded, is canceled or paused, or runs at a later position.
     """
 
-    generation: _Count = 0
-    position: _Count = 0
+    generation: int = 0
+    position: int = 0
     slice: SliceOf | None = None
     force: bool = False
 
 
-class Reopened(msgspec.Struct, frozen=True, kw_only=True):
-    """The response: the generation in which to send the dead letter."""
+class Redriven(msgspec.Struct, frozen=True, kw_only=True):
+    """The response: the id of the envelope, and the generation in which it was sent.
 
-    id: str
-    generation: int
-
-
-def read_reopen_request(body: bytes) -> Reopening:
-    """Read the request `POST /api/v1/mesh/{id}/reopen`.
-
-    Raises:
-        ApiError: 400 with the field at fault.
+    Attributes:
+        id: None for a message that is no envelope.
+        generation: None if the message was sent unchanged.
     """
-    try:
-        return msgspec.json.decode(body or b"{}", type=Reopening)
-    except msgspec.ValidationError as error:
-        place = str(error).partition(" - at `$.")[2]
-        raise ApiError(400, "invalid_field", str(error), place.rstrip("`") or None) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ApiError(400, "invalid_json", f"the body is no JSON: {error}") from None
+
+    id: str | None
+    generation: int | None
+
+
+def reopening_of(envelope: Envelope, *, force: bool) -> Reopening:
+    """The reopening that the dead letter of an envelope asks for."""
+    return Reopening(envelope.generation, envelope.route.position, _slice_of(envelope), force)
 
 
 def reopen(record: TaskRecord, hops: HopFold, reopening: Reopening, *, now: datetime) -> TaskRecord:
@@ -133,14 +130,17 @@ def is_past_deadline(envelope: Envelope, now: datetime) -> bool:
     return deadline is not None and parse_time(deadline) <= now
 
 
-def redriven_envelope(envelope: Envelope, generation: int, *, now: datetime) -> Envelope:
+def redriven_envelope(letter: DeadLetter, envelope: Envelope, generation: int, *, now: datetime) -> Envelope:
     """The envelope to send: the same hop in a new generation, at its first attempt.
 
-    The deadline stays (`protocol §2`), and so does the error that a `then_route` handler reads.
+    The deadline stays (`protocol §2`), and so does the error that a `then_route` handler reads. An envelope without a status
+    has passed no sidecar. It gets its first status and its owner here, because the gateway sends it in place of its sender.
     """
     received = envelope.status
-    new_status = None
-    if received is not None:
+    if received is None:
+        new_status = status.created(letter.actor, format_time(letter.arrival.sent_at))
+        envelope = envelope.with_headers({headers.OWNER: letter.arrival.sender or None})
+    else:
         is_pending = received.phase == "pending"
         new_status = status.Status(
             phase="pending",
@@ -156,3 +156,13 @@ def redriven_envelope(envelope: Envelope, generation: int, *, now: datetime) -> 
     return replace(envelope, status=new_status).with_headers(
         {headers.GENERATION: generation, headers.FIRST_ATTEMPT: None, headers.NOT_BEFORE: None}
     )
+
+
+def _slice_of(envelope: Envelope) -> SliceOf | None:
+    try:
+        header = slice_header(envelope)
+    except ValueError:
+        return None
+    if header is None:
+        return None
+    return SliceOf(header.set_id, header.slice_index, header.origin_id)

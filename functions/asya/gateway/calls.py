@@ -41,12 +41,12 @@ class ApiCall(NamedTuple):
 CALLS = (
     ApiCall("POST", "/api/v1/mesh", _API),
     ApiCall("GET", "/api/v1/mesh", _API),
+    ApiCall("POST", "/api/v1/mesh/redrive", _API),
     ApiCall("GET", "/api/v1/mesh/{id}", _API),
     ApiCall("GET", "/api/v1/mesh/{id}/children", _API),
     ApiCall("GET", "/api/v1/mesh/{id}/timeline", _API),
     ApiCall("DELETE", "/api/v1/mesh/{id}", _API),
     ApiCall("POST", "/api/v1/mesh/{id}/resume", _API),
-    ApiCall("POST", "/api/v1/mesh/{id}/reopen", _API),
     ApiCall("POST", "/api/v1/mesh/{id}/replay", _API),
     ApiCall("POST", "/tools/call", _API, group="tools"),
     ApiCall("POST", "/mcp", _API, group="mcp"),

@@ -1,12 +1,12 @@
 """Permissions of the gateway's functions."""
 
+from asya.dead_letters.letters import watched_actors
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya.tasks.aws.index import CHILDREN_INDEX, DUE_INDEX, LISTED_INDEX
 from asya_infra.addresses import Addresses
-from asya_infra.permissions import actors, common
+from asya_infra.permissions import common
 from asya_infra.permissions.grant import Grant
-from asya_infra.permissions.spark import heavy_actors
 
 
 def ingest(addresses: Addresses) -> list[Grant]:
@@ -25,14 +25,13 @@ def take_reports(addresses: Addresses) -> list[Grant]:
 
 
 def api(addresses: Addresses, table: MeshTable) -> list[Grant]:
-    """The API function: creates, shows, resumes, cancels and replays tasks (`protocol §4`, `§12`)."""
+    """The API function: creates, shows, resumes, cancels, replays and redrives tasks (`protocol §4`, `§12`)."""
     return [
         common.write_logs(addresses, names.GATEWAY_API),
         common.table(addresses, "tasks"),
         _query(addresses, LISTED_INDEX, CHILDREN_INDEX),
-        *([common.send_messages(addresses, {names.COMPLETION})] if heavy_actors(table) else []),
-        # x-sink gets canceled envelopes from a pause. x-resume is a routable actor.
-        common.send_messages(addresses, {names.SINK, *actors.routable_actors(table)}),
+        # A redrive sends to every queue that has dead letters.
+        common.send_messages(addresses, watched_actors(table)),
         common.objects(addresses, common.WRITE, "inbox"),
         *_replay(addresses),
         *(_set_replays(addresses) if common.fan_in_actors(table) else []),
@@ -69,7 +68,7 @@ def _query(addresses: Addresses, *indexes: str) -> Grant:
 
 
 def _set_replays(addresses: Addresses) -> list[Grant]:
-    """Allow checking sets, for reopenings and replays, and recording the replay of a set."""
+    """Allow checking sets, for redrives and replays, and recording the replay of a set."""
     return [common.read_sets(addresses), common.record_set_replays(addresses)]
 
 

@@ -5,14 +5,10 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from asya.messaging.aws import clients
-from asya.messaging.aws.claim_check import ClaimCheck
-from asya.messaging.claim_check import INBOX_PREFIX
 from asya_cli.dead_letters import DeadLetters, Filter
 from asya_cli.errors import CommandError
 from asya_cli.mesh_client import MeshClient
 from tests.simulation.process import Process, ProcessCrashed, running
-from tests.simulation.services.functions import BUCKET, OFFLOAD_FROM
 from tests.simulation.services.gateway import URL, event
 from tests.simulation.services.queues import Queues, SqsClient
 
@@ -26,20 +22,17 @@ class SimulatedMeshClient(MeshClient):
     api: Api = lambda _: None
     arn: str = ""
 
-    def _call(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+    def _call(self, method: str, path: str, body: bytes, media_type: str) -> tuple[int, bytes]:
         answer = self.api(event(method, URL + path, body, {}, self.arn, "AIDAOPERATOR"))
         if answer is None:
             return 500, b""
         return answer["statusCode"], answer["body"].encode()
 
-    def _claim_check(self, queue_url: str) -> ClaimCheck:
-        return ClaimCheck(clients.s3(), BUCKET, limit=OFFLOAD_FROM, prefix=INBOX_PREFIX)
-
 
 def redrive_all(process: Process, queues: Queues, *, namespace: str, api: Api, arn: str) -> bool:
     """Redrive the dead letters of all queues; return whether every call succeeded.
 
-    An unsent dead letter stays on its queue, and its reopened task waits for the next redrive.
+    An unsent dead letter stays on its queue, and a task that is already reopened waits for the next redrive.
     """
     is_complete = True
     sqs = SqsClient(process, queues, "AIDAOPERATOR")
@@ -52,7 +45,7 @@ def redrive_all(process: Process, queues: Queues, *, namespace: str, api: Api, a
             try:
                 with dead_letters.scan(actor, Filter()) as letters:
                     for letter in letters:
-                        result = dead_letters.redrive(letter, force=False, now=process.now())
+                        result = dead_letters.redrive(letter, force=False)
                         process.note(f"redrives {letter.id} of {actor}: {result.problem or result.generation}")
             except CommandError as error:
                 process.note(f"cannot redrive the dead letters of {actor}: {error}")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from asya.gateway.http.router import HttpRoute, answer
 from asya.gateway.lambdas.api_groups import build_api
@@ -87,7 +87,7 @@ def event(
 ) -> dict[str, Any]:
     """Build the event of API Gateway, payload format 2.0."""
     parts = urlsplit(url)
-    query = dict(pair.split("=", 1) for pair in parts.query.split("&") if pair)
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
     return {
         "version": "2.0",
         "rawPath": parts.path,

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import boto3
-import msgspec
 import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 from typer.testing import CliRunner
 
 from asya.dead_letters.aws import queue as dead_letter_queue
-from asya.protocol.codec import encode
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.slices import SetDue, encode_message
 from asya.tasks.view import TaskView
@@ -23,16 +20,13 @@ from asya_cli import dlq
 from asya_cli.dead_letters import DeadLetters, Filter
 from asya_cli.errors import CommandError
 from asya_cli.main import app
-from asya_cli.mesh_client import ConflictError, OversizedEnvelopeError
+from asya_cli.mesh_client import ConflictError
 from tests.doubles.envelopes import message, status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from asya.dead_letters.redrive import Reopening
-    from asya.protocol.envelope import Envelope
-
-NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    from asya.messaging.hop import Arrival
 
 
 @dataclass
@@ -41,11 +35,9 @@ class Mesh:
 
     client: Any
     tasks: dict[str, TaskView] = field(default_factory=dict)
-    generations: dict[str, int | ConflictError] = field(default_factory=dict)
-    requests: list[Reopening] = field(default_factory=list)
+    generations: dict[str, int | CommandError] = field(default_factory=dict)
+    requests: list[tuple[str, Arrival, bool]] = field(default_factory=list)
     namespace: str = "shop"
-    limit: int = 1_000_000
-    offloaded_to: list[str] = field(default_factory=list)
 
     @property
     def connection(self) -> Mesh:
@@ -57,20 +49,15 @@ class Mesh:
     def task(self, envelope_id: str) -> TaskView | None:
         return self.tasks.get(envelope_id)
 
-    def reopen(self, envelope_id: str, request: Reopening) -> int | None:
-        self.requests.append(request)
-        answer = self.generations.get(envelope_id)
-        if isinstance(answer, ConflictError):
+    def redrive(self, actor: str, message: Arrival, *, force: bool) -> int | None:
+        """Send the message to its actor, as the gateway does."""
+        answer = self.generations.get(_id_of(message.body))
+        if isinstance(answer, Exception):
             raise answer
+        self.requests.append((actor, message, force))
+        url = self.client.get_queue_url(QueueName=f"asya-shop-{actor}")["QueueUrl"]
+        self.client.send_message(QueueUrl=url, MessageBody=message.body.decode())
         return answer
-
-    def sendable(self, envelope: Envelope, queue_url: str) -> bytes:
-        if len(encode(envelope)) < self.limit:
-            return encode(envelope)
-        if len(bytes(envelope.payload)) < self.limit // 2:
-            raise OversizedEnvelopeError("too large even without its payload")
-        self.offloaded_to.append(queue_url.rpartition("/")[2])
-        return encode(msgspec.structs.replace(envelope, payload=msgspec.Raw(b"null")))
 
     def put(self, actor: str, body: bytes) -> None:
         url = self.client.get_queue_url(QueueName=f"asya-shop-{actor}-dlq")["QueueUrl"]
@@ -81,6 +68,13 @@ class Mesh:
         url = self.client.get_queue_url(QueueName=f"asya-shop-{queue}")["QueueUrl"]
         messages = self.client.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", [])
         return [json.loads(each["Body"]) if each["Body"][:1] == "{" else each["Body"] for each in messages]
+
+
+def _id_of(body: bytes) -> str:
+    try:
+        return str(json.loads(body).get("id", ""))
+    except ValueError:
+        return ""
 
 
 @pytest.fixture
@@ -107,35 +101,16 @@ def dead_letters(mesh: Mesh) -> DeadLetters:
 
 
 @pytest.mark.rule("12.redrive")
-def test_a_dead_letter_is_sent_in_the_generation_that_its_task_was_reopened_in(mesh: Mesh) -> None:
+def test_the_gateway_gets_the_dead_letter_as_it_lies_there(mesh: Mesh) -> None:
     mesh.generations["env-1"] = 3
-    mesh.put("infer", message(status=status(phase="retrying", attempt=2)))
+    body = message(status=status(phase="retrying", attempt=2))
+    mesh.put("infer", body)
     assert "infer  env-1  sent again in generation 3" in run("redrive", "infer")
-    (sent,) = mesh.receive("infer")
-    assert (sent["id"], sent["headers"]["x-asya-generation"]) == ("env-1", 3)
-    assert (sent["status"]["phase"], sent["status"]["attempt"]) == ("pending", 1)
+    ((actor, sent, is_forced),) = mesh.requests
+    assert (actor, sent.body, is_forced) == ("infer", body, False)
+    assert sent.message_id
+    assert sent.sender
     assert mesh.receive("infer-dlq") == []
-    assert [(each.generation, each.position, each.slice, each.force) for each in mesh.requests] == [(0, 1, None, False)]
-
-
-def test_an_envelope_that_grew_too_large_gets_a_claim_check(mesh: Mesh) -> None:
-    mesh.generations["env-1"] = 1
-    mesh.put("infer", message(payload={"text": "x" * 2000}))
-    mesh.limit = 1500
-    assert "sent again in generation 1" in run("redrive", "infer")
-    assert [each["payload"] for each in mesh.receive("infer")] == [None]
-    assert set(mesh.offloaded_to) == {"asya-shop-infer"}
-
-
-def test_an_oversized_envelope_stays_without_a_reopening_and_the_scan_continues(mesh: Mesh) -> None:
-    mesh.generations["env-2"] = 1
-    mesh.put("infer", message(headers={"long": "x" * 2000}))
-    mesh.put("infer", message(id="env-2"))
-    mesh.limit = 1500
-    output = run("redrive", "infer", code=1)
-    assert "too large even without its payload" in output
-    assert "infer  env-2  sent again in generation 1" in output
-    assert len(mesh.requests) == 1
 
 
 def test_a_refused_dead_letter_stays_and_the_reason_is_printed(mesh: Mesh) -> None:
@@ -150,58 +125,22 @@ def test_a_refused_dead_letter_stays_and_the_reason_is_printed(mesh: Mesh) -> No
     assert [each["id"] for each in mesh.receive("infer")] == ["env-2"]
 
 
-@pytest.mark.parametrize("headers", [{}, {"x-asya-mesh-status": "off"}])
-def test_after_the_deadline_a_redrive_is_refused_with_or_without_reports(mesh: Mesh, headers: dict[str, str]) -> None:
-    mesh.put("infer", message(headers=headers, status=status(deadline_at="2026-01-01T00:00:00Z")))
-    assert "refused: its deadline has passed; `asya replay env-1`" in run("redrive", "infer", "--force", code=1)
-    assert (len(mesh.receive("infer-dlq")), mesh.receive("infer")) == (1, [])
-
-
 def test_force_is_part_of_the_request(mesh: Mesh) -> None:
     mesh.generations["env-1"] = 1
     mesh.put("infer", message())
     run("redrive", "--force")
-    assert [each.force for each in mesh.requests] == [True]
-
-
-def test_the_request_identifies_a_slice(mesh: Mesh) -> None:
-    header = {"actor": "f", "set_id": "s", "origin_id": "o", "slice_index": 1, "slice_count": 2, "aggregation_key": ""}
-    mesh.generations["env-1"] = 1
-    mesh.put("infer", message(headers={"x-asya-fan-in": header}))
-    run("redrive")
-    assert mesh.requests[0].slice is not None
-    assert (mesh.requests[0].slice.set_id, mesh.requests[0].slice.slice_index, mesh.requests[0].slice.origin_id) == (
-        "s",
-        1,
-        "o",
-    )
-
-
-@pytest.mark.parametrize("headers", [{}, {"x-asya-mesh-status": "off"}])
-def test_without_a_record_the_generation_grows_by_one(mesh: Mesh, headers: dict[str, str]) -> None:
-    mesh.put("infer", message(headers={"x-asya-generation": 4, **headers}))
-    run("redrive", "infer")
-    assert [sent["headers"]["x-asya-generation"] for sent in mesh.receive("infer")] == [5]
-    assert len(mesh.requests) == (0 if headers else 1)
-
-
-def test_an_ended_envelope_is_sent_unchanged(mesh: Mesh) -> None:
-    body = message(status=status(phase="succeeded"), headers={"x-asya-generation": 1})
-    mesh.put("x-sink", body)
-    assert "sent again unchanged" in run("redrive", "x-sink")
-    assert mesh.receive("x-sink") == [json.loads(body)]
-    assert mesh.requests == []
+    assert [is_forced for _, _, is_forced in mesh.requests] == [True]
 
 
 @pytest.mark.parametrize(
     ("actor", "body"),
     [("infer", b"junk"), ("x-dispatch", b'{"actor": "a"}'), ("post", encode_message(SetDue(set_id="s")))],
 )
-def test_other_messages_are_sent_unchanged(mesh: Mesh, actor: str, body: bytes) -> None:
+def test_a_message_without_a_generation_is_sent_unchanged(mesh: Mesh, actor: str, body: bytes) -> None:
     mesh.put(actor, body)
-    run("redrive", actor)
-    assert len(mesh.receive(actor)) == 1
-    assert (mesh.receive(f"{actor}-dlq"), mesh.requests) == ([], [])
+    assert "sent again unchanged" in run("redrive", actor)
+    assert [(to, sent.body) for to, sent, _ in mesh.requests] == [(actor, body)]
+    assert mesh.receive(f"{actor}-dlq") == []
 
 
 def test_a_dry_run_sends_nothing(mesh: Mesh) -> None:
@@ -247,22 +186,16 @@ def test_filters_by_id_and_by_error_of_envelope_or_task(mesh: Mesh) -> None:
     assert matches() == ["a", "b", "c"]
 
 
-def test_a_crash_between_the_reopening_and_the_sending_leaves_the_dead_letter(
-    mesh: Mesh, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mesh.generations["env-1"] = 1
+def test_a_gateway_that_fails_leaves_the_dead_letter(mesh: Mesh) -> None:
+    mesh.generations["env-1"] = CommandError("the gateway did not answer")
     mesh.put("infer", message())
-    broken = dead_letters(mesh)
-    monkeypatch.setattr(broken, "_send", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt):
-        redrive_all(broken)
-    run("redrive", "infer")
-    assert [sent["headers"]["x-asya-generation"] for sent in mesh.receive("infer")] == [1]
-    assert mesh.receive("infer-dlq") == []
+    with pytest.raises(CommandError):
+        redrive_all(dead_letters(mesh))
+    assert len(mesh.receive("infer-dlq")) == 1
 
 
 @pytest.mark.rule("12.redrive")
-def test_a_crash_between_the_sending_and_the_deletion_sends_twice_in_the_same_generation(mesh: Mesh) -> None:
+def test_a_dead_letter_that_was_not_deleted_is_redriven_again(mesh: Mesh) -> None:
     mesh.generations["env-1"] = 1
     mesh.put("infer", message())
     broken = dead_letters(mesh)
@@ -271,14 +204,14 @@ def test_a_crash_between_the_sending_and_the_deletion_sends_twice_in_the_same_ge
         redrive_all(broken)
     mesh.client.delete_message = delete
     run("redrive", "infer")
-    assert [sent["headers"]["x-asya-generation"] for sent in mesh.receive("infer")] == [1, 1]
+    assert [actor for actor, _, _ in mesh.requests] == ["infer", "infer"]
     assert mesh.receive("infer-dlq") == []
 
 
 def redrive_all(queues: DeadLetters) -> None:
     with queues.scan("infer", Filter()) as letters:
         for letter in letters:
-            queues.redrive(letter, force=False, now=NOW)
+            queues.redrive(letter, force=False)
 
 
 def failing(**_: Any) -> Any:
@@ -291,7 +224,7 @@ def test_a_dead_letter_that_returns_during_the_scan_is_skipped(mesh: Mesh) -> No
     queues = dead_letters(mesh)
     with queues.scan("infer", Filter()) as letters:
         for letter in letters:
-            queues.redrive(letter, force=False, now=NOW)
+            queues.redrive(letter, force=False)
             mesh.put("infer", message(headers={"x-asya-generation": 1}))
     assert len(mesh.requests) == 1
     assert len(mesh.receive("infer-dlq")) == 1

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from asya.dead_letters.redrive import Reopening
 from asya.dead_letters.replay import ReplayRequest
+from asya.messaging.hop import Arrival
 from asya_cli import replay
 from asya_cli.errors import CommandError
 from asya_cli.main import app
 from asya_cli.mesh_client import ConflictError, MeshClient
 
 CALLS: list[tuple[str, str, Any]] = []
+LETTER = Arrival(b'{"id": "a"}', "m-1", datetime(2026, 11, 20, 12, tzinfo=UTC), sender="AIDABOB")
 
 
 @pytest.fixture
@@ -27,7 +29,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Any:
     def answering(status: int, answer: object) -> MeshClient:
         body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
 
-        def call(_: MeshClient, method: str, path: str, request: bytes) -> tuple[int, bytes]:
+        def call(_: MeshClient, method: str, path: str, request: bytes, _media_type: str) -> tuple[int, bytes]:
             CALLS.append((method, path, json.loads(request or b"null")))
             return status, body
 
@@ -99,12 +101,13 @@ def test_a_conflict_has_the_message_of_the_gateway(client: Any) -> None:
     with pytest.raises(ConflictError, match=r"^it can be replayed from hop 2$"):
         mesh.replay("a", ReplayRequest())
     with pytest.raises(ConflictError):
-        mesh.reopen("a", Reopening())
+        mesh.redrive("infer", LETTER, force=False)
 
 
 def test_a_task_that_does_not_exist(client: Any) -> None:
     mesh = client(404, {"error": {"code": "not_found", "message": "there is no task"}})
-    assert mesh.reopen("a", Reopening()) is None
+    with pytest.raises(CommandError, match="the gateway knows no actor 'infer'"):
+        mesh.redrive("infer", LETTER, force=False)
     assert mesh.task("a") is None
     with pytest.raises(CommandError, match="there is no task 'a'"):
         mesh.replay("a", ReplayRequest())
@@ -112,8 +115,9 @@ def test_a_task_that_does_not_exist(client: Any) -> None:
 
 def test_the_gateway_chooses_the_generation(client: Any) -> None:
     mesh = client(200, {"id": "a", "generation": 7})
-    assert mesh.reopen("a", Reopening(generation=1, position=2)) == 7
-    assert CALLS == [("POST", "/api/v1/mesh/a/reopen", {"generation": 1, "position": 2})]
+    assert mesh.redrive("infer", LETTER, force=True) == 7
+    query = "actor=infer&message_id=m-1&sender=AIDABOB&sent_at=2026-11-20T12%3A00%3A00.000000Z&force=true"
+    assert [("POST", f"/api/v1/mesh/redrive?{query}", {"id": "a"})] == CALLS
 
 
 @pytest.mark.parametrize(
@@ -127,4 +131,4 @@ def test_the_gateway_chooses_the_generation(client: Any) -> None:
 )
 def test_other_answers_are_part_of_the_error(client: Any, status: int, answer: object, message: str) -> None:
     with pytest.raises(CommandError, match=message.replace("{", r"\{")):
-        client(status, answer).reopen("a", Reopening())
+        client(status, answer).redrive("infer", LETTER, force=False)

@@ -28,7 +28,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Any:
     CALLS.clear()
 
     def answering(status: int, answer: object) -> None:
-        def call(_: MeshClient, method: str, path: str, asked: bytes) -> tuple[int, bytes]:
+        def call(_: MeshClient, method: str, path: str, asked: bytes, _media_type: str) -> tuple[int, bytes]:
             CALLS.append((method, path, json.loads(asked)))
             return status, json.dumps(answer).encode()
 

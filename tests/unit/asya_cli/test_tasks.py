@@ -24,7 +24,7 @@ class Answering:
     answers: list[tuple[int, Any]]
     calls: list[tuple[str, str]] = field(default_factory=list)
 
-    def __call__(self, _mesh: MeshClient, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+    def __call__(self, _mesh: MeshClient, method: str, path: str, body: bytes, _media_type: str) -> tuple[int, bytes]:
         self.calls.append((method, path))
         code, content = self.answers.pop(0)
         return code, msgspec.json.encode(content) if content is not None else b""

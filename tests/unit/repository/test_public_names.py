@@ -63,7 +63,7 @@ METRICS = {
 SCHEMAS = """
 EarlierGeneration Error ErrorInfo EventData EventResult EventResults Failure Fault GatewayMessage Health
 LegacyEnvelope LegacyFinal LegacyJob LegacyProgress LegacyRoute Message PartialEvent PauseField Problem
-Reopened Reopening RepeatedSlices ReplayRequest Replayed ResumeRequest Resumed Route RunNote SingleEvent SliceOf StageNote
+Redriven RepeatedSlices ReplayRequest Replayed ResumeRequest Resumed Route RunNote SingleEvent StageNote
 StartRequest Started StreamToken Success TaskEvent TaskList TaskPause TaskProblem TaskView
 Timeline TimelineEntry ToolAnswer ToolRequest Usage
 """
@@ -324,10 +324,10 @@ def test_13_the_gateway_has_these_calls() -> None:
     assert {call.route for call in CALLS} == {
         *("POST /api/v1/mesh", "GET /api/v1/mesh", "GET /api/v1/mesh/{id}", "DELETE /api/v1/mesh/{id}"),
         *("GET /api/v1/mesh/{id}/children", "GET /api/v1/mesh/{id}/timeline"),
-        *(f"POST /api/v1/mesh/{{id}}/{what}" for what in ("resume", "reopen", "replay", "stream-token", "events")),
+        *(f"POST /api/v1/mesh/{{id}}/{what}" for what in ("resume", "replay", "stream-token", "events")),
         *("POST /tools/call", "POST /mcp", "GET /mcp", "DELETE /mcp", "POST /a2a", "POST /a2a/tasks/{id}"),
         *("GET /.well-known/agent-card.json", "GET /api/v1/mesh/{id}/events", "GET /api/v1/mesh/{id}/stream"),
-        "POST /api/v1/mesh/events",
+        *("POST /api/v1/mesh/events", "POST /api/v1/mesh/redrive"),
         *("GET /envelopes/{id}", "POST /envelopes/{id}/progress", "POST /envelopes/{id}/final"),
         *("GET /envelopes/{id}/stream", "GET /jobs/{id}", "GET /jobs/{id}/stream"),
         *("GET /openapi.json", "GET /health"),

@@ -16,7 +16,8 @@ from asya.gateway.lambdas.api import Api
 from asya.gateway.mcp.wiring import build_mcp
 from asya.gateway.routes.cancel import CancelRoutes
 from asya.gateway.routes.lists import ListRoutes
-from asya.gateway.routes.reruns import RerunRoutes
+from asya.gateway.routes.redrives import RedriveRoutes
+from asya.gateway.routes.replays import ReplayRoutes
 from asya.gateway.routes.resume import ResumeRoutes
 from asya.gateway.routes.set_replays import SetReplays
 from asya.gateway.routes.tasks import TaskRoutes
@@ -30,6 +31,7 @@ from asya.messaging.aws.settings import Settings
 from asya.messaging.aws.submission_sender import SubmissionSender
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.claim_check import INBOX_PREFIX
+from asya.messaging.delivery import Delivery
 from asya.messaging.lambdas.environment import REAL, Environment
 from asya.messaging.spans import submission_span
 from asya.pause.lambdas.wiring import build_releases
@@ -79,18 +81,25 @@ def build_api(
     resumes = ResumeRoutes(mesh, tasks, access, releases)
     tool_calls = ToolCalls(mesh, tasks, starter, environment, new_id)
     sources = ReplaySources(clients.s3(), settings.bucket, settings.results_uri, mesh.sink)
-    reruns = RerunRoutes(
+    replays = ReplayRoutes(
         mesh=mesh,
         tasks=tasks,
         starter=starter,
         access=access,
         sources=sources,
         claim_check=claim_check,
-        sets=_sets(settings),
         set_replays=_set_replays(settings, tasks, starter, sources),
         gateway_url=settings.gateway_url,
         new_id=new_id,
         new_span=environment.new_span,
+    )
+    redrives = RedriveRoutes(
+        mesh=mesh,
+        tasks=tasks,
+        access=access,
+        sender=SubmissionSender(clients.sqs(), settings.queue_url, _as_it_is),
+        claim_check=claim_check,
+        sets=_sets(settings),
     )
     mcp = build_mcp(
         tasks=tasks,
@@ -120,7 +129,8 @@ def build_api(
         TaskRoutes(mesh, tasks, starter, access, origins, new_id),
         ListRoutes(tasks, lists, access),
         cancels,
-        reruns,
+        redrives,
+        replays,
         resumes,
         ToolRoutes(tool_calls, access, origins),
         mcp,
@@ -128,6 +138,11 @@ def build_api(
         LegacyReadRoutes(tasks, access),
     )
     return Api(mesh, origins, groups)
+
+
+def _as_it_is(delivery: Delivery) -> Delivery:
+    """Offload nothing."""
+    return delivery
 
 
 def _cancel_requests(settings: Settings) -> CancelRequests | None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from asya.dead_letters.redrive import Reopened, Reopening
+from asya.dead_letters.redrive import Redriven
 from asya.dead_letters.replay import Replayed, ReplayRequest
 from asya.gateway.calls import CALLS, ApiCall
 from asya.gateway.http.router import KEY_LIMIT
@@ -110,7 +110,7 @@ class CallDescription:
 
     Attributes:
         responses: the content by status; None for no body, a media type for text of that type.
-        body: the content of the request.
+        body: the content of the request; `bytes` for content of any form.
         errors: the statuses of errors besides 403, 429 and 5xx.
         query, headers: the parameters by name.
         streamed: the statuses whose response may also be Server-Sent Events.
@@ -131,6 +131,7 @@ _CURSOR: Schema = {"type": "string", "description": "next_cursor of the previous
 _STATUS: Schema = {"type": "string", "enum": list(get_args(TaskStatus))}
 _PARENT: Schema = {"type": "string", "minLength": 1, "maxLength": ID_LIMIT}
 _KEY: Schema = {"type": "string", "minLength": 1, "maxLength": KEY_LIMIT, "pattern": "^[ -~]+$"}
+_BYTES = "application/octet-stream"
 _EVENTS = {"type": "array", "maxItems": BATCH_LIMIT, "items": {"anyOf": [TaskEvent, PartialEvent]}}
 
 # Clients read this either as the schema of the whole text or of each event, so it has no type.
@@ -148,6 +149,17 @@ CALL_DESCRIPTIONS: dict[str, CallDescription] = {
         "List the caller's tasks, newest first; operators list all tasks", {200: TaskList}, errors=(400,),
         query={"status": _STATUS, "parent": _PARENT, "limit": _LIMIT, "cursor": _CURSOR},
     ),
+    "POST /api/v1/mesh/redrive": CallDescription(
+        "Send a dead letter again, in the next generation of its task; for operators. The body is the message",
+        {200: Redriven}, bytes, True, (400, 404, 409, 413),
+        query={
+            "actor": {"type": "string", "required": True, "description": "the actor behind the dead-letter queue"},
+            "message_id": {"type": "string", "required": True, "description": "the SQS message id"},
+            "sender": {"type": "string", "description": "the SenderId of the message"},
+            "sent_at": {"type": "string", "format": "date-time", "description": "the SentTimestamp of the message"},
+            "force": {"type": "boolean", "description": "also if the task succeeded, was canceled, is paused or went on"},
+        },
+    ),
     "GET /api/v1/mesh/{id}": CallDescription("Read a task", {200: TaskView}, errors=(404,)),
     "GET /api/v1/mesh/{id}/children": CallDescription(
         "List the children of a task, newest first", {200: TaskList}, errors=(400, 404),
@@ -162,9 +174,6 @@ CALL_DESCRIPTIONS: dict[str, CallDescription] = {
     ),
     "POST /api/v1/mesh/{id}/resume": CallDescription(
         "End a task's pause", {202: Resumed}, ResumeRequest, False, (400, 404, 409, 413, 422)
-    ),
-    "POST /api/v1/mesh/{id}/reopen": CallDescription(
-        "Start the next generation of a task for a redrive; for operators", {200: Reopened}, Reopening, False, (400, 404, 409, 413)
     ),
     "POST /api/v1/mesh/{id}/replay": CallDescription(
         "Start a new task from a stored envelope", {201: Replayed}, ReplayRequest, False, (400, 404, 409, 413)
@@ -291,7 +300,8 @@ def _operation(call: ApiCall, description: CallDescription, scheme: str) -> Sche
         "security": [] if call.is_public else [{scheme: []}],
     }
     if description.body is not None:
-        content = {"application/json": {"schema": _schema(description.body)}}
+        is_json = description.body is not bytes
+        content = {"application/json": {"schema": _schema(description.body)}} if is_json else {_BYTES: {}}
         operation["requestBody"] = {"required": description.is_body_required, "content": content}
     return operation
 

@@ -1,19 +1,18 @@
 """protocol §12, redrive: when a task may be reopened, and the envelope that is sent."""
 
-from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from asya.dead_letters import redrive
+from asya.dead_letters.letters import DeadLetter
 from asya.dead_letters.redrive import Reopening, SliceOf
 from asya.fan_in.sets import Decision, SetState
+from asya.messaging.hop import Arrival
 from asya.protocol.api_errors import ApiError
 from asya.protocol.codec import decode, encode
-from asya.protocol.envelope import GENERATION_LIMIT
+from asya.protocol.envelope import GENERATION_LIMIT, Envelope
 from asya.protocol.hops import HopFold, fold, hop_records
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
@@ -32,6 +31,11 @@ def reached(position: int, generation: int = 0) -> HopFold:
 
 
 NOWHERE = HopFold(0)
+SENT = NOW - timedelta(hours=1)
+
+
+def letter(envelope: Envelope) -> DeadLetter:
+    return DeadLetter(Arrival(encode(envelope), "m-1", SENT, sender="AIDABOB"), "infer", envelope)
 
 
 @pytest.mark.parametrize("state", ["failed", "pending", "running"])
@@ -92,7 +96,7 @@ def a_set(how: Any = None, *, delivered: bool = False) -> SetState:
 
 
 def a_slice(index: int) -> SliceOf:
-    return SliceOf(set_id="s", slice_index=index, origin_id="origin")
+    return SliceOf("s", index, "origin")
 
 
 @pytest.mark.parametrize("index", [0, 2])
@@ -124,7 +128,7 @@ def test_the_same_hop_is_sent_in_the_new_generation_from_its_first_attempt() -> 
             status=status(phase="retrying", attempt=3, max_attempts=5, error=ERROR, deadline_at="2026-11-21T00:00:00Z"),
         )
     )
-    sent = decode(encode(redrive.redriven_envelope(was, 2, now=NOW)))
+    sent = decode(encode(redrive.redriven_envelope(letter(was), was, 2, now=NOW)))
     assert (sent.id, sent.route, sent.payload, sent.generation) == (was.id, was.route, was.payload, 2)
     assert set(sent.headers) == {"tenant", "traceparent", "x-asya-generation"}
     assert sent.status is not None
@@ -133,14 +137,20 @@ def test_the_same_hop_is_sent_in_the_new_generation_from_its_first_attempt() -> 
 
 
 def test_the_error_that_a_then_route_handler_is_to_read_stays() -> None:
-    sent = redrive.redriven_envelope(decode(message(status=status(reason="PolicyRouted", error=ERROR))), 1, now=NOW)
+    was = decode(message(status=status(reason="PolicyRouted", error=ERROR)))
+    sent = redrive.redriven_envelope(letter(was), was, 1, now=NOW)
     assert sent.status is not None
     assert sent.status.reason == "PolicyRouted"
     assert sent.status.error is not None
 
 
-def test_an_envelope_without_status_still_has_none_and_is_registered_where_it_comes() -> None:
-    assert redrive.redriven_envelope(decode(message(status=...)), 1, now=NOW).status is None
+@pytest.mark.rule("12.redrive.sender")
+def test_an_envelope_without_status_gets_its_first_one_and_the_owner_that_sent_it() -> None:
+    was = decode(message(status=..., headers={"x-asya-owner": "AIDAMALLORY"}))
+    sent = redrive.redriven_envelope(letter(was), was, 1, now=NOW)
+    assert sent.status is not None
+    assert (sent.status.phase, sent.status.actor, sent.status.created_at) == ("pending", "infer", format_time(SENT))
+    assert sent.header("x-asya-owner") == "AIDABOB"
 
 
 @pytest.mark.parametrize(
@@ -151,23 +161,13 @@ def test_only_the_end_of_what_has_ended_is_still_to_be_written(phase: Any, rests
     assert redrive.is_at_rest(decode(body)) is rests
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        (b'{"generation": -1}', "generation"),
-        (b'{"position": "x"}', "position"),
-        (b'{"slice": {"set_id": "s"}}', "slice"),
-        (b'{"other": 1}', None),
-        (b"[]", None),
-    ],
-)
-def test_a_malformed_request_names_the_field(body: bytes, field: str | None) -> None:
-    with pytest.raises(ApiError) as refused:
-        redrive.read_reopen_request(body)
-    assert (refused.value.status, refused.value.field) == (400, field)
+def test_a_slice_names_its_place_in_the_set() -> None:
+    header = {"actor": "f", "set_id": "s", "origin_id": "o", "slice_index": 1, "slice_count": 2, "aggregation_key": ""}
+    asked = redrive.reopening_of(decode(message(headers={"x-asya-fan-in": header})), force=True)
+    assert asked == Reopening(0, 1, SliceOf("s", 1, "o"), force=True)
 
 
-@given(st.binary(max_size=60))
-def test_no_body_does_anything_worse_than_being_refused(body: bytes) -> None:
-    with suppress(ApiError):
-        redrive.read_reopen_request(body)
+@pytest.mark.parametrize("header", [None, {"set_id": "s"}])
+def test_without_a_readable_slice_header_there_is_no_place(header: object) -> None:
+    headers = {"x-asya-fan-in": header} if header else {}
+    assert redrive.reopening_of(decode(message(headers=headers)), force=False).slice is None

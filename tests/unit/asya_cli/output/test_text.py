@@ -54,7 +54,7 @@ def gateway(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, object]]:
     """The answers of a gateway."""
     answers: list[tuple[int, object]] = []
 
-    def call(_mesh: MeshClient, _method: str, _path: str, _body: bytes) -> tuple[int, bytes]:
+    def call(_mesh: MeshClient, _method: str, _path: str, _body: bytes, _media_type: str) -> tuple[int, bytes]:
         code, content = answers.pop(0)
         return code, msgspec.json.encode(content)
 

@@ -14,7 +14,7 @@ from tests.doubles.agents import tool_message
 from tests.doubles.api_function import EVENT, emulated_shop
 from tests.doubles.gateway_functions import ALICE, Gateway, recorded_event, route_event, with_body
 from tests.doubles.mcp_gateway import McpGateway
-from tests.unit.asya.gateway.routes.test_reruns import Gateway as Shop
+from tests.unit.asya.gateway.routes.test_replays import Gateway as Shop
 from tests.unit.asya.gateway.routes.test_resume import World
 from tests.unit.memory_tables import memory_tables
 

@@ -14,7 +14,7 @@ from asya.protocol.codec import decode
 from tests.doubles.api_function import ALICE, BUCKET, NOW, RESULTS, emulated_shop
 from tests.doubles.envelopes import message, raw, status
 from tests.doubles.tasks import event
-from tests.unit.asya.gateway.routes.test_reruns import Gateway
+from tests.unit.asya.gateway.routes.test_replays import Gateway
 from tests.unit.memory_tables import memory_tables
 
 FAILED = status(phase="failed", reason="SliceFailed", deadline_at="2026-11-20T12:04:00Z")

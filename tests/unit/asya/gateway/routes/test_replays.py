@@ -1,4 +1,4 @@
-"""Reopening and replay, over emulated tables, buckets and queues (`protocol §12`)."""
+"""Replay, over emulated tables, buckets and queues (`protocol §12`)."""
 
 import json
 from collections.abc import Iterator
@@ -6,13 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from asya.fan_in.aws.sets import FanInSets, SetTimes
-from asya.fan_in.sets import Decision
+from asya.fan_in.aws.sets import FanInSets
 from asya.messaging.aws import clients
 from asya.protocol.mesh_table import Actor, MeshTable
-from asya.protocol.times import format_time
 from tests.doubles.api_function import ALICE, BUCKET, NOW, RESULTS, ApiFunction, emulated_shop
 from tests.doubles.envelopes import mesh, message, raw, status
 from tests.doubles.tasks import event
@@ -51,71 +48,6 @@ class Gateway(ApiFunction):
 def gateway(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway]:
     with memory_tables(), emulated_shop(monkeypatch, "infer", "post"):
         yield Gateway()
-
-
-def test_reopening_a_failed_task_is_idempotent(gateway: Gateway) -> None:
-    gateway.failed()
-    for _ in range(2):
-        assert gateway.post("env-1", "reopen", {"generation": 0, "position": 1}) == (
-            200,
-            {"id": "env-1", "generation": 1},
-        )
-    task = gateway.tasks.read("env-1", NOW)
-    assert task is not None
-    assert (task.status, task.generation, task.owner) == ("pending", 1, "AIDAALICE")
-    assert [(each.generation, each.reason) for each in task.earlier] == [(0, "DeliveryExhausted")]
-
-
-@pytest.mark.rule("12.older-reports")
-def test_a_late_report_of_an_earlier_generation_changes_only_that_one(gateway: Gateway) -> None:
-    gateway.report(event("env-1", "received", 1))
-    gateway.post("env-1", "reopen", {"position": 1})
-    gateway.report(event("env-1", "failed", 1, 9, reason="DeliveryExhausted"))
-    task = gateway.tasks.read("env-1", NOW)
-    assert task is not None
-    assert (task.status, task.generation, task.reason) == ("pending", 1, None)
-    assert [each.reason for each in task.earlier] == ["DeliveryExhausted"]
-
-
-def test_the_new_generations_own_reports_count(gateway: Gateway) -> None:
-    gateway.failed()
-    gateway.post("env-1", "reopen", {"position": 1})
-    gateway.report(event("env-1", "received", 1, 20, generation=1), event("env-1", "succeeded", 3, 30, generation=1))
-    task = gateway.tasks.read("env-1", NOW)
-    assert task is not None
-    assert (task.status, task.generation, task.progress_percent) == ("succeeded", 1, 100)
-
-
-@pytest.mark.rule("12.redrive")
-def test_only_operators_reopen_not_even_the_owner(gateway: Gateway) -> None:
-    gateway.failed()
-    status_code, body = gateway.post("env-1", "reopen", {}, iam=ALICE)
-    assert (status_code, body["error"]["code"]) == (403, "forbidden")
-
-
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [({"generation": -1}, 400), ("no", 400), ({"position": 0}, 409), ({"position": 0, "force": True}, 200)],
-)
-def test_requests_that_are_refused(gateway: Gateway, body: object, code: int) -> None:
-    gateway.report(event("env-1", "received", 1))
-    assert gateway.post("env-1", "reopen", body)[0] == code
-
-
-def test_an_unknown_task_is_not_reopened(gateway: Gateway) -> None:
-    assert gateway.post("nobody", "reopen", {})[0] == 404
-
-
-def test_a_slice_of_a_closed_set_is_refused_and_one_of_an_open_set_is_not(gateway: Gateway) -> None:
-    gateway.failed()
-    times = SetTimes(NOW, NOW.timestamp() + 1000)
-    gateway.sets.count("set-1", 3, arrived={0}, actor="x-fan-in", times=times)
-    reopening = {"position": 1, "slice": {"set_id": "set-1", "slice_index": 1, "origin_id": "origin"}}
-    assert gateway.post("env-1", "reopen", reopening)[0] == 200
-    gateway.sets.save_decision("set-1", Decision(how="failed", at=format_time(NOW), reason="SliceFailed"))
-    code, body = gateway.post("env-1", "reopen", reopening | {"force": True})
-    assert (code, body["error"]["code"]) == (409, "set_closed")
-    assert "origin" in body["error"]["message"]
 
 
 FAILED = status(phase="failed", reason="RuntimeError", deadline_at="2026-11-20T12:04:00Z")
@@ -200,10 +132,3 @@ def test_tasks_of_others_are_not_found_but_operators_replay_without_a_record(gat
     gateway.failed("RuntimeError")
     bob = {"userArn": "arn:aws:iam::123456789012:user/bob", "userId": "AIDABOB"}
     assert gateway.post("env-1", "replay", iam=bob)[0] == 404
-
-
-def test_a_mesh_without_fan_in_needs_no_table_of_sets(gateway: Gateway) -> None:
-    gateway.table = replace(MESH, actors={"infer": Actor(kind="handler")})
-    gateway.failed()
-    reopening = {"position": 1, "slice": {"set_id": "s", "slice_index": 1, "origin_id": "o"}}
-    assert gateway.post("env-1", "reopen", reopening)[0] == 200

@@ -1,4 +1,4 @@
-"""Reopens tasks for a redrive, and replays envelopes (`protocol §12`)."""
+"""Replays envelopes: starts new tasks from stored copies (`protocol §12`)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,36 +6,33 @@ from datetime import datetime
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.dead_letters import redrive, replay, set_replay
+from asya.dead_letters import replay, set_replay
 from asya.dead_letters.aws.replay_sources import ReplaySources
-from asya.dead_letters.redrive import Reopened, SliceOf
 from asya.dead_letters.replay import Replayed, ReplayStart
-from asya.fan_in.aws.sets import FanInSets
 from asya.gateway.access import AccessRules, Caller
+from asya.gateway.aws.offloading import offloaded
 from asya.gateway.aws.task_starter import TaskStarter
 from asya.gateway.http.router import HttpRoute, Request, Response, check_size, required_identity
 from asya.gateway.http.visible_tasks import unknown_task
 from asya.gateway.routes.set_replays import SetReplays
 from asya.gateway.submission import FirstMessage, first_queue
 from asya.messaging.aws.claim_check import ClaimCheck
-from asya.messaging.claim_check import EnvelopeTooLargeError
 from asya.messaging.delivery import Delivery
 from asya.messaging.fair_queues import queue_group
 from asya.protocol import codec
 from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import MeshTable
-from asya.tasks.aws.table_calls import table_errors
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.view import TaskView
 
 
 @dataclass(frozen=True)
-class RerunRoutes:
-    """Reopens tasks and replays envelopes.
+class ReplayRoutes:
+    """Replays envelopes.
 
     Attributes:
-        sets, set_replays: the sets of slices; None if the mesh has no fan-in actor.
+        set_replays: replays of sets of slices; None if the mesh has no fan-in actor.
         claim_check: loads payloads from S3, and stores payloads that are too large for a message.
     """
 
@@ -45,7 +42,6 @@ class RerunRoutes:
     access: AccessRules
     sources: ReplaySources
     claim_check: ClaimCheck
-    sets: FanInSets | None
     set_replays: SetReplays | None
     gateway_url: str | None
     new_id: Callable[[], str]
@@ -53,31 +49,7 @@ class RerunRoutes:
 
     def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
         """The routes at a given time."""
-        return (
-            HttpRoute("POST", "/api/v1/mesh/{id}/reopen", lambda request: self.reopen(request, now)),
-            HttpRoute("POST", "/api/v1/mesh/{id}/replay", lambda request: self.replay(request, now)),
-        )
-
-    def reopen(self, request: Request, now: datetime) -> Response:
-        """`POST …/{id}/reopen`, for operators: start the next generation of a task; idempotent."""
-        if not self.access.caller(required_identity(request)).is_operator:
-            raise ApiError(403, "forbidden", "only operators of the mesh may reopen tasks")
-        check_size(request, self.mesh.gateway.max_body)
-        reopening = redrive.read_reopen_request(request.body)
-        if reopening.slice is not None:
-            self._check_set(reopening.slice)
-        task_id = request.parameters["id"]
-        record = self.tasks.update(task_id, lambda record, hops: redrive.reopen(record, hops, reopening, now=now), now)
-        if record is None:
-            raise unknown_task(task_id)
-        return Response(200, Reopened(id=task_id, generation=record.generation))
-
-    def _check_set(self, slice_of: SliceOf) -> None:
-        if self.sets is None:
-            return
-        with table_errors(f"read the set {slice_of.set_id}"):
-            fan_in_set = self.sets.get(slice_of.set_id)
-        redrive.check_set_is_open(slice_of, fan_in_set.state if fan_in_set is not None else None)
+        return (HttpRoute("POST", "/api/v1/mesh/{id}/replay", lambda request: self.replay(request, now)),)
 
     def replay(self, request: Request, now: datetime) -> Response:
         """`POST …/{id}/replay`: 201 with the id of a new task from a stored envelope; the old task stays unchanged."""
@@ -129,12 +101,4 @@ class RerunRoutes:
         queue = first_queue(envelope)
         group = queue_group(envelope, self.mesh.actors[queue])
         delivery = Delivery(queue, codec.encode(envelope), "next", group=group)
-        try:
-            sendable = self.claim_check.offload(delivery)
-        except EnvelopeTooLargeError as error:
-            raise ApiError(413, "too_large", str(error)) from error
-        except (ClientError, BotoCoreError) as error:
-            raise ApiError(503, "unavailable", "its payload could not be stored; try again") from error
-        if sendable.actor != queue:
-            raise ApiError(413, "too_large", "the envelope is too large for a message, even without its payload")
-        return FirstMessage(envelope, sendable)
+        return FirstMessage(envelope, offloaded(self.claim_check, delivery))
