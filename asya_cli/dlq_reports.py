@@ -27,14 +27,13 @@ def replay(
 ) -> None:
     """Send the dead letters of x-reports and x-ends to these queues again.
 
-    Repair the cause first. A dead letter is deleted only after SQS has accepted its copy. A report that is sent twice
+    Repair the cause first. The gateway sends a dead letter; only then it is deleted. A report that is sent twice
     counts once.
     """
     from asya.protocol import names
     from asya_cli.report_letters import ReportLetters
 
-    connection = client(state, namespace, region).connection
-    letters = ReportLetters(connection.sqs(), connection.namespace)
+    letters = ReportLetters(client(state, namespace, region))
     for name in names.REPORT_QUEUES:
         count = letters.count(name) if dry_run else letters.replay(name)
         how = "would be sent again" if dry_run else "sent again"

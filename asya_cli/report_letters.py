@@ -15,21 +15,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from asya.dead_letters.aws.queue import ReceivedMessage
+    from asya_cli.mesh_client import MeshClient
 
 HIDE_SECONDS = 300
 """Visibility timeout of a message during a scan. The end of the scan makes it visible again at once."""
 
 
 class ReportLetters:
-    """The dead-letter queues of a mesh's reports, with an operator's credentials.
+    """The dead-letter queues of a mesh's reports, with an operator's credentials. The gateway sends.
 
     Raises:
-        CommandError: from each method, if a queue does not exist, or SQS fails or denies access.
+        CommandError: from each method, if a queue does not exist, or SQS or the gateway fails or denies access.
     """
 
-    def __init__(self, sqs: Any, namespace: str) -> None:
-        self._sqs = sqs
-        self._namespace = namespace
+    def __init__(self, mesh: MeshClient) -> None:
+        self._mesh = mesh
+        self._sqs: Any = mesh.connection.sqs()
+        self._namespace = mesh.connection.namespace
 
     def count(self, name: str) -> int:
         """Return the number of dead letters behind a queue; all of them stay."""
@@ -41,16 +43,18 @@ class ReportLetters:
 
         A crash between the two repeats the send at the next call.
         """
-        target, queue = self._url(names.queue_name(self._namespace, name)), self._dead_letters(name)
+        queue = self._dead_letters(name)
         count = 0
         with self._scan(name) as batches:
             for message in (each for batch in batches for each in batch):
-                text = message.arrival.body.decode("utf-8", "surrogatepass")
                 advice = (
                     f"{name}: {count} sent again. The others stay in their queue; repair the cause, and run it again."
                 )
-                with _aws_errors(f"cannot send the dead letter {message.message_id} of {name}", advice):
-                    self._sqs.send_message(QueueUrl=target, MessageBody=text)
+                try:
+                    self._mesh.redrive(name, message.arrival, force=False)
+                except CommandError as error:
+                    problem = f"cannot send the dead letter {message.message_id} of {name}: {error.problem}"
+                    raise CommandError(problem, advice) from error
                 count += 1
                 advice = "It has been sent. The next replay sends it once more, which changes nothing."
                 with _aws_errors(f"cannot delete the dead letter {message.message_id} of {name}", advice):

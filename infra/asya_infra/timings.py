@@ -29,6 +29,10 @@ def visibility_timeout(function_seconds: int, window: int = 0) -> int:
     return function_seconds + (max(window, SHORTEST_WAIT) if window else 0) + MARGIN
 
 
+# CloudFormation waits for the list of a stack's roles for this long, which is a few calls of DynamoDB.
+ROLES_TIMEOUT = 60
+ROLES_ANSWER = 2 * ROLES_TIMEOUT
+
 # How long SQS reuses a data key of the customer managed key. SQS calls KMS once in this time for each queue and caller: with five
 # senders about $0.10 a month for a busy queue. A disabled key stops the queues after this time.
 DATA_KEY_REUSE_MINUTES = 15

@@ -18,6 +18,8 @@ Actions: AWS authorizes a batch of SQS messages as the action for a single one. 
 
 Attributes: AWS knows which attributes a BatchGetItem of DynamoDB names (`dynamodb:Attributes`). MiniStack does not.
 
+Senders: `sender_ids.py` names the senders of messages.
+
 Functions: `function_workers.py`, `code_cache.py` and `function_credentials.py` replace parts of the Lambda runtime.
 """
 
@@ -46,7 +48,7 @@ from hypercorn.config import Config  # type: ignore[import-not-found,unused-igno
 from ministack.core import iam_actions, iam_evaluator, lambda_runtime
 from ministack.core.router import detect_service
 from ministack.core.sigv4 import decode_header_value
-from ministack.services import apigateway, lambda_svc, sts
+from ministack.services import apigateway, iam, lambda_svc, sqs, sts
 
 
 def _own_package() -> ModuleType:
@@ -292,6 +294,7 @@ def _patch_ministack() -> None:
     function_credentials.install(lambda_runtime, lambda_svc, sts)
     _module("code_cache")["install"](lambda_runtime)
     _module("function_workers")["install"](lambda_runtime, lambda_svc)
+    _module("sender_ids")["install"](sqs, lambda_svc, iam_evaluator, iam)
 
 
 def _module(name: str) -> dict[str, Any]:

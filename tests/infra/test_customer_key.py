@@ -99,6 +99,7 @@ USES = {
     "x-push-feed": ({"dynamodb", "sqs"}, {"sqs"}),
     "x-push": ({"dynamodb", "sqs"}, set()),
     "x-reports": ({"dynamodb", "s3", "sqs"}, {"s3"}),
+    "x-roles": ({"dynamodb"}, set()),
     "x-job-crunch": ({"s3"}, {"s3"}),
 }
 _ALIKE = {

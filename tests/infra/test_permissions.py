@@ -76,12 +76,13 @@ ENDERS = ("x-sink", "x-sump", "x-fan-in", "gather", "x-pause", "approve", "x-dlq
         ("x-reconcile", {"x-dispatch", "x-completion"}),
         ("x-completion", {"score", "free", "crunch", "gather", "x-dispatch", "x-completion", "x-index", *CREW}),
         # A redrive may send to every queue that has dead letters.
-        ("x-gateway-api", EVERYWHERE | {"x-index", "x-dispatch", "x-completion"}),
+        ("x-gateway-api", EVERYWHERE | {"x-index", "x-dispatch", "x-completion", "x-reports", "x-ends"}),
         ("x-task-sweep", set()),
         ("x-push-feed", {"x-push", "x-push-dlq"}),
         ("x-push", set()),
         ("x-dlq", set(FAN_INS)),
         ("x-gateway-ingest", set()),
+        ("x-roles", set()),
         # A function that takes reports must not start a chain of calls.
         ("x-reports", set()),
     ],
@@ -303,6 +304,7 @@ def test_existing_buckets_hold_data_and_results(plain: Any) -> None:
         ("x-completion", {"pending"}),
         ("x-reconcile", {"pending"}),
         ("x-reports", {"tasks"}),
+        ("x-roles", {"sink"}),
         ("x-gateway-ingest", {"tasks"}),
         ("x-gateway-api", {"tasks", "fan-in"}),
         ("x-gateway-stream", set()),

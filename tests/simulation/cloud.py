@@ -11,6 +11,7 @@ from unittest import mock
 from msgspec import structs
 
 from asya.gateway.lambdas import api_groups
+from asya.gateway.lambdas import wiring as gateway_wiring
 from asya.messaging.aws import clients
 from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.aws.settings import Settings
@@ -50,6 +51,7 @@ INDEXES = {
     "fan-in": {"open": Index("open_in", "due_at", ("actor",))},
     "tasks": {name: Index(partition, sort, included) for name, (partition, sort, included) in TASK_INDEXES.items()},
 }
+_ROLE_ID = "AROA"
 CREW_TIMEOUT = 60.0
 # Seconds that a function's timeout exceeds its work, and that the visibility timeout exceeds the function's timeout.
 MARGIN = 30.0
@@ -107,6 +109,7 @@ class Cloud:
             mock.patch.object(clients, "dynamodb_without_waiting", lambda: StateReads(current_process(), self.tables)),
             mock.patch.object(api_groups, "ClaimCheck", _SMALL_CLAIM_CHECK),
             mock.patch.object(pause_wiring, "ClaimCheck", _SMALL_CLAIM_CHECK),
+            mock.patch.object(gateway_wiring, "build_role_list", lambda *_: _Roles()),
             mock.patch.object(clients, "events", lambda: EventsClient(current_process(), self.bus)),
         ):
             yield
@@ -119,7 +122,14 @@ class Cloud:
         process = current_process()
         actor = process.name.partition("/")[0]
         role = names.role_name(self.mesh.table.namespace, actor, REGION)
-        return SqsClient(process, self.queues, f"AROA{actor.upper()}:{role}")
+        return SqsClient(process, self.queues, f"{_ROLE_ID}{actor.upper()}:{role}")
+
+
+class _Roles:
+    """The list of roles, which a deployment writes before any function exists."""
+
+    def function_of(self, role_id: str) -> str | None:
+        return role_id.removeprefix(_ROLE_ID).lower() if role_id.startswith(_ROLE_ID) else None
 
 
 class _Observer:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 import msgspec
 from msgspec import Raw
 
+from asya.gateway.reporters import sender_problem
 from asya.protocol import names
 from asya.protocol.events import Report, TaskEvent, is_end
 from asya.protocol.times import format_time, parse_time
@@ -52,12 +53,19 @@ class ReportMessage:
 
 
 def read_message(
-    body: bytes, queue: str, *, now: datetime, allowed_hosts: frozenset[str], own_gateway: str | None
+    body: bytes,
+    queue: str,
+    *,
+    function: str | None,
+    now: datetime,
+    allowed_hosts: frozenset[str],
+    own_gateway: str | None,
 ) -> ReportMessage:
     """Read a message; a report that cannot be read or is not allowed on this queue affects no other.
 
     Args:
         queue: the name of the queue in the mesh.
+        function: the function of the role that sent the message; None for any other sender.
         allowed_hosts: the hosts that may receive reports. Calls are signed, so no message may choose another one.
     """
     try:
@@ -68,6 +76,7 @@ def read_message(
     for raw in items:
         try:
             report, address = _read(raw, queue, allowed_hosts, own_gateway)
+            _check_sender(report, function, queue)
             _check_time(report, now)
         except BatchError as error:
             readable = Raw(bytes(raw).decode("utf-8", "replace").encode())
@@ -99,6 +108,12 @@ def _read(raw: Raw, queue: str, allowed_hosts: frozenset[str], own_gateway: str 
             GATEWAY_MEMBER,
         )
     return report, address
+
+
+def _check_sender(report: Report, function: str | None, queue: str) -> None:
+    problem = sender_problem(function, report, queue)
+    if problem is not None:
+        raise BatchError(problem)
 
 
 def _check_time(report: Report, now: datetime) -> None:

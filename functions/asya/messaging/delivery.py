@@ -10,6 +10,9 @@ MAX_DELAY = timedelta(seconds=900)
 # The longest wait before a retry. A later `x-asya-not-before` counts as due now (`protocol §5.2`).
 MAX_WAIT = timedelta(hours=24)
 
+# The message attribute with the `SenderId` of a dead letter of reports that the gateway sends again (`protocol §12.redrive`).
+FIRST_SENDER = "asya-first-sender"
+
 DeliveryKind = Literal["next", "sink", "sump", "retry", "later", "slice-ended", "report"]
 
 

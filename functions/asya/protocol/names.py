@@ -37,13 +37,14 @@ TASK_SWEEP = "x-task-sweep"
 DLQ = "x-dlq"
 PUSH_FEED = "x-push-feed"
 PUSH = "x-push"
+ROLES = "x-roles"
 GATEWAY_INGEST = "x-gateway-ingest"
 GATEWAY_API = "x-gateway-api"
 GATEWAY_STREAM = "x-gateway-stream"
 GATEWAY_LIVE = "x-gateway-live"
 
 SYSTEM_FUNCTIONS = (
-    DISPATCH, COMPLETION, RECONCILE, INDEX, FAN_IN_SWEEP, PAUSE_SWEEP, TASK_SWEEP, DLQ, PUSH_FEED, PUSH, REPORTS,
+    DISPATCH, COMPLETION, RECONCILE, INDEX, FAN_IN_SWEEP, PAUSE_SWEEP, TASK_SWEEP, DLQ, PUSH_FEED, PUSH, REPORTS, ROLES,
     GATEWAY_INGEST, GATEWAY_API, GATEWAY_STREAM, GATEWAY_LIVE,
 )  # fmt: skip
 """The functions of a mesh that belong to no actor of the mesh table."""

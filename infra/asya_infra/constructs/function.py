@@ -10,6 +10,7 @@ from constructs import Construct
 
 from asya.protocol import names
 from asya_infra.constructs.customer_key import customer_key
+from asya_infra.constructs.listed_roles import ListedRoles
 from asya_infra.constructs.role import mesh_role
 from asya_infra.constructs.tracing import trace_environment, trace_grants, trace_layers
 from asya_infra.mesh import Mesh
@@ -120,6 +121,8 @@ class MeshFunction(Construct):
         resource = cast("lambda_.CfnFunction", self.function.node.default_child)
         # The reference to the role implies the dependency. cfn-lint reports a redundant DependsOn.
         resource.add_deletion_override("DependsOn")
+        if settings.name != names.ROLES:
+            ListedRoles.of(self, mesh).add(settings.name, self.function)
         # The CDK would look up the VPC, and would grant the role more of the key.
         resource.kms_key_arn = mesh.kms_key
         if mesh.vpc is not None and settings.in_vpc:

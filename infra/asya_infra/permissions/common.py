@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from asya.protocol import names
 from asya.protocol.keys import SUPERSEDED_PREFIX
 from asya.protocol.mesh_table import MeshTable
+from asya.senders.aws.role_list import ROLE_PREFIX
 from asya.tasks.aws.state_reader import STATE_ATTRIBUTES
 from asya_infra.addresses import Addresses
 from asya_infra.permissions.grant import Grant
@@ -81,6 +82,12 @@ def claims(addresses: Addresses) -> Grant:
 def read_claims(addresses: Addresses) -> Grant:
     """Allow reading the claim on an end again, after its object is written (`protocol §11`)."""
     return Grant(("dynamodb:GetItem",), (addresses.table_arn("sink"),))
+
+
+def read_roles(addresses: Addresses) -> Grant:
+    """Allow reading which roles are those of the mesh."""
+    keys = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{ROLE_PREFIX}*"]}}
+    return Grant(("dynamodb:GetItem",), (addresses.table_arn("sink"),), conditions=keys)
 
 
 def keep_superseded(addresses: Addresses) -> Grant:

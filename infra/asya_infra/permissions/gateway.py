@@ -3,6 +3,7 @@
 from asya.dead_letters.letters import watched_actors
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
+from asya.senders.aws.role_list import ROLE_PREFIX
 from asya.tasks.aws.index import CHILDREN_INDEX, DUE_INDEX, LISTED_INDEX
 from asya_infra.addresses import Addresses
 from asya_infra.permissions import common
@@ -14,6 +15,16 @@ def ingest(addresses: Addresses) -> list[Grant]:
     return [common.write_logs(addresses, names.GATEWAY_INGEST), common.table(addresses, "tasks")]
 
 
+def list_roles(addresses: Addresses) -> list[Grant]:
+    """x-roles: lists the roles of the mesh, and nothing else in the table of claims."""
+    own_keys = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{ROLE_PREFIX}*"]}}
+    actions = ("dynamodb:PutItem", "dynamodb:UpdateItem")
+    return [
+        common.write_logs(addresses, names.ROLES),
+        Grant(actions, (addresses.table_arn("sink"),), conditions=own_keys),
+    ]
+
+
 def take_reports(addresses: Addresses) -> list[Grant]:
     """x-reports: records the reports of the mesh, and keeps those that it refuses."""
     return [
@@ -21,6 +32,7 @@ def take_reports(addresses: Addresses) -> list[Grant]:
         *(common.consume_queue(addresses, queue) for queue in names.REPORT_QUEUES),
         common.table(addresses, "tasks"),
         common.objects(addresses, common.WRITE, "reports/refused"),
+        common.read_roles(addresses),
     ]
 
 
@@ -31,7 +43,7 @@ def api(addresses: Addresses, table: MeshTable) -> list[Grant]:
         common.table(addresses, "tasks"),
         _query(addresses, LISTED_INDEX, CHILDREN_INDEX),
         # A redrive sends to every queue that has dead letters.
-        common.send_messages(addresses, watched_actors(table)),
+        common.send_messages(addresses, (*watched_actors(table), *names.REPORT_QUEUES)),
         common.objects(addresses, common.WRITE, "inbox"),
         *_replay(addresses),
         *(_set_replays(addresses) if common.fan_in_actors(table) else []),

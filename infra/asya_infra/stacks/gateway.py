@@ -5,6 +5,7 @@ from constructs import Construct
 
 from asya_infra.constructs.gateway.deadline_sweep import deadline_sweep
 from asya_infra.constructs.gateway.gateway import Gateway
+from asya_infra.constructs.gateway.role_listing import role_listing
 from asya_infra.constructs.layer import mesh_layer
 from asya_infra.mesh import Mesh
 from asya_infra.stacks.base import MeshStack
@@ -20,6 +21,7 @@ class GatewayStack(MeshStack):
     def __init__(self, scope: Construct, mesh: Mesh) -> None:
         super().__init__(scope, mesh, "gateway")
         layer = mesh_layer(self, mesh)
+        role_listing(self, mesh, layer)
         gateway = Gateway(self, mesh, layer)
         self.address = gateway.address
         deadline_sweep(self, mesh, layer)

@@ -18,11 +18,14 @@ from asya.gateway.ends_delay import LATE_AGE, LATE_WINDOW
 from asya.gateway.report_messages import RefusedReport, ReportMessage, read_message
 from asya.messaging.aws import clients
 from asya.messaging.aws.receipt import Receipt
+from asya.messaging.delivery import FIRST_SENDER
 from asya.messaging.lambdas.batch import BatchProcessor, BatchResponse, Record, records
 from asya.protocol import names
 from asya.protocol.events import Report
 from asya.protocol.times import format_time
 from asya.reporting.aws.foreign_reports import ForeignReports, Refusal
+from asya.senders.aws.role_list import RoleList
+from asya.senders.roles import role_id_of
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.ends_marks import EndsMarks, MarkKind
 from asya.tasks.aws.report_writer import ReportWriter
@@ -42,6 +45,24 @@ class _Group:
     reports: Sequence[Report]
     refuse: Callable[[str], None] | None
     receipt: Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class _Sender:
+    """Who sent a message.
+
+    Attributes:
+        id: the `SenderId`.
+        first: the `SenderId` that a sender of a dead letter names; empty without one.
+    """
+
+    id: str
+    first: str
+
+
+def _sender(item: Mapping[str, Any]) -> _Sender:
+    first = item.get("messageAttributes", {}).get(FIRST_SENDER, {}).get("stringValue") or ""
+    return _Sender(item["attributes"].get("SenderId", ""), first)
 
 
 @dataclass(slots=True)
@@ -120,13 +141,18 @@ class SteadyReceipt:
 
 @dataclass(slots=True)
 class ReportQueues:
-    """The consumer of `x-reports` and `x-ends`."""
+    """The consumer of `x-reports` and `x-ends`.
+
+    Attributes:
+        roles: the roles of the mesh.
+    """
 
     services: Services
     writes: Writes
     foreign: ForeignReports
     refused: RefusedReportStore
     marks: EndsMarks
+    roles: RoleList
     _marked: dict[MarkKind, datetime] = field(default_factory=dict)
     _own: set[str] = field(default_factory=set)
     _steady: SteadyReceipt = field(default_factory=SteadyReceipt)
@@ -138,7 +164,7 @@ class ReportQueues:
             ValueError: the messages are of another queue.
         """
         queue = self._queue(event)
-        senders = {item["messageId"]: item["attributes"].get("SenderId", "") for item in event["Records"]}
+        senders = {item["messageId"]: _sender(item) for item in event["Records"]}
         items = records(event)
         self._own = set()
         processor = BatchProcessor(
@@ -165,11 +191,13 @@ class ReportQueues:
                 return queue
         raise ValueError(f"the messages of {', '.join(sorted(arns))} are of no report queue of the mesh {namespace!r}")
 
-    def _handle(self, queue: str, record: Record, sender: str) -> list[Receipt]:
+    def _handle(self, queue: str, record: Record, origin: _Sender) -> list[Receipt]:
         settings = self.services.settings
+        sender, function = self._reporter(origin)
         message = read_message(
             record.arrival.body,
             queue,
+            function=function,
             now=self.services.now(),
             allowed_hosts=self.services.allowed_hosts,
             own_gateway=settings.gateway_url,
@@ -193,6 +221,17 @@ class ReportQueues:
         if message.refused or message.problem is not None:
             self._keep_refused(queue, record, sender, message)
         return receipts
+
+    def _reporter(self, sender: _Sender) -> tuple[str, str | None]:
+        """The `SenderId` of the reporter and the function of its role; the gateway names the first sender of a dead letter.
+
+        Raises:
+            ClientError, BotoCoreError: the list of roles cannot be read, so the message stays on the queue.
+        """
+        function = self.roles.function_of(role_id_of(sender.id))
+        if function != names.GATEWAY_API or not sender.first:
+            return sender.id, function
+        return sender.first, self.roles.function_of(role_id_of(sender.first))
 
     def _keep_refused(self, queue: str, record: Record, sender: str, message: ReportMessage) -> None:
         """Keep what does not count.

@@ -21,6 +21,7 @@ from asya.messaging.lambdas.environment import REAL, Environment
 from asya.protocol import names
 from asya.reporting.aws.foreign_reports import ForeignReports
 from asya.reporting.aws.gateway_client import GatewayClient
+from asya.senders.lambdas.wiring import build_role_list
 from asya.sidecar.lambdas.entry_point import queue_entry_point, schedule_entry_point
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.ends_marks import EndsMarks
@@ -58,6 +59,7 @@ def build_report_queues(services: Services, client: GatewayClient | None = None)
         ForeignReports(client),
         RefusedReportStore(clients.s3(), settings.bucket),
         EndsMarks(clients.dynamodb(), settings.table_name("tasks")),
+        build_role_list(settings, services.now),
     )
 
 

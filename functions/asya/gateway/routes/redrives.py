@@ -16,7 +16,7 @@ from asya.messaging.delivery import Delivery
 from asya.messaging.fair_queues import queue_group
 from asya.messaging.hop import Arrival
 from asya.messaging.sqs_limits import MESSAGE_BYTES
-from asya.protocol import codec
+from asya.protocol import codec, names
 from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import GENERATION_LIMIT, Envelope
 from asya.protocol.headers import PAYLOAD_REF
@@ -55,7 +55,13 @@ class RedriveRoutes:
         if not self.access.caller(required_identity(request)).is_operator:
             raise ApiError(403, "forbidden", "only operators of the mesh may redrive dead letters")
         check_size(request, MESSAGE_BYTES)
-        letter = self._letter(request, now)
+        actor = _required(request, "actor")
+        if actor in names.REPORT_QUEUES:
+            # The consumer of reports believes the gateway alone about the first sender.
+            sender = _required(request, "sender")
+            self._send(Delivery(actor, request.body, "report"), first_sender=sender)
+            return Response(200, Redriven(id=None, generation=None))
+        letter = self._letter(request, actor, now)
         envelope = letter.envelope if letter.readable else None
         letter_id = letter.envelope.id if letter.envelope is not None else None
         if envelope is None or redrive.is_at_rest(envelope):
@@ -72,13 +78,12 @@ class RedriveRoutes:
         self._send(self._delivery(letter, envelope, generation, now))
         return Response(200, Redriven(id=envelope.id, generation=generation))
 
-    def _letter(self, request: Request, now: datetime) -> DeadLetter:
+    def _letter(self, request: Request, actor: str, now: datetime) -> DeadLetter:
         """Read the dead letter of a request.
 
         Raises:
             ApiError: 400 for a missing parameter or a malformed time; 404 for an actor without a queue.
         """
-        actor = _required(request, "actor")
         if actor not in watched_actors(self.mesh):
             raise ApiError(404, "unknown_actor", f"the mesh has no actor {actor!r}", "actor")
         sent_at = request.query.get("sent_at")
@@ -122,9 +127,9 @@ class RedriveRoutes:
         # The payload of an existing claim check is in S3 already.
         return delivery if PAYLOAD_REF in again.headers else offloaded(self.claim_check, delivery)
 
-    def _send(self, delivery: Delivery) -> None:
+    def _send(self, delivery: Delivery, first_sender: str = "") -> None:
         try:
-            self.sender.send(delivery)
+            self.sender.send(delivery, first_sender=first_sender)
         except NotSentError as error:
             problem = f"the dead letter was not sent: the queue of {delivery.actor!r} rejected it"
             raise ApiError(503, "not_sent", problem) from error

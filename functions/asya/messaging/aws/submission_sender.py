@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.messaging.claim_check import EnvelopeTooLargeError
-from asya.messaging.delivery import Delivery
+from asya.messaging.delivery import FIRST_SENDER, Delivery
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -41,8 +41,12 @@ class SubmissionSender:
         self._queue_url = queue_url
         self._offload = offload
 
-    def send(self, delivery: Delivery) -> None:
+    def send(self, delivery: Delivery, *, first_sender: str = "") -> None:
         """Send one message and return when SQS has accepted it.
+
+        Args:
+            delivery: the message.
+            first_sender: the `SenderId` of the dead letter that is sent again; empty for other messages.
 
         Raises:
             TooLargeError, NotSentError: the message was not sent.
@@ -56,6 +60,8 @@ class SubmissionSender:
         }
         if delivery.group:
             message["MessageGroupId"] = delivery.group
+        if first_sender:
+            message["MessageAttributes"] = {FIRST_SENDER: {"DataType": "String", "StringValue": first_sender}}
         try:
             self._client.send_message(**message)
         except ClientError as error:

@@ -18,6 +18,8 @@ from asya.messaging.lambdas.environment import RealEnvironment
 from asya.protocol.events import PartialEvent, TaskEvent
 from asya.protocol.mesh_table import Gateway
 from asya.protocol.times import format_time
+from asya.senders.aws.role_list import RoleItems
+from asya.senders.roles import ListChange
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.tasks import Tasks
 from tests.doubles.emf import metric_values, metrics
@@ -43,6 +45,13 @@ def clock() -> Clock:
     return Clock()
 
 
+@pytest.fixture(autouse=True)
+def _roles(world: MeshWorld) -> None:
+    """Three roles of the mesh."""
+    listed = {"AROACOMPLETION": "x-completion", "AROAINFER": "infer", "AROAAPI": "x-gateway-api"}
+    RoleItems(world.dynamodb, "asya-shop-sink").write(ListChange(listed, frozenset()), NOW)
+
+
 @pytest.fixture
 def queues(world: MeshWorld, clock: Clock) -> ReportQueues:
     return build_report_queues(Services(world.services("x-reports").settings, clock))
@@ -65,13 +74,15 @@ def body(*reports: object) -> str:
     return msgspec.json.encode(reports).decode()
 
 
-def batch(queue: str, *bodies: str, age: float = 1.0, now: datetime = NOW, **more: Any) -> dict[str, Any]:
+def batch(
+    queue: str, *bodies: str, age: float = 1.0, now: datetime = NOW, sender: str = "AROACOMPLETION", **more: Any
+) -> dict[str, Any]:
     """The event of a report queue whose messages have this age in seconds."""
     sent = str(int((now - timedelta(seconds=age)).timestamp() * 1000))
     made = sqs_event(*bodies, **more)
     for record in made["Records"]:
         record["eventSourceARN"] = f"arn:aws:sqs:eu-west-1:123456789012:asya-shop-{queue}"
-        record["attributes"] |= {"SentTimestamp": sent, "SenderId": "AROAINFER:asya-shop-infer"}
+        record["attributes"] |= {"SentTimestamp": sent, "SenderId": f"{sender}:asya-shop-session"}
     return made
 
 
@@ -110,15 +121,15 @@ def test_reports_of_both_queues_make_the_record_in_any_order(world: MeshWorld, q
 def test_an_end_on_the_queue_of_all_actors_is_refused_alone(
     world: MeshWorld, queues: ReportQueues, status: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = body(event("t", "received"), event("t", status, 1), event("t", "completed"))
-    assert batch_failures(queues.process(batch("x-reports", text))) == []
+    text = body(*(event("t", each, at, actor="infer") for each, at in (("received", 0), (status, 1), ("completed", 0))))
+    assert batch_failures(queues.process(batch("x-reports", text, sender="AROAINFER"))) == []
     assert record(world)["status"]["S"] == "running"
     assert ("t", "hop#0000#000000#000001#done") in items(world)
     (kept,) = refused(world)
     assert (kept["queue"], kept["message_id"], kept["sender"]) == (
         "x-reports",
         "message-0",
-        "AROAINFER:asya-shop-infer",
+        "AROAINFER:asya-shop-session",
     )
     (report,) = kept["reports"]
     assert report["report"]["status"] == status
@@ -353,3 +364,50 @@ def test_a_time_beyond_the_calendar_crashes_nothing(world: MeshWorld, queues: Re
     assert record(world, "o")
     (kept,) = refused(world)
     assert "at is 0001" in kept["reports"][0]["problem"]
+
+
+@pytest.mark.rule("5.reports-of-the-sender")
+@pytest.mark.parametrize("queue", ["x-reports", "x-ends"])
+def test_a_stranger_reports_nothing(world: MeshWorld, queues: ReportQueues, queue: str) -> None:
+    assert batch_failures(queues.process(batch(queue, body(event("t", "received", 1)), sender="AROASTRANGER"))) == []
+    assert record(world) is None
+    (kept,) = refused(world)
+    assert kept["sender"] == "AROASTRANGER:asya-shop-session"
+    assert kept["reports"][0]["problem"] == "the sender is no role of the mesh"
+
+
+@pytest.mark.rule("5.reports-of-the-sender")
+def test_an_actor_reports_about_itself_alone(world: MeshWorld, queues: ReportQueues) -> None:
+    own, other = event("own", "received", 1, actor="infer"), event("other", "received", 1, actor="post")
+    queues.process(batch("x-reports", body(own, other), sender="AROAINFER"))
+    assert (record(world, "own") is not None, record(world, "other")) == (True, None)
+    (kept,) = refused(world)
+    assert [each["problem"] for each in kept["reports"]] == ["infer may not report about post"]
+
+
+@pytest.mark.rule("5.reports-of-the-sender")
+def test_without_an_answer_about_the_sender_the_message_stays(
+    world: MeshWorld, queues: ReportQueues, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unavailable(**_: object) -> object:
+        raise ClientError({"Error": {"Code": "InternalServerError", "Message": "on demand"}}, "GetItem")
+
+    made = batch("x-reports", body(event("t", "received", 1)), sender="AROAOTHER")
+    monkeypatch.setattr(world.dynamodb, "get_item", unavailable)
+    assert len(batch_failures(queues.process(made))) == 1
+    assert (record(world), refused(world)) == (None, [])
+
+
+@pytest.mark.rule("12.redrive.reports")
+@pytest.mark.parametrize(("sender", "counts"), [("AROAAPI", True), ("AROACOMPLETION", False)])
+def test_the_gateway_alone_is_believed_about_the_first_sender(
+    world: MeshWorld, queues: ReportQueues, sender: str, *, counts: bool
+) -> None:
+    made = batch("x-reports", body(event("t", "received", 1, actor="post")), sender=sender)
+    made["Records"][0]["messageAttributes"] = {
+        "asya-first-sender": {"stringValue": "AROAINFER", "dataType": "String"},
+    }
+    queues.process(made)
+    # The first sender is infer, which may not report about post. x-completion may, whatever it says about others.
+    assert (record(world) is None) == counts
+    assert [each["sender"] for each in refused(world)] == (["AROAINFER"] if counts else [])

@@ -28,7 +28,7 @@ SLICE_HEADER = {"x-asya-fan-in": SLICE | {"aggregation_key": ""}}
 
 @pytest.fixture
 def gateway(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway]:
-    with memory_tables(), emulated_shop(monkeypatch, "infer", "x-sink"):
+    with memory_tables(), emulated_shop(monkeypatch, "infer", "x-sink", "x-ends"):
         yield Gateway()
 
 
@@ -181,7 +181,7 @@ def test_an_oversized_envelope_is_refused_before_its_task_is_reopened(gateway: G
     [
         ("", {}, 400, "actor"),
         ("nobody", {}, 404, "actor"),
-        ("x-reports", {}, 404, "actor"),
+        ("x-reports", {}, 400, "sender"),
         ("infer", {"message_id": ""}, 400, "message_id"),
         ("infer", {"sent_at": "yesterday"}, 400, "sent_at"),
     ],
@@ -198,7 +198,7 @@ def test_requests_that_are_refused_name_the_parameter(
 def test_a_queue_that_does_not_take_the_message_is_told(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, error: Exception, code: str
 ) -> None:
-    def send(*_: object) -> None:
+    def send(*_: object, **_more: object) -> None:
         raise error
 
     monkeypatch.setattr(SubmissionSender, "send", send)
@@ -216,3 +216,15 @@ def test_a_payload_that_cannot_be_stored_reopens_nothing(gateway: Gateway) -> No
     assert task.status == "failed"
     with pytest.raises(ClientError):
         clients.s3().head_bucket(Bucket=BUCKET)
+
+
+@pytest.mark.rule("12.redrive.reports")
+def test_a_dead_letter_of_reports_goes_back_with_its_first_sender(gateway: Gateway) -> None:
+    body = b'[{"id": "env-1", "status": "succeeded"}]'
+    assert redrive(gateway, body, "x-ends", sender="AROASINK") == (200, {"id": None, "generation": None})
+    received = clients.sqs().receive_message(
+        QueueUrl=clients.sqs().get_queue_url(QueueName="asya-shop-x-ends")["QueueUrl"], MessageAttributeNames=["All"]
+    )
+    (sent,) = received["Messages"]
+    assert sent["Body"].encode() == body
+    assert sent["MessageAttributes"]["asya-first-sender"]["StringValue"] == "AROASINK"

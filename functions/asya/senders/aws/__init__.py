@@ -1,0 +1,1 @@
+"""The list of roles in DynamoDB, and the answers to CloudFormation."""

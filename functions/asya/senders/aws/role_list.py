@@ -1,0 +1,88 @@
+"""The roles of the mesh by their ids, in DynamoDB (`protocol §4.roles`)."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from asya.senders.roles import KEEP_FORMER, ListChange
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
+
+ASK_AGAIN = timedelta(minutes=1)
+"""How long a sender that is not listed counts as unlisted: a stranger must not cost a read for each message."""
+ROLE_PREFIX = "ROLE#"
+_SORT_KEY = "role"
+_CACHE_SIZE = 1_000
+
+
+class RoleItems:
+    """Items of the table `asya-{namespace}-sink`: pk = `ROLE#{role id}`, sk = `role`, and the name of the function.
+
+    Raises:
+        ClientError, BotoCoreError: from every method, if a call to the table fails.
+    """
+
+    def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
+        self._dynamodb = dynamodb
+        self._table = table
+
+    def write(self, change: ListChange, now: datetime) -> None:
+        """List roles, and let former ones expire once no message of theirs can be left. Writing twice is writing once."""
+        for role_id, function in change.listed.items():
+            self._dynamodb.put_item(TableName=self._table, Item={**_key(role_id), "function": {"S": function}})
+        expires_at = str(int((now + KEEP_FORMER).timestamp()))
+        for role_id in sorted(change.expiring):
+            self._dynamodb.update_item(
+                TableName=self._table,
+                Key=_key(role_id),
+                UpdateExpression="SET expires_at = :at",
+                ExpressionAttributeValues={":at": {"N": expires_at}},
+            )
+
+    def function_of(self, role_id: str) -> str | None:
+        """The function of a role; None if it is not listed."""
+        item = self._dynamodb.get_item(TableName=self._table, Key=_key(role_id), ConsistentRead=True).get("Item", {})
+        return item["function"]["S"] if "function" in item else None
+
+
+class RoleList:
+    """The listed roles that a process has asked for. A function is listed before its first call, so an answer stays.
+
+    Args:
+        items: the list.
+        now: the current time.
+    """
+
+    def __init__(self, items: RoleItems, now: Callable[[], datetime]) -> None:
+        self._items = items
+        self._now = now
+        self._functions: dict[str, str] = {}
+        self._unlisted: dict[str, datetime] = {}
+
+    def function_of(self, role_id: str) -> str | None:
+        """The function of a role of the mesh; None for every other sender.
+
+        Raises:
+            ClientError, BotoCoreError: the table cannot be read, so nobody knows; keep the message.
+        """
+        if role_id in self._functions:
+            return self._functions[role_id]
+        now = self._now()
+        asked_at = self._unlisted.get(role_id)
+        if asked_at is not None and now - asked_at < ASK_AGAIN:
+            return None
+        function = self._items.function_of(role_id)
+        if function is not None:
+            self._functions[role_id] = function
+            self._unlisted.pop(role_id, None)
+            return function
+        if len(self._unlisted) >= _CACHE_SIZE:
+            self._unlisted.clear()
+        self._unlisted[role_id] = now
+        return None
+
+
+def _key(role_id: str) -> "dict[str, AttributeValueTypeDef]":
+    return {"pk": {"S": ROLE_PREFIX + role_id}, "sk": {"S": _SORT_KEY}}

@@ -1,0 +1,1 @@
+"""What Lambda calls: the function that lists the roles of a deployment."""

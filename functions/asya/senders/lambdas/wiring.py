@@ -1,0 +1,46 @@
+"""The Lambda entry point of x-roles, and the list that consumers of queues ask."""
+
+import os
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from asya.messaging.aws import clients
+from asya.messaging.aws.settings import Settings, load_settings
+from asya.messaging.aws.telemetry import Telemetry
+from asya.messaging.lambdas.environment import REAL, Environment
+from asya.senders.aws.resource_answer import send_answer
+from asya.senders.aws.role_list import RoleItems, RoleList
+from asya.senders.lambdas.role_listing import RoleListing
+from asya.senders.roles import ListRequest
+
+
+def build_role_list(settings: Settings, now: Callable[[], datetime]) -> RoleList:
+    """Build the list that a process asks."""
+    return RoleList(_items(settings), now)
+
+
+def build_role_listing(
+    settings: Settings,
+    telemetry: Telemetry,
+    environment: Environment = REAL,
+    answer: Callable[[ListRequest, str, str | None], None] = send_answer,
+) -> RoleListing:
+    """Build the function that lists the roles of a stack."""
+    return RoleListing(_items(settings), telemetry, answer, environment.now)
+
+
+def _items(settings: Settings) -> RoleItems:
+    return RoleItems(clients.dynamodb(), settings.table_name("sink"))
+
+
+@cache
+def _role_listing() -> RoleListing:
+    settings = load_settings(os.environ)
+    return build_role_listing(settings, Telemetry(settings.namespace, settings.actor))
+
+
+def role_listing(event: Mapping[str, Any], _context: object) -> None:
+    """Handle a request of CloudFormation for the custom resource of a stack."""
+    _role_listing().process(event)

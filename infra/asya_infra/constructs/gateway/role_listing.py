@@ -1,0 +1,24 @@
+"""The function that lists the roles of each stack (`protocol §4.roles`)."""
+
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from asya.protocol import names
+from asya_infra import timings
+from asya_infra.constructs.function import FunctionSettings, MeshFunction
+from asya_infra.constructs.listed_roles import ListedRoles
+from asya_infra.mesh import Mesh
+from asya_infra.permissions.gateway import list_roles
+
+
+def role_listing(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
+    """Add the function that lists the roles. It has no code of users, and its own role sends no message."""
+    settings = FunctionSettings(
+        name=names.ROLES,
+        handler="asya.senders.lambdas.wiring.role_listing",
+        code=mesh.table_code(),
+        grants=list_roles(mesh.addresses),
+        timeout=timings.ROLES_TIMEOUT,
+    )
+    function = MeshFunction(scope, mesh, layer, settings).function
+    ListedRoles.of(scope, mesh).resource.node.add_dependency(function)
