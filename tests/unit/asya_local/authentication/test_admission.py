@@ -18,7 +18,6 @@ from tests.unit.asya_local.authentication.test_signatures import KEY, SECRET, si
 
 OWN = "5" * 64
 HOST = "127.0.0.1:4566"
-NOW = datetime.now(UTC)
 
 
 def call(method: str = "GET", path: str = "/", query: str = "", **headers: str) -> HttpCall:
@@ -89,19 +88,20 @@ def test_services_take_signed_requests_and_apis_decide_for_themselves() -> None:
 
 
 def test_the_holder_of_a_key_is_the_caller() -> None:
-    signature = authenticate(sign(body=b"x"), b"x", lambda _: SECRET, NOW)
+    signature = authenticate(sign(body=b"x"), b"x", lambda _: SECRET, datetime.now(UTC))
     assert isinstance(signature, Signature)
     assert signature.access_key == KEY
 
 
 def test_others_are_refused() -> None:
+    now = datetime.now(UTC)
     unknown = Refusal("UnrecognizedClientException", "unknown")
-    assert authenticate(sign(), b"", lambda _: unknown, NOW) == unknown
+    assert authenticate(sign(), b"", lambda _: unknown, now) == unknown
     for refused, code_ in (
-        (authenticate(sign(), b"", lambda _: "wrong", NOW), "SignatureDoesNotMatch"),
-        (authenticate(sign(), b"more", lambda _: SECRET, NOW), "SignatureDoesNotMatch"),
-        (authenticate(call(), b"", lambda _: SECRET, NOW), "MissingAuthenticationToken"),
-        (authenticate(call(authorization="AWS x:y"), b"", lambda _: SECRET, NOW), "IncompleteSignature"),
+        (authenticate(sign(), b"", lambda _: "wrong", now), "SignatureDoesNotMatch"),
+        (authenticate(sign(), b"more", lambda _: SECRET, now), "SignatureDoesNotMatch"),
+        (authenticate(call(), b"", lambda _: SECRET, now), "MissingAuthenticationToken"),
+        (authenticate(call(authorization="AWS x:y"), b"", lambda _: SECRET, now), "IncompleteSignature"),
     ):
         assert isinstance(refused, Refusal)
         assert refused.code == code_
