@@ -163,7 +163,8 @@ def test_every_function_without_a_queue_is_watched(shop: Any) -> None:
         for dimension in query["MetricStat"]["Metric"]["Dimensions"]
     }
     queues = {q["QueueName"] for q in shop.resources("AWS::SQS::Queue")}
-    assert watched == {name for name in functions if name not in queues}
+    # CloudFormation waits for the answer of x-roles: its failure fails the deployment.
+    assert watched == {name for name in functions if name not in queues} - {"asya-shop-x-roles"}
     assert fed
 
 

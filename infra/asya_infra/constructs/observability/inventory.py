@@ -34,7 +34,10 @@ def sweeps(table: MeshTable) -> dict[str, str]:
 
 
 def unqueued_functions(mesh: Mesh) -> list[str]:
-    """Return the functions without a queue: a message does not come again after their errors."""
+    """Return the functions without a queue: a message does not come again after their errors.
+
+    x-roles is none of them: its failure fails the deployment that called it.
+    """
     gateway = [names.GATEWAY_INGEST, names.GATEWAY_API, names.GATEWAY_STREAM]
     gateway += [names.GATEWAY_LIVE] if mesh.file.gateway.streaming == "adapter" else []
     gateway += [names.PUSH_FEED] if mesh.table.tools else []
