@@ -11,13 +11,14 @@ from asya.tasks.task_state import TaskState
 
 def is_late_copy(hop: Hop, state: TaskState | None) -> bool:
     """Whether the hop comes before the task's last pause; the pause itself does not, because it may be unfinished."""
-    return _is_before(hop, state) and not finishes_pause(hop, state)
+    return state is not None and _is_before(hop, state) and not finishes_pause(hop, state)
 
 
 def finishes_pause(hop: Hop, state: TaskState | None) -> bool:
     """Whether this is the pause actor of the task's last pause, so that the message completes what a crash left out."""
-    is_there = state is not None and state.pause_epoch == hop.envelope.route.position
-    return hop.spec.kind == "pause" and is_there and _is_before(hop, state)
+    if state is None or hop.spec.kind != "pause":
+        return False
+    return state.pause_epoch == hop.envelope.route.position and _is_before(hop, state)
 
 
 def comes_before_pause(generation: int, position: int, state: TaskState | None) -> bool:
@@ -27,5 +28,5 @@ def comes_before_pause(generation: int, position: int, state: TaskState | None) 
     return position <= state.pause_epoch
 
 
-def _is_before(hop: Hop, state: TaskState | None) -> bool:
+def _is_before(hop: Hop, state: TaskState) -> bool:
     return comes_before_pause(hop.envelope.generation, hop.envelope.route.position, state)
