@@ -35,12 +35,17 @@ NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 def emulated_shop(monkeypatch: pytest.MonkeyPatch, *actors: str) -> Iterator[None]:
     """Create the mesh's tables, its bucket and the queues of these actors."""
     with emulated_aws(monkeypatch):
-        create_tasks_table(clients.dynamodb(), "asya-shop-tasks")
+        for kind in ("tasks", "sink"):
+            create_tasks_table(clients.dynamodb(), f"asya-shop-{kind}")
         create_fan_in_table(clients.dynamodb(), "asya-shop-fan-in")
         clients.s3().create_bucket(Bucket=BUCKET)
         for actor in actors:
             clients.sqs().create_queue(QueueName=f"asya-shop-{actor}")
         yield
+
+
+ROLE = "AROASOMEFUNCTION:session"
+"""The `SenderId` of a dead letter of the mesh."""
 
 
 @dataclass
@@ -82,7 +87,7 @@ class ApiFunction:
     def redrive(self, actor: str, message: bytes, iam: dict[str, str], **query: str) -> tuple[int, Any]:
         """POST a dead letter to `/api/v1/mesh/redrive`; return the status code and the JSON of the response."""
         event = {
-            "queryStringParameters": {"actor": actor, "message_id": "m-1"} | query,
+            "queryStringParameters": {"actor": actor, "message_id": "m-1", "sender": ROLE} | query,
             "body": base64.b64encode(message).decode(),
             "isBase64Encoded": True,
         }

@@ -18,6 +18,7 @@ from asya.messaging.aws.settings import Settings
 from asya.pause.lambdas import wiring as pause_wiring
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
+from asya.senders.lambdas import wiring as sender_wiring
 from tests.doubles.dynamo import TASK_INDEXES
 from tests.doubles.dynamo_values import Item
 from tests.doubles.tables import Index, MemoryDynamo, Table
@@ -110,6 +111,7 @@ class Cloud:
             mock.patch.object(api_groups, "ClaimCheck", _SMALL_CLAIM_CHECK),
             mock.patch.object(pause_wiring, "ClaimCheck", _SMALL_CLAIM_CHECK),
             mock.patch.object(gateway_wiring, "build_role_list", lambda *_: _Roles()),
+            mock.patch.object(sender_wiring, "build_role_list", lambda *_: _Roles()),
             mock.patch.object(clients, "events", lambda: EventsClient(current_process(), self.bus)),
         ):
             yield

@@ -10,7 +10,7 @@ from asya.crew.ending import end_position, failed_child, with_end_status
 from asya.messaging.delivery import Delivery
 from asya.messaging.hop import Arrival
 from asya.protocol import headers, ids, names, status
-from asya.protocol.codec import ParseError, decode
+from asya.protocol.codec import ParseError
 from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.errors import ErrorInfo, TaskProblem
 from asya.protocol.events import COUNT_LIMIT, TaskEvent
@@ -66,10 +66,10 @@ def watched_actors(mesh: MeshTable) -> tuple[str, ...]:
 
 def read_letter(arrival: Arrival, actor: str) -> DeadLetter:
     """Read a message; an unreadable one gets a stand-in envelope with its own id, or one derived from the message id."""
-    if actor in SYSTEM_QUEUES or decode_message(arrival.body) is not None:
+    if actor in SYSTEM_QUEUES or (not arrival.is_new and decode_message(arrival.body) is not None):
         return DeadLetter(arrival, actor, None)
     try:
-        return DeadLetter(arrival, actor, decode(arrival.body, message_id=arrival.message_id))
+        return DeadLetter(arrival, actor, arrival.envelope())
     except ParseError as error:
         envelope_id = error.envelope_id or ids.id_of_message(arrival.message_id)
         return DeadLetter(arrival, actor, Envelope(id=envelope_id, route=Route((), actor, ()), payload=NULL), False)

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 import msgspec
 from msgspec.structs import replace
 
+from asya.protocol.codec import ParseError, decode
 from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.protocol.status import Status
@@ -17,6 +18,9 @@ class Arrival(msgspec.Struct, frozen=True):
     Attributes:
         size: the bytes on the queue, for reports; a redeemed claim check makes `body` longer.
         sender: the principal id of the sender, without the session name.
+        is_new: whether no role of the mesh has sent the message, so that a task starts here (`protocol §4.entry`); `body` is then its
+            first envelope.
+        refusal: why the message may not enter the mesh; `body` is then what came. None if it may.
     """
 
     body: bytes
@@ -25,6 +29,18 @@ class Arrival(msgspec.Struct, frozen=True):
     receive_count: int = 1
     sender: str = ""
     size: int = 0
+    is_new: bool = False
+    refusal: ParseError | None = None
+
+    def envelope(self) -> Envelope:
+        """Decode the body.
+
+        Raises:
+            ParseError: the body is not a valid envelope, or the message may not enter the mesh.
+        """
+        if self.refusal is not None:
+            raise self.refusal
+        return decode(self.body, message_id=self.message_id)
 
 
 class Hop(msgspec.Struct, frozen=True, gc=False):

@@ -1,4 +1,4 @@
-"""Derived ids: a redelivery derives the same ids (`protocol §4`)."""
+"""The ids that the mesh makes: a redelivery derives the same ones, and no sender outside may use them (`protocol §4`)."""
 
 import hashlib
 import re
@@ -7,11 +7,15 @@ from typing import TypeGuard
 
 ID_LIMIT = 256
 _NUMBERED_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(-[1-9][0-9]*)*", re.ASCII)
+_OF_THE_MESH = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}(-[1-9][0-9]*)*", re.ASCII | re.IGNORECASE
+)
+_UUID_LENGTH = 36
 
 
 def child_id(envelope_id: str, generation: int, position: int, index: int | str) -> str:
     """The id of a child; the index `error` stands for the failed child of a streamed hop."""
-    return _uuid4_of("child", envelope_id, generation, position, index)
+    return _uuid_of("child", envelope_id, generation, position, index)
 
 
 def may_number_children(envelope_id: str) -> bool:
@@ -30,22 +34,41 @@ def suffixed_id(envelope_id: str, index: int) -> str | None:
 
 def hook_id(envelope_id: str, generation: int, hook: str) -> str:
     """The id of the copy that x-sink sends to a hook (`protocol §11`)."""
-    return _uuid4_of("hook", envelope_id, generation, hook)
+    return _uuid_of("hook", envelope_id, generation, hook)
 
 
 def set_id(origin_id: str, generation: int, position: int) -> str:
     """The id of the set of slices that an envelope opens at a hop (`protocol §9`)."""
-    return _uuid4_of("set", origin_id, generation, position)
+    return _uuid_of("set", origin_id, generation, position)
 
 
 def repeat_id(old_set_id: str, what: str, number: int) -> str:
     """The id of the task that repeats a set (`protocol §12.set`)."""
-    return _uuid4_of("repeat", old_set_id, what, number)
+    return _uuid_of("repeat", old_set_id, what, number)
 
 
 def id_of_message(message_id: str) -> str:
     """The id of an envelope without a usable id, derived from its SQS message id."""
-    return _uuid4_of("message", message_id)
+    return _uuid_of("message", message_id)
+
+
+def mesh_id(content: bytes) -> str:
+    """The id of the mesh with this content, 16 bytes: a UUID version 8, which RFC 9562 leaves to applications."""
+    octets = bytearray(content)
+    octets[6] = (octets[6] & 0x0F) | 0x80
+    octets[8] = (octets[8] & 0x3F) | 0x80
+    return str(uuid.UUID(bytes=bytes(octets)))
+
+
+def is_reserved(envelope_id: str, *, numbers_children: bool) -> bool:
+    """Whether only the mesh gives out such ids, so that no sender outside can take the id of a task or of its children.
+
+    Args:
+        numbers_children: whether actors of the mesh number the children of UUIDs (`protocol §14`).
+    """
+    if numbers_children and len(envelope_id) > _UUID_LENGTH and _NUMBERED_UUID.fullmatch(envelope_id):
+        return True
+    return _OF_THE_MESH.fullmatch(envelope_id) is not None
 
 
 def is_usable(value: object) -> TypeGuard[str]:
@@ -53,10 +76,7 @@ def is_usable(value: object) -> TypeGuard[str]:
     return isinstance(value, str) and 0 < len(value.encode("utf-8", "surrogatepass")) <= ID_LIMIT
 
 
-def _uuid4_of(*parts: object) -> str:
+def _uuid_of(*parts: object) -> str:
     # Length prefixes keep different lists of parts from making the same text.
     text = "".join(f"{len(str(part))}:{part}" for part in parts)
-    digest = bytearray(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16])
-    digest[6] = (digest[6] & 0x0F) | 0x40
-    digest[8] = (digest[8] & 0x3F) | 0x80
-    return str(uuid.UUID(bytes=bytes(digest)))
+    return mesh_id(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16])

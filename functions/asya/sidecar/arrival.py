@@ -13,7 +13,7 @@ from asya.messaging.fair_queues import queue_group
 from asya.messaging.hop import Arrival, Hop
 from asya.messaging.targets import actual_actor
 from asya.protocol import headers, ids, names, status
-from asya.protocol.codec import ParseError, decode, encode, readable_headers
+from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import Envelope, json_text
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.mesh_table import MeshTable
@@ -22,6 +22,7 @@ from asya.protocol.status import Status
 from asya.protocol.strict_json import encode_value
 from asya.protocol.times import format_time, parse_time
 from asya.protocol.tracing import hop_context, trace_context
+from asya.senders.entry import kept_headers
 from asya.sidecar.late_copies import finishes_pause, is_late_copy
 from asya.tasks.task_state import TaskState
 
@@ -38,13 +39,13 @@ def receive(arrival: Arrival, *, actor: str, mesh: MeshTable, now: datetime) -> 
     `start` starts the hop once the task's state is known. The payload may still be behind its claim check.
     """
     try:
-        envelope = decode(arrival.body, message_id=arrival.message_id)
+        envelope = arrival.envelope()
         if headers.PAYLOAD_REF in envelope.headers:
             read_reference(envelope.headers[headers.PAYLOAD_REF], envelope.id)
     except ParseError as error:
         return parse_failure(arrival, error, now=now)
-    is_new = envelope.status is None
-    if is_new:
+    is_new = arrival.is_new or envelope.status is None
+    if envelope.status is None:
         # The sender of the message owns the task, whatever the message says.
         envelope = envelope.with_headers({headers.OWNER: arrival.sender or None})
     hop = Hop.of(envelope, actor, mesh.actors[actor], mesh, arrival, needs_registration=is_new)
@@ -90,7 +91,7 @@ def parse_failure(arrival: Arrival, error: ParseError, *, now: datetime) -> Dive
     envelope = Envelope(
         id=envelope_id,
         route=UNKNOWN_HOP,
-        headers=readable_headers(arrival.body),
+        headers=kept_headers(arrival),
         payload=payload,
         status=status.failed(
             created, reason="ParseError", now=at, error=ErrorInfo(type="ParseError", message=str(error))

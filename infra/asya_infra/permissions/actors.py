@@ -49,6 +49,7 @@ def end(addresses: Addresses, actor: str, access: Iterable[Grant]) -> list[Grant
         # A failed envelope on its way to x-sump may need a claim check.
         common.objects(addresses, common.READ_WRITE, "payloads"),
         common.list_bucket(addresses),
+        *common.admit(addresses),
         *access,
     ]
 
@@ -138,4 +139,5 @@ def reporter(addresses: Addresses, actor: str) -> list[Grant]:
         common.objects(addresses, common.READ, "inbox"),
         common.list_bucket(addresses),
         common.send_reports(addresses),
+        *common.admit(addresses),
     ]

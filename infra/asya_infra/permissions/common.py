@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from asya.protocol import names
 from asya.protocol.keys import SUPERSEDED_PREFIX
 from asya.protocol.mesh_table import MeshTable
+from asya.senders.aws.letter_senders import LETTER_PREFIX
+from asya.senders.aws.owner_claims import OWNER_PREFIX
 from asya.senders.aws.role_list import ROLE_PREFIX
 from asya.tasks.aws.state_reader import STATE_ATTRIBUTES
 from asya_infra.addresses import Addresses
@@ -88,6 +90,17 @@ def read_roles(addresses: Addresses) -> Grant:
     """Allow reading which roles are those of the mesh."""
     keys = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{ROLE_PREFIX}*"]}}
     return Grant(("dynamodb:GetItem",), (addresses.table_arn("sink"),), conditions=keys)
+
+
+def admit(addresses: Addresses) -> list[Grant]:
+    """Allow judging the senders of envelopes (`protocol §4.entry`): it reads roles and first senders, and claims ids for owners."""
+    table = (addresses.table_arn("sink"),)
+    read = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{ROLE_PREFIX}*", f"{LETTER_PREFIX}*"]}}
+    claim = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{OWNER_PREFIX}*"]}}
+    return [
+        Grant(("dynamodb:GetItem",), table, conditions=read),
+        Grant(("dynamodb:UpdateItem",), table, conditions=claim),
+    ]
 
 
 def keep_superseded(addresses: Addresses) -> Grant:

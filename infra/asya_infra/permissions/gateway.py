@@ -45,6 +45,7 @@ def api(addresses: Addresses, table: MeshTable) -> list[Grant]:
         # A redrive sends to every queue that has dead letters.
         common.send_messages(addresses, (*watched_actors(table), *names.REPORT_QUEUES)),
         common.objects(addresses, common.WRITE, "inbox"),
+        *common.admit(addresses),
         *_replay(addresses),
         *(_set_replays(addresses) if common.fan_in_actors(table) else []),
     ]

@@ -20,6 +20,8 @@ from tests.simulation.services.queues import MESSAGE_LIMIT
 
 # The operator that sends raw messages and reads tasks.
 OPERATOR = f"arn:aws:iam::{ACCOUNT}:user/operator"
+PRODUCER = "AROAPRODUCER:session"
+"""A role of the mesh whose own code writes whole envelopes; `test_strangers` has the senders outside."""
 START_ATTEMPTS = 40
 PADDING = 12_000
 MAX_REDRIVES = 20
@@ -283,7 +285,7 @@ class Workload:
         return envelope | {"payload": None, "headers": envelope.get("headers", {}) | {"x-asya-payload-ref": reference}}
 
     def _send_text(self, actor: str, text: str) -> None:
-        self.cloud.queues.send(self.cloud.queue(actor), text, sender=None, by="AIDAOPERATOR")
+        self.cloud.queues.send(self.cloud.queue(actor), text, sender=None, by=PRODUCER)
 
     # --- parts -----------------------------------------------------------------------------------------------------
 

@@ -286,7 +286,7 @@ def test_a_generator_fans_out(pipeline: MakePipeline) -> None:
     first, second, third = ran.at("next")
     assert (first.id, first.parent_id) == ("abc-123", None)
     for child in (second, third):
-        assert uuid.UUID(child.id).version == 4
+        assert uuid.UUID(child.id).version == 8  # the documents have version 4; this one is reserved for the mesh
         assert uuid.UUID(child.id).variant == uuid.RFC_4122
         assert child.parent_id == "abc-123"
     assert second.id != third.id

@@ -15,7 +15,7 @@ from tests.doubles.envelopes import message
 from tests.unit.design_documents.conftest import MakePipeline
 
 # Legacy handlers return arrays to fan out, and their children have numbered ids.
-ID = "9ea72ae8-dc19-4edb-8413-c2d305b0f6da"
+ID = "9ea72ae8-dc19-8edb-8413-c2d305b0f6da"
 LEGACY = {"fan_out_lists": True, "child_ids": "suffix"}
 
 ENVELOPE = {

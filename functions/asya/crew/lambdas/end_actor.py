@@ -10,7 +10,7 @@ from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Delivery
 from asya.messaging.lambdas.batch import BatchResponse, Record, records
 from asya.protocol import names
-from asya.protocol.codec import ParseError, decode, encode
+from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.status import Reason
@@ -38,7 +38,7 @@ class EndActor:
 
     def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Process one batch."""
-        items = records(event)
+        items = self.services.admission.admit(records(event))
         telemetry = self.services.telemetry
         record_arrivals(self.services, items)
         try:
@@ -49,7 +49,7 @@ class EndActor:
     def _handle(self, record: Record) -> list[Receipt]:
         moment = self.services.now()
         try:
-            received = decode(record.arrival.body, message_id=record.message_id)
+            received = record.arrival.envelope()
             envelope = self.services.claim_check.redeem(received)
             payload = self._payload(envelope)
         except ParseError as error:

@@ -21,7 +21,7 @@ from asya.crew.result_index import result_row
 from asya.messaging.aws import clients
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import BatchResponse, Record, records
-from asya.protocol.codec import ParseError, decode
+from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import result_key
 from asya.reporting import reports
@@ -50,7 +50,7 @@ class CrewEnd(ABC):
 
     def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Process one batch."""
-        items = records(event)
+        items = self.services.admission.admit(records(event))
         record_arrivals(self.services, items)
         try:
             return self.services.worker.with_outlet(self.index).process(items, self.handle, kept=self._report_problem)
@@ -60,8 +60,10 @@ class CrewEnd(ABC):
 
     def _report_problem(self, record: Record, error: Exception) -> None:
         """Report why an end waits, if nothing but an operator will change that; the task still reads as running."""
+        if record.problem is not None:
+            return  # the message may be about somebody else's task
         try:
-            envelope = decode(record.arrival.body, message_id=record.message_id)
+            envelope = record.arrival.envelope()
         except ParseError:
             return
         report_problem(self.services, envelope, error, sent_at=record.arrival.sent_at)

@@ -11,7 +11,7 @@ from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Delivery
 from asya.messaging.lambdas.batch import Record
 from asya.protocol import names
-from asya.protocol.codec import ParseError, decode, encode
+from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import result_key
 from asya.protocol.times import parse_time
@@ -27,7 +27,7 @@ class SinkActor(CrewEnd):
         """Claim, persist and report the end of one envelope."""
         moment = self.services.now()
         try:
-            received = decode(record.arrival.body, message_id=record.message_id)
+            received = record.arrival.envelope()
         except ParseError as error:
             diversion = arrival.parse_failure(record.arrival, error, now=moment)
             return [self.services.outbox.send(delivery) for delivery in diversion.deliveries]

@@ -11,7 +11,7 @@ from asya.crew.lambdas.ends import STORAGE_ERRORS, CrewEnd, NotPersistedError, c
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import Record
 from asya.protocol import names
-from asya.protocol.codec import ParseError, decode
+from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.keys import SUMP_PREFIX, safe_segment, sump_key
@@ -29,7 +29,7 @@ class SumpActor(CrewEnd):
     def handle(self, record: Record) -> list[Receipt]:
         """Log, claim, store and report the failure of one envelope."""
         try:
-            envelope = decode(record.arrival.body, message_id=record.message_id)
+            envelope = record.arrival.envelope()
         except ParseError as error:
             return self._store_unreadable(record, error)
         try:

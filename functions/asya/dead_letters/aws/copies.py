@@ -23,12 +23,13 @@ class DeadLetterCopies:
         self._s3 = s3
         self._bucket = bucket
 
-    def save(self, letter: DeadLetter) -> None:
+    def save(self, letter: DeadLetter, body: bytes) -> None:
         """Write the copy of a dead letter; idempotent.
+
+        Args:
+            body: the message as it was sent.
 
         Raises:
             ClientError, BotoCoreError: the object cannot be written.
         """
-        self._s3.put_object(
-            Bucket=self._bucket, Key=copy_key(letter), Body=letter.arrival.body, ContentType="application/json"
-        )
+        self._s3.put_object(Bucket=self._bucket, Key=copy_key(letter), Body=body, ContentType="application/json")

@@ -97,7 +97,7 @@ class DeadLetterWatch:
     def _report_batch(self, actor: str, batch: list[ReceivedMessage]) -> None:
         marked_ids = self.marks.find([message.message_id for message in batch])
         new = [message for message in batch if message.message_id not in marked_ids]
-        reported = [(message, self._report_letter(dead_letters.read_letter(message.arrival, actor))) for message in new]
+        reported = [(message, self._report_letter(self._read_letter(message, actor), message)) for message in new]
         self.services.outbox.flush()
         self.services.required_reports.flush()
         for message, receipts in reported:
@@ -111,11 +111,19 @@ class DeadLetterWatch:
                     problem=str(problem),
                 )
 
-    def _report_letter(self, letter: DeadLetter) -> list[Receipt]:
+    def _read_letter(self, message: ReceivedMessage, actor: str) -> DeadLetter:
+        """Read a dead letter as it might enter its queue: the end of a stranger's letter is not that of the task it names."""
+        arrival = message.arrival
+        if actor not in dead_letters.SYSTEM_QUEUES:
+            self.services.admission.note_letter(arrival)
+            arrival = self.services.admission.judge(arrival, actor)
+        return dead_letters.read_letter(arrival, actor)
+
+    def _report_letter(self, letter: DeadLetter, message: ReceivedMessage) -> list[Receipt]:
         """Copy and report one dead letter; a failed copy does not prevent the report."""
         end = self._letter_end(letter)
         self._log(letter, end)
-        receipts, mesh = [self._copy(letter)], self.services.settings.table
+        receipts, mesh = [self._copy(letter, message.arrival.body)], self.services.settings.table
         if end is None:
             return receipts
         if end.event is not None:
@@ -166,10 +174,10 @@ class DeadLetterWatch:
         problem = total.problem if record.generation == envelope.generation else None
         return dead_letters.has_left(envelope, record, total.latest), problem
 
-    def _copy(self, letter: DeadLetter) -> Receipt:
+    def _copy(self, letter: DeadLetter, body: bytes) -> Receipt:
         receipt = Receipt("object")
         try:
-            self.copies.save(letter)
+            self.copies.save(letter, body)
         except (ClientError, BotoCoreError) as error:
             receipt.resolve(error)
         else:

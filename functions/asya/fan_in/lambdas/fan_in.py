@@ -48,13 +48,13 @@ class FanInActor:
 
     def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Process one batch of slices and control messages."""
-        items = records(event)
+        items = self.services.admission.admit(records(event))
         telemetry = self.services.telemetry
         record_arrivals(self.services, items)
         control_messages = {
             record.message_id: message
             for record in items
-            if (message := decode_message(record.arrival.body)) is not None
+            if not record.arrival.is_new and (message := decode_message(record.arrival.body)) is not None
         }
         counter = SliceCounter(self.coordinator)
         try:
@@ -120,7 +120,7 @@ class FanInActor:
         if record.arrival.receive_count == 1:
             return None
         try:
-            header = slice_header(decode(record.arrival.body, message_id=record.message_id))
+            header = slice_header(record.arrival.envelope())
             if header is None or header.slice_index == ORIGIN:
                 return None
             body = self.coordinator.slices.load(header.set_id, header.slice_index, header.slice_count)

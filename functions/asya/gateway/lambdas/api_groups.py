@@ -35,7 +35,8 @@ from asya.messaging.delivery import Delivery
 from asya.messaging.lambdas.environment import REAL, Environment
 from asya.messaging.spans import submission_span
 from asya.pause.lambdas.wiring import build_releases
-from asya.protocol import names
+from asya.protocol import ids, names
+from asya.senders.lambdas.wiring import build_admission
 from asya.spark.aws.cancel_requests import CancelRequests
 from asya.tasks.aws.index import TaskIndex
 from asya.tasks.aws.lists import TaskLists
@@ -44,7 +45,7 @@ from asya.tasks.aws.wiring import build_store
 
 
 def _new_id() -> str:
-    return str(uuid.uuid4())
+    return ids.mesh_id(uuid.uuid4().bytes)
 
 
 def build_api(
@@ -100,6 +101,7 @@ def build_api(
         sender=SubmissionSender(clients.sqs(), settings.queue_url, _as_it_is),
         claim_check=claim_check,
         sets=_sets(settings),
+        admission=build_admission(settings, environment.now),
     )
     mcp = build_mcp(
         tasks=tasks,

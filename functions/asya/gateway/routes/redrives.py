@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from asya.dead_letters import redrive
-from asya.dead_letters.letters import DeadLetter, read_letter, watched_actors
+from asya.dead_letters.letters import SYSTEM_QUEUES, DeadLetter, read_letter, watched_actors
 from asya.dead_letters.redrive import Redriven, Reopening
 from asya.fan_in.aws.sets import FanInSets
 from asya.gateway.access import AccessRules
@@ -22,6 +22,8 @@ from asya.protocol.envelope import GENERATION_LIMIT, Envelope
 from asya.protocol.headers import PAYLOAD_REF
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.times import parse_time
+from asya.senders.lambdas.admission import Admission
+from asya.senders.roles import role_id_of
 from asya.tasks.aws.table_calls import table_errors
 from asya.tasks.aws.tasks import Tasks
 
@@ -34,6 +36,7 @@ class RedriveRoutes:
         sender: sends a message as it is.
         claim_check: stores payloads that are too large for a message.
         sets: the sets of slices; None if the mesh has no fan-in actor.
+        admission: decides by the sender of a dead letter what it may bear.
     """
 
     mesh: MeshTable
@@ -42,6 +45,7 @@ class RedriveRoutes:
     sender: SubmissionSender
     claim_check: ClaimCheck
     sets: FanInSets | None
+    admission: Admission
 
     def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
         """The routes at a given time."""
@@ -82,7 +86,8 @@ class RedriveRoutes:
         """Read the dead letter of a request.
 
         Raises:
-            ApiError: 400 for a missing parameter or a malformed time; 404 for an actor without a queue.
+            ApiError: 400 for a missing parameter or a malformed time; 404 for an actor without a queue; 409 for the message of
+                a sender outside that may not enter the mesh, because the gateway would send it in its own name.
         """
         if actor not in watched_actors(self.mesh):
             raise ApiError(404, "unknown_actor", f"the mesh has no actor {actor!r}", "actor")
@@ -95,9 +100,14 @@ class RedriveRoutes:
             body=request.body,
             message_id=_required(request, "message_id"),
             sent_at=time,
-            sender=request.query.get("sender", ""),
+            sender=role_id_of(_required(request, "sender")),
             size=len(request.body),
         )
+        if actor not in SYSTEM_QUEUES:
+            with table_errors(f"look up the sender of message {arrival.message_id}"):
+                arrival = self.admission.judge(arrival, actor)
+        if arrival.refusal is not None:
+            raise ApiError(409, "refused", f"its sender may not send it: {arrival.refusal}")
         return read_letter(arrival, actor)
 
     def _reopened(self, envelope: Envelope, next_generation: int, now: datetime, *, force: bool) -> int:

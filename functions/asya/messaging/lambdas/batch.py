@@ -22,15 +22,25 @@ _Failure = tuple["Record", Exception]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One message of an SQS event."""
+    """One message of an SQS event.
+
+    Attributes:
+        problem: why nobody can judge its sender now, so that it stays on its queue.
+    """
 
     arrival: Arrival
     receipt_handle: str
+    problem: Exception | None = None
 
     @property
     def message_id(self) -> str:
         """The SQS message id."""
         return self.arrival.message_id
+
+    def raise_problem(self) -> None:
+        """Raise the problem, if there is one."""
+        if self.problem is not None:
+            raise self.problem
 
 
 def records(event: Mapping[str, Any]) -> list[Record]:
@@ -127,6 +137,7 @@ class BatchProcessor:
         receipts: list[tuple[Record, list[Receipt]]] = []
         for record in items:
             try:
+                record.raise_problem()
                 record_receipts = handle(record)
             except Exception as error:  # noqa: BLE001 - no error may affect the rest of the batch
                 self._log_nack(record, error)

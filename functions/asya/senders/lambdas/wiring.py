@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -10,8 +10,11 @@ from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings, load_settings
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.lambdas.environment import REAL, Environment
+from asya.senders.aws.letter_senders import LetterSenders
+from asya.senders.aws.owner_claims import OwnerClaims
 from asya.senders.aws.resource_answer import send_answer
 from asya.senders.aws.role_list import RoleItems, RoleList
+from asya.senders.lambdas.admission import Admission
 from asya.senders.lambdas.role_listing import RoleListing
 from asya.senders.roles import ListRequest
 
@@ -19,6 +22,20 @@ from asya.senders.roles import ListRequest
 def build_role_list(settings: Settings, now: Callable[[], datetime]) -> RoleList:
     """Build the list that a process asks."""
     return RoleList(_items(settings), now)
+
+
+def build_admission(settings: Settings, now: Callable[[], datetime]) -> Admission:
+    """Build the admission of messages to the queues of a process."""
+    table, dynamodb = settings.table_name("sink"), clients.dynamodb()
+    return Admission(
+        mesh=settings.table,
+        actor=settings.actor,
+        roles=build_role_list(settings, now),
+        owners=OwnerClaims(dynamodb, table),
+        letters=LetterSenders(dynamodb, table),
+        retention=timedelta(seconds=settings.table.retention.tasks),
+        now=now,
+    )
 
 
 def build_role_listing(

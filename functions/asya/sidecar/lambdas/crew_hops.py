@@ -31,7 +31,7 @@ def process_batch(
         handle: processes one record; an error keeps its message on the queue.
         asks_states: whether the pre-flight asks for the tasks' states.
     """
-    items = records(event)
+    items = services.admission.admit(records(event))
     record_arrivals(services, items)
     try:
         intake = receive_batch(services, items, asks_states=asks_states)

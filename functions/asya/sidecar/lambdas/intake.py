@@ -138,6 +138,7 @@ def receive_batch(services: Services, items: Sequence[Record], *, asks_states: b
     received: dict[str, Hop | Diversion | Exception] = {}
     for record in items:
         try:
+            record.raise_problem()
             received[record.message_id] = arrival.receive(
                 record.arrival, actor=settings.actor, mesh=settings.table, now=services.now()
             )

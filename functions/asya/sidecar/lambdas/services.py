@@ -19,6 +19,8 @@ from asya.reporting.aws.progress_reporter import ProgressReporter
 from asya.reporting.aws.report_sender import ReportSender
 from asya.reporting.aws.required_reports import RequiredReports
 from asya.reporting.callback import allowed_hosts, callback_url
+from asya.senders.lambdas.admission import Admission
+from asya.senders.lambdas.wiring import build_admission
 from asya.sidecar.aws.circuit_breaker import Breaker
 from asya.sidecar.aws.deduplication import CompletedHops
 from asya.sidecar.aws.frame_buffer import FrameBuffer
@@ -51,6 +53,11 @@ class Services:
         """The logs, metrics and spans of this function."""
         traces = build_traces(self.settings, self.environment.monotonic)
         return Telemetry(self.settings.namespace, self.settings.actor, traces)
+
+    @cached_property
+    def admission(self) -> Admission:
+        """Decides by the sender of each message what it may bear."""
+        return build_admission(self.settings, self.now)
 
     @cached_property
     def claim_check(self) -> ClaimCheck:

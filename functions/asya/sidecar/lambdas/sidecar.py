@@ -29,7 +29,7 @@ class Sidecar:
 
     def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Process one batch."""
-        items = records(event)
+        items = self.services.admission.admit(records(event))
         telemetry = self.services.telemetry
         record_arrivals(self.services, items)
         hops: dict[str, Hop] = {}

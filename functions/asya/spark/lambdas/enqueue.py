@@ -44,7 +44,7 @@ class Enqueuer:
     def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Processes one batch: makes all envelopes pending, sends one request, then acknowledges the messages."""
         base = self.services.base
-        items = records(event)
+        items = base.admission.admit(records(event))
         record_arrivals(base, items)
         intake = receive_batch(base, items)
         entries = {record.message_id: self._start(intake, record) for record in items}

@@ -1,4 +1,4 @@
-"""protocol §4: derived ids are UUIDs version 4, equal for a redelivery and different otherwise."""
+"""protocol §4: derived ids are UUIDs version 8, equal for a redelivery and different otherwise."""
 
 import uuid
 
@@ -13,9 +13,9 @@ HOPS = st.tuples(st.text(min_size=1), st.integers(0, 99), st.integers(0, 99), st
 
 @pytest.mark.rule("4.child-ids")
 @given(HOPS)
-def test_child_ids_are_uuids_of_version_4(hop: tuple[str, int, int, int | str]) -> None:
+def test_child_ids_are_uuids_of_version_8(hop: tuple[str, int, int, int | str]) -> None:
     child = uuid.UUID(ids.child_id(*hop))
-    assert child.version == 4
+    assert child.version == 8
     assert child.variant == uuid.RFC_4122
     assert ids.child_id(*hop) == str(child)
 

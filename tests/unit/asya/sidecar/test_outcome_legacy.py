@@ -24,7 +24,7 @@ from asya.sidecar import outcome
 from asya.spark import results as job_results
 from tests.doubles.envelopes import NOW, hop, mesh, message, raw
 
-ID = "9ea72ae8-dc19-4edb-8413-c2d305b0f6da"
+ID = "9ea72ae8-dc19-8edb-8413-c2d305b0f6da"
 SUFFIX = Actor(kind="handler", child_ids="suffix")
 WRAPPED = Actor(kind="handler", failed_payload="wrapped")
 UUID = Actor(kind="handler")

@@ -40,6 +40,9 @@ class Clock(RealEnvironment):
         return self.time
 
 
+pytestmark = pytest.mark.lists_roles
+
+
 @pytest.fixture
 def clock() -> Clock:
     return Clock()

@@ -181,7 +181,8 @@ def test_an_oversized_envelope_is_refused_before_its_task_is_reopened(gateway: G
     [
         ("", {}, 400, "actor"),
         ("nobody", {}, 404, "actor"),
-        ("x-reports", {}, 400, "sender"),
+        ("x-reports", {"sender": ""}, 400, "sender"),
+        ("infer", {"sender": ""}, 400, "sender"),
         ("infer", {"message_id": ""}, 400, "message_id"),
         ("infer", {"sent_at": "yesterday"}, 400, "sent_at"),
     ],

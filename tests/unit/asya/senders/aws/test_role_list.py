@@ -14,6 +14,9 @@ TABLE = "asya-shop-sink"
 NOBODY: frozenset[str] = frozenset()
 
 
+pytestmark = pytest.mark.lists_roles
+
+
 @pytest.fixture
 def items(world: MeshWorld) -> RoleItems:
     return RoleItems(world.dynamodb, TABLE)

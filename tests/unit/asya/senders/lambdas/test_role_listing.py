@@ -22,6 +22,9 @@ class Answers(list[tuple[str, str | None]]):
         self.append((f"{asked.request_id} {physical_id}", problem))
 
 
+pytestmark = pytest.mark.lists_roles
+
+
 @pytest.fixture
 def answers() -> Answers:
     return Answers()

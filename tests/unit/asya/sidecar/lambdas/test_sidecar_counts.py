@@ -11,6 +11,7 @@ import pytest
 from asya.gateway.lambdas.wiring import build_report_queues
 from asya.protocol.mesh_table import Actor
 from asya.protocol.status import created
+from asya.senders.aws.role_list import RoleItems
 from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.dynamo import TASK_INDEXES
 from tests.doubles.mesh_world import MeshWorld, batch_failures, mesh_world, sqs_event
@@ -23,6 +24,9 @@ HOPS = ENVELOPES * len(ACTORS)
 BATCH = 10
 # Lambda's poller makes these for each batch: one to receive it, one to delete it.
 POLLER_CALLS = 2
+
+
+PERSON, ROLE = "AIDAPERSON", "AROAFUNCTION"
 
 
 @dataclass
@@ -82,8 +86,11 @@ def counts(request: pytest.FixtureRequest) -> Counts:
         reports = _keep_reports(world, found)
         world.dynamodb.on_write = found.note_write
         bodies = [_envelope(number, with_status=request.param == "through the gateway") for number in range(ENVELOPES)]
+        # The roles of all functions are listed; a person sends whole envelopes straight onto the queue.
+        patch.setattr(RoleItems, "function_of", lambda _, role_id: None if role_id == PERSON else "x-completion")
+        sender = PERSON if request.param == "straight onto the queue" else ROLE
         for actor in ACTORS:
-            bodies = _through(world, actor, bodies, found)
+            bodies = _through(world, actor, bodies, found, sender if actor == ACTORS[0] else ROLE)
             _write_reports(world, reports, found)
         found.sends = len(world.sqs.calls)
         found.pre_flights = len(world.state_reads.asked)
@@ -105,7 +112,9 @@ def test_beside_that_a_task_costs_writes_for_its_life_not_for_its_hops(counts: C
     """Here: made or started. What indexes take of a whole life: tests/unit/asya/gateway/routes/test_lists.py."""
     assert counts.writes["record"] <= 2 * ENVELOPES
     assert counts.index_writes["record"] <= 2 * ENVELOPES
-    assert set(counts.writes) <= {"hop", "record", "hour"}
+    assert set(counts.writes) <= {"hop", "record", "hour", "owner"}
+    # A person chooses the ids of raw envelopes, and each id is claimed once.
+    assert counts.writes["owner"] in (0, ENVELOPES)
 
 
 def test_one_message_of_reports_for_each_batch(counts: Counts) -> None:
@@ -134,13 +143,16 @@ def _envelope(number: int, *, with_status: bool) -> str:
     return msgspec.json.encode(members).decode()
 
 
-def _through(world: MeshWorld, actor: str, bodies: list[str], found: Counts) -> list[str]:
+def _through(world: MeshWorld, actor: str, bodies: list[str], found: Counts, sender: str) -> list[str]:
     """All of these through one actor's sidecar; what it sends on."""
     others = {name: Actor(kind="handler", handler=f"handlers.{name}") for name in ACTORS if name != actor}
     process = build_sidecar(world.light(lambda payload: payload, actor=actor, others=others)).process
     waiting = iter(bodies)
     while batch := list(islice(waiting, BATCH)):
-        assert not batch_failures(process(sqs_event(*batch)))
+        event = sqs_event(*batch)
+        for record in event["Records"]:
+            record["attributes"]["SenderId"] = sender
+        assert not batch_failures(process(event))
         found.batches += 1
     following = dict(zip(ACTORS, (*ACTORS[1:], "x-sink"), strict=True))[actor]
     return [message.body for message in world.messages(following)]

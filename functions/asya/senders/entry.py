@@ -1,0 +1,111 @@
+"""How a message of a sender outside enters the mesh: what is removed, and which ids it may not have (`protocol §4.entry`)."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+
+from msgspec import Raw
+from msgspec.structs import replace
+
+from asya.messaging.claim_check import INBOX_PREFIX, read_reference
+from asya.messaging.hop import Arrival
+from asya.protocol import headers, ids, status
+from asya.protocol.codec import ParseError, encode, readable_headers
+from asya.protocol.envelope import NO_UNKNOWN_MEMBERS, NULL, Envelope
+from asya.protocol.mesh_table import MeshTable
+from asya.protocol.route import UNKNOWN_HOP
+from asya.protocol.times import format_time, parse_time
+
+_KEPT = headers.PRODUCER_HEADERS | {headers.TRACEPARENT, headers.TRACESTATE, headers.PAYLOAD_REF}
+TAKEN_ID = "id: another sender has a task of this id; choose one of your own, such as a new UUID"
+RESERVED_ID = (
+    "id: only the mesh gives out such ids, UUIDs of version 8 and numbered ones; choose one of your own, such as a UUID version 4, "
+    "or let an operator redrive or replay the task"
+)
+ENDS_ARE_OF_THE_MESH = "only roles of the mesh send ends to this queue; start the task at an actor"
+
+
+def user_headers(members: Mapping[str, Raw]) -> dict[str, Raw]:
+    """The headers that a sender outside may set: its own, and the managed ones of producers and of the transport."""
+    return {name: raw for name, raw in members.items() if name in _KEPT or not headers.is_managed(name)}
+
+
+def bears_state(envelope: Envelope) -> bool:
+    """Whether an envelope bears what only the mesh writes, so that it loses something when it enters."""
+    own = envelope.status
+    is_bare = own is None or own == status.Status(deadline_at=own.deadline_at)
+    return envelope.parent_id is not None or not is_bare or len(user_headers(envelope.headers)) < len(envelope.headers)
+
+
+def entering(envelope: Envelope, owner: str, sent_at: datetime) -> Envelope:
+    """The first envelope of a task: without parent, root, status and managed headers, but with its deadline and its owner.
+
+    Args:
+        owner: the principal that sent the message.
+        sent_at: the time at which the message was sent, which is the creation of the task.
+    """
+    deadline_at = envelope.status.deadline_at if envelope.status is not None else None
+    return replace(
+        envelope,
+        parent_id=None,
+        headers=user_headers(envelope.headers),
+        status=status.created(envelope.route.curr, format_time(sent_at), deadline_at),
+        status_extra=NO_UNKNOWN_MEMBERS,
+    ).with_headers({headers.OWNER: owner or None})
+
+
+def end_of_claim(envelope: Envelope, now: datetime, retention: timedelta) -> datetime:
+    """How long the sender keeps the id: for twice as long as the record of the task may live."""
+    deadline_at = envelope.status.deadline_at if envelope.status is not None else None
+    deadline = parse_time(deadline_at) if deadline_at is not None else now
+    return max(now, deadline) + 2 * retention
+
+
+def enter(arrival: Arrival, mesh: MeshTable, claim: Callable[[Envelope], bool]) -> Arrival:
+    """The message of a sender outside as the first envelope of a task, or as refused. A refused one keeps its body.
+
+    Args:
+        claim: takes the id of an envelope for this sender; False if it is another sender's.
+    """
+    new = replace(arrival, is_new=True)
+    try:
+        envelope = entering(arrival.envelope(), arrival.sender, arrival.sent_at)
+        _check_reference(envelope)
+    except ParseError as error:
+        return replace(new, refusal=_with_own_id(error, mesh, claim))
+    refusal = _refusal(envelope, mesh, claim)
+    return replace(new, body=encode(envelope)) if refusal is None else replace(new, refusal=refusal)
+
+
+def refuse(arrival: Arrival, problem: str) -> Arrival:
+    """The message of a sender outside on a queue that takes none."""
+    return replace(arrival, is_new=True, refusal=ParseError(problem))
+
+
+def kept_headers(arrival: Arrival) -> dict[str, Raw]:
+    """The headers of an unreadable message, as far as they can be read and its sender may set them (`protocol §5.1`)."""
+    members = readable_headers(arrival.body)
+    return user_headers(members) if arrival.is_new else members
+
+
+def _refusal(envelope: Envelope, mesh: MeshTable, claim: Callable[[Envelope], bool]) -> ParseError | None:
+    numbers_children = any(actor.child_ids == "suffix" for actor in mesh.actors.values())
+    if ids.is_reserved(envelope.id, numbers_children=numbers_children):
+        return ParseError(RESERVED_ID)
+    return None if claim(envelope) else ParseError(TAKEN_ID)
+
+
+def _check_reference(envelope: Envelope) -> None:
+    """Check that the reference to a payload leads to the inbox: everything else belongs to envelopes of the mesh."""
+    raw = envelope.headers.get(headers.PAYLOAD_REF)
+    if raw is not None and not read_reference(raw, envelope.id).key.startswith(INBOX_PREFIX):
+        problem = f"headers.{headers.PAYLOAD_REF}: a sender outside stores payloads under {INBOX_PREFIX} only"
+        raise ParseError(problem, envelope.id)
+
+
+def _with_own_id(error: ParseError, mesh: MeshTable, claim: Callable[[Envelope], bool]) -> ParseError:
+    """The error, with the id of the message only if the sender may have that id."""
+    if error.envelope_id is not None:
+        probe = Envelope(id=error.envelope_id, route=UNKNOWN_HOP, payload=NULL)
+        if _refusal(probe, mesh, claim) is not None:
+            error.envelope_id = None
+    return error

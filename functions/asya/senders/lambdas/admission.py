@@ -1,0 +1,99 @@
+"""Admits the messages of a batch: those of the mesh's own roles as they are, all others as new tasks (`protocol §4.entry`)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from asya.messaging.hop import Arrival
+from asya.messaging.lambdas.batch import Record
+from asya.protocol import names
+from asya.protocol.codec import ParseError
+from asya.protocol.envelope import Envelope
+from asya.protocol.mesh_table import MeshTable
+from asya.senders import entry
+from asya.senders.aws.letter_senders import LetterSenders
+from asya.senders.aws.owner_claims import OwnerClaims
+from asya.senders.aws.role_list import RoleList
+
+_END_QUEUES = (names.SINK, names.SUMP)
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Decides by the sender of each message what it may bear.
+
+    Attributes:
+        actor: the actor of this function.
+        retention: how long the records of tasks are kept.
+    """
+
+    mesh: MeshTable
+    actor: str
+    roles: RoleList
+    owners: OwnerClaims
+    letters: LetterSenders
+    retention: timedelta
+    now: Callable[[], datetime]
+
+    def admit(self, items: Sequence[Record]) -> list[Record]:
+        """The messages of this actor's queue as they may enter.
+
+        A message that cannot be judged now has a `problem`, and stays on its queue.
+        """
+        return [self._admitted(record) for record in items]
+
+    def judge(self, arrival: Arrival, actor: str) -> Arrival:
+        """The message as it may enter: unchanged from the mesh, otherwise as the first envelope of its task, or as refused.
+
+        Args:
+            actor: the actor on whose queue the message lay.
+
+        Raises:
+            ClientError, BotoCoreError: the table cannot be read or written.
+        """
+        if self.has_role(arrival) or self._was_moved(arrival):
+            return arrival
+        if actor in _END_QUEUES:
+            return entry.refuse(arrival, entry.ENDS_ARE_OF_THE_MESH)
+        return entry.enter(arrival, self.mesh, lambda envelope: self._claim(envelope, arrival.sender))
+
+    def has_role(self, arrival: Arrival) -> bool:
+        """Whether a role of the mesh has sent the message.
+
+        Raises:
+            ClientError, BotoCoreError: the table cannot be read.
+        """
+        return self.roles.function_of(arrival.sender) is not None
+
+    def note_letter(self, arrival: Arrival) -> None:
+        """Note who sent a dead letter, if a role of the mesh did: SQS's own redrive makes its caller the sender.
+
+        Raises:
+            ClientError, BotoCoreError: the table cannot be read or written.
+        """
+        if self.has_role(arrival):
+            self.letters.note(arrival.body, arrival.sender, self.now())
+
+    def _was_moved(self, arrival: Arrival) -> bool:
+        """Whether a role of the mesh sent the message at first, and SQS's own redrive moved it since."""
+        return _bears_state(arrival) and self.letters.sender_of(arrival.body) is not None
+
+    def _admitted(self, record: Record) -> Record:
+        try:
+            arrival = self.judge(record.arrival, self.actor)
+        except (ClientError, BotoCoreError) as error:
+            return replace(record, problem=error)
+        return record if arrival is record.arrival else replace(record, arrival=arrival)
+
+    def _claim(self, envelope: Envelope, owner: str) -> bool:
+        return self.owners.claim(envelope.id, owner, entry.end_of_claim(envelope, self.now(), self.retention))
+
+
+def _bears_state(arrival: Arrival) -> bool:
+    """Whether it matters who has sent the message; messages that are no envelopes may be control messages of the mesh."""
+    try:
+        return entry.bears_state(arrival.envelope())
+    except ParseError:
+        return True

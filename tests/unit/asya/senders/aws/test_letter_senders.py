@@ -1,0 +1,21 @@
+"""The first senders of dead letters (`protocol §4.entry.moved`)."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from asya.senders.aws.letter_senders import LetterSenders
+from tests.doubles.tables import MemoryDynamo, Table
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+@pytest.mark.rule("4.entry.moved")
+def test_a_dead_letter_is_known_by_its_body_as_long_as_it_can_stay() -> None:
+    dynamodb = MemoryDynamo({"asya-shop-sink": Table()})
+    senders = LetterSenders(dynamodb, "asya-shop-sink")
+    senders.note(b"body", "AROAINFER", NOW)
+    assert senders.sender_of(b"body") == "AROAINFER"
+    assert senders.sender_of(b"body ") is None
+    (item,) = dynamodb.tables["asya-shop-sink"].items.values()
+    assert item["expires_at"] == {"N": str(int((NOW + timedelta(days=18)).timestamp()))}

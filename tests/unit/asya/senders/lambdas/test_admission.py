@@ -1,0 +1,116 @@
+"""Messages of senders outside at the functions that read queues of envelopes (`protocol §4.entry`)."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+from botocore.exceptions import EndpointConnectionError
+
+from asya.crew.lambdas.wiring import build_sink, build_sump
+from asya.messaging.hop import Arrival
+from asya.protocol import ids
+from asya.senders.aws.letter_senders import LetterSenders
+from asya.senders.aws.owner_claims import OwnerClaims
+from asya.senders.aws.role_list import RoleItems
+from asya.sidecar.lambdas.wiring import build_sidecar
+from tests.doubles.envelopes import message, status
+from tests.doubles.light_actor import echo, never
+from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+SINK = "asya-shop-sink"
+MESSAGE_ID = "message-0"
+FORGED = message(
+    parent_id="order-1",
+    headers={"x-asya-generation": 9999, "x-asya-owner": "AIDAALICE"},
+    status=status(phase="succeeded", reason="Completed"),
+)
+
+
+def from_person(*bodies: bytes | str, person: str = "AIDABOB") -> dict[str, Any]:
+    """An event with messages of a person."""
+    event = sqs_event(*bodies)
+    for record in event["Records"]:
+        record["attributes"]["SenderId"] = person
+    return event
+
+
+def process(world: MeshWorld, event: Mapping[str, Any], handler: Callable[[Any], Any] = echo) -> list[str]:
+    return batch_failures(build_sidecar(world.light(handler)).process(event))
+
+
+@pytest.mark.rule("4.entry")
+def test_a_forged_envelope_starts_a_task_of_its_sender(world: MeshWorld) -> None:
+    assert process(world, from_person(FORGED)) == []
+    (onward,) = world.sent("post")
+    assert (onward.generation, onward.parent_id, onward.header("x-asya-owner")) == (0, None, "AIDABOB")
+    registered = world.gateway.events[0]
+    assert (registered.status, registered.data.owner, registered.generation or 0) == ("registered", "AIDABOB", 0)
+
+
+@pytest.mark.rule("4.entry")
+def test_a_role_of_the_mesh_sends_what_it_likes(world: MeshWorld) -> None:
+    assert process(world, sqs_event(message(headers={"x-asya-generation": 3}))) == []
+    (onward,) = world.sent("post")
+    assert onward.generation == 3
+    assert world.dynamodb.tables[SINK].items == {}  # neither a claim nor a look at one
+
+
+@pytest.mark.rule("4.entry.claim")
+def test_the_id_of_another_sender_is_refused_and_the_message_is_kept(world: MeshWorld) -> None:
+    assert OwnerClaims(world.dynamodb, SINK).claim("env-1", "AIDAALICE", NOW)
+    assert process(world, from_person(FORGED), never) == []
+    (refused,) = world.sent("x-sump")
+    assert refused.id == ids.id_of_message(MESSAGE_ID)
+    assert refused.generation == 0
+    assert refused.status is not None
+    assert refused.status.reason == "ParseError"
+    assert msgspec.json.decode(refused.payload)["original_message"] == FORGED.decode()
+    assert world.gateway.events == []
+
+
+@pytest.mark.rule("4.entry")
+@pytest.mark.parametrize("table", [RoleItems, OwnerClaims])
+def test_a_message_that_cannot_be_judged_stays(
+    world: MeshWorld, monkeypatch: pytest.MonkeyPatch, table: type[RoleItems] | type[OwnerClaims]
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise EndpointConnectionError(endpoint_url="https://dynamodb")
+
+    monkeypatch.setattr(table, "function_of" if table is RoleItems else "claim", fail)
+    assert process(world, from_person(FORGED), never) == [MESSAGE_ID]
+    assert world.targets == []
+    assert world.gateway.events == []
+
+
+@pytest.mark.rule("4.entry.ends")
+def test_a_sender_outside_ends_nothing(world: MeshWorld) -> None:
+    assert batch_failures(build_sink(world.services("x-sink")).process(from_person(FORGED))) == []
+    (refused,) = world.sent("x-sump")
+    assert refused.id == ids.id_of_message(MESSAGE_ID)
+    assert not world.dynamodb.tables[SINK].items
+    assert not world.s3.objects
+    assert batch_failures(build_sump(world.services("x-sump")).process(from_person(FORGED))) == []
+    assert not world.dynamodb.tables[SINK].items
+    ((_, stored),) = world.s3.objects.items()
+    assert stored == FORGED
+
+
+@pytest.mark.rule("4.entry.moved")
+def test_a_dead_letter_that_sqs_moved_back_is_still_that_of_its_role(world: MeshWorld) -> None:
+    LetterSenders(world.dynamodb, SINK).note(FORGED, "AROAINFER", NOW)
+    again = message(headers={"x-asya-generation": 2})
+    LetterSenders(world.dynamodb, SINK).note(again, "AROAINFER", NOW)
+    assert process(world, from_person(again)) == []
+    (onward,) = world.sent("post")
+    assert onward.generation == 2
+
+
+def test_a_letter_of_a_person_is_not_noted(world: MeshWorld) -> None:
+    admission = world.services("x-dlq").admission
+    for sender in ("AIDABOB", "AROAINFER"):
+        admission.note_letter(Arrival(body=sender.encode(), message_id="m", sent_at=NOW, sender=sender))
+    senders = LetterSenders(world.dynamodb, SINK)
+    assert (senders.sender_of(b"AIDABOB"), senders.sender_of(b"AROAINFER")) == (None, "AROAINFER")

@@ -1,0 +1,143 @@
+"""protocol §4.entry: what a sender outside may bring into the mesh."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from asya.messaging.hop import Arrival
+from asya.protocol import ids
+from asya.protocol.envelope import Envelope
+from asya.protocol.mesh_table import Actor, MeshTable
+from asya.protocol.times import format_time
+from asya.senders import entry
+from tests.doubles.envelopes import SENT_AT, arrival_of, mesh, message, status
+
+DEADLINE = "2026-11-20T13:00:00.000000Z"
+OF_THE_MESH = ids.child_id("order-7", 0, 1, 1)
+NUMBERING = mesh({"infer": Actor(kind="handler", handler="handlers.infer", child_ids="suffix")})
+REFERENCE = {"key": "inbox/5f/5f.json", "size": 1, "sha256": "5f"}
+
+
+def came(**members: Any) -> Arrival:
+    """The arrival of a message of a person."""
+    return arrival_of(message(**members), sender="AIDABOB")
+
+
+def enter(arrival: Arrival, table: MeshTable | None = None, *, is_free: bool = True) -> Arrival:
+    return entry.enter(arrival, table or mesh(), lambda _: is_free)
+
+
+@pytest.mark.rule("4.entry", "3.owner")
+def test_an_envelope_enters_without_what_only_the_mesh_writes() -> None:
+    forged = {
+        "tenant": "acme",
+        "x-asya-generation": 9999,
+        "x-asya-root": "order-1",
+        "x-asya-owner": "AIDAALICE",
+        "x-asya-hook": "h",
+    }
+    kept = {
+        "x-asya-mesh-status": "off",
+        "x-asya-route-override": {"post": "prep"},
+        "traceparent": "00-1",
+        "tracestate": "a=b",
+    }
+    own = status(phase="succeeded", reason="Completed", attempt=7, deadline_at=DEADLINE, unknown=1)
+    entered = enter(came(parent_id="order-1", headers=forged | kept, status=own))
+    assert entered.refusal is None
+    assert entered.is_new
+    envelope = entered.envelope()
+    assert envelope.parent_id is None
+    assert {name: envelope.header(name) for name in envelope.headers} == {
+        "tenant": "acme",
+        "x-asya-owner": "AIDABOB",
+    } | kept
+    created = {"phase": "pending", "actor": "infer", "attempt": 1, "max_attempts": 1, "deadline_at": DEADLINE}
+    created |= {"created_at": format_time(SENT_AT), "updated_at": format_time(SENT_AT)}
+    assert msgspec.json.decode(entered.body)["status"] == created
+    assert msgspec.json.decode(entered.body)["payload"] == {"text": "hello"}
+
+
+@pytest.mark.rule("4.entry.reserved")
+@pytest.mark.parametrize(
+    ("envelope_id", "table"),
+    [
+        (OF_THE_MESH, mesh()),
+        (OF_THE_MESH.upper(), mesh()),
+        (f"{OF_THE_MESH}-1", mesh()),
+        ("9ea72ae8-dc19-4edb-8413-c2d305b0f6da-1-2", NUMBERING),
+        (ids.mesh_id(bytes(16)), mesh()),
+    ],
+)
+def test_nobody_enters_with_an_id_that_the_mesh_gives_out(envelope_id: str, table: MeshTable) -> None:
+    refused = enter(came(id=envelope_id), table)
+    assert refused.refusal is not None
+    assert "UUIDs of version 8" in str(refused.refusal)
+    assert refused.refusal.envelope_id is None
+
+
+@pytest.mark.parametrize(
+    "envelope_id", ["9ea72ae8-dc19-4edb-8413-c2d305b0f6da", "9ea72ae8-dc19-4edb-8413-c2d305b0f6da-1", "order-7-1"]
+)
+def test_other_ids_are_free(envelope_id: str) -> None:
+    assert enter(came(id=envelope_id)).refusal is None
+
+
+@pytest.mark.rule("4.entry.claim")
+def test_an_id_belongs_to_its_first_sender() -> None:
+    refused = enter(came(), is_free=False)
+    assert refused.refusal is not None
+    assert "another sender has a task of this id" in str(refused.refusal)
+    assert refused.refusal.envelope_id is None
+
+
+@pytest.mark.rule("4.entry")
+def test_a_payload_is_read_from_the_inbox_alone() -> None:
+    assert enter(came(headers={"x-asya-payload-ref": REFERENCE})).refusal is None
+    elsewhere = enter(came(headers={"x-asya-payload-ref": REFERENCE | {"key": "payloads/5f/5f.json"}}))
+    assert "under inbox/ only" in str(elsewhere.refusal)
+
+
+@pytest.mark.parametrize(("is_free", "envelope_id"), [(True, "env-1"), (False, None)])
+def test_an_unreadable_message_keeps_an_id_that_its_sender_may_have(envelope_id: str | None, *, is_free: bool) -> None:
+    refused = enter(came(route=7), is_free=is_free)
+    assert refused.refusal is not None
+    assert refused.refusal.envelope_id == envelope_id
+    assert refused.body == came(route=7).body  # what came is kept
+
+
+def test_an_unreadable_message_brings_no_headers_of_the_mesh() -> None:
+    forged = came(route=7, headers={"tenant": "acme", "x-asya-generation": 3})
+    assert set(entry.kept_headers(forged)) == {"tenant", "x-asya-generation"}
+    assert set(entry.kept_headers(replace(forged, is_new=True))) == {"tenant"}
+
+
+@pytest.mark.parametrize(
+    ("members", "bears"),
+    [
+        ({"status": ...}, False),
+        ({"status": {"deadline_at": DEADLINE}}, False),
+        ({}, True),
+        ({"status": ..., "parent_id": "order-1"}, True),
+        ({"status": ..., "headers": {"x-asya-generation": 1}}, True),
+        ({"status": ..., "headers": {"x-asya-mesh-status": "off"}}, False),
+    ],
+)
+def test_a_bare_envelope_bears_no_state(members: dict[str, Any], *, bears: bool) -> None:
+    assert entry.bears_state(came(**members).envelope()) is bears
+
+
+@pytest.mark.rule("4.entry.claim")
+def test_an_id_is_kept_for_twice_the_life_of_a_record() -> None:
+    now, month = datetime(2026, 11, 20, 12, tzinfo=UTC), timedelta(days=30)
+
+    def end(**members: Any) -> datetime:
+        envelope: Envelope = came(**members).envelope()
+        return entry.end_of_claim(envelope, now, month)
+
+    assert end() == now + 2 * month
+    assert end(status={"deadline_at": DEADLINE}) == now + timedelta(hours=1) + 2 * month
+    assert end(status={"deadline_at": "2020-01-01T00:00:00Z"}) == now + 2 * month
