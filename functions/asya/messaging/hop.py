@@ -18,8 +18,8 @@ class Arrival(msgspec.Struct, frozen=True):
     Attributes:
         size: the bytes on the queue, for reports; a redeemed claim check makes `body` longer.
         sender: the principal id of the sender, without the session name.
-        is_new: whether no role of the mesh has sent the message, so that a task starts here (`protocol §4.entry`); `body` is then its
-            first envelope.
+        is_new: whether no role of the mesh has sent the message, so that a task starts here (`protocol §4.entry`). `body` is
+            then its first envelope.
         refusal: why the message may not enter the mesh; `body` is then what came. None if it may.
     """
 
