@@ -113,6 +113,10 @@ class GatewaySection(Section):
     watchers: int = Field(default=0, ge=0, le=10_000)
     """The reserved concurrency of streams, and the number of clients at once; 0 reserves and limits nothing."""
     max_body: Bytes = 256 * 1024
+    waits: int = Field(default=50, ge=1, le=1000)
+    """The calls of `/tools/call`, `/mcp` and `/a2a` that may wait for tasks at once; further ones get 429."""
+    waits_per_caller: int = Field(default=10, ge=1, le=1000)
+    """The calls of one caller that may wait at once."""
     allowed_hosts: tuple[str, ...] = ()
     """Further hosts for status callbacks, and hosts without a public address for push notifications."""
     starts: tuple[str, ...] | None = None

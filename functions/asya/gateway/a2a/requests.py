@@ -24,16 +24,27 @@ class A2AError(Exception):
         code: An error code of JSON-RPC or Agent2Agent.
         field: The parameter at fault, if it is one.
         fields: The problem of each field, if several may be at fault.
+        reason: The reason, if it is more exact than the code.
+        retry_after: Seconds after which the same call may succeed; None if a retry does not help.
     """
 
     def __init__(
-        self, code: int, message: str, field: str | None = None, *, fields: dict[str, str] | None = None
+        self,
+        code: int,
+        message: str,
+        field: str | None = None,
+        *,
+        fields: dict[str, str] | None = None,
+        reason: str | None = None,
+        retry_after: int | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.field = field
         self.fields = fields or {}
+        self.reason = reason
+        self.retry_after = retry_after
 
 
 class SendConfiguration(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

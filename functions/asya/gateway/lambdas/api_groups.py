@@ -11,6 +11,7 @@ from asya.gateway.a2a.routes.wiring import build_a2a
 from asya.gateway.access import AccessRules
 from asya.gateway.aws.idempotency_keys import IdempotencyKeys
 from asya.gateway.aws.task_starter import TaskStarter
+from asya.gateway.aws.wait_slots import WaitSlots
 from asya.gateway.http.origin import Origins
 from asya.gateway.lambdas.api import Api
 from asya.gateway.mcp.wiring import build_mcp
@@ -80,7 +81,8 @@ def build_api(
     releases = build_releases(settings, tasks, warn)
     cancels = CancelRoutes(tasks, store, index, access, releases, _cancel_requests(settings), environment, warn)
     resumes = ResumeRoutes(mesh, tasks, access, releases)
-    tool_calls = ToolCalls(mesh, tasks, starter, environment, new_id)
+    slots = WaitSlots(client, table, mesh.gateway, environment, warn)
+    tool_calls = ToolCalls(mesh, tasks, starter, slots, environment, new_id)
     sources = ReplaySources(clients.s3(), settings.bucket, settings.results_uri, mesh.sink)
     replays = ReplayRoutes(
         mesh=mesh,

@@ -295,7 +295,7 @@ def _operation(call: ApiCall, description: CallDescription, scheme: str) -> Sche
                 for status, content in description.responses.items()
             },
             **{str(status): _response({"anyOf": [Error, GatewayMessage]}) for status in sorted(errors)},
-            "429": _response(GatewayMessage),
+            "429": _response({"anyOf": [Error, GatewayMessage]}),
         },
         "security": [] if call.is_public else [{scheme: []}],
     }

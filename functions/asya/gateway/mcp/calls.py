@@ -88,6 +88,12 @@ class McpCalls:
             ApiError: If the call is invalid, or not possible now.
             TaskStoreError: If the table cannot be reached.
         """
+        if not _waits(call):
+            return self._answer(call, now)
+        with self.calls.slots.hold(call.caller.principal, now):
+            return self._answer(call, now)
+
+    def _answer(self, call: ToolCall, now: datetime) -> CallResult:
         if call.params.request_state is not None:
             return self._continue(call, call.params.request_state, now)
         match call.params.name:
@@ -143,6 +149,10 @@ class McpCalls:
         ):
             return input_required(task_id, task.pause)
         return tool_result(task, _links(task_id, call), is_modern=call.is_modern)
+
+
+def _waits(call: ToolCall) -> bool:
+    return call.seconds > 0 and (call.params.name != CANCEL_TOOL or call.params.request_state is not None)
 
 
 def _null_as_empty(arguments: Raw) -> Raw:

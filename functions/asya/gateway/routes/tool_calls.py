@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from asya.gateway.aws.task_starter import Prepare, TaskStarter, unchanged
+from asya.gateway.aws.wait_slots import WaitSlots
 from asya.gateway.idempotency import IdempotencyKey
 from asya.gateway.routes.tool_schemas import validate
 from asya.gateway.submission import Origin, first_message
@@ -28,12 +29,14 @@ class ToolCalls:
     """Starts tasks on the routes of tools, and waits for them.
 
     Attributes:
+        slots: bound the calls that wait; a call holds its slots from before the start of its task until its answer.
         new_id: creates the id of a task.
     """
 
     mesh: MeshTable
     tasks: Tasks
     starter: TaskStarter
+    slots: WaitSlots
     environment: Environment
     new_id: Callable[[], str]
 

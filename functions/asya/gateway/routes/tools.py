@@ -50,8 +50,10 @@ class ToolRoutes:
         digest = hashlib.sha256(b"tools/call\n" + request.body).hexdigest()
         key = idempotency_key(request, caller.principal, digest)
         origin = self.origins.of(request)
-        task_id = self.calls.start(read_invocation(request.body), caller.principal, origin, now, key)
-        task = self.calls.wait(task_id, now)
+        invocation = read_invocation(request.body)
+        with self.calls.slots.hold(caller.principal, now):
+            task_id = self.calls.start(invocation, caller.principal, origin, now, key)
+            task = self.calls.wait(task_id, now)
         answer = ToolAnswer(
             id=task_id,
             status=task.status if task else "pending",

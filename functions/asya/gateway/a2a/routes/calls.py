@@ -6,6 +6,7 @@ paused task. All state is in the tasks of the mesh, and their ids are the ids he
 
 import hashlib
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
@@ -175,9 +176,11 @@ class _Call:
         """Return the response to the call."""
         call, operation = self.call, self.version.methods[self.call.method]
         if operation == "stream":
-            return self._stream(self._start_or_resume(read_params(call, SendParams)))
+            sent = read_params(call, SendParams)
+            return self._stream(lambda: self._start_or_resume(sent))
         if operation == "subscribe":
-            return self._stream(read_params(call, TaskIdParams).id)
+            subscribed = read_params(call, TaskIdParams)
+            return self._stream(lambda: subscribed.id)
         results: dict[Operation, Callable[[], object]] = {
             "send": lambda: self.version.wrap_task(self._send(read_params(call, SendParams))),
             "get": lambda: self._task(self.routes.visible_task),
@@ -207,18 +210,24 @@ class _Call:
         return self.routes.push.set(config, task, self.version, self.now)
 
     def _send(self, params: SendParams) -> A2ATask:
-        task_id = self._start_or_resume(params)
         if params.settings.waits:
-            task = self.routes.calls.wait(task_id, self.now)
+            with self._slots():
+                task_id = self._start_or_resume(params)
+                task = self.routes.calls.wait(task_id, self.now)
         else:
+            task_id = self._start_or_resume(params)
             task = self.routes.calls.tasks.read(task_id, self.now)
         if task is None:
             raise A2AError(TASK_NOT_FOUND, f"task {task_id!r} does not exist any more", "id")
         return task_of(task, self.version)
 
-    def _stream(self, task_id: str) -> Response:
-        task = self.routes.visible_task(task_id, self.caller, self.now)
-        return Response(200, self.routes.streams.stream(task, self.version, self.id, self.now))
+    def _stream(self, task_id: Callable[[], str]) -> Response:
+        with self._slots():
+            task = self.routes.visible_task(task_id(), self.caller, self.now)
+            return Response(200, self.routes.streams.stream(task, self.version, self.id, self.now))
+
+    def _slots(self) -> AbstractContextManager[None]:
+        return self.routes.calls.slots.hold(self.caller.principal, self.now)
 
     def _start_or_resume(self, params: SendParams) -> str:
         """Start a task or resume one, and return its id."""

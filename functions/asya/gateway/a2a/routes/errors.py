@@ -36,7 +36,8 @@ def to_a2a_error(error: ApiError) -> A2AError:
     """
     if error.status == 403:
         raise error
-    code = _CODES.get(error.code, INTERNAL_ERROR if error.status >= 500 else INVALID_PARAMS)
+    is_temporary = error.status == 429 or error.status >= 500
+    code = _CODES.get(error.code, INTERNAL_ERROR if is_temporary else INVALID_PARAMS)
     match error:
         case InvalidInputError():
             fields = error.fields
@@ -44,20 +45,25 @@ def to_a2a_error(error: ApiError) -> A2AError:
             fields = {f"arguments.{place}" if place else "arguments": problem for place, problem in error.problems}
         case _:
             fields = {}
-    return A2AError(code, error.message, error.field, fields=fields)
+    # Neither JSON-RPC nor Agent2Agent has a code for too many calls.
+    reason = error.code.upper() if error.status == 429 else None
+    return A2AError(code, error.message, error.field, fields=fields, reason=reason, retry_after=error.retry_after)
 
 
 def failure(message_id: MessageId, error: A2AError, version: A2AVersion) -> Failure:
     """Return the response to a failed call; version 1.0 requires the detail types of Google's APIs."""
     fields = error.fields or ({error.field: error.message} if error.field else {})
-    data: object = {"reason": _REASONS[error.code], "fields": fields}
+    reason = error.reason or _REASONS[error.code]
+    retry = {} if error.retry_after is None else {"retryAfter": error.retry_after}
+    data: object = {"reason": reason, "fields": fields, **retry}
     if not version.has_kinds:
         info = {
             "@type": f"{_GOOGLE}ErrorInfo",
-            "reason": _REASONS[error.code],
+            "reason": reason,
             "domain": "a2a-protocol.org",
             "metadata": {"field": error.field} if error.field else {},
         }
         violations = [{"field": name, "description": problem} for name, problem in fields.items()]
         data = [info, *([{"@type": f"{_GOOGLE}BadRequest", "fieldViolations": violations}] if violations else [])]
+        data += [{"@type": f"{_GOOGLE}RetryInfo", "retryDelay": f"{each}s"} for each in retry.values()]
     return Failure(id=message_id, error=Fault(code=error.code, message=error.message, data=data))
