@@ -7,6 +7,7 @@ VENV    := .venv
 BIN     := $(VENV)/bin
 CLOUD   := .venv-cloud
 CHECKOV := .venv-checkov
+AUDIT   := .venv-audit
 UV      := $(BIN)/uv pip install --quiet
 CDK     := node_modules/.bin/cdk
 # Node comes with the Python packages: the machine's own may be missing, or too old for the CDK.
@@ -52,6 +53,12 @@ $(CHECKOV)/.installed: $(VENV)/.bootstrapped requirements/checkov.txt
 	@echo "· checkov"
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(CHECKOV)
 	@$(UV) --python $(CHECKOV)/bin/python --require-hashes -r requirements/checkov.txt
+	@touch $@
+
+$(AUDIT)/.installed: $(VENV)/.bootstrapped requirements/audit.txt
+	@echo "· bandit and pip-audit"
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(AUDIT)
+	@$(UV) --python $(AUDIT)/bin/python --require-hashes -r requirements/audit.txt
 	@touch $@
 
 node_modules/.installed: $(VENV)/.installed package-lock.json
@@ -112,6 +119,10 @@ test-full: setup  ## full size: 20,000 schedules of the simulation; on the local
 chaos: setup  ## 2,000 envelopes while processes die, services fail and the gateway stops (20 minutes; ENVELOPES=200 SEED=7 OUTAGE=180 KEEP=1)
 	@$(BIN)/python -m tests.chaos$(if $(ENVELOPES), --envelopes $(ENVELOPES))$(if $(SEED), --seed $(SEED))$(if $(OUTAGE), --outage $(OUTAGE))$(if $(KEEP), --keep)
 
+.PHONY: audit
+audit: setup $(AUDIT)/.installed  ## bandit over the code, published advisories of all pinned packages, checkov and cfn-lint over the templates (STRICT=1: fail where advisories cannot be looked up)
+	@$(BIN)/python -m tests.audit$(if $(STRICT), --strict)
+
 .PHONY: coverage
 coverage: setup  ## lines and branches that the unit and template tests reach; the report is .build/coverage/html/index.html
 	@mkdir -p .build/coverage
@@ -145,7 +156,7 @@ destroy: setup  ## remove the mesh from that account (MESH=file, STAGE=name, OPT
 
 .PHONY: lock
 lock: $(VENV)/.bootstrapped  ## compile requirements/*.in to pinned and hashed requirements/*.txt
-	@cd requirements && for name in layer dispatch gateway telemetry cloud checkov bootstrap dev; do \
+	@cd requirements && for name in layer dispatch gateway telemetry cloud checkov audit bootstrap dev; do \
 	  test ! -f $$name.txt || cp $$name.txt $$name.new; \
 	  ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	    $$name.in -o $$name.new || exit 1; \
