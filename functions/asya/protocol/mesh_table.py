@@ -212,6 +212,7 @@ class MeshTable(msgspec.Struct, frozen=True, kw_only=True):
     """The whole mesh: its namespace, its settings and all actors by name, including the crew.
 
     Attributes:
+        max_children: the children that one hop may give.
         version: names this table and the form of its messages; empty if nothing gave it one.
     """
 
@@ -224,6 +225,7 @@ class MeshTable(msgspec.Struct, frozen=True, kw_only=True):
     spark: SparkApplication = SparkApplication()
     retention: Retention = Retention()
     max_hops: int = 1000
+    max_children: int = 10_000
     operators: tuple[str, ...] = ()
     version: str = ""
 

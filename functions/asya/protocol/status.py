@@ -22,6 +22,7 @@ Reason = Literal[
     "FanInTimeout",
     "SliceFailed",
     "MaxHops",
+    "MaxChildren",
     "Canceled",
     "Paused",
 ]

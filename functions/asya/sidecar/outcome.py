@@ -20,6 +20,7 @@ from asya.protocol.frame import Frame
 from asya.protocol.status import Reason, Status
 from asya.protocol.times import format_duration, format_time, parse_time
 from asya.sidecar import retry_policy
+from asya.sidecar.children import TooManyChildrenError
 
 MIN_CIRCUIT_DELAY = timedelta(seconds=1)
 # Headers that the shift removes (`protocol §3`, `§5.9`).
@@ -189,6 +190,11 @@ def mismatch(hop: Hop, error: TargetError, *, now: datetime, frames_sent: int = 
     message = with_versions(str(error), hop.received or hop.envelope, hop.mesh)
     info = ErrorInfo(type="RouteMismatch", message=message)
     return _ended(hop, names.SUMP, "RouteMismatch", info, now, frames_sent=frames_sent)
+
+
+def too_many_children(hop: Hop, error: TooManyChildrenError, *, now: datetime, frames_sent: int = 0) -> Delivery:
+    """Send an envelope to x-sump whose hop gives more children than the mesh allows (`protocol §1.max_children`)."""
+    return _ended(hop, names.SUMP, "MaxChildren", error.error, now, frames_sent=frames_sent)
 
 
 def unreadable(hop: Hop, problem: str, *, now: datetime, frames_sent: int = 0) -> Delivery:

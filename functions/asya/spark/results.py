@@ -14,6 +14,7 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.frame import Frame
 from asya.protocol.job_runs import ResultFrame, ResultHead
 from asya.sidecar import outcome
+from asya.sidecar.children import TooManyChildrenError, check_count
 from asya.sidecar.slices import SecondFrameError, check_frames, must_leave_together
 from asya.spark.part_results import UnreadableFrameError
 from asya.spark.run_failures import SPARK_JOB_FAILED
@@ -32,6 +33,12 @@ def deliveries(
     Yields:
         The deliveries; None in place of frame 0 of a late copy, which left before its task paused.
     """
+    try:
+        # Once more than one delivery has left, they were frames, which another limit allowed.
+        check_count(hop, head.frames if first <= 1 else 0)
+    except TooManyChildrenError as error:
+        refused = outcome.too_many_children(hop, error, now=now, frames_sent=int(hop.is_late_copy))
+        return islice((refused,), first, None)
     return islice(_all_deliveries(hop, head, frames, now, jitter), first, None)
 
 

@@ -168,6 +168,8 @@ class MeshFile(Section):
     notify: NotifySection = NotifySection()
     telemetry: TelemetrySection = Field(default=TelemetrySection())
     max_hops: int = Field(default=1000, ge=1, le=100_000)
+    max_children: int = Field(default=10_000, ge=1, le=1_000_000)
+    """The children that one hop may give; the envelope of a hop that gives more fails."""
     operators: tuple[str, ...] = ()
     """Callers that may act on all tasks: IAM ARNs or claims of a token (`groups=mesh-operators`); `*` matches any text."""
     tags: dict[str, Text] = Field(default={})

@@ -61,6 +61,7 @@ def to_table(loaded: LoadedMesh, *, existing_application: str | None = None) -> 
             runs=mesh.storage.retention.runs,
         ),
         max_hops=mesh.max_hops,
+        max_children=mesh.max_children,
         operators=mesh.operators,
     )
 

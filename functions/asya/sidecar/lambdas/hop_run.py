@@ -17,7 +17,7 @@ from asya.protocol.strict_json import decode_value
 from asya.reporting import reports
 from asya.runtime.abi import EnvelopeView
 from asya.runtime.call import HandlerCrashed, HandlerFailed, HandlerTimedOut, Invoker
-from asya.sidecar import outcome, slices
+from asya.sidecar import children, outcome, slices
 from asya.sidecar.envelope_view import envelope_view
 from asya.sidecar.lambdas.circuit_guard import CircuitGuard, CircuitOpenError
 from asya.sidecar.lambdas.services import Services
@@ -84,10 +84,9 @@ class HopRun:
         except _UnreadableError as problem:
             error = "ParseError"
             final = outcome.unreadable(self._hop, str(problem), now=self._services.now(), frames_sent=self._frames_sent)
-        except TargetError as problem:
-            error = "RouteMismatch"
+        except (TargetError, children.TooManyChildrenError) as problem:
             self._circuit.record("succeeded")
-            final = outcome.mismatch(self._hop, problem, now=self._services.now(), frames_sent=self._frames_sent)
+            final, error = self._refusal(problem)
         except HandlerTimedOut:
             result, error = "timed_out", "Timeout"
             if self._by_deadline:
@@ -130,7 +129,8 @@ class HopRun:
         # The limit counts from the call: the steps before it take time, and the deadline is fixed.
         self._limit, self._by_deadline = self._hop.time_limit(self._services.now())
         seconds = self._limit.total_seconds()
-        with closing(self._call.frames(payload, self._view, seconds)) as frames:
+        with closing(self._call.frames(payload, self._view, seconds)) as given:
+            frames = children.bounded(self._hop, given)
             first = next(frames, None)
             if self._hop.is_late_copy and first is not None and first.opens_set:
                 return  # the first run did not open this set: its list would be stored
@@ -189,6 +189,13 @@ class HopRun:
             self._report_completed(frame.next)
         self._receipts.append(self._services.outbox.send(delivery))
         self._frames_sent = max(self._frames_sent, index + 1)
+
+    def _refusal(self, problem: TargetError | children.TooManyChildrenError) -> tuple[Delivery, str]:
+        """The end of a hop whose frames may not leave, and the type of its error."""
+        now, sent = self._services.now(), self._frames_sent
+        if isinstance(problem, TargetError):
+            return outcome.mismatch(self._hop, problem, now=now, frames_sent=sent), "RouteMismatch"
+        return outcome.too_many_children(self._hop, problem, now=now, frames_sent=sent), children.REASON
 
     def _timeout(self) -> Delivery:
         return outcome.timed_out(

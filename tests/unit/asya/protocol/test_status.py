@@ -19,7 +19,7 @@ def start(received: Status | None, max_attempts: int = 1) -> Status:
 def test_the_reasons_are_those_of_the_protocol() -> None:
     assert {
         *("Completed", "Canceled", "Paused", "RuntimeError", "RuntimeCrash", "SparkJobFailed", "CircuitOpen"),
-        *("Timeout", "ParseError", "RouteMismatch", "MaxHops", "DeliveryExhausted"),
+        *("Timeout", "ParseError", "RouteMismatch", "MaxHops", "MaxChildren", "DeliveryExhausted"),
         *("PolicyExhausted", "PolicyRouted", "FanInTimeout", "SliceFailed"),
     } == status.REASONS
 
