@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from asya_infra.mesh_file import LoadedMesh
+from asya_infra.permissions.gateway import api_of
 
 
 def notes(loaded: LoadedMesh) -> Iterator[str]:
@@ -17,3 +18,9 @@ def notes(loaded: LoadedMesh) -> Iterator[str]:
             f"{loaded.path}: gateway.starts: is left out, so every caller may start a task at any actor, also at one behind a "
             "pause; name the actors, or [] for tools alone"
         )
+    for host in loaded.mesh.gateway.foreign_gateways:
+        if api_of(host) is None:
+            yield (
+                f"{loaded.path}: gateway.foreign_gateways: x-reports gets no permission to call {host}, because only the "
+                "address of an API says which one it is; name the host of the output GatewayUrl of that mesh"
+            )

@@ -38,7 +38,7 @@ def with_tools(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     gateway.mesh = changed(
         MESH,
         tools={"analyse": ANALYSE, "plain": PLAIN},
-        gateway=GatewayLimits(allowed_hosts=("127.0.0.1:9",)),
+        gateway=GatewayLimits(notification_hosts=("127.0.0.1:9",)),
         operators=("arn:aws:iam::123456789012:role/Admin",),
     )
     monkeypatch.setattr(tool_calls.ToolCalls.wait, "__defaults__", (0.0,))

@@ -79,7 +79,8 @@ def _mesh() -> dict[str, Any]:
             "streaming": "adapter",
             "watchers": 20,
             "max_body": "512k",
-            "allowed_hosts": ["callbacks.example.org"],
+            "foreign_gateways": ["callbacks.example.org"],
+            "notification_hosts": ["callbacks.example.org"],
         },
         "spark": {
             "application": {"max_vcpu": 64, "warm": {"drivers": 2, "executors": 4}, "max_concurrent_runs": 20},

@@ -104,7 +104,7 @@ def _read(raw: Raw, queue: str, allowed_hosts: frozenset[str], own_gateway: str 
     address = allowed_address(value, allowed_hosts, own_gateway)
     if address is None:
         raise BatchError(
-            "gateway_url is no http address of an allowed host; see gateway.allowed_hosts in the mesh file",
+            "gateway_url is no http address of an allowed host; see gateway.foreign_gateways in the mesh file",
             GATEWAY_MEMBER,
         )
     return report, address

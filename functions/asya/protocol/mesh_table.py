@@ -168,14 +168,16 @@ class Gateway(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         max_body: bytes of a request body.
-        allowed_hosts: additional hosts for reports, and non-public hosts for push notifications.
+        foreign_gateways: the hosts of gateways of other meshes, which reports may go to.
+        notification_hosts: the hosts that push notifications may go to although they are not public.
         waits, waits_per_caller: the calls that may wait for tasks at once, in all and of one caller.
         token_calls: the groups of calls that callers may make with a token (JWT).
         starts: the actors at which callers who are no operators may start tasks; None for every actor.
     """
 
     max_body: int = 256 * 1024
-    allowed_hosts: tuple[str, ...] = ()
+    foreign_gateways: tuple[str, ...] = ()
+    notification_hosts: tuple[str, ...] = ()
     waits: int = 50
     waits_per_caller: int = 10
     token_calls: tuple[str, ...] = ()

@@ -24,6 +24,14 @@ def _check_address(text: str) -> str:
     return text
 
 
+def _check_host(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9.-]+(:\d{1,5})?|\[[0-9A-Fa-f:.]+\](:\d{1,5})?", text):
+        raise ValueError(f"should be a host such as callbacks.example.com, without https:// and path; got {text!r}")
+    return text
+
+
+Host = Annotated[str, AfterValidator(_check_host)]
+
 # `mesh_file.stages` merges a stage into the file before the values are validated, and `schema` describes them.
 Stages = dict[str, dict[str, JsonValue]]
 
@@ -117,8 +125,10 @@ class GatewaySection(Section):
     """The calls of `/tools/call`, `/mcp` and `/a2a` that may wait for tasks at once; further ones get 429."""
     waits_per_caller: int = Field(default=10, ge=1, le=1000)
     """The calls of one caller that may wait at once."""
-    allowed_hosts: tuple[str, ...] = ()
-    """Further hosts for status callbacks, and hosts without a public address for push notifications."""
+    foreign_gateways: tuple[Host, ...] = ()
+    """The hosts of gateways of other meshes, which reports on envelopes of theirs may go to."""
+    notification_hosts: tuple[Host, ...] = ()
+    """The hosts that push notifications may go to although they are private, and without TLS."""
     starts: tuple[str, ...] | None = None
     """The actors at which callers who are no operators may start tasks by the API; left out, every actor. Tools stay open."""
 

@@ -40,6 +40,16 @@ _WHOLE_MESSAGES = {"missing": "missing", "too_short": "should not be empty"}
 _BOUNDS = {"greater_than_equal": "at least", "less_than_equal": "at most", "greater_than": "more than"}
 
 
+# Keys that the mesh file had, and what takes their place.
+_FORMER_KEYS: dict[Location, str] = {
+    (
+        "gateway",
+        "allowed_hosts",
+    ): "is now two keys: foreign_gateways, for gateways of other meshes that reports go to, and "
+    "notification_hosts, for private hosts that push notifications go to; write each host under the key that you need",
+}
+
+
 class ValidationResult:
     """The typed mesh, and the problems of the values.
 
@@ -141,7 +151,8 @@ def _message(detail: ErrorDetails, location: Location, values: dict[str, Any]) -
     value = value_at(values, location)
     got = "nothing" if value is None else _TYPE_NAMES.get(type(value)) or repr(value)
     if kind == "extra_forbidden":
-        message = f"unknown key{did_you_mean(str(location[-1]), _keys_at(location[:-1]))}"
+        unknown = f"unknown key{did_you_mean(str(location[-1]), _keys_at(location[:-1]))}"
+        message = _FORMER_KEYS.get(location, unknown)
     elif kind == "literal_error":
         suggestion = did_you_mean(value, context["expected"].split("'")) if isinstance(value, str) else ""
         message = f"should be {context['expected']}; got {got}{suggestion}"

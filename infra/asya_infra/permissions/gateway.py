@@ -1,5 +1,8 @@
 """Permissions of the gateway's functions."""
 
+import re
+from collections.abc import Iterable
+
 from asya.dead_letters.letters import watched_actors
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
@@ -8,6 +11,8 @@ from asya.tasks.aws.index import CHILDREN_INDEX, DUE_INDEX, LISTED_INDEX
 from asya_infra.addresses import Addresses
 from asya_infra.permissions import common
 from asya_infra.permissions.grant import Grant
+
+_API_HOST = re.compile(r"([a-z0-9]+)\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?")
 
 
 def ingest(addresses: Addresses) -> list[Grant]:
@@ -25,15 +30,32 @@ def list_roles(addresses: Addresses) -> list[Grant]:
     ]
 
 
-def take_reports(addresses: Addresses) -> list[Grant]:
-    """x-reports: records the reports of the mesh, and keeps those that it refuses."""
+def take_reports(addresses: Addresses, table: MeshTable) -> list[Grant]:
+    """x-reports: records the reports of the mesh, keeps those that it refuses, and passes those of other meshes on."""
     return [
+        *_report_to_other_meshes(addresses, table.gateway.foreign_gateways),
         common.write_logs(addresses, names.REPORTS),
         *(common.consume_queue(addresses, queue) for queue in names.REPORT_QUEUES),
         common.table(addresses, "tasks"),
         common.objects(addresses, common.WRITE, "reports/refused"),
         common.read_roles(addresses),
     ]
+
+
+def _report_to_other_meshes(addresses: Addresses, hosts: Iterable[str]) -> list[Grant]:
+    """Allow the call for reports of these gateways, and no other call; APIs of other accounts take no foreign roles."""
+    apis = sorted({api for host in hosts if (api := api_of(host)) is not None})
+    arns = tuple(
+        f"arn:{addresses.partition}:execute-api:{region}:{addresses.account}:{api_id}/$default/POST/api/v1/mesh/events"
+        for api_id, region in apis
+    )
+    return [Grant(("execute-api:Invoke",), arns)] if arns else []
+
+
+def api_of(host: str) -> tuple[str, str] | None:
+    """The id and the region of the API at a host; None if the host is not API Gateway's own."""
+    match = _API_HOST.fullmatch(host)
+    return (match[1], match[2]) if match else None
 
 
 def api(addresses: Addresses, table: MeshTable) -> list[Grant]:

@@ -32,3 +32,9 @@ def test_with_operators_there_is_no_note(tmp_path: Path, operator: str) -> None:
 def test_without_starts_the_note_says_that_callers_may_start_anywhere(tmp_path: Path) -> None:
     [note] = notes_of(tmp_path, "operators: ['*']\n")
     assert note.startswith("mesh.yaml: gateway.starts: is left out, so every caller may start a task at any actor")
+
+
+def test_a_foreign_gateway_that_is_no_api_address_gets_no_permission(tmp_path: Path) -> None:
+    hosts = "[a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com, mesh.example.com]"
+    [note] = notes_of(tmp_path, f"operators: ['*']\ngateway: {{starts: [d], foreign_gateways: {hosts}}}\n")
+    assert "gateway.foreign_gateways: x-reports gets no permission to call mesh.example.com" in note

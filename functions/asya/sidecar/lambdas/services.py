@@ -155,7 +155,7 @@ class Services:
     @cached_property
     def allowed_hosts(self) -> frozenset[str]:
         """The hosts that may receive reports."""
-        return allowed_hosts(self.settings.gateway_url, self.settings.table.gateway.allowed_hosts)
+        return allowed_hosts(self.settings.gateway_url, self.settings.table.gateway.foreign_gateways)
 
     def _breaker_failed(self, error: Exception) -> None:
         self.telemetry.log.warning("circuit breaker unavailable; calls proceed without it", exc_info=error)

@@ -17,7 +17,7 @@ def report_queues(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, ga
         name=names.REPORTS,
         handler="asya.gateway.lambdas.wiring.report_queues",
         code=mesh.table_code(),
-        grants=take_reports(mesh.addresses),
+        grants=take_reports(mesh.addresses, mesh.table),
         timeout=timings.REPORTS_TIMEOUT,
         # Reports that name another gateway go there by HTTP; those that name this one stay here.
         environment={"ASYA_GATEWAY_URL": gateway.url},

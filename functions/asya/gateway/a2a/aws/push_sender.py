@@ -82,7 +82,7 @@ class PushSender:
             # Prefer IPv4: a local name may resolve to IPv6 as well, where few servers listen.
             return min(addresses, key=lambda address: ":" in address)
         if parts.scheme != "https" or not all(map(is_public, addresses)):
-            raise PushDeliveryError(f"{host} is not public: add it to gateway.allowed_hosts to allow it")
+            raise PushDeliveryError(f"{host} is not public: add it to gateway.notification_hosts to allow it")
         return addresses[0]
 
 

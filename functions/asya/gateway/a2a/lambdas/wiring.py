@@ -19,7 +19,7 @@ def build_push(services: Services) -> PushDelivery:
     """Build the function that delivers push notifications."""
     settings = services.settings
     worker = BatchProcessor(clients.sqs(), settings.queue_url(settings.actor), (), services.telemetry)
-    return PushDelivery(services, worker, _configs(services), PushSender(settings.table.gateway.allowed_hosts))
+    return PushDelivery(services, worker, _configs(services), PushSender(settings.table.gateway.notification_hosts))
 
 
 def build_push_feed(services: Services) -> PushFeed:

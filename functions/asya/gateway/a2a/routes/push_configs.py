@@ -84,7 +84,7 @@ class PushConfigCalls:
             raise A2AError(PUSH_NOT_SUPPORTED, "this mesh has no tools and sends no push notifications")
         if config.id and len(config.id.encode("utf-8", "surrogatepass")) > ID_LIMIT:
             raise A2AError(INVALID_PARAMS, f"an id must have at most {ID_LIMIT} bytes", "id")
-        return push_target(config, version.name, self.mesh.gateway.allowed_hosts)
+        return push_target(config, version.name, self.mesh.gateway.notification_hosts)
 
     def save(self, task: TaskRecord | TaskView, config_id: str | None, target: PushTarget, now: datetime) -> str:
         """Store a configuration and return its id, by default the task's; the caller marks the task as watched."""

@@ -63,7 +63,9 @@ def queues(world: MeshWorld, clock: Clock) -> ReportQueues:
 @pytest.fixture
 def meshes(world: MeshWorld, clock: Clock) -> ReportQueues:
     """The consumer of a mesh that may report to the gateway of the world as a foreign one."""
-    table = msgspec.structs.replace(mesh(), gateway=Gateway(allowed_hosts=(world.gateway.url.removeprefix("http://"),)))
+    table = msgspec.structs.replace(
+        mesh(), gateway=Gateway(foreign_gateways=(world.gateway.url.removeprefix("http://"),))
+    )
     settings = dataclasses.replace(world.services("x-reports", table).settings, gateway_url="https://own.example")
     return build_report_queues(Services(settings, clock))
 

@@ -84,7 +84,7 @@ def test_5_4_without_an_answer_a_hop_goes_on(world: MeshWorld, trouble: Exceptio
 def test_5_4_the_task_of_another_gateway_has_no_state_here(world: MeshWorld) -> None:
     world.states["env-1"] = TaskState(id="env-1", status="canceled")
     services = world.light(echo)
-    table = structs.replace(services.settings.table, gateway=Gateway(allowed_hosts=("other.example",)))
+    table = structs.replace(services.settings.table, gateway=Gateway(foreign_gateways=("other.example",)))
     services = replace(services, settings=replace(services.settings, table=table))
     body = message(headers={"x-asya-gateway-url": "https://other.example"})
     assert batch_failures(build_sidecar(services).process(sqs_event(body))) == []

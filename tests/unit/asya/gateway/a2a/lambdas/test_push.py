@@ -259,7 +259,7 @@ class World:
 @pytest.fixture
 def world(gateway: Gateway) -> Iterator[World]:
     tools = {"plain": Tool(description="", route=("publish-report",))}
-    gateway.mesh = changed(MESH, tools=tools, gateway=GatewayLimits(allowed_hosts=("127.0.0.1",)))
+    gateway.mesh = changed(MESH, tools=tools, gateway=GatewayLimits(notification_hosts=("127.0.0.1",)))
     clients.sqs().create_queue(QueueName=names.queue_name("flights", "x-push"))
     with client() as receiver:
         yield World(gateway, receiver)
