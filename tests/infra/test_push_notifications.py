@@ -42,8 +42,11 @@ def test_failed_changes_go_to_the_dead_letter_queue(shop: Any) -> None:
 @pytest.mark.rule("13.a2a.push.address")
 def test_the_function_that_calls_third_parties_has_few_permissions(shop: Any) -> None:
     allowed = {action for statement in statements(shop, "x-push") for action in listed(statement["Action"])}
-    assert {action for action in allowed if not action.startswith(("logs:", "sqs:"))} == {"dynamodb:GetItem"}
+    own = {action for action in allowed if not action.startswith(("logs:", "sqs:"))}
+    assert own == {"dynamodb:GetItem", "dynamodb:UpdateItem"}
     assert resources(shop, "x-push", "dynamodb:GetItem") == {TABLE}
+    [writes] = [each for each in statements(shop, "x-push") if "dynamodb:UpdateItem" in listed(each["Action"])]
+    assert writes["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["PUSH#*"]}}
     assert resources(shop, "x-push", "execute-api:Invoke") == set()
     assert resources(shop, "x-push-feed", "dynamodb:GetRecords") == {f"{TABLE}/stream/*"}
     assert resources(shop, "x-push-feed", "dynamodb:PutItem") == set()

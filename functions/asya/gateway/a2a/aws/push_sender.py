@@ -8,12 +8,15 @@ mesh are sent.
 import socket
 from collections.abc import Callable, Collection, Sequence
 from http.client import HTTPException
+from queue import Empty, SimpleQueue
+from threading import Thread
 from urllib.parse import SplitResult, quote, urlsplit
 
 from asya.gateway.a2a.aws.timed_post import Endpoint, TimeLimit, post
 from asya.gateway.a2a.push import PushTarget, is_allowed_host, is_public
 
-_SECONDS = 10.0
+SECONDS = 10.0
+"""The time limit of a notification, the resolution of its host included."""
 # Characters that a request target may have besides letters, digits and "-._~" (RFC 3986).
 _TARGET_CHARACTERS = "%/?:@!$&'()*+,;="
 _PORTS = {"http": 80, "https": 443}
@@ -45,12 +48,10 @@ class PushSender:
 
     Args:
         allowed_hosts: Hosts that may be private and do not need https.
-        seconds: The time limit of a notification.
+        seconds: The time limit of a notification, the resolution of its host included.
     """
 
-    def __init__(
-        self, allowed_hosts: Collection[str], resolve: Resolve = resolve, *, seconds: float = _SECONDS
-    ) -> None:
+    def __init__(self, allowed_hosts: Collection[str], resolve: Resolve = resolve, *, seconds: float = SECONDS) -> None:
         self._allowed_hosts = frozenset(allowed_hosts)
         self._resolve = resolve
         self._seconds = seconds
@@ -63,7 +64,7 @@ class PushSender:
         """
         parts = urlsplit(target.url)
         limit = TimeLimit(self._seconds)
-        endpoint = self._endpoint(parts)
+        endpoint = self._endpoint(parts, limit)
         try:
             status = post(endpoint, _request_target(parts), body, _headers(target, parts), limit)
         except (OSError, ValueError, HTTPException) as error:
@@ -71,19 +72,41 @@ class PushSender:
         if not 200 <= status < 300:
             raise PushDeliveryError(f"{parts.netloc} answered {status}")
 
-    def _endpoint(self, parts: SplitResult) -> Endpoint:
+    def _endpoint(self, parts: SplitResult, limit: TimeLimit) -> Endpoint:
         tls_host = parts.hostname if parts.scheme == "https" else None
-        return Endpoint(self._address(parts), parts.port or _PORTS[parts.scheme], tls_host)
+        return Endpoint(self._address(parts, limit), parts.port or _PORTS[parts.scheme], tls_host)
 
-    def _address(self, parts: SplitResult) -> str:
+    def _address(self, parts: SplitResult, limit: TimeLimit) -> str:
         host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
-        addresses = self._resolve(host, port)
+        addresses = self._resolve_within(limit, host, port)
         if is_allowed_host(parts, self._allowed_hosts):
             # Prefer IPv4: a local name may resolve to IPv6 as well, where few servers listen.
             return min(addresses, key=lambda address: ":" in address)
         if parts.scheme != "https" or not all(map(is_public, addresses)):
             raise PushDeliveryError(f"{host} is not public: add it to gateway.notification_hosts to allow it")
         return addresses[0]
+
+    def _resolve_within(self, limit: TimeLimit, host: str, port: int) -> Sequence[str]:
+        """Resolve a host within the limit. The resolver of the system has no timeout, so it runs in a thread of its own.
+
+        The owner of a name chooses the server that answers for it, and with it how long the answer takes.
+        """
+        answers: SimpleQueue[Sequence[str] | Exception] = SimpleQueue()
+
+        def look_up() -> None:
+            try:
+                answers.put(self._resolve(host, port))
+            except Exception as error:  # noqa: BLE001 - the caller raises it
+                answers.put(error)
+
+        Thread(target=look_up, name="resolve", daemon=True).start()
+        try:
+            answer = answers.get(timeout=limit.left())
+        except Empty:
+            raise PushDeliveryError(f"host {host} was not resolved in time") from None
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
 
 def _request_target(parts: SplitResult) -> str:

@@ -1,17 +1,20 @@
 """Delivers push notifications to clients (`protocol §13`, `/a2a`).
 
 A queue of its own feeds this function: a failed delivery is retried with backoff, and ends in the dead-letter queue. A
-notification may arrive twice or out of order; each contains the status of the task and its time.
+notification may arrive twice or out of order; each contains the status of the task and its time. One beyond the share of its
+host or its owner waits on the queue.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
 from asya.gateway.a2a.aws.push_configs import PushConfigStore
 from asya.gateway.a2a.aws.push_sender import PushSender
+from asya.gateway.a2a.aws.push_share_items import PushShares
 from asya.gateway.a2a.push import PushNotification
 from asya.gateway.a2a.tasks import task_of
 from asya.gateway.a2a.versions import V10, find_version
@@ -30,6 +33,7 @@ class PushDelivery:
     worker: BatchProcessor
     configs: PushConfigStore
     sender: PushSender
+    shares: PushShares
 
     def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Deliver each notification and report the failed ones, which stay on the queue."""
@@ -44,5 +48,7 @@ class PushDelivery:
             return []
         version = find_version(target.version) or V10
         task = task_of(push.task, version, with_progress=False)
-        self.sender.send(target, msgspec.json.encode(version.wrap_task(task)))
+        body = msgspec.json.encode(version.wrap_task(task))
+        with self.shares.hold(urlsplit(target.url).hostname or "", push.task.owner, self.services.now()):
+            self.sender.send(target, body)
         return []

@@ -5,7 +5,8 @@ from functools import cache
 from typing import Any
 
 from asya.gateway.a2a.aws.push_configs import PushConfigStore
-from asya.gateway.a2a.aws.push_sender import PushSender
+from asya.gateway.a2a.aws.push_sender import SECONDS, PushSender
+from asya.gateway.a2a.aws.push_share_items import PushShares
 from asya.gateway.a2a.lambdas.push import PushDelivery
 from asya.gateway.a2a.lambdas.push_feed import PushFeed
 from asya.messaging.aws import clients
@@ -19,7 +20,19 @@ def build_push(services: Services) -> PushDelivery:
     """Build the function that delivers push notifications."""
     settings = services.settings
     worker = BatchProcessor(clients.sqs(), settings.queue_url(settings.actor), (), services.telemetry)
-    return PushDelivery(services, worker, _configs(services), PushSender(settings.table.gateway.notification_hosts))
+    return PushDelivery(
+        services,
+        worker,
+        _configs(services),
+        PushSender(settings.table.gateway.notification_hosts),
+        PushShares(
+            clients.dynamodb(),
+            settings.table_name("tasks"),
+            services.environment,
+            limit=SECONDS,
+            warn=services.telemetry.log.warning,
+        ),
+    )
 
 
 def build_push_feed(services: Services) -> PushFeed:

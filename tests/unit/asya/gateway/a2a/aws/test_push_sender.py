@@ -214,3 +214,43 @@ def test_the_request_names_path_and_query_of_the_url(rest: str, target: str) -> 
     with receiver(note) as port:
         PushSender(["127.0.0.1"]).send(PushTarget(url=f"http://127.0.0.1:{port}{rest}", version="1.0"), b"{}")
     assert [request.partition(b"\r\n")[0] for request in requests] == [f"POST {target} HTTP/1.1".encode()]
+
+
+@pytest.mark.rule("13.a2a.push")
+def test_a_name_server_that_does_not_answer_does_not_hold_the_sender() -> None:
+    over = threading.Event()
+
+    def resolve(_host: str, _port: int) -> list[str]:
+        over.wait(STEPS * PAUSE)
+        return ["127.0.0.1"]
+
+    started = time.monotonic()
+    try:
+        with pytest.raises(PushDeliveryError, match=r"host slow\.example was not resolved in time"):
+            PushSender([], resolve, seconds=LIMIT).send(PushTarget(url="https://slow.example/", version="1.0"), b"{}")
+        assert time.monotonic() - started < STEPS * PAUSE / 2
+    finally:
+        over.set()
+
+
+@pytest.mark.rule("13.a2a.push")
+def test_the_time_of_the_resolver_counts() -> None:
+    def resolve(_host: str, _port: int) -> list[str]:
+        time.sleep(LIMIT * 2 / 3)
+        return ["127.0.0.1"]
+
+    with receiver(silence) as port:
+        started = time.monotonic()
+        with pytest.raises(PushDeliveryError, match="no answer"):
+            PushSender(["slow.example"], resolve, seconds=LIMIT).send(
+                PushTarget(url=f"http://slow.example:{port}/", version="1.0"), b"{}"
+            )
+        assert LIMIT * 2 / 3 < time.monotonic() - started < LIMIT * 5 / 3
+
+
+def test_an_error_of_the_resolver_is_the_error_of_the_notification() -> None:
+    def resolve(_host: str, _port: int) -> list[str]:
+        raise PushDeliveryError("host gone.example cannot be resolved")
+
+    with pytest.raises(PushDeliveryError, match=r"host gone\.example cannot be resolved"):
+        PushSender([], resolve).send(PushTarget(url="https://gone.example/", version="1.0"), b"{}")

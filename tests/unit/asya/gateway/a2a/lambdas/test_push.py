@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from msgspec.structs import replace as changed
 from asya.gateway.a2a.aws.push_sender import PushDeliveryError, PushSender
 from asya.gateway.a2a.lambdas.wiring import build_push, build_push_feed
 from asya.gateway.a2a.push import PushTarget, is_public, is_status_change
+from asya.gateway.a2a.push_shares import WINDOW, shares
 from asya.messaging.aws import clients
 from asya.protocol import names
 from asya.protocol.mesh_table import Gateway as GatewayLimits
@@ -366,3 +368,21 @@ def test_tasks_without_configurations_cost_nothing(gateway: Gateway, monkeypatch
     key = {"pk": {"S": "plain"}, "sk": {"S": "record"}}
     item = clients.dynamodb().get_item(TableName=names.table_name("flights", "tasks"), Key=key)["Item"]
     assert "is_watched" not in item
+
+
+@pytest.mark.rule("13.a2a.push.shares")
+def test_13_a2a_push_shares_a_notification_beyond_the_share_stays_on_the_queue(world: World) -> None:
+    task_id = world.start_watched()
+    world.feed(world.change(task_id, "received", actor="publish-report"))
+    now = datetime.now(UTC)
+    table = names.table_name("flights", "tasks")
+    # The clock may reach the next window before the notification.
+    for moment in (now, now + timedelta(seconds=WINDOW)):
+        host, _ = shares("127.0.0.1", "AIDAALICE", moment)
+        used: Json = {"pk": {"S": host.pk}, "sk": {"S": host.sk}, "seconds_used": {"N": "119"}}
+        clients.dynamodb().put_item(TableName=table, Item=used)
+    assert len(world.deliver()) == 1
+    assert world.client.notifications == []
+    url = clients.sqs().get_queue_url(QueueName=names.queue_name("flights", "x-push"))["QueueUrl"]
+    waiting = clients.sqs().get_queue_attributes(QueueUrl=url, AttributeNames=["ApproximateNumberOfMessagesNotVisible"])
+    assert waiting["Attributes"]["ApproximateNumberOfMessagesNotVisible"] == "1"

@@ -1,0 +1,31 @@
+"""The shares of hosts and owners (`protocol §13.a2a.push.shares`)."""
+
+from asya.gateway.a2a.aws.push_sender import SECONDS
+from asya.gateway.a2a.push_shares import HOST_SECONDS, OWNER_SECONDS, ShareUsedError, shares
+from asya.messaging.nack import nack_seconds
+from tests.doubles.tasks import at
+
+
+def test_hosts_and_owners_have_shares_of_their_own() -> None:
+    host, owner = shares("a.example", "ALICE", at(0))
+    assert shares("A.example", "ALICE", at(59)) == (host.__class__(host.pk, host.sk, 120.0, "to host A.example"), owner)
+    other_host, other_owner = shares("b.example", None, at(60))
+    assert len({each.pk for each in (host, owner, other_host, other_owner)}) == 4
+    assert other_host.sk != host.sk
+
+
+def test_no_name_reaches_the_share_of_another() -> None:
+    host, owner = shares("x", "x", at(0))
+    assert host.pk != owner.pk
+    assert len(shares("h" * 5000, "o\n#" * 100, at(0))[1].pk) < 100
+
+
+def test_a_share_is_larger_than_one_notification_and_smaller_than_the_function() -> None:
+    most_executions = 50
+    assert SECONDS < HOST_SECONDS < OWNER_SECONDS
+    # So many at once, at the beginning of a window.
+    assert most_executions / 2 > OWNER_SECONDS / SECONDS
+
+
+def test_notifications_that_wait_outlast_an_hour_of_a_slow_receiver() -> None:
+    assert sum(nack_seconds(count, ShareUsedError()) for count in range(1, 5)) >= 2400
