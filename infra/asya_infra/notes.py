@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from asya_infra.build.packages import MAKE_HASHES, REQUIREMENTS, names_packages
 from asya_infra.mesh_file import LoadedMesh
 from asya_infra.permissions.gateway import api_of
 
@@ -18,9 +19,25 @@ def notes(loaded: LoadedMesh) -> Iterator[str]:
             f"{loaded.path}: gateway.starts: is left out, so every caller may start a task at any actor, also at one behind a "
             "pause; name the actors, or [] for tools alone"
         )
+    if not loaded.mesh.requires_hashes:
+        yield from _without_hashes(loaded)
     for host in loaded.mesh.gateway.foreign_gateways:
         if api_of(host) is None:
             yield (
                 f"{loaded.path}: gateway.foreign_gateways: x-reports gets no permission to call {host}, because only the "
                 "address of an API says which one it is; name the host of the output GatewayUrl of that mesh"
+            )
+
+
+def _without_hashes(loaded: LoadedMesh) -> Iterator[str]:
+    actors = loaded.mesh.actors.values()
+    folders = (
+        (loaded.code_folder, any(actor.handler for actor in actors)),
+        (loaded.jobs_folder, any(actor.spark for actor in actors)),
+    )
+    for folder, is_deployed in folders:
+        if is_deployed and names_packages(folder / REQUIREMENTS):
+            yield (
+                f"{loaded.path}: requirements_hashes: is optional, so the package index decides what the packages of "
+                f"{folder / REQUIREMENTS} contain; pin them ({MAKE_HASHES}) and set it to required"
             )

@@ -148,6 +148,41 @@ def test_requirements_of_handlers_are_installed_for_lambda(tmp_path: Path) -> No
     assert {machine_of(library) for library in folder.rglob("*.so")} == {AARCH64}
 
 
+PINNED = re.search(
+    r"^jmespath==.*\\\n(?:    --hash=.*\n)+", (PROJECT / "requirements" / "layer.txt").read_text(), re.MULTILINE
+)
+
+
+def user_folder(folder: Path, requirements: str) -> Path:
+    folder.mkdir()
+    (folder / "mine.py").write_text("def handle(payload): return payload\n")
+    (folder / "requirements.txt").write_text(requirements)
+    return folder
+
+
+def test_required_hashes_accept_packages_that_are_pinned_with_them(tmp_path: Path) -> None:
+    assert PINNED is not None
+    code = user_folder(tmp_path / "code", PINNED[0])
+    assert (build_handlers(tmp_path / "build", LAMBDA, code, TABLE, hashed=True) / "jmespath").is_dir()
+    assert (build_jobs(tmp_path / "build", SPARK, code, hashed=True).jobs / "jmespath").is_dir()
+
+
+@pytest.mark.parametrize("is_forged", [False, True])
+def test_required_hashes_refuse_all_other_packages(tmp_path: Path, is_forged: bool) -> None:
+    assert PINNED is not None
+    forged = re.sub(r"sha256:\w+", "sha256:" + "0" * 64, PINNED[0])
+    code = user_folder(tmp_path / "code", forged if is_forged else "jmespath==1.0.1\n")
+    if not is_forged:
+        # What was installed without hashes does not take the place of a build with them.
+        build_handlers(tmp_path / "build", LAMBDA, code, TABLE)
+        build_jobs(tmp_path / "build", SPARK, code)
+    advice = r"(?s)requirements\.txt: cannot be installed.*[Hh]ash.*requirements_hashes: required.*--generate-hashes"
+    with pytest.raises(PackagesError, match=advice):
+        build_handlers(tmp_path / "build", LAMBDA, code, TABLE, hashed=True)
+    with pytest.raises(PackagesError, match=advice):
+        build_jobs(tmp_path / "build", SPARK, code, hashed=True)
+
+
 def test_unavailable_packages_are_named(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("msgspec==0.0.0\n")
     with pytest.raises(PackagesError, match=r"requirements\.txt: cannot be installed for 3\.13 aarch64"):

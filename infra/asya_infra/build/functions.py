@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 from asya_infra.build.folder import build_once, copy_sources
-from asya_infra.build.packages import Target, install
+from asya_infra.build.packages import Target, hashed_key, install, install_required
 from asya_infra.repository import REPOSITORY
 
 _LIBRARY = REPOSITORY / "functions" / "asya"
@@ -38,17 +38,19 @@ def build_layer(root: Path, target: Target, *, traces: bool = False) -> Path:
     return build_once(root, "layer", ["layer", target.key(), *requirements, _LIBRARY], build)
 
 
-def build_handlers(root: Path, target: Target, code: Path, table: bytes) -> Path:
-    """Build the code of light actors: the user's folder, its required packages, and the actor table."""
-    requirements = code / "requirements.txt"
+def build_handlers(root: Path, target: Target, code: Path, table: bytes, *, hashed: bool = False) -> Path:
+    """Build the code of light actors: the user's folder, its required packages, and the actor table.
+
+    Args:
+        hashed: refuse required packages without hashes.
+    """
 
     def build(folder: Path) -> None:
-        if requirements.is_file():
-            install(requirements, folder, target)
+        install_required(code, folder, target, hashed=hashed)
         copy_sources(code, folder)
         (folder / _TABLE_FILE).write_bytes(table)
 
-    return build_once(root, "handlers", ["handlers", target.key(), code, table], build)
+    return build_once(root, "handlers", ["handlers", target.key(), code, table, *hashed_key(hashed=hashed)], build)
 
 
 def build_table(root: Path, table: bytes) -> Path:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asya_infra.build.folder import build_once, copy_sources, source_files
-from asya_infra.build.packages import PackagesError, Target, install
+from asya_infra.build.packages import REQUIREMENTS, PackagesError, Target, hashed_key, install_required
 from asya_infra.repository import REPOSITORY
 
 _LIBRARY = REPOSITORY / "functions" / "asya"
@@ -27,30 +27,29 @@ class JobFiles:
     jobs: Path
 
 
-def build_jobs(root: Path, target: Target, jobs: Path) -> JobFiles:
+def build_jobs(root: Path, target: Target, jobs: Path, *, hashed: bool = False) -> JobFiles:
     """Build the files of job runs.
 
     Args:
         root: the folder for builds.
         target: the interpreter of the Spark application.
         jobs: the user's folder; its `requirements.txt` is optional.
+        hashed: refuse required packages without hashes.
 
     Raises:
         PackagesError: a required package cannot be installed, or has compiled parts.
     """
     entry = build_once(root, "entry", [_ENTRY_POINT], lambda folder: _write(folder / "asya_job.py", _ENTRY_POINT))
-    requirements = jobs / "requirements.txt"
 
     def build(folder: Path) -> None:
-        if requirements.is_file():
-            install(requirements, folder, target)
-            _refuse_compiled(requirements, folder, target)
+        if install_required(jobs, folder, target, hashed=hashed):
+            _refuse_compiled(jobs / REQUIREMENTS, folder, target)
         _copy_jobs(jobs, folder)
 
     return JobFiles(
         entry_point=entry / "asya_job.py",
         library=build_once(root, "job-library", [_LIBRARY, _JOB_LIBRARY], _copy_library),
-        jobs=build_once(root, "jobs", ["jobs", target.key(), jobs], build),
+        jobs=build_once(root, "jobs", ["jobs", target.key(), jobs, *hashed_key(hashed=hashed)], build),
     )
 
 

@@ -8,6 +8,12 @@ from pathlib import Path
 
 from uv import find_uv_bin
 
+REQUIREMENTS = "requirements.txt"
+"""The file in the user's folders that names packages."""
+
+MAKE_HASHES = "uv pip compile --universal --generate-hashes requirements.in -o requirements.txt"
+_HASHES_ADVICE = f"The mesh file says requirements_hashes: required. Pin every package with its hashes: {MAKE_HASHES}"
+
 # Records of the installation. They differ between machines and are not needed at run time.
 _INSTALL_RECORDS = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json", "uv_build.json")
 
@@ -53,6 +59,38 @@ def install(requirements: Path, folder: Path, target: Target, *, hashed: bool = 
     if result.returncode:
         raise PackagesError(f"{requirements}: cannot be installed for {target.key()}:\n{result.stderr.strip()}")
     _remove_unneeded(folder)
+
+
+def install_required(code: Path, folder: Path, target: Target, *, hashed: bool) -> bool:
+    """Install what the `requirements.txt` of a user's folder names; returns whether there is one.
+
+    Args:
+        hashed: refuse a package without a hash in the file, as `requirements_hashes: required` of the mesh file says.
+
+    Raises:
+        PackagesError: a package is not available for this target, or not pinned with hashes.
+    """
+    requirements = code / REQUIREMENTS
+    if not requirements.is_file():
+        return False
+    try:
+        install(requirements, folder, target, hashed=hashed)
+    except PackagesError as error:
+        raise PackagesError(f"{error}\n{_HASHES_ADVICE}" if hashed else str(error)) from None
+    return True
+
+
+def hashed_key(*, hashed: bool) -> list[str]:
+    """Return what identifies a build with required hashes: one without them does not take its place."""
+    return ["hashed"] if hashed else []
+
+
+def names_packages(requirements: Path) -> bool:
+    """Whether a requirements file exists and names packages."""
+    if not requirements.is_file():
+        return False
+    lines = requirements.read_text(encoding="utf-8", errors="replace").splitlines()
+    return any(line.strip() and not line.strip().startswith("#") for line in lines)
 
 
 def _remove_unneeded(folder: Path) -> None:

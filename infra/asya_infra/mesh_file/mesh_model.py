@@ -165,6 +165,8 @@ class MeshFile(Section):
     """The folder of the handlers, relative to this file."""
     jobs: str = "spark_jobs"
     """The folder of the job functions, relative to this file."""
+    requirements_hashes: Literal["optional", "required"] = "optional"
+    """`required`: the packages of `requirements.txt` in both folders are installed only if each is pinned with hashes."""
     defaults: ActorSettings = ActorSettings()
     """Default settings of all actors."""
     actors: dict[str, ActorSection] = Field(min_length=1)
@@ -198,3 +200,8 @@ class MeshFile(Section):
     """The qualifier of `cdk bootstrap`."""
     stages: Stages = Field(default={})
     """Stage → values over those of the file."""
+
+    @property
+    def requires_hashes(self) -> bool:
+        """Whether the user's required packages need hashes."""
+        return self.requirements_hashes == "required"

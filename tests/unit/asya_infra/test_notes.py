@@ -8,9 +8,10 @@ from asya_infra.mesh_file import load_mesh
 from asya_infra.notes import notes
 
 
-def notes_of(folder: Path, more: str) -> list[str]:
+def notes_of(folder: Path, more: str, requirements: str = "") -> list[str]:
     (folder / "functions" / "handlers").mkdir(parents=True)
     (folder / "functions" / "handlers" / "shop.py").write_text("def one(payload): return payload\n")
+    (folder / "functions" / "handlers" / "requirements.txt").write_text(requirements)
     (folder / "mesh.yaml").write_text(f"namespace: shop\nactors:\n  d: {{handler: shop.one}}\n{more}")
     return [note.replace(f"{folder}/", "") for note in notes(load_mesh(folder / "mesh.yaml"))]
 
@@ -38,3 +39,20 @@ def test_a_foreign_gateway_that_is_no_api_address_gets_no_permission(tmp_path: P
     hosts = "[a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com, mesh.example.com]"
     [note] = notes_of(tmp_path, f"operators: ['*']\ngateway: {{starts: [d], foreign_gateways: {hosts}}}\n")
     assert "gateway.foreign_gateways: x-reports gets no permission to call mesh.example.com" in note
+
+
+@pytest.mark.parametrize(
+    ("requirements", "more", "is_noted"),
+    [
+        ("jmespath\n", "", True),
+        ("jmespath==1.0.1 --hash=sha256:0\n", "", True),
+        ("jmespath\n", "requirements_hashes: required\n", False),
+        ("# nothing\n\n", "", False),
+    ],
+)
+def test_packages_without_hashes(tmp_path: Path, requirements: str, more: str, is_noted: bool) -> None:
+    found = notes_of(tmp_path, f"operators: ['*']\ngateway: {{starts: [d]}}\n{more}", requirements)
+    assert len(found) == is_noted
+    for note in found:
+        assert note.startswith("mesh.yaml: requirements_hashes: is optional, so the package index decides")
+        assert "functions/handlers/requirements.txt" in note

@@ -25,7 +25,11 @@ def light_actor(
     """Add a light actor, or a user's end actor, and connect it to its queue."""
     section, actor, addresses = mesh.file.actors[name], mesh.table.actors[name], mesh.addresses
     folder = build_handlers(
-        mesh.options.build_folder, mesh.options.packages_target, mesh.loaded.code_folder, mesh.table_bytes
+        mesh.options.build_folder,
+        mesh.options.packages_target,
+        mesh.loaded.code_folder,
+        mesh.table_bytes,
+        hashed=mesh.file.requires_hashes,
     )
     access = [*access_grants(section.access, addresses), *secret_grants(section.secrets.values(), addresses)]
     if actor.kind == "end":

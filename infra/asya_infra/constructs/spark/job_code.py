@@ -21,7 +21,7 @@ class JobCode:
     def uploaded(cls, scope: Construct, mesh: Mesh) -> "JobCode":
         """Build the code and add its assets."""
         target = mesh.options.jobs_target(mesh.file.spark.application.architecture)
-        files = build_jobs(mesh.options.build_folder, target, mesh.loaded.jobs_folder)
+        files = build_jobs(mesh.options.build_folder, target, mesh.loaded.jobs_folder, hashed=mesh.file.requires_hashes)
         return cls(
             entry_point=Asset(scope, "EntryPoint", path=str(files.entry_point)),
             library=Asset(scope, "Library", path=str(files.library)),
