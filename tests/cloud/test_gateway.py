@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -139,3 +140,28 @@ def test_the_sweep_stores_the_end_of_an_overdue_task(gateway: DeployedCloud, ope
     key: Any = {"pk": {"S": task_id}, "sk": {"S": "record"}}
     item = table.get_item(TableName=names.table_name("gateway", "tasks"), Key=key, ConsistentRead=True)["Item"]
     assert item["status"]["S"] == "failed"
+
+
+# --- waiting calls
+
+
+@pytest.mark.rule("13.waits")
+def test_13_waits_a_caller_waits_in_three_calls_and_not_in_a_fourth(
+    alice: ApiCaller, operator: ApiCaller, gateway: DeployedCloud
+) -> None:
+    """The mesh file says `waits_per_caller: 3`."""
+    signal = f"go/{uuid4()}"
+    request = {"name": "rest", "arguments": {"until": signal}}
+    with ThreadPoolExecutor(4) as pool:
+        calls = [pool.submit(alice.call, "POST", "/tools/call", request) for _ in range(4)]
+        refused = next(as_completed(calls))
+        status, content = refused.result()
+        assert (status, content["error"]["code"]) == (429, "too_many_waits")
+        # Another caller waits all the same.
+        assert operator.call("POST", "/tools/call", {"name": "say", "arguments": {"text": "hello"}})[0] in (200, 202)
+        gateway.mesh.upload(signal, b"now")
+        answers = [call.result() for call in calls if call is not refused]
+    assert all(status in (200, 202) for status, _ in answers)
+    assert len({content["id"] for _, content in answers}) == 3
+    # Their slots are free again.
+    assert alice.call("POST", "/tools/call", {"name": "say", "arguments": {"text": "hello"}})[0] in (200, 202)
