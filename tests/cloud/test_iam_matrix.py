@@ -89,9 +89,12 @@ ACTORS: dict[str, tuple[Calls, Calls]] = {
             (GET, f"{BUCKET}/runs/clean-flights/0000000001/manifest.json"),
             (GET, f"{BUCKET}/data/raw/flights.csv.gz"),
             (PUT, f"{BUCKET}/data/clean/part-0.parquet"),
+            (PUT, f"{BUCKET}/runs/clean-flights/0000000001/attempts/a/part-0"),
+            (PUT, f"{BUCKET}/runs/clean-flights/0000000001/logs/stderr.gz"),
         ],
         [
             *OTHERS,
+            (PUT, f"{BUCKET}/runs/clean-flights/0000000001/manifest.json"),
             (GET, f"{BUCKET}/runs/delay-statistics/0000000001/manifest.json"),
             (PUT, f"{BUCKET}/data/raw/flights.csv.gz"),
         ],

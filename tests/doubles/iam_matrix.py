@@ -130,6 +130,8 @@ NEEDED = {
     "x-job-crunch": [
         (GET, f"{BUCKET}/runs/crunch/0000000001/manifest.json"),
         (PUT, f"{BUCKET}/runs/crunch/0000000001/attempts/a/part-0"),
+        (REMOVE, f"{BUCKET}/runs/crunch/0000000001/attempts/a/"),
+        (PUT, f"{BUCKET}/runs/crunch/0000000001/logs/applications/00a/jobs/00b/SPARK_DRIVER/stderr.gz"),
         (GET, f"{BUCKET}/pending/crunch/abc.json"),
         (GET, f"{BUCKET}/data/clean/part-0.parquet"),
         (PUT, f"{BUCKET}/data/stats/part-0.parquet"),
@@ -236,6 +238,8 @@ FORBIDDEN = {
     "x-push": [(WRITE_ITEM, table("asya-shop-tasks")), (SEND, sqs("asya-shop-intake"))],
     "x-job-crunch": [
         (GET, f"{BUCKET}/runs/x-index/0000000001/manifest.json"),
+        (PUT, f"{BUCKET}/runs/crunch/0000000001/manifest.json"),
+        (REMOVE, f"{BUCKET}/runs/crunch/0000000001/manifest.json"),
         (GET, f"{BUCKET}/pending/other/abc.json"),
         (PUT, f"{BUCKET}/pending/crunch/abc.json"),
         (PUT, f"{BUCKET}/results/index/days/x"),

@@ -18,6 +18,9 @@ NUMBER_DIGITS = 10
 RUNS_PREFIX = "runs/"
 PENDING_PREFIX = "pending/"
 SCRATCH_PREFIX = "scratch/"
+# Within the folder of a run.
+ATTEMPTS_FOLDER = "attempts"
+LOGS_FOLDER = "logs"
 
 Shape = Literal["payload", "dataframe"]
 End = Literal["done", "failed", "timed_out", "crashed"]
@@ -223,12 +226,12 @@ def manifest_key(actor: str, number: int) -> str:
 
 def attempts_prefix(actor: str, number: int) -> str:
     """The key prefix of the attempts; each start of the driver writes to its own folder below."""
-    return f"{run_prefix(actor, number)}attempts/"
+    return f"{run_prefix(actor, number)}{ATTEMPTS_FOLDER}/"
 
 
 def logs_prefix(actor: str, number: int) -> str:
     """The key prefix of the logs that EMR Serverless writes for driver and executors."""
-    return f"{run_prefix(actor, number)}logs/"
+    return f"{run_prefix(actor, number)}{LOGS_FOLDER}/"
 
 
 def driver_log_key(actor: str, number: int, application_id: str, job_run_id: str) -> str:

@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 
 from asya.protocol import names
 from asya.protocol.job_runs import (
+    ATTEMPTS_FOLDER,
+    LOGS_FOLDER,
     PENDING_PREFIX,
     Manifest,
     logs_prefix,
@@ -200,13 +202,20 @@ def _policy(manifest: Manifest, deployment: JobDeployment, code: Iterable[str]) 
     run = f"{deployment.bucket}/{run_prefix(manifest.actor, manifest.number).rstrip('/')}"
     scratch = _object_path(deployment.data_uri) + scratch_prefix(manifest.actor, manifest.number).rstrip("/")
     pending = f"{deployment.bucket}/{PENDING_PREFIX}{manifest.actor}/"
+    # A job must not write its manifest, by which the completion routes its results. `attempts*` includes the marker
+    # `attempts_$folder$` of EMRFS. EMR Serverless writes the logs with the permissions of the run.
+    written = (f"{run}/{ATTEMPTS_FOLDER}*", f"{run}/{LOGS_FOLDER}*", f"{scratch}*")
     resource = f"arn:{deployment.partition}:s3:::".__add__
     statements: list[dict[str, object]] = [
-        {"Effect": "Allow", "Action": "s3:GetObject", "Resource": [resource(name) for name in (f"{pending}*", *code)]},
+        {
+            "Effect": "Allow",
+            "Action": "s3:GetObject",
+            "Resource": [resource(name) for name in (f"{run}*", f"{pending}*", *code)],
+        },
         {
             "Effect": "Allow",
             "Action": ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"],
-            "Resource": [resource(f"{run}*"), resource(f"{scratch}*")],
+            "Resource": [resource(name) for name in written],
         },
     ]
     folders: dict[str, list[str]] = defaultdict(list)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from asya.protocol import names
-from asya.protocol.job_runs import PENDING_PREFIX, RUNS_PREFIX, SCRATCH_PREFIX
+from asya.protocol.job_runs import ATTEMPTS_FOLDER, LOGS_FOLDER, PENDING_PREFIX, RUNS_PREFIX, SCRATCH_PREFIX
 from asya.protocol.mesh_table import MeshTable
 from asya_infra.addresses import Addresses
 from asya_infra.permissions import common
@@ -89,10 +89,17 @@ def job(addresses: Addresses, actor: str, code: str) -> list[Grant]:
             overtakes loads its code still.
     """
     runs = addresses.objects_arn(addresses.bucket, f"{RUNS_PREFIX}{actor}/*")
+    written = [f"{RUNS_PREFIX}{actor}/*/{folder}*" for folder in (ATTEMPTS_FOLDER, LOGS_FOLDER)]
     pending = addresses.objects_arn(addresses.bucket, f"{PENDING_PREFIX}{actor}/*")
     reason = "The keys of a run contain its number, which exists only at run time."
     return [
-        Grant(("s3:AbortMultipartUpload", "s3:DeleteObject", "s3:GetObject", "s3:PutObject"), (runs,), reason=reason),
+        Grant(("s3:GetObject",), (runs,), reason=reason),
+        # Never the manifest, by which the completion routes the results. EMR Serverless writes logs with this role.
+        Grant(
+            ("s3:AbortMultipartUpload", "s3:DeleteObject", "s3:PutObject"),
+            tuple(addresses.objects_arn(addresses.bucket, pattern) for pattern in written),
+            reason=reason,
+        ),
         Grant(("s3:GetObject",), (pending,), reason="The keys of pending envelopes contain their ids."),
         Grant(("s3:GetObject",), (code,), reason="The code of each deployment has keys of its own."),
         common.list_bucket(addresses),

@@ -161,8 +161,27 @@ def test_a_session_reaches_its_own_run_only() -> None:
     assert not allowed(policy, "s3:PutObject", f"{own}/pending/heavy/abc.json")
 
 
-@pytest.mark.parametrize("folder", ["{own}/runs/heavy/0000000042", "{data}/scratch/heavy/0000000042"])
-@pytest.mark.parametrize("action", ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"])
+@pytest.mark.rule("10.job-writes")
+@pytest.mark.parametrize("action", ["s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"])
+def test_10_a_session_writes_its_attempts_and_logs_alone(action: str) -> None:
+    """The manifest says which envelopes the results belong to, so a job that wrote it could forge those of others."""
+    policy = session_policy(MANIFEST, JOB, DEPLOYMENT)
+    run = f"arn:aws-cn:s3:::{DEPLOYMENT.bucket}/runs/heavy/0000000042"
+    for name in ("attempts/x/commit.json", "attempts/x/", "attempts/", "attempts_$folder$", "logs/applications/a.gz"):
+        assert allowed(policy, action, f"{run}/{name}"), name
+    for name in ("manifest.json", "manifest.json/attempts/x", "x/attempts/y", "", "x.json"):
+        assert not allowed(policy, action, f"{run}/{name}"), name
+    for other in ("0000000043", "0000000041"):
+        assert not allowed(policy, action, f"{run.removesuffix('0000000042')}{other}/attempts/x/commit.json")
+
+
+@pytest.mark.parametrize(
+    ("folder", "action"),
+    [
+        ("{own}/runs/heavy/0000000042", "s3:GetObject"),
+        *(("{data}/scratch/heavy/0000000042", f"s3:{verb}Object") for verb in ("Get", "Put", "Delete")),
+    ],
+)
 def test_a_session_reaches_its_folders_by_their_names(folder: str, action: str) -> None:
     """S3A asks for the folder itself, with and without the slash, before it lists it."""
     policy = session_policy(MANIFEST, JOB, DEPLOYMENT)
