@@ -57,6 +57,7 @@ NEEDED = {
     "crunch": [
         (SEND, sqs("asya-shop-x-dispatch")),
         (WRITE_ITEM, table("asya-shop-pending")),
+        (PUT, f"{BUCKET}/pending/crunch/abc.json"),
         (SEND, sqs("asya-shop-x-reports")),
     ],
     "gather": [
@@ -176,6 +177,7 @@ FORBIDDEN = {
         (SEND, sqs("asya-shop-score")),
         (SEND, sqs("asya-shop-x-ends")),
         (GET, f"{BUCKET}/data/clean/a"),
+        (PUT, f"{BUCKET}/pending/x-index/abc.json"),
         (PASS, role_arn("asya-shop-x-job-crunch")),
         (SECRET, secret("shop/crunch-a1B2c3")),
     ],
@@ -205,6 +207,8 @@ FORBIDDEN = {
     "x-completion": [
         (START, "arn:aws:emr-serverless:eu-west-1:111122223333:/applications/00a"),
         (SEND, sqs("asya-shop-x-ends")),
+        # The dispatcher alone forms runs.
+        (PUT, f"{BUCKET}/runs/crunch/0000000001/manifest.json"),
     ],
     "x-reconcile": [(SEND, sqs("asya-shop-intake"))],
     "x-dlq": [

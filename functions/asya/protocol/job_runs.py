@@ -214,6 +214,11 @@ def parse_run_id(text: str, namespace: str) -> tuple[str, int] | None:
     return parts[2], int(parts[3])
 
 
+def pending_prefix(actor: str) -> str:
+    """The key prefix of the pending envelopes of an actor."""
+    return f"{PENDING_PREFIX}{actor}/"
+
+
 def run_prefix(actor: str, number: int) -> str:
     """The key prefix of all files of a run."""
     return f"{RUNS_PREFIX}{actor}/{number:0{NUMBER_DIGITS}d}/"

@@ -12,10 +12,10 @@ from asya.protocol import names
 from asya.protocol.job_runs import (
     ATTEMPTS_FOLDER,
     LOGS_FOLDER,
-    PENDING_PREFIX,
     Manifest,
     logs_prefix,
     manifest_key,
+    pending_prefix,
     run_prefix,
     scratch_prefix,
 )
@@ -201,7 +201,7 @@ def _policy(manifest: Manifest, deployment: JobDeployment, code: Iterable[str]) 
     # width, so `…/0000000042*` matches this run's folder and nothing else.
     run = f"{deployment.bucket}/{run_prefix(manifest.actor, manifest.number).rstrip('/')}"
     scratch = _object_path(deployment.data_uri) + scratch_prefix(manifest.actor, manifest.number).rstrip("/")
-    pending = f"{deployment.bucket}/{PENDING_PREFIX}{manifest.actor}/"
+    pending = f"{deployment.bucket}/{pending_prefix(manifest.actor)}"
     # A job must not write its manifest, by which the completion routes its results. `attempts*` includes the marker
     # `attempts_$folder$` of EMRFS. EMR Serverless writes the logs with the permissions of the run.
     written = (f"{run}/{ATTEMPTS_FOLDER}*", f"{run}/{LOGS_FOLDER}*", f"{scratch}*")

@@ -59,7 +59,8 @@ def enqueue(addresses: Addresses, actor: str) -> list[Grant]:
     return [
         *sidecar(addresses, actor),
         common.send_messages(addresses, common.with_end_actors(actor, names.DISPATCH)),
-        common.objects(addresses, common.READ_WRITE, "payloads", "pending", "hops"),
+        common.objects(addresses, common.READ_WRITE, "payloads", "hops"),
+        common.objects(addresses, common.WRITE, f"pending/{actor}"),
         common.table(addresses, "pending"),
     ]
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from asya.protocol import names
-from asya.protocol.job_runs import ATTEMPTS_FOLDER, LOGS_FOLDER, PENDING_PREFIX, RUNS_PREFIX, SCRATCH_PREFIX
+from asya.protocol.job_runs import ATTEMPTS_FOLDER, LOGS_FOLDER, RUNS_PREFIX, SCRATCH_PREFIX, pending_prefix
 from asya.protocol.mesh_table import MeshTable
 from asya_infra.addresses import Addresses
 from asya_infra.permissions import common
@@ -56,8 +56,8 @@ def complete(addresses: Addresses, table: MeshTable, application_id: str) -> lis
         common.send_reports(addresses),
         common.read_states(addresses),
         common.table(addresses, "pending"),
-        common.objects(addresses, common.READ_WRITE, "runs", "payloads", "frames"),
-        common.objects(addresses, common.READ, "pending", "inbox"),
+        common.objects(addresses, common.READ_WRITE, "payloads", "frames"),
+        common.objects(addresses, common.READ, "runs", "pending", "inbox"),
         common.list_bucket(addresses),
         Grant(("emr-serverless:CancelJobRun", "emr-serverless:GetJobRun"), (runs,), reason=_RUNS_REASON),
     ]
@@ -70,7 +70,7 @@ def reconcile(addresses: Addresses, application_id: str) -> list[Grant]:
         common.write_logs(addresses, names.RECONCILE),
         common.send_messages(addresses, {names.DISPATCH, names.COMPLETION}),
         common.table(addresses, "pending"),
-        common.objects(addresses, common.READ, "runs", "pending"),
+        common.objects(addresses, common.READ, "runs"),
         common.list_bucket(addresses),
         Grant(("emr-serverless:GetJobRun",), (runs,), reason=_RUNS_REASON),
     ]
@@ -90,7 +90,7 @@ def job(addresses: Addresses, actor: str, code: str) -> list[Grant]:
     """
     runs = addresses.objects_arn(addresses.bucket, f"{RUNS_PREFIX}{actor}/*")
     written = [f"{RUNS_PREFIX}{actor}/*/{folder}*" for folder in (ATTEMPTS_FOLDER, LOGS_FOLDER)]
-    pending = addresses.objects_arn(addresses.bucket, f"{PENDING_PREFIX}{actor}/*")
+    pending = addresses.objects_arn(addresses.bucket, f"{pending_prefix(actor)}*")
     reason = "The keys of a run contain its number, which exists only at run time."
     return [
         Grant(("s3:GetObject",), (runs,), reason=reason),

@@ -1,5 +1,6 @@
 """The manifests of job runs; creating a manifest forms the run (`protocol §10`)."""
 
+import hashlib
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -7,6 +8,7 @@ from botocore.exceptions import ClientError
 
 from asya.messaging.aws.conditional_writes import is_missing, put_if_absent
 from asya.protocol.job_runs import Manifest, manifest_key
+from asya.spark.manifest_check import manifest_problem
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -15,7 +17,7 @@ _decoder = msgspec.json.Decoder(Manifest)
 
 
 class ManifestError(RuntimeError):
-    """A manifest is missing, or this version of asya cannot read it."""
+    """A manifest is missing, does not fit its run, or this version of asya cannot read it."""
 
 
 class Manifests:
@@ -25,40 +27,61 @@ class Manifests:
         self._s3 = s3
         self._bucket = bucket
         # The watch reads one manifest repeatedly, and a manifest never changes.
-        self._last: tuple[str, Manifest] | None = None
+        self._last: tuple[str, Manifest, str] | None = None
 
-    def create(self, manifest: Manifest) -> bool:
+    def create(self, manifest: Manifest) -> str | None:
         """Forms a run: writes its manifest if that is absent.
 
         Returns:
-            False if a run with this number exists, whatever its envelopes.
+            The digest of the manifest; None if a run with this number exists, whatever its envelopes.
         """
-        key = manifest_key(manifest.actor, manifest.number)
-        return put_if_absent(self._s3, bucket=self._bucket, key=key, body=msgspec.json.encode(manifest))
+        key, body = manifest_key(manifest.actor, manifest.number), msgspec.json.encode(manifest)
+        return _digest(body) if put_if_absent(self._s3, bucket=self._bucket, key=key, body=body) else None
 
-    def read(self, actor: str, number: int) -> Manifest | None:
+    def read(self, actor: str, number: int, digest: str = "") -> Manifest | None:
         """The manifest of a run; None if the run was never formed.
 
+        Args:
+            digest: the digest in the record of the run; empty if it has none.
+
         Raises:
-            ManifestError: if this version of asya cannot read it.
+            ManifestError: if it has another digest, does not fit the run, or this version of asya cannot read it.
+        """
+        found = self.read_with_digest(actor, number, digest)
+        return found[0] if found is not None else None
+
+    def read_with_digest(self, actor: str, number: int, digest: str = "") -> tuple[Manifest, str] | None:
+        """The manifest of a run, as `read` gives it, and its digest.
+
+        Raises:
+            ManifestError: as `read`.
         """
         key = manifest_key(actor, number)
-        if self._last is not None and self._last[0] == key:
-            return self._last[1]
+        if self._last is not None and self._last[0] == key and digest in ("", self._last[2]):
+            return self._last[1:]
         try:
             content = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
         except ClientError as error:
             if is_missing(error):
                 return None
             raise
+        name, actual = f"s3://{self._bucket}/{key}", _digest(content)
+        if digest not in ("", actual):
+            raise ManifestError(
+                f"{name} was changed after the run was formed: its SHA-256 is {actual}, not {digest}. "
+                "No result of the run is routed; write the original back, then redrive the message"
+            )
         try:
             manifest = _decoder.decode(content)
         except msgspec.MsgspecError as error:
             raise ManifestError(
-                f"this version of asya cannot read s3://{self._bucket}/{key}: {error}; deploy the version that wrote it"
+                f"this version of asya cannot read {name}: {error}; deploy the version that wrote it"
             ) from error
-        self._last = (key, manifest)
-        return manifest
+        problem = manifest_problem(manifest, actor, number)
+        if problem is not None:
+            raise ManifestError(f"{name} does not fit its run: {problem}. No result of the run is routed")
+        self._last = (key, manifest, actual)
+        return manifest, actual
 
     def exists(self, actor: str, number: int) -> bool:
         """Whether a run with this number was formed."""
@@ -69,3 +92,7 @@ class Manifests:
                 return False
             raise
         return True
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

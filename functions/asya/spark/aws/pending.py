@@ -21,7 +21,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from asya.messaging.aws.conditional_writes import failed_conditions, put_if_absent
-from asya.protocol.job_runs import NUMBER_DIGITS, PENDING_PREFIX, Member
+from asya.protocol.job_runs import NUMBER_DIGITS, Member, pending_prefix
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -84,7 +84,7 @@ class Pending:
             return replace(member, envelope=Raw(body))
         # An id may contain characters that keys of S3 and file names cannot.
         digest = hashlib.sha256(_identity(member).encode("utf-8", "surrogatepass")).hexdigest()
-        key = f"{PENDING_PREFIX}{actor}/{digest}.json"
+        key = f"{pending_prefix(actor)}{digest}.json"
         # A redelivery is stamped again, and a manifest may reference the first object: it must not change.
         put_if_absent(self._s3, bucket=self._bucket, key=key, body=body, pause=self._pause)
         return replace(member, envelope_key=key)

@@ -83,6 +83,7 @@ class RunRecord:
         usage: the resources used, once the run has ended.
         application_id: the Spark application, once an event has named it.
         waiting_since: when a member's first run was formed, if it lacked capacity (RFC 3339); the earliest of all members.
+        manifest_digest: the SHA-256 of the manifest; empty in records of older versions.
     """
 
     actor: str
@@ -99,6 +100,7 @@ class RunRecord:
     usage: Usage | None = None
     application_id: str = ""
     waiting_since: str = ""
+    manifest_digest: str = ""
 
 
 def state_rank(state: str) -> int:
@@ -152,4 +154,5 @@ def decode_record(actor: str, number: int, item: "Item") -> RunRecord:
         msgspec.json.decode(item["usage"]["S"], type=Usage) if "usage" in item else None,
         item["application_id"]["S"] if "application_id" in item else "",
         item["waiting_since"]["S"] if "waiting_since" in item else "",
+        item["manifest_digest"]["S"] if "manifest_digest" in item else "",
     )

@@ -52,8 +52,12 @@ class RunRecords:
         item = self._get(actor, digits(number))
         return decode_record(actor, number, item) if item else None
 
-    def open(self, manifest: Manifest, *, now: datetime) -> RunRecord:
-        """Records a formed run; an existing record stays unchanged and is returned."""
+    def open(self, manifest: Manifest, *, now: datetime, digest: str = "") -> RunRecord:
+        """Records a formed run; an existing record stays unchanged and is returned.
+
+        Args:
+            digest: the SHA-256 of the stored manifest. A job cannot write records, so the digest protects the manifest.
+        """
         record = RunRecord(
             manifest.actor,
             manifest.number,
@@ -63,6 +67,7 @@ class RunRecords:
             waiting_since=min(
                 (member.waiting_since for member in manifest.members if member.waiting_since), default=""
             ),
+            manifest_digest=digest,
         )
         try:
             self._dynamodb.transact_write_items(
@@ -76,6 +81,7 @@ class RunRecords:
                                 "formed_at": {"S": record.formed_at},
                                 "members": {"N": str(len(manifest.members))},
                                 **({"waiting_since": {"S": record.waiting_since}} if record.waiting_since else {}),
+                                **({"manifest_digest": {"S": digest}} if digest else {}),
                                 "expires_at": {"N": str(int((now + self._retention).timestamp()))},
                             },
                             "ConditionExpression": "attribute_not_exists(pk)",

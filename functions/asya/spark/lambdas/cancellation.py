@@ -7,6 +7,7 @@ from asya.messaging.aws import clients
 from asya.protocol.job_runs import Manifest, Member
 from asya.spark.aws.cancel_requests import CancelRequests
 from asya.spark.aws.emr_serverless import BusyError
+from asya.spark.aws.manifests import ManifestError
 from asya.spark.aws.run_items import RunRecord
 from asya.spark.lambdas.services import SparkServices
 
@@ -38,7 +39,11 @@ class RunCancellation:
                 # A run that is not started yet is checked when it starts.
                 if record is None or not record.job_run_id or record.resolution is not None:
                     continue
-                manifest = services.manifests.read(actor, number)
+                try:
+                    manifest = services.manifests.read(actor, number, record.manifest_digest)
+                except ManifestError:
+                    services.base.telemetry.log.exception("manifest unusable; job run not canceled")
+                    continue
                 if manifest is not None and any(task_id in (member.id, member.root_id) for member in manifest.members):
                     self.cancel_if_idle(record, manifest, task_id)
 

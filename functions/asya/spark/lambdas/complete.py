@@ -126,12 +126,14 @@ class Completion:
             return
         self._report_running(record, event)
         RunWatch(self.services).start(event.name, event.job_run_id)
-        manifest = self.services.manifests.read(actor, number)
-        if manifest is not None and manifest.members:
-            try:
+        try:
+            manifest = self._manifest(record)
+            if manifest.members:
                 RunCancellation(self.services).cancel_if_idle(record, manifest, manifest.members[0].id)
-            except UnknownStatesError:
-                self.services.base.telemetry.log.info("task states unknown; job run not canceled", run_id=event.name)
+        except ManifestError:
+            self.services.base.telemetry.log.exception("manifest unusable; job run not canceled", run_id=event.name)
+        except UnknownStatesError:
+            self.services.base.telemetry.log.info("task states unknown; job run not canceled", run_id=event.name)
 
     def _complete(self, actor: str, number: int, event: JobRunEvent, message: Record) -> None:
         """Routes the remaining results of an ended run and closes it."""
@@ -168,7 +170,7 @@ class Completion:
             )
         router = ResultRouter(
             services,
-            manifest=self._manifest(record),
+            manifest=self._manifest_or_release(record, owner),
             spec=spec,
             record=record,
             event=event,
@@ -276,8 +278,16 @@ class Completion:
         except Exception as error:  # a report of progress never fails a message
             services.base.telemetry.log.warning("running job run not reported", exc_info=error)
 
+    def _manifest_or_release(self, record: RunRecord, owner: str) -> Manifest:
+        """The manifest. If it does not fit, the run stays open and gives its lease back, for a redrive after the mending."""
+        try:
+            return self._manifest(record)
+        except ManifestError:
+            self.services.records.release_lease(record.actor, record.number, owner)
+            raise
+
     def _manifest(self, record: RunRecord) -> Manifest:
-        manifest = self.services.manifests.read(record.actor, record.number)
+        manifest = self.services.manifests.read(record.actor, record.number, record.manifest_digest)
         if manifest is None:
             raise ManifestError(f"the manifest of run {record.number} of {record.actor} is missing")
         return manifest

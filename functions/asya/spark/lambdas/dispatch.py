@@ -133,43 +133,51 @@ class Dispatcher:
         number = services.records.latest(actor)
         record = services.records.get(actor, number) if number else None
         unfinished = record is not None and record.state == "formed"
-        if unfinished and not self._finish(actor, number, spec):
+        if unfinished and record is not None and not self._finish(record, spec):
             return False
         closed = cache(lambda returned_by: self._is_closed(actor, returned_by))
         selection = run_formation.select(services.pending.members(actor), spec.batch.size, is_closed=closed)
         if selection.members and self._should_wait_for_more(actor, spec, selection, record):
             return False
         members = self._runnable(actor, spec, selection.members)
-        manifest, more = self._form(actor, spec, number + 1, members), selection.more
-        if manifest is not None:
+        formed, more = self._form(actor, spec, number + 1, members), selection.more
+        if formed is not None:
+            manifest, digest = formed
             # Another dispatcher formed this run of other members, so envelopes may be left.
             more = more or manifest.members != tuple(members)
-            if services.records.open(manifest, now=self.services.now()).state == "formed" and not (
+            opened = services.records.open(manifest, now=self.services.now(), digest=digest)
+            if opened.state == "formed" and not (
                 self._may_start(actor, manifest.number) and self._start(manifest, spec)
             ):
                 return False
         return more
 
-    def _finish(self, actor: str, number: int, spec: Actor) -> bool:
+    def _finish(self, record: RunRecord, spec: Actor) -> bool:
         """Starts a formed run; returns False if it must wait."""
+        actor, number = record.actor, record.number
         # The quota first, so that a waiting run is not read repeatedly.
         if not self._may_start(actor, number):
             return False
         try:
-            manifest = self._manifest(actor, number)
+            manifest, _ = self._manifest(actor, number, record.manifest_digest)
         except (MissingManifestError, ManifestError):
             self._give_slot_back(actor, number)
             raise
         return self._start(manifest, spec)
 
-    def _form(self, actor: str, spec: Actor, number: int, members: Sequence[Member]) -> Manifest | None:
-        """Forms run `number` of these members, or returns the manifest that another dispatcher wrote first."""
+    def _form(self, actor: str, spec: Actor, number: int, members: Sequence[Member]) -> tuple[Manifest, str] | None:
+        """Forms run `number` of these members, or reads the manifest that another dispatcher wrote first.
+
+        Returns:
+            The manifest and its digest; None if there is neither.
+        """
         manifests = self.services.manifests
         if members:
             namespace, now = self.services.settings.namespace, self.services.now()
             manifest = run_formation.form(members, namespace=namespace, actor=actor, spec=spec, number=number, now=now)
-            if manifests.create(manifest):
-                return manifest
+            digest = manifests.create(manifest)
+            if digest is not None:
+                return manifest, digest
         elif not manifests.exists(actor, number):
             return None
         return self._manifest(actor, number)
@@ -202,11 +210,11 @@ class Dispatcher:
         record = self.services.records.get(actor, number)
         return record is None or record.state == "closed"
 
-    def _manifest(self, actor: str, number: int) -> Manifest:
-        manifest = self.services.manifests.read(actor, number)
-        if manifest is None:
+    def _manifest(self, actor: str, number: int, digest: str = "") -> tuple[Manifest, str]:
+        found = self.services.manifests.read_with_digest(actor, number, digest)
+        if found is None:
             raise MissingManifestError(f"run {number} of {actor} has no manifest in {self.services.settings.bucket}")
-        return manifest
+        return found
 
     def _runnable(self, actor: str, spec: Actor, members: Sequence[Member]) -> list[Member]:
         """The members that may run; sends canceled and late ones to x-sink."""

@@ -11,6 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.protocol.times import parse_time
 from asya.spark.aws.emr_serverless import UNKNOWN_RUN, JobRunState, is_unknown_run
+from asya.spark.aws.manifests import ManifestError
 from asya.spark.aws.run_items import RunRecord
 from asya.spark.lambdas.services import SparkServices
 from asya.spark.run_delay import EXECUTOR_WAIT, run_delay
@@ -116,7 +117,12 @@ class Reconciler:
     def _complete_if_ended(self, record: RunRecord, permits: Iterator[bool]) -> bool:
         """Notifies the completion if a run has ended; returns False if the sweep has no queries left."""
         services = self.services
-        manifest = services.manifests.read(record.actor, record.number)
+        try:
+            manifest = services.manifests.read(record.actor, record.number, record.manifest_digest)
+        except ManifestError:
+            # Only an operator can mend it, and the other runs go on.
+            services.base.telemetry.log.exception("open run with an unusable manifest", actor=record.actor)
+            return True
         if manifest is None:
             services.base.telemetry.log.error("open run without a manifest", actor=record.actor, number=record.number)
             return True

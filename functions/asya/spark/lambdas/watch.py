@@ -49,8 +49,10 @@ class RunWatch:
         if name is None or not services.records.claim_turn(*name, watch.turn, message_id):
             return  # another message has this turn, or the record has expired
         record, spec = services.records.get(*name), services.heavy_actor(name[0])
-        manifest = services.manifests.read(*name)
-        if record is None or spec is None or manifest is None:
+        if record is None or spec is None:
+            return
+        manifest = services.manifests.read(*name, record.manifest_digest)
+        if manifest is None:
             return
         polled = watch
         try:
