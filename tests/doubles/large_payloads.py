@@ -11,6 +11,11 @@ from tests.doubles.envelopes import message
 from tests.doubles.s3 import FakeS3
 
 
+def payload_key(number: int) -> str:
+    """The key of a payload for any actor, as older versions stored them."""
+    return f"payloads/{number:02d}/{number:064d}.json"
+
+
 @dataclass
 class LargePayloads(FakeS3):
     """A bucket with `count` payloads of `size` bytes, that keeps no object.
@@ -27,7 +32,7 @@ class LargePayloads(FakeS3):
         if not Key.startswith("payloads/"):
             return super().get_object(Bucket=Bucket, Key=Key)
         self._record_call("get", Key)
-        number = int(Key.rpartition("/")[2])
+        number = int(Key.rpartition("/")[2].removesuffix(".json"))
         self.fetched(number)
         return {"Body": io.BytesIO(self._content(number))}
 
@@ -42,7 +47,7 @@ class LargePayloads(FakeS3):
 
     def _message(self, number: int, members: dict[str, Any]) -> bytes:
         digest = hashlib.sha256(self._content(number)).hexdigest()
-        reference = {"key": f"payloads/{number}", "size": self.size, "sha256": digest}
+        reference = {"key": payload_key(number), "size": self.size, "sha256": digest}
         headers = {"x-asya-payload-ref": reference} | members.get("headers", {})
         return message(**({"id": f"env-{number}", "payload": None} | members | {"headers": headers}))
 

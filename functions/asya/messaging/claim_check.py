@@ -5,6 +5,7 @@ That message has `payload` null and a reference in the header `x-asya-payload-re
 """
 
 import hashlib
+import re
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -23,6 +24,8 @@ from asya.protocol.route import UNKNOWN_HOP
 PAYLOADS_PREFIX = "payloads/"
 INBOX_PREFIX = "inbox/"
 _LONGEST_MANAGED_HEADER = 4 * 1024  # bytes
+# The keys of older versions have no actor. Their messages wait for 18 days at most, but dead letters may be copied.
+_LEGACY_NAME = re.compile(r"[0-9a-f]{2}/[0-9a-f]{64}\.json")
 
 
 class PayloadReference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,10 +49,15 @@ def needs_claim_check(body: bytes, limit: int) -> bool:
     return len(body) > limit or not is_sendable(body)
 
 
-def reference_to(payload: bytes, prefix: str) -> PayloadReference:
-    """The reference to a payload. The key derives from the content, so storing it is idempotent."""
+def reference_to(payload: bytes, prefix: str, actor: str) -> PayloadReference:
+    """The reference to a payload. The key derives from the content, so storing it is idempotent.
+
+    Args:
+        prefix: of all stored payloads of senders of a kind.
+        actor: the actor whose queue gets the message. Its role alone may read the payload, beside those of the crew.
+    """
     digest = hashlib.sha256(payload).hexdigest()
-    return PayloadReference(f"{prefix}{digest[:2]}/{digest}.json", len(payload), digest)
+    return PayloadReference(f"{prefix}{actor}/{digest[:2]}/{digest}.json", len(payload), digest)
 
 
 def with_reference(delivery: Delivery, envelope: Envelope, reference: PayloadReference, limit: int) -> Delivery:
@@ -72,11 +80,14 @@ def with_reference(delivery: Delivery, envelope: Envelope, reference: PayloadRef
     raise EnvelopeTooLargeError(f"envelope {envelope.id}: {problem}")
 
 
-def read_reference(raw: Raw, envelope_id: str) -> PayloadReference:
+def read_reference(raw: Raw, envelope_id: str, reader: str | None) -> PayloadReference:
     """Read the reference in a header.
 
+    Args:
+        reader: the actor that reads it; None for x-sink, x-sump and the gateway, which get the references of all actors.
+
     Raises:
-        ParseError: the reference is malformed, or its key is outside of the prefixes of payloads.
+        ParseError: the reference is malformed, or its key is outside of the prefixes of payloads, or of another actor.
     """
     try:
         reference = msgspec.json.decode(raw, type=PayloadReference)
@@ -87,6 +98,9 @@ def read_reference(raw: Raw, envelope_id: str) -> PayloadReference:
             f"headers.{headers.PAYLOAD_REF}: {reference.key!r} is outside of {PAYLOADS_PREFIX} and {INBOX_PREFIX}",
             envelope_id,
         )
+    name = reference.key.partition("/")[2]
+    if reader is not None and not name.startswith(f"{reader}/") and not _LEGACY_NAME.fullmatch(name):
+        raise ParseError(f"headers.{headers.PAYLOAD_REF}: {reference.key!r} is not a payload for {reader}", envelope_id)
     return reference
 
 

@@ -41,7 +41,7 @@ def receive(arrival: Arrival, *, actor: str, mesh: MeshTable, now: datetime) -> 
     try:
         envelope = arrival.envelope()
         if headers.PAYLOAD_REF in envelope.headers:
-            read_reference(envelope.headers[headers.PAYLOAD_REF], envelope.id)
+            read_reference(envelope.headers[headers.PAYLOAD_REF], envelope.id, actor)
     except ParseError as error:
         return parse_failure(arrival, error, now=now)
     is_new = arrival.is_new or envelope.status is None

@@ -271,14 +271,14 @@ class Workload:
     def _send(self, actor: str, envelope: dict[str, Any]) -> None:
         text = json.dumps(envelope)
         if len(text) > MESSAGE_LIMIT - 1024:
-            text = json.dumps(self._offloaded(envelope))
+            text = json.dumps(self._offloaded(actor, envelope))
         self._send_text(actor, text)
 
-    def _offloaded(self, envelope: dict[str, Any]) -> dict[str, Any]:
+    def _offloaded(self, actor: str, envelope: dict[str, Any]) -> dict[str, Any]:
         """Replace the payload by a claim check, as `asya send` does; some claim checks have no object."""
         payload = json.dumps(envelope["payload"]).encode()
         digest = sha256(payload).hexdigest()
-        key = f"inbox/{digest}.json"
+        key = f"inbox/{actor}/{digest[:2]}/{digest}.json"
         if self.random.random() < 0.8:
             self.cloud.bucket.objects[key] = payload
         reference = {"key": key, "size": len(payload), "sha256": digest}

@@ -31,15 +31,23 @@ class ClaimCheck:
     Args:
         limit: the maximum bytes of a message.
         prefix: the key prefix of stored payloads; the gateway and the command may write under `INBOX_PREFIX` only.
+        reader: the actor that restores payloads; None restores those for all actors.
     """
 
     def __init__(
-        self, s3: "S3Client", bucket: str, limit: int = MESSAGE_BYTES - MESSAGE_MARGIN, prefix: str = PAYLOADS_PREFIX
+        self,
+        s3: "S3Client",
+        bucket: str,
+        limit: int = MESSAGE_BYTES - MESSAGE_MARGIN,
+        prefix: str = PAYLOADS_PREFIX,
+        *,
+        reader: str | None = None,
     ) -> None:
         self._s3 = s3
         self._bucket = bucket
         self._limit = limit
         self._prefix = prefix
+        self._reader = reader
 
     def offload(self, delivery: Delivery) -> Delivery:
         """Store the payload of a delivery if SQS would refuse the message; otherwise return the delivery unchanged.
@@ -55,7 +63,7 @@ class ClaimCheck:
             return delivery
         envelope = decode(delivery.body)
         payload = bytes(envelope.payload)
-        reference = reference_to(payload, self._prefix)
+        reference = reference_to(payload, self._prefix, delivery.actor)
         referring = with_reference(delivery, envelope, reference, self._limit)
         self._s3.put_object(Bucket=self._bucket, Key=reference.key, Body=payload, ContentType="application/json")
         return referring
@@ -70,7 +78,7 @@ class ClaimCheck:
         raw = envelope.headers.get(headers.PAYLOAD_REF)
         if raw is None:
             return envelope
-        reference = read_reference(raw, envelope.id)
+        reference = read_reference(raw, envelope.id, self._reader)
         payload = self._fetch(reference, envelope.id)
         others = {name: value for name, value in envelope.headers.items() if name != headers.PAYLOAD_REF}
         return replace(envelope, payload=Raw(payload), headers=others)

@@ -9,7 +9,7 @@ from asya.crew.lambdas.wiring import build_end_actor, build_sink
 from asya.protocol.codec import decode
 from asya.runtime.load import LoadError
 from tests.doubles.envelopes import message, status
-from tests.doubles.large_payloads import LargePayloads
+from tests.doubles.large_payloads import LargePayloads, payload_key
 from tests.doubles.light_actor import echo, run
 from tests.doubles.mesh_world import MeshWorld, sqs_event
 
@@ -69,7 +69,7 @@ def test_5_a_large_payload_is_not_stored_again(world: MeshWorld) -> None:
     world.s3 = payloads
     (body,) = payloads.messages(1)
     assert run(world, echo, body, **END) == []
-    assert payloads.calls == [("get", "payloads/0")]
+    assert payloads.calls == [("get", payload_key(0))]
     (sent,) = world.sent("x-sink")
     assert sent.headers["x-asya-payload-ref"] == decode(body).headers["x-asya-payload-ref"]
 

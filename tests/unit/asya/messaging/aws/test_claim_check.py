@@ -56,6 +56,7 @@ def test_a_large_payload_travels_by_reference_and_comes_back_byte_for_byte() -> 
     assert len(offloaded.body) <= LIMIT
     assert json.loads(offloaded.body)["payload"] is None
     (key,) = s3.keys("payloads/")
+    assert key.startswith("payloads/post/")
     assert s3.content(key) == text.encode()
     back = make(s3).redeem(decode(offloaded.body))
     assert back == decode(body)
@@ -76,6 +77,18 @@ def test_characters_that_sqs_refuses_travel_by_reference_too() -> None:
     offloaded = make(s3).offload(Delivery("post", body, "next"))
     assert offloaded.body.isascii()
     assert make(s3).redeem(decode(offloaded.body)) == decode(body)
+
+
+@pytest.mark.rule("4.claim-check.readers")
+def test_an_actor_restores_its_own_payloads_and_fetches_no_other() -> None:
+    s3 = FakeS3()
+    body = make(s3).offload(delivery(payload="x" * LIMIT)).body
+    s3.calls.clear()
+    mine, others = (ClaimCheck(s3, "mesh-bucket", reader=reader) for reader in ("post", "infer"))  # type: ignore[arg-type]
+    with pytest.raises(ParseError, match="is not a payload for infer"):
+        others.redeem(decode(body))
+    assert s3.calls == []
+    assert mine.redeem(decode(body)).payload == make(s3).redeem(decode(body)).payload
 
 
 @pytest.mark.rule("4.too-large-for-its-headers")

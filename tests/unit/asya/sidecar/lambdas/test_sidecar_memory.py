@@ -8,7 +8,7 @@ from asya.crew.lambdas.wiring import build_end_actor, build_sink
 from asya.sidecar.lambdas.wiring import build_sidecar
 from asya.tasks.task_state import TaskState
 from tests.doubles.envelopes import status
-from tests.doubles.large_payloads import LargePayloads, peak_of
+from tests.doubles.large_payloads import LargePayloads, payload_key, peak_of
 from tests.doubles.light_actor import LONG_AGO, echo, never
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
 
@@ -83,13 +83,13 @@ def test_5_a_stopped_envelope_leaves_with_its_reference(world: MeshWorld, payloa
     assert payloads.calls == []
     ended = {envelope.id: envelope for envelope in (*world.sent("x-sink"), *world.sent("x-sump"))}
     assert [ended[f"env-{number}"].header("x-asya-payload-ref")["key"] for number in range(3)] == [  # type: ignore[index]
-        f"payloads/{number}" for number in range(3)
+        payload_key(number) for number in range(3)
     ]
 
 
 @pytest.mark.rule("4.claim-check.trouble")
 def test_5_a_payload_that_s3_refuses_keeps_its_own_message(world: MeshWorld, payloads: LargePayloads) -> None:
-    payloads.fails = lambda operation, key: key.endswith("/1")
+    payloads.fails = lambda operation, key: key == payload_key(1)
     actor = build_sidecar(world.light(lambda payload: payload[0]))
     assert batch_failures(actor.process(sqs_event(*payloads.messages(3)))) == ["message-1"]
     assert sorted(envelope.id for envelope in world.sent("post")) == ["env-0", "env-2"]
@@ -110,7 +110,7 @@ def test_5_a_task_is_registered_before_its_payload_turns_out_to_be_missing(world
         "infer",
         "x-sump",
     )
-    assert at_hop.header("x-asya-payload-ref")["key"] == "payloads/0"  # type: ignore[index]
+    assert at_hop.header("x-asya-payload-ref")["key"] == payload_key(0)  # type: ignore[index]
     assert [event.id for event in world.gateway.events if event.status == "registered"] == ["env-0"]
 
 

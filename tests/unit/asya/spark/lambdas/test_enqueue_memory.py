@@ -5,7 +5,7 @@ import pytest
 from asya.messaging.aws import clients
 from asya.spark.lambdas.enqueue import Enqueuer
 from tests.doubles.heavy import HeavyWorld, heavy_world
-from tests.doubles.large_payloads import LargePayloads, peak_of
+from tests.doubles.large_payloads import LargePayloads, payload_key, peak_of
 from tests.doubles.mesh_world import batch_failures, sqs_event
 
 SIZE = 2 * 1024 * 1024
@@ -33,7 +33,7 @@ def test_payloads_are_stored_one_after_the_other(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.rule("4.claim-check.trouble")
 def test_a_payload_that_cannot_be_stored_keeps_its_own_message(monkeypatch: pytest.MonkeyPatch) -> None:
     with heavy_world(monkeypatch) as world:
-        payloads = LargePayloads(size=SIZE, fails=lambda operation, key: key == "payloads/1")
+        payloads = LargePayloads(size=SIZE, fails=lambda operation, key: key == payload_key(1))
         monkeypatch.setattr(clients, "s3", lambda: payloads)
         event = sqs_event(*payloads.messages(3, route=ROUTE))
         assert batch_failures(Enqueuer(world.services_of("clean")).process(event)) == ["message-1"]
