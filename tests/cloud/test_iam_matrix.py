@@ -14,6 +14,7 @@ from asya_local.keys import ACCOUNT_ID, REGION
 from tests.doubles.iam_matrix import (
     FORBIDDEN,
     GET,
+    LIST,
     NEEDED,
     PASS,
     PUT,
@@ -58,13 +59,20 @@ ACTORS: dict[str, tuple[Calls, Calls]] = {
             (SEND, sqs("asya-flights-x-sink")),
             (SEND, sqs("asya-flights-x-reports")),
             (GET, f"{BUCKET}/data/raw/flights.csv.gz"),
-            (PUT, f"{BUCKET}/payloads/ab/abc.json"),
+            (PUT, f"{BUCKET}/payloads/clean-flights/ab/abc.json"),
+            (GET, f"{BUCKET}/payloads/inspect-dataset/ab/abc.json"),
+            (GET, f"{BUCKET}/inbox/inspect-dataset/ab/abc.json"),
         ],
         [
             *OTHERS,
             (RECEIVE, sqs("asya-flights-clean-flights")),
             (PUT, f"{BUCKET}/data/raw/flights.csv.gz"),
             (SEND, sqs("asya-flights-x-ends")),
+            (GET, f"{BUCKET}/payloads/publish-report/ab/abc.json"),
+            (GET, f"{BUCKET}/inbox/publish-report/ab/abc.json"),
+            (GET, f"{BUCKET}/buffered/publish-report/a/0/1.json"),
+            (GET, f"{BUCKET}/hops/a/0/1.json"),
+            (LIST, BUCKET),
         ],
     ),
     "clean-flights": (
@@ -112,7 +120,10 @@ _STAND_INS = {"intake": "inspect-dataset", "crunch": "clean-flights", "score": "
 def in_the_example(resource: str) -> str:
     """Return a resource of the matrix as that of the example on a local cloud."""
     for actor, stand_in in _STAND_INS.items():
-        for form in ("asya-shop-{}", "runs/{}/", "pending/{}/"):
+        for form in (
+            "asya-shop-{}",
+            *(f"{prefix}/{{}}/" for prefix in ("runs", "pending", "payloads", "inbox", "buffered")),
+        ):
             resource = resource.replace(form.format(actor), form.format(stand_in))
     resource = resource.replace("111122223333", ACCOUNT_ID).replace("eu-west-1", REGION)
     return resource.replace("asya-shop", "asya-flights")

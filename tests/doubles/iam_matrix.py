@@ -7,6 +7,9 @@ BUCKET = "arn:aws:s3:::asya-shop-111122223333-eu-west-1"
 STAGE_BUCKET = "arn:aws:s3:::asya-shop-test-111122223333-eu-west-1"
 
 
+DIGEST = "ab" * 32
+
+
 def sqs(name: str) -> str:
     return f"arn:aws:sqs:eu-west-1:111122223333:{name}"
 
@@ -43,7 +46,15 @@ NEEDED = {
         (SEND, sqs("asya-shop-x-sink")),
         (GET, f"{BUCKET}/data/raw/a.csv"),
         (PUT, f"{BUCKET}/data/clean/a.csv"),
-        (PUT, f"{BUCKET}/payloads/ab/abc.json"),
+        (PUT, f"{BUCKET}/payloads/crunch/ab/abc.json"),
+        (PUT, f"{BUCKET}/payloads/x-sink/ab/abc.json"),
+        (GET, f"{BUCKET}/payloads/intake/ab/abc.json"),
+        (GET, f"{BUCKET}/inbox/intake/ab/abc.json"),
+        (PUT, f"{BUCKET}/buffered/intake/x/0/1.json"),
+        (GET, f"{BUCKET}/buffered/intake/x/0/1.json"),
+        # Messages of older versions.
+        (GET, f"{BUCKET}/payloads/ab/{DIGEST}.json"),
+        (GET, f"{BUCKET}/inbox/ab/{DIGEST}.json"),
         (READ_ITEM, table("rates")),
         (SEND, sqs("asya-shop-x-reports")),
     ],
@@ -63,6 +74,8 @@ NEEDED = {
     "gather": [
         (SEND, sqs("asya-shop-score")),
         (WRITE_ITEM, table("asya-shop-fan-in")),
+        (PUT, f"{BUCKET}/frames/fan-in/x/000001-ab.json"),
+        (GET, f"{BUCKET}/buffered/intake/x/0/1.json"),
         (PUT, f"{BUCKET}/results/superseded/a/0/1-succeeded-ab.json"),
         (SEND, sqs("asya-shop-x-ends")),
     ],
@@ -78,6 +91,7 @@ NEEDED = {
         (PUT, f"{BUCKET}/results/succeeded/a.json"),
         (GET, f"{BUCKET}/results/succeeded/a.json"),
         (REMOVE, f"{BUCKET}/results/failed/a.json"),
+        (GET, f"{BUCKET}/payloads/intake/ab/{DIGEST}.json"),
         (PUT, f"{BUCKET}/results/superseded/a/0/1-failed-ab.json"),
         (SEND, sqs("asya-shop-x-ends")),
     ],
@@ -153,6 +167,19 @@ FORBIDDEN = {
         (PUT, f"{BUCKET}/reports/refused/x.json"),
         (GET, f"{BUCKET}/data/stats/a.csv"),
         (PUT, f"{BUCKET}/data/raw/a.csv"),
+        (GET, f"{BUCKET}/payloads/crunch/ab/{DIGEST}.json"),
+        (GET, f"{BUCKET}/inbox/crunch/ab/{DIGEST}.json"),
+        # An actor whose name is as long as the folders of older versions.
+        (GET, f"{BUCKET}/payloads/ab/cd/{DIGEST}.json"),
+        (GET, f"{BUCKET}/inbox/ab/cd/{DIGEST}.json"),
+        (GET, f"{BUCKET}/buffered/crunch/x/0/1.json"),
+        (PUT, f"{BUCKET}/buffered/crunch/x/0/1.json"),
+        (GET, f"{BUCKET}/hops/x/0/1.json"),
+        (PUT, f"{BUCKET}/hops/x/0/1.json"),
+        (PUT, f"{BUCKET}/payloads/audit/ab/{DIGEST}.json"),
+        (PUT, f"{BUCKET}/frames/fan-in/x/000001-ab.json"),
+        (GET, f"{BUCKET}/paused/x/0/1.json"),
+        (LIST, BUCKET),
         (PUT, f"{BUCKET}/runs/crunch/0000000001/commit.json"),
         (PUT, f"{BUCKET}/results/succeeded/a.json"),
         (WRITE_ITEM, table("rates")),
@@ -169,6 +196,7 @@ FORBIDDEN = {
     ],
     "audit": [
         (DELETE_ITEM, table("asya-shop-hops")),
+        (GET, f"{BUCKET}/hops/x/0/1.json"),
         (SEND, sqs("asya-shop-x-ends")),
         (SECRET, secret("shop/rates-a1B2c3")),
         (PARAMETER, parameter("shop/token")),
@@ -199,6 +227,7 @@ FORBIDDEN = {
     "x-checkpoint": [(PUT, f"{BUCKET}/results/succeeded/a.json"), (SEND, sqs("asya-shop-x-ends"))],
     "x-resume": [(WRITE_ITEM, table("asya-shop-tasks")), (SEND, sqs("asya-shop-x-ends"))],
     "x-dispatch": [
+        (GET, f"{BUCKET}/payloads/intake/ab/{DIGEST}.json"),
         (SEND, sqs("asya-shop-intake")),
         (PASS, role_arn("asya-shop-intake")),
         (PASS, role_arn("asya-shop-x-sink")),
@@ -207,6 +236,7 @@ FORBIDDEN = {
     "x-completion": [
         (START, "arn:aws:emr-serverless:eu-west-1:111122223333:/applications/00a"),
         (SEND, sqs("asya-shop-x-ends")),
+        (GET, f"{BUCKET}/payloads/intake/ab/{DIGEST}.json"),
         # The dispatcher alone forms runs.
         (PUT, f"{BUCKET}/runs/crunch/0000000001/manifest.json"),
     ],

@@ -41,7 +41,7 @@ def test_the_sweep_is_scheduled_and_reads_the_index_only(shop: Any) -> None:
 def test_large_slices_are_stored_with_the_frames(shop: Any) -> None:
     bucket = "arn:<Partition>:s3:::asya-shop-<AccountId>-<Region>"
     for actor in ("x-fan-in", "gather"):
-        assert f"{bucket}/frames/*" in resources(shop, actor, "s3:PutObject")
+        assert f"{bucket}/frames/fan-in/*" in resources(shop, actor, "s3:PutObject")
         assert f"{bucket}/frames/*" in resources(shop, actor, "s3:GetObject")
 
 

@@ -61,7 +61,9 @@ def test_the_bucket_is_private_encrypted_and_expires_transient_objects(shop: Any
     assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
     rules = bucket["LifecycleConfiguration"]["Rules"]
     days = {rule["Prefix"]: rule["ExpirationInDays"] for rule in rules if "Prefix" in rule}
-    kept = dict.fromkeys(("payloads/", "inbox/", "pending/", "frames/", "hops/", "paused/", "dlq/", "reports/"), 45)
+    kept = dict.fromkeys(
+        ("payloads/", "inbox/", "pending/", "buffered/", "frames/", "hops/", "paused/", "dlq/", "reports/"), 45
+    )
     assert days == {**kept, "runs/": 14, "results/": 90, "results/index/recent/": 30}
     assert "data/" not in days
 

@@ -17,6 +17,7 @@ CHECKPOINT_PREFIX = "checkpoint/"
 SUPERSEDED_PREFIX = "superseded/"
 # In the mesh's own bucket.
 FRAMES_PREFIX = "frames/"
+BUFFERED_PREFIX = "buffered/"
 INPUTS_PREFIX = "hops/"
 DEAD_LETTERS_PREFIX = "dlq/"
 PAUSES_PREFIX = "paused/"
@@ -87,6 +88,11 @@ def checkpoint_key(envelope: Envelope) -> str:
 def hop_key(prefix: str, envelope: Envelope) -> str:
     """The key of an object that belongs to a hop, by id, generation and position."""
     return f"{prefix}{safe_segment(envelope.id)}/{envelope.generation}/{envelope.route.position}.json"
+
+
+def buffered_prefix(actor: str) -> str:
+    """The key prefix of the buffered frames of an actor's hops."""
+    return f"{BUFFERED_PREFIX}{actor}/"
 
 
 def pause_key(envelope_id: str, generation: int, epoch: int) -> str:

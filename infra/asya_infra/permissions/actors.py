@@ -27,12 +27,24 @@ def send_targets(table: MeshTable, actor: str) -> set[str]:
     return common.with_end_actors(actor, *crew, *(routable_actors(table) if declared is None else declared))
 
 
+def _declared_targets(table: MeshTable, actor: str) -> set[str] | None:
+    """Return the targets of an actor with a list of its own; None if it may send to every actor."""
+    return None if table.actors[actor].can_send_to is None else send_targets(table, actor)
+
+
+def _keep_input(addresses: Addresses, table: MeshTable, actor: str) -> list[Grant]:
+    """Allow storing the inputs of hops, for `keep_input`. Only the gateway reads them."""
+    return [common.objects(addresses, common.WRITE, "hops")] if table.actors[actor].keep_input else []
+
+
 def light(addresses: Addresses, table: MeshTable, actor: str, access: Iterable[Grant]) -> list[Grant]:
     """A light actor: a sidecar with the user's handler."""
     return [
         *sidecar(addresses, actor),
         common.send_messages(addresses, send_targets(table, actor)),
-        common.objects(addresses, common.READ_WRITE, "payloads", "frames", "hops"),
+        common.write_payloads(addresses, _declared_targets(table, actor)),
+        *common.buffer_frames(addresses, actor),
+        *_keep_input(addresses, table, actor),
         *([common.completed_hops(addresses)] if table.actors[actor].deduplicate else []),
         *([common.circuit_breaker(addresses)] if table.actors[actor].resiliency.circuit_breaker else []),
         *access,
@@ -45,22 +57,22 @@ def end(addresses: Addresses, actor: str, access: Iterable[Grant]) -> list[Grant
         common.write_logs(addresses, actor),
         common.consume_queue(addresses, actor),
         common.send_messages(addresses, common.with_end_actors(actor)),
-        common.objects(addresses, common.READ, "inbox"),
+        *common.read_own_payloads(addresses, actor),
         # A failed envelope on its way to x-sump may need a claim check.
-        common.objects(addresses, common.READ_WRITE, "payloads"),
-        common.list_bucket(addresses),
+        common.write_payloads(addresses, common.with_end_actors(actor)),
         *common.admit(addresses),
         *access,
     ]
 
 
-def enqueue(addresses: Addresses, actor: str) -> list[Grant]:
+def enqueue(addresses: Addresses, table: MeshTable, actor: str) -> list[Grant]:
     """The sidecar of a heavy actor: it makes envelopes pending. User code runs in the job, with the job's role."""
     return [
         *sidecar(addresses, actor),
         common.send_messages(addresses, common.with_end_actors(actor, names.DISPATCH)),
-        common.objects(addresses, common.READ_WRITE, "payloads", "hops"),
+        common.write_payloads(addresses, common.with_end_actors(actor)),
         common.objects(addresses, common.WRITE, f"pending/{actor}"),
+        *_keep_input(addresses, table, actor),
         common.table(addresses, "pending"),
     ]
 
@@ -74,10 +86,11 @@ def sink(addresses: Addresses, table: MeshTable) -> list[Grant]:
         *reporter(addresses, names.SINK),
         common.send_ends(addresses),
         common.send_messages(addresses, common.with_end_actors(*table.sink.hooks, *common.fan_in_actors(table))),
-        common.objects(addresses, common.READ_WRITE, "payloads"),
+        *common.read_all_payloads(addresses),
+        common.write_payloads(addresses, common.with_end_actors(*table.sink.hooks, *common.fan_in_actors(table))),
         common.claims(addresses),
         common.read_claims(addresses),
-        *_list_results(addresses),
+        _list_results(addresses),
         Grant(put, (addresses.objects_arn(results.bucket, f"{results.prefix}*"),), reason=reason),
     ]
 
@@ -91,10 +104,10 @@ def sump(addresses: Addresses, table: MeshTable) -> list[Grant]:
         *reporter(addresses, names.SUMP),
         common.send_ends(addresses),
         common.send_messages(addresses, {names.SUMP, *common.fan_in_actors(table)}),
-        common.objects(addresses, common.READ, "payloads"),
+        *common.read_all_payloads(addresses),
         common.claims(addresses),
         common.read_claims(addresses),
-        *_list_results(addresses),
+        _list_results(addresses),
         # A conditional write or deletion reads the ETag of the object. The end of a later generation removes older results.
         Grant(("s3:DeleteObject", "s3:GetObject"), _results(addresses, SUMP_PREFIX, *replaced), reason=reason),
         Grant(("s3:AbortMultipartUpload", "s3:PutObject"), _results(addresses, *written), reason=reason),
@@ -107,11 +120,9 @@ def _results(addresses: Addresses, *prefixes: str) -> tuple[str, ...]:
     return tuple(addresses.objects_arn(results.bucket, f"{results.prefix}{prefix}*") for prefix in prefixes)
 
 
-def _list_results(addresses: Addresses) -> list[Grant]:
-    """Allow listing a results bucket of its own. Without it S3 answers 403 for a missing object instead of 404."""
-    if addresses.results.bucket == addresses.bucket:
-        return []
-    return [Grant(("s3:ListBucket",), (addresses.bucket_arn(addresses.results.bucket),))]
+def _list_results(addresses: Addresses) -> Grant:
+    """Allow listing results. Without it S3 answers 403 for a missing object instead of 404."""
+    return common.list_bucket_keys(addresses, addresses.results.bucket, addresses.results.prefix)
 
 
 def checkpoint(addresses: Addresses, table: MeshTable) -> list[Grant]:
@@ -122,14 +133,14 @@ def checkpoint(addresses: Addresses, table: MeshTable) -> list[Grant]:
     return [
         *sidecar(addresses, names.CHECKPOINT),
         common.send_messages(addresses, send_targets(table, names.CHECKPOINT)),
-        common.objects(addresses, common.READ_WRITE, "payloads"),
+        common.write_payloads(addresses),
         Grant(("s3:AbortMultipartUpload", "s3:PutObject"), (checkpoints,), reason=reason),
     ]
 
 
 def sidecar(addresses: Addresses, actor: str) -> list[Grant]:
     """A function that receives envelopes from its queue, asks for the states of their tasks, and reports on them."""
-    return [*reporter(addresses, actor), common.read_states(addresses)]
+    return [*reporter(addresses, actor), *common.read_own_payloads(addresses, actor), common.read_states(addresses)]
 
 
 def reporter(addresses: Addresses, actor: str) -> list[Grant]:
@@ -137,8 +148,6 @@ def reporter(addresses: Addresses, actor: str) -> list[Grant]:
     return [
         common.write_logs(addresses, actor),
         common.consume_queue(addresses, actor),
-        common.objects(addresses, common.READ, "inbox"),
-        common.list_bucket(addresses),
         common.send_reports(addresses),
         *common.admit(addresses),
     ]

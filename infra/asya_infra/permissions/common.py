@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from asya.protocol import names
-from asya.protocol.keys import SUPERSEDED_PREFIX
+from asya.protocol.keys import BUFFERED_PREFIX, SUPERSEDED_PREFIX
 from asya.protocol.mesh_table import MeshTable
 from asya.senders.aws.letter_senders import LETTER_PREFIX
 from asya.senders.aws.owner_claims import OWNER_PREFIX
@@ -17,6 +17,11 @@ READ = ("s3:GetObject",)
 WRITE = ("s3:PutObject",)
 READ_WRITE = ("s3:GetObject", "s3:PutObject")
 _KEYS_REASON = "Keys under this prefix contain ids, which exist only at run time."
+_PAYLOAD_PREFIXES = ("payloads", "inbox")
+# Older versions stored payloads without their actor. No key with an actor is that short, so this matches no such one.
+_LEGACY_PAYLOAD = f"??/{'?' * 64}.json"
+# Up to this number of targets, a role names their payloads one by one.
+_MOST_TARGETS = 50
 
 
 def write_logs(addresses: Addresses, function: str) -> Grant:
@@ -64,9 +69,55 @@ def objects(addresses: Addresses, actions: tuple[str, ...], *prefixes: str) -> G
     return Grant(actions, tuple(patterns), reason=_KEYS_REASON)
 
 
-def list_bucket(addresses: Addresses) -> Grant:
-    """Allow listing the mesh's own bucket. Without it S3 answers 403 for a missing object instead of 404."""
-    return Grant(("s3:ListBucket",), (addresses.bucket_arn(addresses.bucket),))
+def list_keys(addresses: Addresses, *prefixes: str) -> Grant:
+    """Allow listing the keys below these prefixes of the mesh's own bucket.
+
+    S3 answers 404 for a missing object to those who may list its key, and 403 to all others.
+    """
+    return list_bucket_keys(addresses, addresses.bucket, *(f"{prefix}/" for prefix in prefixes))
+
+
+def list_bucket_keys(addresses: Addresses, bucket: str, *prefixes: str) -> Grant:
+    """Allow listing the keys of a bucket that begin with one of these prefixes."""
+    condition = {"StringLike": {"s3:prefix": [f"{prefix}*" for prefix in prefixes]}}
+    return Grant(("s3:ListBucket",), (addresses.bucket_arn(bucket),), conditions=condition)
+
+
+def read_own_payloads(addresses: Addresses, actor: str) -> list[Grant]:
+    """Allow reading the payloads of messages for one actor.
+
+    Those of older versions have no actor in their keys. Nobody may list them, and each key contains a SHA-256 of the payload.
+    """
+    own = [f"{prefix}/{actor}" for prefix in _PAYLOAD_PREFIXES]
+    patterns = [*(f"{prefix}/*" for prefix in own), *(f"{prefix}/{_LEGACY_PAYLOAD}" for prefix in _PAYLOAD_PREFIXES)]
+    keys = tuple(addresses.objects_arn(addresses.bucket, pattern) for pattern in patterns)
+    return [Grant(READ, keys, reason=_KEYS_REASON), list_keys(addresses, *own)]
+
+
+def read_all_payloads(addresses: Addresses) -> list[Grant]:
+    """Allow reading the payloads of all messages: for those who get references that other actors received."""
+    return [objects(addresses, READ, *_PAYLOAD_PREFIXES), list_keys(addresses, *_PAYLOAD_PREFIXES)]
+
+
+def write_payloads(addresses: Addresses, targets: Iterable[str] | None = None) -> Grant:
+    """Allow storing the payloads of messages to these actors, or to all."""
+    names_of_targets = sorted(set(targets)) if targets is not None else []
+    if not 0 < len(names_of_targets) <= _MOST_TARGETS:
+        return objects(addresses, WRITE, "payloads")
+    return objects(addresses, WRITE, *(f"payloads/{target}" for target in names_of_targets))
+
+
+def buffer_frames(addresses: Addresses, actor: str) -> list[Grant]:
+    """Allow storing and reading the buffered frames of an actor's own hops.
+
+    Hops that ran in an older version have theirs below `frames/`, which no role with user code may list.
+    """
+    own = f"{BUFFERED_PREFIX}{actor}"
+    return [
+        objects(addresses, READ_WRITE, own),
+        list_keys(addresses, own),
+        objects(addresses, READ, "frames"),
+    ]
 
 
 def table(addresses: Addresses, kind: str) -> Grant:

@@ -115,6 +115,7 @@ def _replay(addresses: Addresses) -> list[Grant]:
     return [
         common.objects(addresses, common.READ, "hops", "dlq", "paused", "payloads", "inbox"),
         Grant(("s3:GetObject",), (stored,), reason=reason),
-        common.list_bucket(addresses),
-        Grant(("s3:ListBucket",), (addresses.bucket_arn(results.bucket),)),
+        # It finds kept frames, and never reads them.
+        common.list_keys(addresses, "hops", "dlq", "paused", "payloads", "inbox", "buffered", "frames"),
+        common.list_bucket_keys(addresses, results.bucket, results.prefix),
     ]

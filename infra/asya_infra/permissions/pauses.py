@@ -20,7 +20,9 @@ def pause(addresses: Addresses, actor: str) -> list[Grant]:
         *actors.sidecar(addresses, actor),
         common.send_ends(addresses),
         common.send_messages(addresses, common.with_end_actors(actor)),
-        common.objects(addresses, common.READ_WRITE, "payloads", "paused"),
+        common.write_payloads(addresses, common.with_end_actors(actor)),
+        common.objects(addresses, common.READ_WRITE, "paused"),
+        common.list_keys(addresses, "paused"),
         common.claims(addresses),
         Grant(("events:PutEvents",), (addresses.arn("events", "event-bus/default"),), conditions=own),
     ]
@@ -31,7 +33,10 @@ def resume(addresses: Addresses, table: MeshTable) -> list[Grant]:
     return [
         *actors.reporter(addresses, names.RESUME),
         common.send_messages(addresses, actors.send_targets(table, names.RESUME)),
-        common.objects(addresses, common.READ_WRITE, "payloads", "paused"),
+        *common.read_own_payloads(addresses, names.RESUME),
+        common.write_payloads(addresses),
+        common.objects(addresses, common.READ_WRITE, "paused"),
+        common.list_keys(addresses, "paused"),
     ]
 
 
@@ -45,6 +50,6 @@ def sweep(addresses: Addresses) -> list[Grant]:
         Grant(tasks, (addresses.table_arn("tasks"),)),
         common.send_messages(addresses, {names.RESUME, names.SINK}),
         common.objects(addresses, common.READ, "paused"),
-        common.objects(addresses, common.WRITE, "inbox"),
-        common.list_bucket(addresses),
+        common.objects(addresses, common.WRITE, f"inbox/{names.RESUME}", f"inbox/{names.SINK}"),
+        common.list_keys(addresses, "paused"),
     ]

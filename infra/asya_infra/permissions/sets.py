@@ -14,7 +14,12 @@ def fan_in(addresses: Addresses, table: MeshTable, actor: str) -> list[Grant]:
         *actors.sidecar(addresses, actor),
         common.send_ends(addresses),
         common.send_messages(addresses, actors.send_targets(table, actor)),
-        common.objects(addresses, common.READ_WRITE, "payloads", "frames"),
+        common.write_payloads(addresses),
+        *common.buffer_frames(addresses, actor),
+        # It repeats a fan-out from the frames of the actor that fanned out.
+        common.objects(addresses, common.READ, "buffered"),
+        common.objects(addresses, common.WRITE, "frames/fan-in"),
+        common.list_keys(addresses, "buffered", "frames"),
         common.table(addresses, "fan-in"),
         common.claims(addresses),
         common.keep_superseded(addresses),

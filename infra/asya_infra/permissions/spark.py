@@ -32,9 +32,10 @@ def dispatch(addresses: Addresses, table: MeshTable, application_id: str) -> lis
         common.send_reports(addresses),
         common.read_states(addresses),
         common.table(addresses, "pending"),
-        common.objects(addresses, common.READ_WRITE, "runs", "payloads"),
-        common.objects(addresses, common.READ, "pending", "inbox"),
-        common.list_bucket(addresses),
+        common.objects(addresses, common.READ_WRITE, "runs"),
+        common.objects(addresses, common.READ, "pending"),
+        common.write_payloads(addresses, common.with_end_actors()),
+        common.list_keys(addresses, "runs", "pending"),
         Grant(("emr-serverless:ListJobRuns", "emr-serverless:StartJobRun"), (application,)),
         Grant(
             tuple(f"emr-serverless:{action}" for action in run_actions),
@@ -56,9 +57,9 @@ def complete(addresses: Addresses, table: MeshTable, application_id: str) -> lis
         common.send_reports(addresses),
         common.read_states(addresses),
         common.table(addresses, "pending"),
-        common.objects(addresses, common.READ_WRITE, "payloads", "frames"),
-        common.objects(addresses, common.READ, "runs", "pending", "inbox"),
-        common.list_bucket(addresses),
+        common.objects(addresses, common.READ, "runs", "pending"),
+        common.write_payloads(addresses),
+        common.list_keys(addresses, "runs", "pending"),
         Grant(("emr-serverless:CancelJobRun", "emr-serverless:GetJobRun"), (runs,), reason=_RUNS_REASON),
     ]
 
@@ -71,7 +72,7 @@ def reconcile(addresses: Addresses, application_id: str) -> list[Grant]:
         common.send_messages(addresses, {names.DISPATCH, names.COMPLETION}),
         common.table(addresses, "pending"),
         common.objects(addresses, common.READ, "runs"),
-        common.list_bucket(addresses),
+        common.list_keys(addresses, "runs"),
         Grant(("emr-serverless:GetJobRun",), (runs,), reason=_RUNS_REASON),
     ]
 
@@ -102,7 +103,7 @@ def job(addresses: Addresses, actor: str, code: str) -> list[Grant]:
         ),
         Grant(("s3:GetObject",), (pending,), reason="The keys of pending envelopes contain their ids."),
         Grant(("s3:GetObject",), (code,), reason="The code of each deployment has keys of its own."),
-        common.list_bucket(addresses),
+        common.list_keys(addresses, f"{RUNS_PREFIX}{actor}", pending_prefix(actor).rstrip("/")),
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from asya.protocol import ids, names
 from asya.protocol.mesh_table import MeshTable
-from tests.simulation.checks.observed_envelope import ObservedEnvelope, read_envelope
+from tests.simulation.checks.observed_envelope import ObservedEnvelope, read_envelope, target_of
 from tests.simulation.checks.report_queues import ReportRegistry
 from tests.simulation.checks.sets import SetRegistry
 from tests.simulation.ends.registry import EndRegistry
@@ -136,7 +136,8 @@ def hop_key(envelope: ObservedEnvelope) -> tuple[str, str]:
 
 def frames_key(envelope: ObservedEnvelope) -> str:
     """Return the S3 key of the buffered frames of a hop."""
-    return f"frames/{envelope.id}/{envelope.generation}/{len(envelope.prev)}.json"
+    actor = target_of(envelope, envelope.curr)
+    return f"buffered/{actor}/{envelope.id}/{envelope.generation}/{len(envelope.prev)}.json"
 
 
 def stable_trail(trail: Trail) -> Trail:

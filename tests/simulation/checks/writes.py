@@ -80,9 +80,9 @@ class WriteChecks:
 
     def object_written(self, key: str, body: bytes, by: Process, before: bytes | None) -> None:
         """Check a written object and the object that it replaced."""
-        if key.startswith("frames/"):
+        if key.startswith("buffered/"):
             self.ledger.saved_frames.setdefault(key, self.ledger.simulation.scheduler.seconds)
-        if key.startswith("frames/") and before not in (None, body):
+        if key.startswith("buffered/") and before not in (None, body):
             self.ledger.report_violation(f"{by.name} replaced {key}, but only its first content counts")
         if key.startswith("runs/") and key.endswith("/manifest.json"):
             self.ledger.runs.manifest_written(key, body, before)

@@ -171,9 +171,9 @@ def test_what_is_left_of_one_that_was_resumed(state: Recording) -> None:
 
 
 def test_frames_that_were_kept_are_everybodys(state: Recording) -> None:
-    kept = FrameBuffer(state.s3, BUCKET)  # type: ignore[arg-type]
-    assert kept.load(hop().envelope) == FRAMES
-    assert kept.save(hop().envelope, [Frame(Raw(b"0"))]) == FRAMES
+    """The hop runs again in this version, which stores frames below the name of the actor."""
+    kept = FrameBuffer(state.s3, BUCKET, "infer")  # type: ignore[arg-type]
+    assert kept.load(hop().envelope, is_repeated=True) == FRAMES
 
 
 def test_a_payload_that_waits_in_the_bucket(state: Recording) -> None:

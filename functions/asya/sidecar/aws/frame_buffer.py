@@ -7,10 +7,10 @@ import msgspec
 from botocore.exceptions import ClientError
 from msgspec import Raw
 
-from asya.messaging.aws.conditional_writes import is_missing, put_if_absent
+from asya.messaging.aws.conditional_writes import is_denied, is_missing, put_if_absent
 from asya.protocol.envelope import Envelope
 from asya.protocol.frame import Frame
-from asya.protocol.keys import FRAMES_PREFIX, hop_key
+from asya.protocol.keys import FRAMES_PREFIX, buffered_prefix, hop_key
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -37,25 +37,42 @@ _decoder = msgspec.json.Decoder(list[_StoredFrame])
 
 
 class FrameBuffer:
-    """One object per hop in the mesh's own bucket: `frames/{id}/{generation}/{position}.json`.
+    """One object per hop in the mesh's own bucket: `buffered/{actor}/{id}/{generation}/{position}.json`.
 
     An object holds the complete list of frames and is written once; all later runs use the first list.
+
+    Args:
+        actor: the actor of this function, which alone writes its frames. The fan-in actors read those of all actors.
     """
 
-    def __init__(self, s3: "S3Client", bucket: str) -> None:
+    def __init__(self, s3: "S3Client", bucket: str, actor: str) -> None:
         self._s3 = s3
         self._bucket = bucket
+        self._actor = actor
 
-    def load(self, envelope: Envelope) -> list[Frame] | None:
+    def load(self, envelope: Envelope, *, is_repeated: bool, actor: str | None = None) -> list[Frame] | None:
         """Read the frames that an earlier run of this hop has stored; None if there are none.
+
+        Args:
+            is_repeated: whether the hop ran before, perhaps in a version of the mesh that stored frames without their actor.
+            actor: the actor of the hop; by default that of this function.
 
         Raises:
             ClientError, BotoCoreError: the object cannot be read.
         """
         try:
+            return self._read(hop_key(buffered_prefix(actor or self._actor), envelope))
+        except ClientError as error:
+            if not is_missing(error):
+                raise
+        return self._load_legacy(envelope) if is_repeated else None
+
+    def _load_legacy(self, envelope: Envelope) -> list[Frame] | None:
+        try:
             return self._read(hop_key(FRAMES_PREFIX, envelope))
         except ClientError as error:
-            if is_missing(error):
+            # No role of an actor may list these keys, so S3 answers 403 for a missing one.
+            if is_missing(error) or is_denied(error):
                 return None
             raise
 
@@ -67,7 +84,7 @@ class FrameBuffer:
         """
         new_frames = list(frames)
         body = msgspec.json.encode([_stored(frame) for frame in new_frames])
-        key = hop_key(FRAMES_PREFIX, envelope)
+        key = hop_key(buffered_prefix(self._actor), envelope)
         if put_if_absent(self._s3, bucket=self._bucket, key=key, body=body):
             return new_frames
         return self._read(key)

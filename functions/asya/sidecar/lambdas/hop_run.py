@@ -116,7 +116,7 @@ class HopRun:
     def _frames(self) -> Generator[Frame, None, None]:
         """The handler's frames: as they come, all at once if buffered, or those stored by an earlier run."""
         envelope, is_buffered = self._hop.envelope, self._is_buffered
-        if self._looks_first and (stored := self._services.frame_buffer.load(envelope)) is not None:
+        if self._looks_first and (stored := self._stored_frames()) is not None:
             self._frames_sent = len(stored)
             self._has_stored_frames = True
             yield from stored
@@ -149,13 +149,18 @@ class HopRun:
         """
         if self._looks_first or self._receipts:
             return False
-        frames = self._services.frame_buffer.load(self._hop.envelope)
+        frames = self._stored_frames()
         if frames is None:
             return False
         self._has_stored_frames = True
         for index, frame in enumerate(frames):
             self._send_frame(frame, index)
         return True
+
+    def _stored_frames(self) -> list[Frame] | None:
+        """The frames that an earlier run of this hop has stored."""
+        is_repeated = self._hop.arrival.receive_count > 1 or self._hop.is_late_copy
+        return self._services.frame_buffer.load(self._hop.envelope, is_repeated=is_repeated)
 
     def _check_all(self, frames: list[Frame], *, stores: bool) -> list[Frame]:
         """Check frames that must leave together, and store them if asked to."""

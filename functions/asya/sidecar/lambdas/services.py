@@ -78,7 +78,7 @@ class Services:
     @cached_property
     def frame_buffer(self) -> FrameBuffer:
         """Stores the frames of buffered hops."""
-        return FrameBuffer(clients.s3(), self.settings.bucket)
+        return FrameBuffer(clients.s3(), self.settings.bucket, self.settings.actor)
 
     @cached_property
     def input_archive(self) -> InputArchive:

@@ -31,7 +31,7 @@ def heavy_actor(
         gateway,
         name,
         handler="asya.spark.lambdas.wiring.enqueue",
-        grants=actors.enqueue(mesh.addresses, name),
+        grants=actors.enqueue(mesh.addresses, mesh.table, name),
         timeout=timings.ENQUEUE_TIMEOUT,
         batch_size=timings.ENQUEUE_BATCH,
         window=timings.ENQUEUE_WINDOW,

@@ -32,7 +32,7 @@ class MeshStorage(Construct):
         lifetimes = {
             # The objects that a message or a replay may need.
             **dict.fromkeys(
-                ("payloads/", "inbox/", "pending/", "frames/", "hops/", "paused/", "dlq/", "reports/"),
+                ("payloads/", "inbox/", "pending/", "buffered/", "frames/", "hops/", "paused/", "dlq/", "reports/"),
                 retention.payloads,
             ),
             "runs/": retention.runs,

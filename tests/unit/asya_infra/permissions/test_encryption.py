@@ -60,7 +60,7 @@ def test_an_existing_bucket_of_the_mesh_may_have_the_same_key() -> None:
 def test_what_does_not_belong_to_the_mesh_counts_for_nothing() -> None:
     others = (
         common.write_logs(ADDRESSES, "bill"),
-        common.list_bucket(ADDRESSES),
+        common.list_keys(ADDRESSES, "runs"),
         Grant(("s3:GetObject",), ("arn:aws:s3:::partner-files/*",)),
         Grant(("dynamodb:GetItem",), (ADDRESSES.arn("dynamodb", "table/rates"),)),
         Grant(("sqs:SendMessage",), (ADDRESSES.arn("sqs", "other"),)),

@@ -20,7 +20,7 @@ from tests.unit.memory_tables import memory_tables
 FAILED = status(phase="failed", reason="SliceFailed", deadline_at="2026-11-20T12:04:00Z")
 ROUTE = {"prev": ["prep", "split"], "curr": "x-fan-in", "next": ["post"]}
 SET = ids.set_id("env-1", 0, 1)
-FRAMES = "frames/env-1/0/1.json"
+FRAMES = "buffered/split/env-1/0/1.json"
 HEADER = {
     "actor": "x-fan-in", "set_id": SET, "origin_id": "env-1", "slice_index": 0, "slice_count": 5, "aggregation_key": "/r",
 }  # fmt: skip
@@ -72,6 +72,25 @@ def test_the_fan_in_actor_repeats_the_fan_out(gateway: Gateway) -> None:
     new = gateway.tasks.read(body["id"], NOW)
     assert new is not None
     assert (new.status, new.owner) == ("pending", "AIDAALICE")
+
+
+@pytest.mark.rule("12.set")
+@pytest.mark.parametrize(
+    ("frames", "members"),
+    [
+        # Of an older version.
+        ("frames/env-1/0/1.json", {}),
+        # The set was repeated before, and the fan-in actor has stored its frames.
+        ("buffered/x-fan-in/env-1/0/1.json", {}),
+        ("buffered/free/env-1/0/1.json", {"headers": {"x-asya-route-override": {"split": "free"}}}),
+    ],
+)
+def test_the_frames_are_found_where_their_writer_has_stored_them(
+    gateway: Gateway, frames: str, members: dict[str, Any]
+) -> None:
+    fail_set(gateway, arrived={0, 1, 3}, frames=frames, **members)
+    code, body = gateway.post("env-1", "replay", iam=ALICE)
+    assert (code, body["source"]) == (201, f"s3://{BUCKET}/{frames}")
 
 
 @pytest.mark.rule("12.failed-only")

@@ -120,7 +120,7 @@ class Table:
 
 
 def buffer_frames(s3: Any) -> None:
-    assert FrameBuffer(s3, "mesh-bucket").save(decode(message(id="a")), []) == []
+    assert FrameBuffer(s3, "mesh-bucket", "infer").save(decode(message(id="a")), []) == []
 
 
 def form_run(s3: Any) -> None:

@@ -45,13 +45,13 @@ def test_6_buffered_frames_are_kept_before_any_of_them_is_sent(world: MeshWorld)
     send = world.sqs.send_message_batch
 
     def watch(**request: Any) -> Any:
-        kept_when_sent.append(world.s3.keys("frames/"))
+        kept_when_sent.append(world.s3.keys("buffered/"))
         return send(**request)
 
     world.sqs.send_message_batch = watch  # type: ignore[method-assign]
     assert run(world, counting([]), message(), frames="buffered") == []
     assert kept_when_sent  # in one call, or, on a slow machine, in several
-    assert all(keys == ["frames/env-1/0/1.json"] for keys in kept_when_sent)
+    assert all(keys == ["buffered/infer/env-1/0/1.json"] for keys in kept_when_sent)
     assert [envelope.id for envelope in world.sent("post")] == [
         "env-1",
         *(ids.child_id("env-1", 0, 1, n) for n in (1, 2)),
@@ -122,7 +122,7 @@ def test_6_a_handler_that_fails_half_way_has_sent_nothing_and_is_retried(world: 
     calls: list[Any] = []
     assert run(world, counting(calls, fail_after=2), message(), frames="buffered", resiliency=RETRIED) == []
     assert world.targets == ["infer"]
-    assert world.s3.keys("frames/") == []
+    assert world.s3.keys("buffered/") == []
     (again,) = world.messages("infer")
     assert run(world, counting(calls), again.body, frames="buffered", resiliency=RETRIED) == []
     assert [json.loads(bytes(envelope.payload))["run"] for envelope in world.sent("post")] == [2, 2, 2]
@@ -137,7 +137,7 @@ def test_6_a_bad_target_fails_a_buffered_hop_before_anything_is_sent(world: Mesh
     assert run(world, astray, message(), frames="buffered") == []
     assert world.targets == ["x-sump"]
     assert world.sent("x-sump")[0].id == "env-1"
-    assert world.s3.keys("frames/") == []
+    assert world.s3.keys("buffered/") == []
 
 
 @pytest.mark.rule("6.buffered.unknown-target")
@@ -165,7 +165,7 @@ def test_6_no_frames_are_kept_as_none(world: MeshWorld) -> None:
 
 @pytest.mark.parametrize("operation", ["get", "put"])
 def test_6_frames_that_can_be_neither_found_nor_kept_keep_the_message(world: MeshWorld, operation: str) -> None:
-    world.s3.fails = lambda found, key: found == operation and key.startswith("frames/")
+    world.s3.fails = lambda found, key: found == operation and key.startswith("buffered/")
     assert run(world, counting([]), message(), frames="buffered") == ["message-0"]
     assert world.targets == []
 
@@ -177,7 +177,11 @@ def test_6_a_buffered_hop_is_told_apart_by_position_and_generation(world: MeshWo
     bodies = [message(), message(route=again), message(headers={"x-asya-generation": 1})]
     assert run(world, counting(calls), *bodies, frames="buffered") == []
     assert len(calls) == 3
-    assert world.s3.keys("frames/") == ["frames/env-1/0/1.json", "frames/env-1/0/2.json", "frames/env-1/1/1.json"]
+    assert world.s3.keys("buffered/") == [
+        "buffered/infer/env-1/0/1.json",
+        "buffered/infer/env-1/0/2.json",
+        "buffered/infer/env-1/1/1.json",
+    ]
 
 
 # --- deduplicate
