@@ -95,6 +95,35 @@ def test_an_actors_role_reads_the_state_of_a_record_and_nothing_else(alice: ApiC
     assert results == [state, ["status"], *(["AccessDeniedException"] * 3)]
 
 
+@pytest.mark.rule("4.claim-check.readers", "4.claim-check.writers", "6.buffered.readers", "12.input.writers")
+def test_an_actors_role_reaches_no_objects_of_other_actors(gateway: DeployedCloud, alice: ApiCaller) -> None:
+    """The actor `reach` may send to `echo`, and to no other actor of the user."""
+    bucket, s3, digest = gateway.mesh.connection.data.bucket, gateway.client("s3"), "ab" * 32
+    theirs = [f"{prefix}/echo/ab/{digest}.json" for prefix in ("payloads", "inbox")]
+    theirs += ["buffered/echo/order-7/0/0.json", "hops/order-7/0/0.json"]
+    own = [f"{prefix}/reach/ab/{digest}.json" for prefix in ("payloads", "inbox")]
+    own += ["buffered/reach/order-7/0/0.json"]
+    for key in (*theirs, *own):
+        s3.put_object(Bucket=bucket, Key=key, Body=b"{}")
+    allowed = [
+        *(("get_object", key) for key in own),
+        *(("list_objects_v2", f"{key.split('/')[0]}/reach/") for key in own),
+        ("put_object", theirs[0]),
+        ("put_object", f"payloads/x-sink/ab/{digest}.json"),
+    ]
+    denied = [
+        *(("get_object", key) for key in theirs),
+        *(("list_objects_v2", f"{key.split('/')[0]}/") for key in (*theirs, *own)),
+        *(("list_objects_v2", prefix) for prefix in ("", "payloads/echo/", "frames/", "results/")),
+        *(("put_object", key) for key in theirs[1:]),
+        ("put_object", f"payloads/slow/ab/{digest}.json"),
+    ]
+    payload = {"bucket": bucket, "calls": [*allowed, *denied, ("get_object", "payloads/reach/ab/missing.json")]}
+    results = wait_for_end(alice, start(alice, "reach", payload))["result"]["results"]
+    expected = [*(["done"] * len(allowed)), *(["AccessDenied"] * len(denied)), "NoSuchKey"]
+    assert list(zip(payload["calls"], results, strict=True)) == list(zip(payload["calls"], expected, strict=True))
+
+
 def test_a_forged_callback_gets_no_request_and_no_credential(gateway: DeployedCloud, operator: ApiCaller) -> None:
     requests: list[str] = []
 
