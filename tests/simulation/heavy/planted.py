@@ -50,7 +50,7 @@ class _ManifestsAfterRemoval(Manifests):
         super().__init__(clients.s3(), bucket=services.settings.bucket)
         self._pending = services.pending
 
-    def create(self, manifest: Manifest) -> bool:
+    def create(self, manifest: Manifest) -> str | None:
         """See `Manifests`."""
         self._pending.remove(manifest.actor, manifest.members)
         return super().create(manifest)

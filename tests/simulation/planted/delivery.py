@@ -129,7 +129,7 @@ MISTAKES = (
     Mistake(
         "does not save buffered frames",
         (
-            substitute(FrameBuffer, "load", lambda *_: None),
+            substitute(FrameBuffer, "load", lambda *_, **__: None),
             substitute(FrameBuffer, "save", lambda _, __, frames: list(frames)),
         ),
     ),
