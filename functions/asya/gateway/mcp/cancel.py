@@ -6,6 +6,7 @@ from http import HTTPStatus
 
 from asya.gateway.access import Caller
 from asya.gateway.aws.task_starter import TaskStarter
+from asya.gateway.aws.wait_slots import WaitSlots
 from asya.gateway.routes.cancel import CancelRoutes
 from asya.messaging.lambdas.environment import Environment
 from asya.protocol.api_errors import ApiError
@@ -21,18 +22,26 @@ class McpCancellation:
 
     starter: TaskStarter
     cancels: CancelRoutes
+    slots: WaitSlots
     environment: Environment
 
     def cancel(self, key: str, caller: Caller, now: datetime) -> None:
         """Cancel the task that an idempotency key started; a key without a task has no effect.
 
+        Only the wait for a request on its way takes slots: a caller without a free one may still cancel a call.
+
         Raises:
-            ApiError: 503 if the request to stop its job runs could not be sent.
+            ApiError: 503 if the request to stop its job runs could not be sent; 429 if no call may wait.
             TaskStoreError: If the table cannot be read or written.
         """
-        deadline = self.environment.monotonic() + WAIT_SECONDS
-        while not self._try_cancel(key, caller, now) and self.environment.monotonic() < deadline:
-            self.environment.sleep(_POLL_SECONDS)
+        if self._try_cancel(key, caller, now):
+            return
+        with self.slots.hold(caller.principal, now):
+            deadline = self.environment.monotonic() + WAIT_SECONDS
+            while self.environment.monotonic() < deadline:
+                self.environment.sleep(_POLL_SECONDS)
+                if self._try_cancel(key, caller, now):
+                    return
 
     def _try_cancel(self, key: str, caller: Caller, now: datetime) -> bool:
         task_id = self.starter.task_of(caller.principal, key)

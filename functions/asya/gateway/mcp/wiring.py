@@ -34,7 +34,7 @@ def build_mcp(
         access=access,
         origins=origins,
         calls=McpCalls(tool_calls, tasks, cancels, resumes),
-        cancels=McpCancellation(starter, cancels, environment),
+        cancels=McpCancellation(starter, cancels, tool_calls.slots, environment),
         new_id=new_id,
         warn=warn,
     )

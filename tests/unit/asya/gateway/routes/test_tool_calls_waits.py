@@ -107,6 +107,23 @@ def test_13_waits_a_model_is_told_to_try_again(gateway: Gateway) -> None:
     assert held_slots() == []
 
 
+@pytest.mark.rule("13.waits", "13.mcp.cancel")
+def test_13_waits_a_cancellation_needs_a_slot_only_to_wait_for_its_request(gateway: Gateway) -> None:
+    session = {"mcp-protocol-version": "2025-11-25", "mcp-session-id": "s"}
+
+    def post(method: str, params: object, **message: object) -> tuple[int, Any]:
+        event = route_event("POST /mcp", ALICE, {"jsonrpc": "2.0", "method": method, "params": params, **message})
+        return gateway.api(event | {"headers": event["headers"] | session | {"prefer": "wait=0"}})
+
+    assert post("tools/call", {"name": "plain"}, id=7)[0] == 200
+    with waiting("AIDAALICE", "AIDAALICE"):
+        assert post("notifications/cancelled", {"requestId": 7}) == (202, None)
+        status, content = post("notifications/cancelled", {"requestId": 8})
+        assert (status, content["error"]["code"]) == (429, "too_many_waits")
+    [message] = gateway.messages("publish-report")
+    assert gateway.api(route_event("GET /api/v1/mesh/{id}", ALICE, id=message["id"]))[1]["status"] == "canceled"
+
+
 @pytest.mark.rule("13.waits")
 @pytest.mark.parametrize("method", ["SendMessage", "SendStreamingMessage"])
 def test_13_waits_an_agent_is_told_to_try_again(gateway: Gateway, method: str) -> None:
