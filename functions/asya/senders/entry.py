@@ -97,7 +97,7 @@ def _refusal(envelope: Envelope, mesh: MeshTable, claim: Callable[[Envelope], bo
 def _check_reference(envelope: Envelope) -> None:
     """Check that the reference to a payload leads to the inbox: everything else belongs to envelopes of the mesh."""
     raw = envelope.headers.get(headers.PAYLOAD_REF)
-    if raw is not None and not read_reference(raw, envelope.id).key.startswith(INBOX_PREFIX):
+    if raw is not None and not read_reference(raw, envelope.id, None).key.startswith(INBOX_PREFIX):
         problem = f"headers.{headers.PAYLOAD_REF}: a sender outside stores payloads under {INBOX_PREFIX} only"
         raise ParseError(problem, envelope.id)
 

@@ -44,8 +44,17 @@ class Record:
 
 
 def records(event: Mapping[str, Any]) -> list[Record]:
-    """The messages of a Lambda SQS event."""
-    return [_record(item) for item in event["Records"]]
+    """The messages of a Lambda SQS event, each once.
+
+    SQS may put two copies of one message into an event. Lambda knows them by one id, so they have one outcome: a copy that
+    was dropped as a duplicate would acknowledge the other one, which failed.
+    """
+    latest: dict[str, Record] = {}
+    for record in map(_record, event["Records"]):
+        earlier = latest.get(record.message_id)
+        if earlier is None or earlier.arrival.receive_count <= record.arrival.receive_count:
+            latest[record.message_id] = record
+    return list(latest.values())
 
 
 def _record(item: Mapping[str, Any]) -> Record:

@@ -49,6 +49,19 @@ def handing_over(outlet: FakeOutlet, *, raising: str = "") -> Callable[[Record],
     return handle
 
 
+@pytest.mark.rule("4.copies-in-a-batch")
+def test_a_message_that_an_event_has_twice_is_one_record() -> None:
+    """Its later receive counts: only that receipt is still valid."""
+    event = sqs_event("{}", "{}", "{}", receive_counts={2: 2})
+    event["Records"][2] |= {"messageId": "message-0"}
+    assert [(each.message_id, each.receipt_handle) for each in records(event)] == [
+        ("message-0", "receipt-2"),
+        ("message-1", "receipt-1"),
+    ]
+    event["Records"].reverse()
+    assert {each.receipt_handle for each in records(event)} == {"receipt-1", "receipt-2"}
+
+
 def test_the_records_of_a_recorded_event() -> None:
     first, second, third = records(recorded("sqs-redelivered"))
     assert first.message_id == "059f36b4-87a3-44ab-83d2-661975830a7d"

@@ -11,9 +11,10 @@ from asya import fan_out
 from asya.messaging.aws import clients
 from asya.protocol import ids
 from asya.protocol.mesh_table import Actor, CircuitBreaker, Policy, Resiliency, Rule
+from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.envelopes import message, status
 from tests.doubles.light_actor import echo, never, run
-from tests.doubles.mesh_world import MeshWorld, empty_table, emulated_table
+from tests.doubles.mesh_world import MeshWorld, batch_failures, empty_table, emulated_table, sqs_event
 from tests.doubles.sqs import Refusal
 from tests.doubles.tables import Table
 
@@ -210,6 +211,21 @@ def test_4_two_copies_in_one_batch_run_once(world: MeshWorld) -> None:
     world.sqs.refuse_always["asya-shop-post"] = Refusal()
     again = message(id="env-3")
     assert run(world, counting(calls), again, again, deduplicate=True, frames="buffered") == ["message-0"]
+
+
+@pytest.mark.rule("4.copies-in-a-batch", "4.deduplicate")
+@pytest.mark.usefixtures("marks")
+def test_4_a_copy_of_a_message_that_failed_does_not_mark_its_hop(world: MeshWorld) -> None:
+    """Both copies have one id, so the mark of the dropped one would end the envelope of the other, which has sent nothing."""
+    calls: list[Any] = []
+    event = sqs_event(message(), message())
+    event["Records"][1]["messageId"] = "message-0"
+    world.s3.fails = lambda operation, key: operation == "put"
+    sidecar = build_sidecar(world.light(counting(calls), deduplicate=True, frames="buffered"))
+    assert batch_failures(sidecar.process(event)) == ["message-0"]
+    world.s3.fails = lambda operation, key: False
+    assert run(world, counting(calls), message(), deduplicate=True, frames="buffered") == []
+    assert "post" in world.targets
 
 
 @pytest.mark.rule("4.deduplicate")
