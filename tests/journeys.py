@@ -18,6 +18,8 @@ import pytest
 from asya.gateway.http.router import answer
 from asya.gateway.lambdas.api_groups import build_api
 from asya.messaging.aws.telemetry import Telemetry
+from asya.senders.aws.role_list import RoleItems
+from asya.senders.roles import ListChange
 from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.envelopes import message
 from tests.doubles.gateway_functions import emulated_gateway, recorded_event, settings_with
@@ -50,6 +52,8 @@ def message_journey() -> set[str]:
     with pytest.MonkeyPatch.context() as patch, mesh_world(patch) as world:
         sidecar = build_sidecar(world.light(lambda payload: payload))
         event = sqs_event(message())
+        sender = event["Records"][0]["attributes"]["SenderId"].partition(":")[0]
+        RoleItems(world.dynamodb, "asya-shop-sink").write(ListChange({sender: "x-gateway-api"}, frozenset()), at(0))
         with traced() as modules:
             response = sidecar.process(event)
     assert batch_failures(response) == []
