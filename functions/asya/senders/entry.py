@@ -72,7 +72,7 @@ def enter(arrival: Arrival, mesh: MeshTable, claim: Callable[[Envelope], bool]) 
         _check_reference(envelope)
     except ParseError as error:
         return replace(new, refusal=_with_own_id(error, mesh, claim))
-    refusal = _refusal(envelope, mesh, claim)
+    refusal = refusal_of(envelope, mesh, claim)
     return replace(new, body=encode(envelope)) if refusal is None else replace(new, refusal=refusal)
 
 
@@ -87,7 +87,12 @@ def kept_headers(arrival: Arrival) -> dict[str, Raw]:
     return user_headers(members) if arrival.is_new else members
 
 
-def _refusal(envelope: Envelope, mesh: MeshTable, claim: Callable[[Envelope], bool]) -> ParseError | None:
+def refusal_of(envelope: Envelope, mesh: MeshTable, claim: Callable[[Envelope], bool]) -> ParseError | None:
+    """Why a task may not start under the id of an envelope; None if it may.
+
+    Args:
+        claim: takes the id of an envelope for its sender; False if it is another sender's.
+    """
     numbers_children = any(actor.child_ids == "suffix" for actor in mesh.actors.values())
     if ids.is_reserved(envelope.id, numbers_children=numbers_children):
         return ParseError(RESERVED_ID)
@@ -106,6 +111,6 @@ def _with_own_id(error: ParseError, mesh: MeshTable, claim: Callable[[Envelope],
     """The error, with the id of the message only if the sender may have that id."""
     if error.envelope_id is not None:
         probe = Envelope(id=error.envelope_id, route=UNKNOWN_HOP, payload=NULL)
-        if _refusal(probe, mesh, claim) is not None:
+        if refusal_of(probe, mesh, claim) is not None:
             error.envelope_id = None
     return error

@@ -33,6 +33,7 @@ class Workload:
 
     Attributes:
         features: the features of the schedule.
+        producer: the sender of raw messages.
         started: ids of the tasks whose start the gateway confirmed.
         progress: the last status rank and percentage of each task and generation.
     """
@@ -40,6 +41,7 @@ class Workload:
     cloud: Cloud
     random: Random
     features: Features = frozenset()
+    producer: str = PRODUCER
     started: list[str] = field(default_factory=list)
     progress: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
     _numbers: int = 0
@@ -285,7 +287,7 @@ class Workload:
         return envelope | {"payload": None, "headers": envelope.get("headers", {}) | {"x-asya-payload-ref": reference}}
 
     def _send_text(self, actor: str, text: str) -> None:
-        self.cloud.queues.send(self.cloud.queue(actor), text, sender=None, by=PRODUCER)
+        self.cloud.queues.send(self.cloud.queue(actor), text, sender=None, by=self.producer)
 
     # --- parts -----------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from asya.gateway.http.router import HttpRoute, answer
 from asya.gateway.lambdas.api_groups import build_api
 from asya.gateway.lambdas.wiring import build_ingest
 from asya.messaging.aws.settings import Settings
+from asya.protocol import ids
 from tests.simulation.process import Process, ProcessCrashed, running
 from tests.simulation.services.functions import QuietTelemetry
 
@@ -16,6 +17,10 @@ HOST = "gateway.simulated"
 URL = f"https://{HOST}"
 # Seconds that API Gateway waits for a function.
 REQUEST_TIMEOUT = 30.0
+
+
+def _new_id(process: Process) -> str:
+    return ids.mesh_id(2 * process.simulation.random.getrandbits(64).to_bytes(8))
 
 
 @dataclass
@@ -76,7 +81,7 @@ def api_of(settings: Settings) -> Callable[[Process], Callable[[], tuple[HttpRou
 
     def build(process: Process) -> Callable[[], tuple[HttpRoute, ...]]:
         telemetry = QuietTelemetry(process)
-        api = build_api(settings, telemetry, process, lambda: f"task-{process.simulation.random.getrandbits(64):016x}")  # type: ignore[arg-type]
+        api = build_api(settings, telemetry, process, lambda: _new_id(process))  # type: ignore[arg-type]
         return lambda: api.routes(process.now())
 
     return build

@@ -59,6 +59,14 @@ class Admission:
             return entry.refuse(arrival, entry.ENDS_ARE_OF_THE_MESH)
         return entry.enter(arrival, self.mesh, lambda envelope: self._claim(envelope, arrival.sender))
 
+    def refusal(self, envelope: Envelope, owner: str) -> ParseError | None:
+        """Why an owner may not start a task under the id of an envelope; None if the id is claimed now.
+
+        Raises:
+            ClientError, BotoCoreError: the table cannot be written.
+        """
+        return entry.refusal_of(envelope, self.mesh, lambda each: self._claim(each, owner))
+
     def has_role(self, arrival: Arrival) -> bool:
         """Whether a role of the mesh has sent the message.
 

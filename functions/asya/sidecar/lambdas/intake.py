@@ -132,16 +132,24 @@ class Intake:
             raise OutdatedError(with_versions(problem, received.envelope, received.mesh))
 
 
+def _receive(services: Services, record: Record) -> Hop | Diversion:
+    """Parse one message, and claim the id of a task that a role of the mesh starts."""
+    settings, came = services.settings, record.arrival
+    received = arrival.receive(came, actor=settings.actor, mesh=settings.table, now=services.now())
+    if isinstance(received, Hop) and received.needs_registration and not came.is_new:
+        refusal = services.admission.refusal(received.envelope, came.sender)
+        if refusal is not None:
+            return arrival.parse_failure(came, refusal, now=services.now())
+    return received
+
+
 def receive_batch(services: Services, items: Sequence[Record], *, asks_states: bool = True) -> Intake:
     """Parse a batch, report new tasks and ask for the tasks' states, with one call for the whole batch."""
-    settings = services.settings
     received: dict[str, Hop | Diversion | Exception] = {}
     for record in items:
         try:
             record.raise_problem()
-            received[record.message_id] = arrival.receive(
-                record.arrival, actor=settings.actor, mesh=settings.table, now=services.now()
-            )
+            received[record.message_id] = _receive(services, record)
         except Exception as error:  # noqa: BLE001 - `Intake.start` raises it for this message
             received[record.message_id] = error
     hops = [outcome for outcome in received.values() if isinstance(outcome, Hop)]
