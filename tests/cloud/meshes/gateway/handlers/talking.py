@@ -98,3 +98,16 @@ def reach(payload: Payload) -> Payload:
         except ClientError as error:
             results.append(error.response["Error"]["Code"])
     return {"results": results}
+
+
+def send(payload: Payload) -> Payload:
+    """Sends the messages of the payload with the credentials of its role; returns the message id or an error of each."""
+    client = boto3.client("sqs")
+    results = []
+    for queue, body in payload["messages"]:
+        try:
+            url = f"{os.environ['ASYA_QUEUE_URL_PREFIX'].rstrip('/')}/{queue}"
+            results.append(client.send_message(QueueUrl=url, MessageBody=body)["MessageId"])
+        except ClientError as error:
+            results.append(error.response["Error"]["Code"])
+    return {"results": results}
