@@ -44,6 +44,7 @@ def light(addresses: Addresses, table: MeshTable, actor: str, access: Iterable[G
         common.send_messages(addresses, send_targets(table, actor)),
         common.write_payloads(addresses, _declared_targets(table, actor)),
         *common.buffer_frames(addresses, actor),
+        common.deny_slices(addresses),
         *_keep_input(addresses, table, actor),
         *([common.completed_hops(addresses)] if table.actors[actor].deduplicate else []),
         *([common.circuit_breaker(addresses)] if table.actors[actor].resiliency.circuit_breaker else []),

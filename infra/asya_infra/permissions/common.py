@@ -120,6 +120,12 @@ def buffer_frames(addresses: Addresses, actor: str) -> list[Grant]:
     ]
 
 
+def deny_slices(addresses: Addresses) -> Grant:
+    """Deny reading large slices: they lie beside the frames that older versions stored."""
+    slices = addresses.objects_arn(addresses.bucket, "frames/fan-in/*")
+    return Grant(READ, (slices,), reason=_KEYS_REASON, effect="Deny")
+
+
 def table(addresses: Addresses, kind: str) -> Grant:
     """Allow reading and writing the items of one of the mesh's tables."""
     actions = ("BatchGetItem", "BatchWriteItem", "ConditionCheckItem", "DeleteItem", "GetItem", "PutItem", "Query")
