@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from asya.protocol import names
+from asya.senders.aws.role_list import RoleItems
+from asya.senders.roles import ListChange
 from asya_cli.errors import CommandError
 from asya_cli.progress.watch import TERMINAL
 from asya_local.accounts import aws_client
@@ -42,6 +45,20 @@ class DeployedCloud:
         sqs = self._cached_client("operator:sqs", self.mesh.connection.sqs)
         url = sqs.get_queue_url(QueueName=names.queue_name(self.mesh.connection.namespace, actor))["QueueUrl"]
         return str(sqs.send_message(QueueUrl=url, MessageBody=text)["MessageId"])
+
+    def send_as_mesh(self, actor: str, text: str) -> None:
+        """Sends what a role of the mesh might send: the deployer is listed as one."""
+        namespace = self.mesh.connection.namespace
+        self._cached_client("listed deployer", self._list_deployer)
+        sqs = self.client("sqs")
+        url = sqs.get_queue_url(QueueName=names.queue_name(namespace, actor))["QueueUrl"]
+        sqs.send_message(QueueUrl=url, MessageBody=text)
+
+    def _list_deployer(self) -> str:
+        user_id = str(self.client("sts").get_caller_identity()["UserId"])
+        items = RoleItems(self.client("dynamodb"), names.table_name(self.mesh.connection.namespace, "sink"))
+        items.write(ListChange({user_id: names.GATEWAY_API}, frozenset()), datetime.now(UTC))
+        return user_id
 
     def message_count(self, queue: str) -> int:
         """Counts the visible and the in-flight messages of a queue."""

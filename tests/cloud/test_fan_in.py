@@ -289,7 +289,7 @@ def test_an_inner_failure_is_a_failed_slice_of_the_outer_set(paths: DeployedClou
 def test_a_late_slice_ends_alone_after_its_set_timed_out(paths: DeployedCloud, sets: SentSets) -> None:
     origin = sets.late["short-timeout"]
     assert failed(paths, origin) == ("FanInTimeout", "1 of 3 slices did not arrive in time: 2")
-    paths.send_raw("short-timeout", slice_message(origin, 3, 2, at="short-timeout"))
+    paths.send_as_mesh("short-timeout", slice_message(origin, 3, 2, at="short-timeout"))
     assert paths.wait_for_end(f"{origin}-2").status == "succeeded"
     assert paths.wait_for_end(origin).status == "failed"
 
@@ -297,7 +297,7 @@ def test_a_late_slice_ends_alone_after_its_set_timed_out(paths: DeployedCloud, s
 def test_a_partial_merge_continues_at_the_timeout(paths: DeployedCloud, sets: SentSets) -> None:
     origin = sets.late["short-timeout-partial"]
     assert succeeded(paths, origin) == {"value": 0, "r": [{"value": 1}, None]}
-    paths.send_raw("short-timeout-partial", slice_message(origin, 3, 2, at="short-timeout-partial"))
+    paths.send_as_mesh("short-timeout-partial", slice_message(origin, 3, 2, at="short-timeout-partial"))
     assert paths.wait_for_end(f"{origin}-2").status == "succeeded"
     assert succeeded(paths, origin)["r"] == [{"value": 1}, None]
 
@@ -314,7 +314,7 @@ def test_the_first_of_two_slices_with_one_index_counts(paths: DeployedCloud) -> 
     origin = str(uuid4())
 
     def send(index: int, value: str) -> None:
-        paths.send_raw("x-fan-in", slice_message(origin, 3, index, value=value))
+        paths.send_as_mesh("x-fan-in", slice_message(origin, 3, index, value=value))
 
     send(2, "first")
     until(lambda: paths.task(f"{origin}-2"), "the first to be stored")
@@ -346,7 +346,7 @@ def test_each_set_merges_at_most_once(paths: DeployedCloud, sets: SentSets) -> N
 @pytest.mark.rule("15.FanInOpen")
 def test_the_sweep_counts_the_open_sets(paths: DeployedCloud) -> None:
     origin = str(uuid4())
-    paths.send_raw("x-fan-in", slice_message(origin, 2, 1))
+    paths.send_as_mesh("x-fan-in", slice_message(origin, 2, 1))
     paths.wait_for_end(f"{origin}-1")
     response = paths.client("lambda").invoke(FunctionName="asya-paths-x-fan-in-sweep", LogType="Tail", Payload=b"{}")
     assert "FunctionError" not in response, response["Payload"].read()

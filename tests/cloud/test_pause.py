@@ -144,7 +144,7 @@ def test_two_pauses_in_one_route(paths: DeployedCloud) -> None:
     assert second.pause is not None
     assert (second.pause.prompt, second.pause.fields) == ("Task paused", ())
 
-    paths.send_raw(
+    paths.send_as_mesh(
         "approve", json.dumps({**first, "route": {"prev": [], "curr": "approve", "next": ["x-pause", "step"]}})
     )
     wait_for_empty_queue(paths, "approve")
@@ -176,7 +176,7 @@ def test_redelivered_messages_neither_pause_nor_resume_again(paths: DeployedClou
     assert wait_for_final_state(paths, task_id).task.status == "succeeded"
     assert paused_envelope(paths, task_id, 0)["resumed"] is True
     envelope["headers"] |= {"x-asya-resume-input": {"approved": True}}
-    paths.send_raw("x-resume", json.dumps(envelope))
+    paths.send_as_mesh("x-resume", json.dumps(envelope))
     send(paths, message)
     wait_for_empty_queue(paths, "x-resume")
     wait_for_empty_queue(paths, "approve")
