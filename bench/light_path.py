@@ -21,6 +21,7 @@ import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ from rich.table import Table
 from asya.protocol import names
 from asya.protocol.status import created
 from asya.protocol.times import format_time
+from asya.senders.aws.role_list import RoleItems
+from asya.senders.roles import ListChange
 from asya_cli.connection import read_local
 from asya_local.accounts import aws_client
 from asya_local.cloud import down, up
@@ -43,6 +46,7 @@ HERE = Path(__file__).parent / "light"
 ACTORS = ("one", "two", "three")
 GOALS = {"reports off": 0.8, "reports on": 0.7}
 ROUNDS = 3
+SERVICES = ("sqs", "lambda", "iam", "sts", "dynamodb")
 ENVELOPES = 1_000
 TIMEOUT_SECONDS = 600.0
 WARM_UP = 100
@@ -81,7 +85,8 @@ class Cloud:
     def __init__(self, state: Path) -> None:
         mesh = read_local(state)
         key = read_keys(StateFolder.at(state).keys)["deployer"]
-        self._clients = {name: aws_client(name, str(mesh.endpoint_url), key) for name in ("sqs", "lambda", "iam")}
+        self._sink_table = names.table_name(mesh.namespace, "sink")
+        self._clients = {name: aws_client(name, str(mesh.endpoint_url), key) for name in SERVICES}
         queues = tuple(self._url(names.queue_name(mesh.namespace, actor)) for actor in (*ACTORS, names.SINK))
         self._switch_event_sources(names.function_name(mesh.namespace, names.SINK), enabled=False)
         self._recorder = names.function_name(mesh.namespace, names.REPORTS)
@@ -109,6 +114,12 @@ class Cloud:
         self._wait(variant, lambda: not any(map(self._messages, self._report_queues)))
         self._clients["sqs"].purge_queue(QueueUrl=variant.queues[-1])
         return count * len(ACTORS) / seconds
+
+    def list_sender(self) -> None:
+        """List the sender of the envelopes as a role of the mesh: the gateway sends them on AWS."""
+        user_id = self._clients["sts"].get_caller_identity()["UserId"]
+        roles = RoleItems(self._clients["dynamodb"], self._sink_table)
+        roles.write(ListChange({user_id: names.GATEWAY_API}, frozenset()), datetime.now(UTC))
 
     def _wait(self, variant: Variant, is_done: Callable[[], bool]) -> None:
         until = time.perf_counter() + TIMEOUT_SECONDS
@@ -180,6 +191,7 @@ def main() -> None:
             # As on AWS: each call is checked.
             up(HERE / "mesh.yaml", state, steps=Steps())
             cloud = Cloud(state)
+            cloud.list_sender()
             for variant in cloud.variants:
                 cloud.hops_per_second(variant, WARM_UP)
             turns = [[cloud.hops_per_second(variant, count) for variant in cloud.variants] for _ in range(ROUNDS)]

@@ -103,7 +103,7 @@ def build_api(
         sender=SubmissionSender(clients.sqs(), settings.queue_url, _as_it_is),
         claim_check=claim_check,
         sets=_sets(settings),
-        admission=build_admission(settings, environment.now),
+        admission=build_admission(settings, environment),
     )
     mcp = build_mcp(
         tasks=tasks,

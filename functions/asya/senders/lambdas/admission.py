@@ -1,6 +1,6 @@
 """Admits the messages of a batch: those of the mesh's own roles as they are, all others as new tasks (`protocol §4.entry`)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -27,6 +27,7 @@ class Admission:
     Attributes:
         actor: the actor of this function.
         retention: how long the records of tasks are kept.
+        each: applies a function to many messages, at the same time where the process may have threads.
     """
 
     mesh: MeshTable
@@ -36,13 +37,25 @@ class Admission:
     letters: LetterSenders
     retention: timedelta
     now: Callable[[], datetime]
+    each: Callable[[Callable[[Record], Record], Iterable[Record]], Iterable[Record]] = map
 
     def admit(self, items: Sequence[Record]) -> list[Record]:
         """The messages of this actor's queue as they may enter.
 
         A message that cannot be judged now has a `problem`, and stays on its queue.
         """
-        return [self._admitted(record) for record in items]
+        admitted = {record.message_id: record for record in items}
+        outside: list[Record] = []
+        for record in items:
+            try:
+                if not self.has_role(record.arrival):
+                    outside.append(record)
+            except (ClientError, BotoCoreError) as error:
+                admitted[record.message_id] = replace(record, problem=error)
+        # A claim waits for the table, and those of a batch wait at the same time.
+        enter = self.each if len(outside) > 1 else map
+        admitted |= {record.message_id: record for record in enter(self._admitted, outside)}
+        return list(admitted.values())
 
     def judge(self, arrival: Arrival, actor: str) -> Arrival:
         """The message as it may enter: unchanged from the mesh, otherwise as the first envelope of its task, or as refused.

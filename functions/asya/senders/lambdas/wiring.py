@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
@@ -18,15 +19,18 @@ from asya.senders.lambdas.admission import Admission
 from asya.senders.lambdas.role_listing import RoleListing
 from asya.senders.roles import ListRequest
 
+_CLAIMS = 10  # a batch of messages
+
 
 def build_role_list(settings: Settings, now: Callable[[], datetime]) -> RoleList:
     """Build the list that a process asks."""
     return RoleList(_items(settings), now)
 
 
-def build_admission(settings: Settings, now: Callable[[], datetime]) -> Admission:
+def build_admission(settings: Settings, environment: Environment) -> Admission:
     """Build the admission of messages to the queues of a process."""
     table, dynamodb = settings.table_name("sink"), clients.dynamodb()
+    now = environment.now
     return Admission(
         mesh=settings.table,
         actor=settings.actor,
@@ -35,6 +39,7 @@ def build_admission(settings: Settings, now: Callable[[], datetime]) -> Admissio
         letters=LetterSenders(dynamodb, table),
         retention=timedelta(seconds=settings.table.retention.tasks),
         now=now,
+        each=ThreadPoolExecutor(_CLAIMS, thread_name_prefix="claims").map if environment.is_threaded else map,
     )
 
 

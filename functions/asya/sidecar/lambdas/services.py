@@ -58,7 +58,7 @@ class Services:
     @cached_property
     def admission(self) -> Admission:
         """Decides by the sender of each message what it may bear."""
-        return build_admission(self.settings, self.now)
+        return build_admission(self.settings, self.environment)
 
     @cached_property
     def claim_check(self) -> ClaimCheck:

@@ -114,3 +114,19 @@ def test_a_letter_of_a_person_is_not_noted(world: MeshWorld) -> None:
         admission.note_letter(Arrival(body=sender.encode(), message_id="m", sent_at=NOW, sender=sender))
     senders = LetterSenders(world.dynamodb, SINK)
     assert (senders.sender_of(b"AIDABOB"), senders.sender_of(b"AROAINFER")) == (None, "AROAINFER")
+
+
+def test_the_messages_of_a_batch_are_judged_each_for_itself(world: MeshWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = OwnerClaims.claim
+
+    def fail_for_one(claims: OwnerClaims, envelope_id: str, owner: str, until: datetime) -> bool:
+        if envelope_id == "env-1":
+            raise EndpointConnectionError(endpoint_url="https://dynamodb")
+        return claim(claims, envelope_id, owner, until)
+
+    monkeypatch.setattr(OwnerClaims, "claim", fail_for_one)
+    event = from_person(*(message(id=f"env-{number}", status=...) for number in range(4)))
+    event["Records"][3]["attributes"]["SenderId"] = "AROAINFER"
+    assert process(world, event) == ["message-1"]
+    owners = {onward.id: onward.header("x-asya-owner") for onward in world.sent("post")}
+    assert owners == {"env-0": "AIDABOB", "env-2": "AIDABOB", "env-3": "AROAINFER"}
