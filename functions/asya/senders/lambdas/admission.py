@@ -73,12 +73,14 @@ class Admission:
         return entry.enter(arrival, self.mesh, lambda envelope: self._claim(envelope, arrival.sender))
 
     def refusal(self, envelope: Envelope, owner: str) -> ParseError | None:
-        """Why an owner may not start a task under the id of an envelope; None if the id is claimed now.
+        """Why a role of the mesh may not start a task under the id of an envelope; None if the id is claimed now.
+
+        The code of an actor may derive ids as the mesh does, for slices that it sends itself.
 
         Raises:
             ClientError, BotoCoreError: the table cannot be written.
         """
-        return entry.refusal_of(envelope, self.mesh, lambda each: self._claim(each, owner))
+        return None if self._claim(envelope, owner) else ParseError(entry.TAKEN_ID)
 
     def has_role(self, arrival: Arrival) -> bool:
         """Whether a role of the mesh has sent the message.

@@ -130,3 +130,13 @@ def test_the_messages_of_a_batch_are_judged_each_for_itself(world: MeshWorld, mo
     assert process(world, event) == ["message-1"]
     owners = {onward.id: onward.header("x-asya-owner") for onward in world.sent("post")}
     assert owners == {"env-0": "AIDABOB", "env-2": "AIDABOB", "env-3": "AROAINFER"}
+
+
+@pytest.mark.rule("4.entry.claim")
+def test_a_role_that_starts_a_task_claims_its_id_too_whatever_its_form(world: MeshWorld) -> None:
+    assert OwnerClaims(world.dynamodb, SINK).claim("env-2", "AIDAALICE", NOW)
+    derived = ids.child_id("order-7", 0, 0, 1)
+    event = sqs_event(*(message(id=each, status=...) for each in (derived, "env-2")))
+    assert process(world, event) == []
+    assert [onward.id for onward in world.sent("post")] == [derived]
+    assert [refused.id for refused in world.sent("x-sump")] == [ids.id_of_message("message-1")]
