@@ -47,18 +47,21 @@ class DeployedCloud:
         return str(sqs.send_message(QueueUrl=url, MessageBody=text)["MessageId"])
 
     def send_as_mesh(self, actor: str, text: str) -> None:
-        """Sends what a role of the mesh might send: the deployer is listed as one."""
-        namespace = self.mesh.connection.namespace
-        self._cached_client("listed deployer", self._list_deployer)
-        sqs = self.client("sqs")
-        url = sqs.get_queue_url(QueueName=names.queue_name(namespace, actor))["QueueUrl"]
+        """Sends what a role of the mesh might send."""
+        sqs = self.mesh_sqs()
+        url = sqs.get_queue_url(QueueName=names.queue_name(self.mesh.connection.namespace, actor))["QueueUrl"]
         sqs.send_message(QueueUrl=url, MessageBody=text)
 
-    def _list_deployer(self) -> str:
-        user_id = str(self.client("sts").get_caller_identity()["UserId"])
-        items = RoleItems(self.client("dynamodb"), names.table_name(self.mesh.connection.namespace, "sink"))
-        items.write(ListChange({user_id: names.GATEWAY_API}, frozenset()), datetime.now(UTC))
-        return user_id
+    def mesh_sqs(self) -> Any:
+        """A client whose messages count as those of the mesh: the deployer, listed as a role."""
+
+        def create() -> Any:
+            user_id = str(self.client("sts").get_caller_identity()["UserId"])
+            items = RoleItems(self.client("dynamodb"), names.table_name(self.mesh.connection.namespace, "sink"))
+            items.write(ListChange({user_id: names.GATEWAY_API}, frozenset()), datetime.now(UTC))
+            return self.client("sqs")
+
+        return self._cached_client("mesh:sqs", create)
 
     def message_count(self, queue: str) -> int:
         """Counts the visible and the in-flight messages of a queue."""

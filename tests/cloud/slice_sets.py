@@ -76,8 +76,8 @@ def merged_payload(items: int) -> Any:
 
 
 def send_all(cloud: DeployedCloud, actor: str, bodies: Sequence[str]) -> None:
-    """Sends messages to an actor in this order, ten per call."""
-    sqs = cloud.client("sqs")
+    """Sends messages to an actor in this order, ten per call, as a function of the mesh."""
+    sqs = cloud.mesh_sqs()
     url = sqs.get_queue_url(QueueName=names.queue_name(cloud.mesh.connection.namespace, actor))["QueueUrl"]
     for start in range(0, len(bodies), _CHUNK_SIZE):
         chunk = bodies[start : start + _CHUNK_SIZE]
