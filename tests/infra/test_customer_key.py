@@ -84,7 +84,7 @@ USES = {
     "x-sink": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),
     "x-sump": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),
     "x-checkpoint": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),
-    "x-resume": ({"s3", "sqs"}, {"s3", "sqs"}),
+    "x-resume": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),
     "x-dispatch": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),
     "x-completion": ({"dynamodb", "s3", "sqs"}, {"s3", "sqs"}),
     "x-reconcile": ({"dynamodb", "s3", "sqs"}, {"sqs"}),

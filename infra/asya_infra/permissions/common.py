@@ -145,15 +145,16 @@ def read_claims(addresses: Addresses) -> Grant:
 
 def read_roles(addresses: Addresses) -> Grant:
     """Allow reading which roles are those of the mesh."""
-    keys = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{ROLE_PREFIX}*"]}}
+    keys = {"ForAnyValue:StringLike": {"dynamodb:LeadingKeys": [f"{ROLE_PREFIX}*"]}}
     return Grant(("dynamodb:GetItem",), (addresses.table_arn("sink"),), conditions=keys)
 
 
 def admit(addresses: Addresses) -> list[Grant]:
     """Allow judging the senders of envelopes (`protocol §4.entry`): it reads roles and first senders, and claims ids for owners."""
     table = (addresses.table_arn("sink"),)
-    read = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{ROLE_PREFIX}*", f"{LETTER_PREFIX}*"]}}
-    claim = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{OWNER_PREFIX}*"]}}
+    # These calls have one key each. `ForAllValues` would also hold for a call without any.
+    read = {"ForAnyValue:StringLike": {"dynamodb:LeadingKeys": [f"{ROLE_PREFIX}*", f"{LETTER_PREFIX}*"]}}
+    claim = {"ForAnyValue:StringLike": {"dynamodb:LeadingKeys": [f"{OWNER_PREFIX}*"]}}
     return [
         Grant(("dynamodb:GetItem",), table, conditions=read),
         Grant(("dynamodb:UpdateItem",), table, conditions=claim),
