@@ -79,7 +79,8 @@ def test_an_actors_role_reports_about_its_own_actor_alone(
     at = wait_for_end(alice, start(alice, "echo"))["updated_at"]
 
     def report(actor: str, **members: Any) -> str:
-        event = {"id": task_ids[actor], "status": "received", "at": at, "actor": actor, "position": 0, "data": {}}
+        data = {"actor": actor, "route": {"prev": [], "curr": actor, "next": []}, "attempt": 1}
+        event = {"id": task_ids[actor], "status": "received", "at": at, "position": 0, "data": data}
         return json.dumps([event | members])
 
     reports, ends = (names.queue_name("gateway", queue) for queue in names.REPORT_QUEUES)

@@ -21,10 +21,11 @@ def test_a_schedule_sends_an_envelope_each_night(shop: Any) -> None:
     assert rule["ScheduleExpression"] == "cron(30 0 * * ? *)"
     (target,) = rule["Targets"]
     assert target["Arn"] == QUEUE
-    assert target["InputTransformer"]["InputPathsMap"] == {"time": "$.time"}
+    assert target["InputTransformer"]["InputPathsMap"] == {"event": "$.id", "time": "$.time"}
     sent = target["InputTransformer"]["InputTemplate"].replace("<time>", "2025-11-19T00:30:00Z")
+    sent = sent.replace("<event>", "7bf73129-1428-4cd3-a780-95db273d1602")
     assert json.loads(sent) == {
-        "id": "x-index-2025-11-19T00:30:00Z",
+        "id": "x-index-7bf73129-1428-4cd3-a780-95db273d1602",
         "route": {"prev": [], "curr": "x-index", "next": []},
         "payload": {"time": "2025-11-19T00:30:00Z"},
     }

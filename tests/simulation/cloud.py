@@ -133,6 +133,12 @@ class _Roles:
     def function_of(self, role_id: str) -> str | None:
         return role_id.removeprefix(_ROLE_ID).lower() if role_id.startswith(_ROLE_ID) else None
 
+    def is_listed(self, role_id: str) -> bool:
+        return self.function_of(role_id) is not None
+
+    def is_complete(self) -> bool:
+        return True
+
 
 class _Observer:
     """Passes messages, objects and items to the checks."""

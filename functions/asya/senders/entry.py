@@ -15,6 +15,7 @@ from asya.protocol.mesh_table import MeshTable
 from asya.protocol.route import UNKNOWN_HOP
 from asya.protocol.times import format_time, parse_time
 
+_LONGEST_DEADLINE = timedelta(days=366)
 _KEPT = headers.PRODUCER_HEADERS | {headers.TRACEPARENT, headers.TRACESTATE, headers.PAYLOAD_REF}
 TAKEN_ID = "id: another sender has a task of this id; choose one of your own, such as a new UUID"
 RESERVED_ID = (
@@ -54,10 +55,10 @@ def entering(envelope: Envelope, owner: str, sent_at: datetime) -> Envelope:
 
 
 def end_of_claim(envelope: Envelope, now: datetime, retention: timedelta) -> datetime:
-    """How long the sender keeps the id: for twice as long as the record of the task may live."""
+    """How long the sender keeps the id: for twice as long as the record of the task may live, and a year's deadline at most."""
     deadline_at = envelope.status.deadline_at if envelope.status is not None else None
     deadline = parse_time(deadline_at) if deadline_at is not None else now
-    return max(now, deadline) + 2 * retention
+    return min(max(now, deadline), now + _LONGEST_DEADLINE) + 2 * retention
 
 
 def enter(arrival: Arrival, mesh: MeshTable, claim: Callable[[Envelope], bool]) -> Arrival:
@@ -72,7 +73,9 @@ def enter(arrival: Arrival, mesh: MeshTable, claim: Callable[[Envelope], bool]) 
         _check_reference(envelope)
     except ParseError as error:
         return replace(new, refusal=_with_own_id(error, mesh, claim))
-    refusal = refusal_of(envelope, mesh, claim)
+    # A legacy message without an id has one that derives from its own, and so no other message.
+    is_derived = envelope.id == ids.id_of_message(arrival.message_id)
+    refusal = None if is_derived else refusal_of(envelope, mesh, claim)
     return replace(new, body=encode(envelope)) if refusal is None else replace(new, refusal=refusal)
 
 

@@ -13,6 +13,7 @@ KEEP_FORMER = timedelta(days=18)
 
 class _Properties(msgspec.Struct, frozen=True, rename="pascal"):
     roles: dict[str, str] = {}
+    complete: str = "false"  # CloudFormation passes every property as text
 
 
 class ListRequest(msgspec.Struct, frozen=True, rename={"response_url": "ResponseURL"}):
@@ -33,10 +34,15 @@ class ListRequest(msgspec.Struct, frozen=True, rename={"response_url": "Response
 
 @dataclass(frozen=True, slots=True)
 class ListChange:
-    """What a request changes: the functions of roles by role id, and the roles that expire."""
+    """What a request changes: the functions of roles by role id, and the roles that expire.
+
+    Attributes:
+        completes: whether the stack is the last one, after which the list is complete.
+    """
 
     listed: Mapping[str, str]
     expiring: frozenset[str]
+    completes: bool = False
 
 
 def read_request(event: Mapping[str, Any]) -> ListRequest:
@@ -56,7 +62,8 @@ def list_change(request: ListRequest) -> ListChange:
     present = {} if request.type == "Delete" else request.properties.roles
     before = request.properties.roles if request.type == "Delete" else request.old_properties.roles
     listed = {role_id: function for function, role_id in present.items()}
-    return ListChange(listed, frozenset(before.values()) - listed.keys())
+    completes = request.type != "Delete" and request.properties.complete == "true"
+    return ListChange(listed, frozenset(before.values()) - listed.keys(), completes)
 
 
 def role_id_of(sender_id: str) -> str:

@@ -35,6 +35,10 @@ class ListedRoles(Construct):
         found = stack.node.try_find_child(_ID)
         return cls(stack, mesh) if found is None else cast("ListedRoles", found)
 
+    def complete(self) -> None:
+        """Mark the list as complete with this stack: all others are deployed before it."""
+        self.resource.add_property_override("Complete", "true")
+
     def add(self, name: str, function: lambda_.Function) -> None:
         """List the role of a function before the function exists, so that no message of an unlisted role is in a queue."""
         role = cast("iam.Role", function.role)

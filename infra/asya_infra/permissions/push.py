@@ -29,4 +29,5 @@ def deliver(addresses: Addresses) -> list[Grant]:
         common.consume_queue(addresses, names.PUSH),
         Grant(("dynamodb:GetItem",), (addresses.table_arn("tasks"),)),
         Grant(("dynamodb:UpdateItem",), (addresses.table_arn("tasks"),), conditions=shares),
+        common.read_roles(addresses),
     ]

@@ -3,6 +3,7 @@
 from aws_cdk import App, Tags
 
 from asya.protocol import names
+from asya_infra.constructs.listed_roles import ListedRoles
 from asya_infra.mesh import Mesh
 from asya_infra.permissions.spark import heavy_actors
 from asya_infra.placement import CREW_SHARD, SHARDS, shard_of
@@ -44,10 +45,12 @@ def add_stacks(app: App, mesh: Mesh) -> None:
                 each.add_stack_dependency(functions)
         if spark is not None and shard == CREW_SHARD:
             functions.add_stack_dependency(spark)
-    for shard, actors in shards.items():
-        # The dispatcher names the job roles of heavy actors, so they exist before it is deployed.
-        if shard != CREW_SHARD and set(actors) & set(heavy_actors(mesh.table)):
+    for shard in shards:
+        # The dispatcher names the job roles of heavy actors, so they exist before it is deployed. And the list of roles is
+        # complete with the crew's stack.
+        if shard != CREW_SHARD:
             stacks[CREW_SHARD].add_stack_dependency(stacks[shard])
+    ListedRoles.of(stacks[CREW_SHARD], mesh).complete()
     for key, value in mesh.tags.items():
         Tags.of(app).add(key, value)
 

@@ -97,7 +97,7 @@ class DeadLetterWatch:
     def _report_batch(self, actor: str, batch: list[ReceivedMessage]) -> None:
         marked_ids = self.marks.find([message.message_id for message in batch])
         new = [message for message in batch if message.message_id not in marked_ids]
-        reported = [(message, self._report_letter(self._read_letter(message, actor), message)) for message in new]
+        reported = [(message, self._report(message, actor)) for message in new]
         self.services.outbox.flush()
         self.services.required_reports.flush()
         for message, receipts in reported:
@@ -110,6 +110,18 @@ class DeadLetterWatch:
                     message_id=message.message_id,
                     problem=str(problem),
                 )
+
+    def _report(self, message: ReceivedMessage, actor: str) -> list[Receipt]:
+        """Report one message. An unexpected error keeps the next scan from no other letter."""
+        try:
+            return self._report_letter(self._read_letter(message, actor), message)
+        except (ClientError, BotoCoreError, TaskStoreError):
+            raise
+        except Exception as error:
+            self.services.telemetry.log.exception("dead letter not read", message_id=message.message_id)
+            receipt = Receipt("object")
+            receipt.resolve(error)
+            return [receipt]
 
     def _read_letter(self, message: ReceivedMessage, actor: str) -> DeadLetter:
         """Read a dead letter as it might enter its queue: the end of a stranger's letter is not that of the task it names."""

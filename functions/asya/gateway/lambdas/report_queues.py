@@ -155,6 +155,7 @@ class ReportQueues:
     roles: RoleList
     _marked: dict[MarkKind, datetime] = field(default_factory=dict)
     _own: set[str] = field(default_factory=set)
+    _passed_on: bool = False
     _steady: SteadyReceipt = field(default_factory=SteadyReceipt)
 
     def process(self, event: Mapping[str, Any]) -> BatchResponse:
@@ -166,7 +167,7 @@ class ReportQueues:
         queue = self._queue(event)
         senders = {item["messageId"]: _sender(item) for item in event["Records"]}
         items = records(event)
-        self._own = set()
+        self._own, self._passed_on = set(), False
         processor = BatchProcessor(
             clients.sqs(),
             self.services.settings.queue_url(queue),
@@ -215,6 +216,7 @@ class ReportQueues:
 
         if message.reports:
             self._own.add(record.message_id)
+        self._passed_on = self._passed_on or bool(message.foreign)
         is_stubborn = record.arrival.receive_count >= RECEIVES_BEFORE_REFUSAL
         receipts = [self.writes.add(message.reports, refuse if is_stubborn else None)] if message.reports else []
         receipts += [self.foreign.add(address, reports, keep) for address, reports in message.foreign.items()]
@@ -229,9 +231,13 @@ class ReportQueues:
             ClientError, BotoCoreError: the list of roles cannot be read, so the message stays on the queue.
         """
         function = self.roles.function_of(role_id_of(sender.id))
-        if function != names.GATEWAY_API or not sender.first:
-            return sender.id, function
-        return sender.first, self.roles.function_of(role_id_of(sender.first))
+        sender_id = sender.id
+        if function == names.GATEWAY_API and sender.first:
+            sender_id, function = sender.first, self.roles.function_of(role_id_of(sender.first))
+        if function is None and not self.roles.is_complete():
+            # The roles of a stack that has not listed them yet are not known, and one of them may be a system function.
+            function = names.REPORTS
+        return sender_id, function
 
     def _keep_refused(self, queue: str, record: Record, sender: str, message: ReportMessage) -> None:
         """Keep what does not count.
@@ -274,7 +280,7 @@ class ReportQueues:
         late = {record.message_id for record in own if now - record.arrival.sent_at > LATE_AGE}
         is_steady = self._steady.receive(now, late=bool(late))
         kinds: list[MarkKind] = ["late"] if late else []
-        if any(record.message_id not in late | kept for record in own) or (len(own) < len(items) and is_steady):
+        if any(record.message_id not in late | kept for record in own) or (self._passed_on and is_steady):
             kinds.append("fresh")
         for kind in kinds:
             if (last := self._marked.get(kind)) is not None and now - last < MARK_INTERVAL:

@@ -15,7 +15,7 @@ _SORT_KEY = "sender"
 
 
 class LetterSenders:
-    """Items of the table `asya-{namespace}-sink`: pk = `LETTER#{SHA-256 of the body}`, sk = `sender`, and the sender's role id.
+    """Items of the table `asya-{namespace}-sink`: pk = `LETTER#{SHA-256 of the body}`, sk = `sender`, and who sent the letter.
 
     Raises:
         ClientError, BotoCoreError: from every method, if a call to the table fails.
@@ -26,13 +26,13 @@ class LetterSenders:
         self._table = table
 
     def note(self, body: bytes, sender: str, now: datetime) -> None:
-        """Note who sent a dead letter that a role of the mesh has sent. It stays as long as the letter can."""
+        """Note who sent a dead letter. The note stays as long as the letter can."""
         expires_at = str(int((now + KEEP_FORMER).timestamp()))
         item: dict[str, AttributeValueTypeDef] = {"sender": {"S": sender}, "expires_at": {"N": expires_at}}
         self._dynamodb.put_item(TableName=self._table, Item=_key(body) | item)
 
     def sender_of(self, body: bytes) -> str | None:
-        """The role that sent a dead letter with this body first; None if no role of the mesh did."""
+        """The principal that sent a dead letter with this body first; None without such a letter."""
         item = self._dynamodb.get_item(TableName=self._table, Key=_key(body), ConsistentRead=True).get("Item", {})
         return item["sender"]["S"] if "sender" in item else None
 

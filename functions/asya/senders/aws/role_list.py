@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from asya.protocol import names
 from asya.senders.roles import KEEP_FORMER, ListChange
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 ASK_AGAIN = timedelta(minutes=1)
 """How long a sender that is not listed counts as unlisted: a stranger must not cost a read for each message."""
 ROLE_PREFIX = "ROLE#"
+_COMPLETE = "complete"
 _SORT_KEY = "role"
 _CACHE_SIZE = 1_000
 
@@ -32,6 +34,8 @@ class RoleItems:
         """List roles, and let former ones expire once no message of theirs can be left. Writing twice is writing once."""
         for role_id, function in change.listed.items():
             self._dynamodb.put_item(TableName=self._table, Item={**_key(role_id), "function": {"S": function}})
+        if change.completes:
+            self._dynamodb.put_item(TableName=self._table, Item={**_key(_COMPLETE), "function": {"S": names.ROLES}})
         expires_at = str(int((now + KEEP_FORMER).timestamp()))
         for role_id in sorted(change.expiring):
             self._dynamodb.update_item(
@@ -45,6 +49,10 @@ class RoleItems:
         """The function of a role; None if it is not listed."""
         item = self._dynamodb.get_item(TableName=self._table, Key=_key(role_id), ConsistentRead=True).get("Item", {})
         return item["function"]["S"] if "function" in item else None
+
+    def is_complete(self) -> bool:
+        """Whether all stacks have listed their roles once."""
+        return self.function_of(_COMPLETE) is not None
 
 
 class RoleList:
@@ -60,6 +68,24 @@ class RoleList:
         self._now = now
         self._functions: dict[str, str] = {}
         self._unlisted: dict[str, datetime] = {}
+        self._is_complete = False
+
+    def is_listed(self, role_id: str) -> bool:
+        """Whether a sender counts as a role of the mesh. Until the list is complete every sender does.
+
+        Raises:
+            ClientError, BotoCoreError: the table cannot be read, so nobody knows; keep the message.
+        """
+        return self.function_of(role_id) is not None or not self.is_complete()
+
+    def is_complete(self) -> bool:
+        """Whether all stacks have listed their roles once; the first deployment of the list takes a while.
+
+        Raises:
+            ClientError, BotoCoreError: the table cannot be read.
+        """
+        self._is_complete = self._is_complete or self._items.is_complete()
+        return self._is_complete
 
     def function_of(self, role_id: str) -> str | None:
         """The function of a role of the mesh; None for every other sender.
@@ -78,6 +104,8 @@ class RoleList:
             self._functions[role_id] = function
             self._unlisted.pop(role_id, None)
             return function
+        if not self.is_complete():
+            return None  # asked again for its next message: the list grows
         if len(self._unlisted) >= _CACHE_SIZE:
             self._unlisted.clear()
         self._unlisted[role_id] = now

@@ -5,9 +5,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from botocore.exceptions import BotoCoreError, ClientError
+from msgspec import structs
 
 from asya.messaging.hop import Arrival
 from asya.messaging.lambdas.batch import Record
+from asya.messaging.nack import BlockedError
 from asya.protocol import names
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
@@ -46,12 +48,17 @@ class Admission:
         """
         admitted = {record.message_id: record for record in items}
         outside: list[Record] = []
+        unknown: BlockedError | None = None
         for record in items:
-            try:
-                if not self.has_role(record.arrival):
-                    outside.append(record)
-            except (ClientError, BotoCoreError) as error:
-                admitted[record.message_id] = replace(record, problem=error)
+            # Without the list nobody is judged; a second call would only take the time of the batch.
+            if unknown is None:
+                try:
+                    if not self.has_role(record.arrival):
+                        outside.append(record)
+                except (ClientError, BotoCoreError) as error:
+                    unknown = _unjudged(error)
+            if unknown is not None:
+                admitted[record.message_id] = replace(record, problem=unknown)
         # A claim waits for the table, and those of a batch wait at the same time.
         enter = self.each if len(outside) > 1 else map
         admitted |= {record.message_id: record for record in enter(self._admitted, outside)}
@@ -66,11 +73,15 @@ class Admission:
         Raises:
             ClientError, BotoCoreError: the table cannot be read or written.
         """
-        if self.has_role(arrival) or self._was_moved(arrival):
+        if self.has_role(arrival):
             return arrival
-        if actor in _END_QUEUES:
-            return entry.refuse(arrival, entry.ENDS_ARE_OF_THE_MESH)
-        return entry.enter(arrival, self.mesh, lambda envelope: self._claim(envelope, arrival.sender))
+        # SQS's own redrive makes its caller the sender. A bare message is looked up only if its id is somebody else's.
+        moved = self._first_sent(arrival) if actor in _END_QUEUES or _bears_state(arrival) else None
+        if moved is None:
+            judged = self._entered(arrival, actor)
+            if judged.refusal is None or (moved := self._first_sent(arrival)) is None:
+                return judged
+        return arrival if self.has_role(moved) else self._entered(moved, actor)
 
     def refusal(self, envelope: Envelope, owner: str) -> ParseError | None:
         """Why a role of the mesh may not start a task under the id of an envelope; None if the id is claimed now.
@@ -88,30 +99,45 @@ class Admission:
         Raises:
             ClientError, BotoCoreError: the table cannot be read.
         """
-        return self.roles.function_of(arrival.sender) is not None
+        return self.roles.is_listed(arrival.sender)
 
     def note_letter(self, arrival: Arrival) -> None:
-        """Note who sent a dead letter, if a role of the mesh did: SQS's own redrive makes its caller the sender.
+        """Note who sent a dead letter at first: SQS's own redrive makes its caller the sender, and the letter may die again.
 
         Raises:
             ClientError, BotoCoreError: the table cannot be read or written.
         """
-        if self.has_role(arrival):
-            self.letters.note(arrival.body, arrival.sender, self.now())
+        first = arrival if self.has_role(arrival) else self._first_sent(arrival) or arrival
+        self.letters.note(arrival.body, first.sender, self.now())
 
-    def _was_moved(self, arrival: Arrival) -> bool:
-        """Whether a role of the mesh sent the message at first, and SQS's own redrive moved it since."""
-        return _bears_state(arrival) and self.letters.sender_of(arrival.body) is not None
+    def _first_sent(self, arrival: Arrival) -> Arrival | None:
+        """The message as it was sent before SQS's own redrive moved it; None if it was no dead letter."""
+        sender = self.letters.sender_of(arrival.body)
+        return structs.replace(arrival, sender=sender) if sender is not None else None
+
+    def _entered(self, arrival: Arrival, actor: str) -> Arrival:
+        if actor in _END_QUEUES:
+            return entry.refuse(arrival, entry.ENDS_ARE_OF_THE_MESH)
+        return entry.enter(arrival, self.mesh, lambda envelope: self._claim(envelope, arrival.sender))
 
     def _admitted(self, record: Record) -> Record:
         try:
             arrival = self.judge(record.arrival, self.actor)
         except (ClientError, BotoCoreError) as error:
+            return replace(record, problem=_unjudged(error))
+        except Exception as error:  # noqa: BLE001 - no message may hold up the rest of the batch
             return replace(record, problem=error)
         return record if arrival is record.arrival else replace(record, arrival=arrival)
 
     def _claim(self, envelope: Envelope, owner: str) -> bool:
         return self.owners.claim(envelope.id, owner, entry.end_of_claim(envelope, self.now(), self.retention))
+
+
+def _unjudged(error: Exception) -> BlockedError:
+    """The error of messages that nobody can judge now; they wait for longer than for errors of their own."""
+    problem = BlockedError(f"the table of roles and claims does not answer, so nobody knows who may send what: {error}")
+    problem.__cause__ = error
+    return problem
 
 
 def _bears_state(arrival: Arrival) -> bool:

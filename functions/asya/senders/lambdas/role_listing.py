@@ -9,7 +9,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.messaging.aws.telemetry import Telemetry
 from asya.senders.aws.role_list import RoleItems
-from asya.senders.roles import ListRequest, list_change, read_request
+from asya.senders.roles import ListChange, ListRequest, list_change, read_request
+
+_TRIES = 8
+_PAUSE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,7 @@ class RoleListing:
     telemetry: Telemetry
     answer: Callable[[ListRequest, str, str | None], None]
     now: Callable[[], datetime]
+    sleep: Callable[[float], None]
 
     def process(self, event: Mapping[str, Any]) -> None:
         """Change the list as a request of CloudFormation asks, and answer it. A failure fails the deployment at once.
@@ -35,9 +39,21 @@ class RoleListing:
         request = read_request(event)
         problem = None
         try:
-            self.items.write(list_change(request), self.now())
+            self._write(list_change(request))
         except (ClientError, BotoCoreError) as error:
             problem = f"the roles of the stack could not be listed: {error}"
             self.telemetry.log.exception("roles not listed", stack=request.stack_id)
         self.answer(request, request.logical_id, problem)
         self.telemetry.log.info("roles listed", stack=request.stack_id, type=request.type, problem=problem)
+
+    def _write(self, change: ListChange) -> None:
+        """Write a change. The permissions of a role that was made just now take effect within seconds."""
+        for is_last in (*[False] * _TRIES, True):
+            try:
+                self.items.write(change, self.now())
+            except ClientError as error:
+                if is_last or error.response["Error"]["Code"] != "AccessDeniedException":
+                    raise
+                self.sleep(_PAUSE_SECONDS)
+            else:
+                return

@@ -50,7 +50,7 @@ def build_role_listing(
     answer: Callable[[ListRequest, str, str | None], None] = send_answer,
 ) -> RoleListing:
     """Build the function that lists the roles of a stack."""
-    return RoleListing(_items(settings), telemetry, answer, environment.now)
+    return RoleListing(_items(settings), telemetry, answer, environment.now, environment.sleep)
 
 
 def _items(settings: Settings) -> RoleItems:

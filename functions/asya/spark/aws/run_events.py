@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 DETAIL_TYPE = "EMR Serverless Job Run State Change"
@@ -18,6 +18,7 @@ class JobRunEvent:
         name: the run's name; for runs of a mesh, the run id.
         details: the reason, if known; events of EMR Serverless carry no reason. It counts only for a run that EMR Serverless
             rejected or no longer knows.
+        is_own: whether the message claims to be the mesh's own, sent in place of one that EventBridge lost or never sends.
     """
 
     application_id: str
@@ -25,6 +26,7 @@ class JobRunEvent:
     name: str
     state: str
     details: str = ""
+    is_own: bool = field(default=False, compare=False)
 
 
 def decode_event(body: bytes) -> JobRunEvent | None:
@@ -45,6 +47,7 @@ def decode_event(body: bytes) -> JobRunEvent | None:
         name=_text(detail, "jobRunName"),
         state=_text(detail, "state"),
         details=_text(detail, "stateDetails"),
+        is_own=content.get("source") == OWN_SOURCE,
     )
 
 

@@ -73,8 +73,13 @@ class Completion:
         log = self.services.base.telemetry.log
         try:
             message = decode_message(record.arrival.body)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             log.warning("malformed message dropped", problem=str(error), message_id=record.message_id)
+            return []
+        is_of_emr = isinstance(message, JobRunEvent) and not message.is_own
+        if not is_of_emr and message is not None and not self.services.base.admission.has_role(record.arrival):
+            sender = record.arrival.sender
+            log.warning("message of a sender outside dropped", sender=sender, message_id=record.message_id)
             return []
         match message:
             case JobRunEvent():

@@ -95,8 +95,13 @@ class Dispatcher:
         log = self.services.base.telemetry.log
         try:
             request = decode_request(record.arrival.body)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             log.warning("malformed dispatch request dropped", problem=str(error), message_id=record.message_id)
+            return []
+        if not self.services.base.admission.has_role(record.arrival):
+            # The reconciler finds envelopes without a request, so nothing waits for this one.
+            sender = record.arrival.sender
+            log.warning("dispatch request of a sender outside dropped", sender=sender, message_id=record.message_id)
             return []
         spec = self.services.heavy_actor(request.actor)
         if spec is None:

@@ -16,9 +16,9 @@ _NIGHTLY = "cron(30 0 * * ? *)"
 
 
 def result_index_schedule(scope: Construct, mesh: Mesh) -> None:
-    """Add the rule. The envelope id contains the time of the event, so a repeated event runs once."""
+    """Add the rule. The envelope id contains that of the event, so a repeated event runs once, and nobody takes the id first."""
     envelope = {
-        "id": "x-index-<time>",
+        "id": "x-index-<event>",
         "route": {"prev": [], "curr": names.INDEX, "next": []},
         "payload": {"time": "<time>"},
     }
@@ -33,7 +33,7 @@ def result_index_schedule(scope: Construct, mesh: Mesh) -> None:
                 id="compact",
                 arn=mesh.addresses.queue_arn(names.INDEX),
                 input_transformer=events.CfnRule.InputTransformerProperty(
-                    input_paths_map={"time": "$.time"}, input_template=json.dumps(envelope)
+                    input_paths_map={"event": "$.id", "time": "$.time"}, input_template=json.dumps(envelope)
                 ),
             )
         ],

@@ -40,10 +40,19 @@ class PushDelivery:
         return self.worker.process(records(event), self._deliver)
 
     def _deliver(self, record: Record) -> list[Receipt]:
-        push = _decoder.decode(record.arrival.body)
+        log = self.services.telemetry.log
+        try:
+            push = _decoder.decode(record.arrival.body)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            log.warning("malformed notification dropped", problem=str(error), message_id=record.message_id)
+            return []
+        if not self.services.admission.has_role(record.arrival):
+            # A receiver believes what it is told of its task.
+            sender = record.arrival.sender
+            log.warning("notification of a sender outside dropped", sender=sender, message_id=record.message_id)
+            return []
         target = self.configs.read(push.task.id, push.config_id)
         if target is None:
-            log = self.services.telemetry.log
             log.info("skipped a deleted push configuration", task=push.task.id, config=push.config_id)
             return []
         version = find_version(target.version) or V10

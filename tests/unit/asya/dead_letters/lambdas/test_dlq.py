@@ -4,9 +4,11 @@ import pytest
 
 from asya.dead_letters.aws.report_marks import KEEP_SECONDS, ReportMarks
 from asya.dead_letters.lambdas import dlq
+from asya.messaging.hop import Arrival
 from asya.protocol import ids
 from asya.protocol.errors import TaskProblem
 from asya.protocol.events import TaskEvent
+from asya.senders.lambdas.admission import Admission
 from asya.sidecar.lambdas.services import Services
 from tests.doubles.dead_letters import DlqWorld
 from tests.doubles.emf import metric_values, metrics
@@ -65,6 +67,21 @@ def test_no_copy_keeps_nobody_from_reporting_but_is_tried_again(dlq_world: DlqWo
     dlq_world.scan()
     assert len(dlq_world.reported) == 2
     assert dlq_world.world.s3.keys("dlq/") == ["dlq/env-1/0/1.json"]
+
+
+def test_a_letter_that_cannot_be_judged_hides_no_other(dlq_world: DlqWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = Admission.judge
+
+    def fail_for_one(admission: Admission, arrival: Arrival, actor: str) -> Arrival:
+        if arrival.message_id == "m-1":
+            raise OverflowError("date value out of range")
+        return judge(admission, arrival, actor)
+
+    monkeypatch.setattr(Admission, "judge", fail_for_one)
+    dlq_world.put("infer", "m-1", message(id="env-1"))
+    dlq_world.put("infer", "m-2", message(id="env-2"))
+    dlq_world.scan()
+    assert [envelope_id for envelope_id, _ in dlq_world.reported] == ["env-2"]
 
 
 @pytest.mark.rule("9.slice-ended")

@@ -105,7 +105,7 @@ def test_of_two_batches_that_race_one_merges_the_set(start: Start) -> None:
 @pytest.mark.rule("9.stored-once")
 def test_duplicates_alone_in_a_batch_still_complete_a_set_that_was_not_finished(start: Start) -> None:
     mesh = start()
-    mesh.crashes.at = {5: "before"}  # the decision
+    mesh.crashes.at = {7: "before"}  # the decision
     batch = [slice_body(0, 2), slice_body(1, 2)]
     with pytest.raises(ProcessCrash):
         mesh.process("x-fan-in", *batch)

@@ -58,6 +58,7 @@ def _slice(index: int, count: int, size: int) -> str:
         "id": f"item-{index}" if index else "env-1",
         "route": {"prev": ["split"], "curr": "x-fan-in", "next": [] if index else ["post"]},
         "headers": {"x-asya-fan-in": header},
+        "status": {"phase": "pending"},
         "payload": {"n": index, "text": "x" * size} if index else {},
     }
     return json.dumps(envelope)

@@ -52,7 +52,7 @@ def clock() -> Clock:
 def _roles(world: MeshWorld) -> None:
     """Three roles of the mesh."""
     listed = {"AROACOMPLETION": "x-completion", "AROAINFER": "infer", "AROAAPI": "x-gateway-api"}
-    RoleItems(world.dynamodb, "asya-shop-sink").write(ListChange(listed, frozenset()), NOW)
+    RoleItems(world.dynamodb, "asya-shop-sink").write(ListChange(listed, frozenset(), completes=True), NOW)
 
 
 @pytest.fixture

@@ -58,16 +58,27 @@ class Counting(RoleItems):
 
 def test_a_process_asks_once_for_a_role_and_once_a_minute_for_a_stranger(world: MeshWorld) -> None:
     items, time = Counting(world.dynamodb, TABLE), [NOW]
-    items.write(ListChange({"AROA1": "infer"}, NOBODY), NOW)
+    items.write(ListChange({"AROA1": "infer"}, NOBODY, completes=True), NOW)
     roles = RoleList(items, lambda: time[0])
     assert [roles.function_of("AROA1") for _ in range(3)] == ["infer"] * 3
     assert [roles.function_of("AROAX") for _ in range(3)] == [None] * 3
-    assert items.reads == 2
+    assert items.reads == 3  # one of them asks whether the list is complete
     items.write(ListChange({"AROAX": "post"}, NOBODY), NOW)
     assert roles.function_of("AROAX") is None
     time[0] = NOW + ASK_AGAIN + timedelta(seconds=1)
     assert roles.function_of("AROAX") == "post"
-    assert items.reads == 3
+    assert items.reads == 4
+
+
+@pytest.mark.rule("4.roles.first")
+def test_until_all_stacks_have_listed_their_roles_every_sender_counts_as_one(
+    world: MeshWorld, items: RoleItems
+) -> None:
+    roles = RoleList(items, lambda: NOW)
+    assert roles.is_listed("AROAX")
+    assert not roles.is_complete()
+    items.write(ListChange({"AROA1": "infer"}, NOBODY, completes=True), NOW)
+    assert [roles.is_listed(role) for role in ("AROAX", "AROA1")] == [False, True]
 
 
 def test_many_strangers_need_no_memory(world: MeshWorld, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,12 +108,53 @@ def test_a_dead_letter_that_sqs_moved_back_is_still_that_of_its_role(world: Mesh
     assert onward.generation == 2
 
 
-def test_a_letter_of_a_person_is_not_noted(world: MeshWorld) -> None:
+@pytest.mark.rule("4.entry.moved")
+def test_the_letter_of_a_person_that_sqs_moved_back_is_still_that_of_the_person(world: MeshWorld) -> None:
+    body = message(status=...)
+    assert process(world, from_person(body)) == []  # the id is Bob's
     admission = world.services("x-dlq").admission
-    for sender in ("AIDABOB", "AROAINFER"):
-        admission.note_letter(Arrival(body=sender.encode(), message_id="m", sent_at=NOW, sender=sender))
-    senders = LetterSenders(world.dynamodb, SINK)
-    assert (senders.sender_of(b"AIDABOB"), senders.sender_of(b"AROAINFER")) == (None, "AROAINFER")
+    admission.note_letter(Arrival(body=body, message_id="m", sent_at=NOW, sender="AIDABOB"))
+    assert process(world, from_person(body, person="AIDAOPERATOR")) == []
+    assert [onward.header("x-asya-owner") for onward in world.sent("post")] == ["AIDABOB"] * 2
+    assert world.sent("x-sump") == []
+
+
+@pytest.mark.rule("4.entry.moved")
+def test_a_letter_that_died_again_keeps_its_first_sender(world: MeshWorld) -> None:
+    admission, senders = world.services("x-dlq").admission, LetterSenders(world.dynamodb, SINK)
+    for sender in ("AROAINFER", "AIDAOPERATOR"):
+        admission.note_letter(Arrival(body=FORGED, message_id="m", sent_at=NOW, sender=sender))
+    assert senders.sender_of(FORGED) == "AROAINFER"
+
+
+@pytest.mark.parametrize("deadline", ["9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z"])
+def test_an_absurd_deadline_holds_up_no_other_message(world: MeshWorld, deadline: str) -> None:
+    absurd = message(id="env-0", status={"deadline_at": deadline})
+    assert process(world, from_person(absurd, message())) == []
+    assert "env-1" in [onward.id for onward in world.sent("post")]
+
+
+@pytest.mark.rule("14.missing-id")
+def test_a_legacy_message_without_an_id_enters(world: MeshWorld) -> None:
+    legacy = b'{"route": {"steps": ["infer", "post"], "current": 0}, "payload": 1}'
+    assert process(world, from_person(legacy)) == []
+    assert [onward.id for onward in world.sent("post")] == [ids.id_of_message(MESSAGE_ID)]
+
+
+def test_without_the_list_the_table_is_asked_once_for_a_batch(
+    world: MeshWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+
+    def fail(_: RoleItems, role_id: str) -> str | None:
+        calls.append(role_id)
+        raise EndpointConnectionError(endpoint_url="https://dynamodb")
+
+    monkeypatch.setattr(RoleItems, "function_of", fail)
+    bodies = [message(id=f"env-{number}") for number in range(10)]
+    assert len(process(world, from_person(*bodies), never)) == 10
+    assert len(calls) == 1
+    assert min(world.sqs.visibility.values()) >= 300  # as for every error that blocks the function
 
 
 def test_the_messages_of_a_batch_are_judged_each_for_itself(world: MeshWorld, monkeypatch: pytest.MonkeyPatch) -> None:

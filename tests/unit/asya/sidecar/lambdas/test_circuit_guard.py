@@ -53,7 +53,7 @@ class Handler:
 
 @pytest.fixture
 def dynamo(monkeypatch: pytest.MonkeyPatch) -> MemoryDynamo:
-    memory = MemoryDynamo({TABLE: Table()})
+    memory = MemoryDynamo({TABLE: Table(), "asya-shop-sink": Table()})
     monkeypatch.setattr(clients, "dynamodb", lambda: memory)
     return memory
 

@@ -48,6 +48,19 @@ def test_the_request_of_a_new_actor_waits_for_the_dispatcher(world: HeavyWorld, 
     assert [run["name"] for run in world.emr.runs.values()] == ["asya.flights.clean.0000000001"]
 
 
+@pytest.mark.rule("4.entry.ends")
+@pytest.mark.parametrize("body", [None, "[" * 100_000, "junk"])
+def test_neither_a_stranger_nor_a_malformed_request_starts_a_run(
+    world: HeavyWorld, request_event: dict[str, Any], body: str | None
+) -> None:
+    (record,) = request_event["Records"]
+    stranger = {**record, "attributes": {**record["attributes"], "SenderId": "AIDASTRANGER"}}
+    if body is not None:
+        stranger = {**record, "body": body}
+    assert Dispatcher(world.services).process({"Records": [stranger]}) == {"batchItemFailures": []}
+    assert world.emr.runs == {}
+
+
 def test_the_request_of_a_removed_actor_is_dropped_at_last(world: HeavyWorld, request_event: dict[str, Any]) -> None:
     last = received(request_event, LAST_RECEIVE)
     assert old_dispatcher(world).process(last) == {"batchItemFailures": []}

@@ -237,8 +237,12 @@ class World:
     def feed(self, *changes: Json) -> None:
         build_push_feed(self.services("x-push-feed")).process({"Records": list(changes)})
 
-    def deliver(self) -> list[str]:
-        """Processes the queue and returns the ids of the failed messages."""
+    def deliver(self, sender: str | None = None) -> list[str]:
+        """Processes the queue and returns the ids of the failed messages.
+
+        Args:
+            sender: stands for that of the messages.
+        """
         url = names.queue_name("flights", "x-push")
         queue = clients.sqs().get_queue_url(QueueName=url)["QueueUrl"]
         attributes: Any = ["All"]
@@ -250,12 +254,15 @@ class World:
                 "messageId": each["MessageId"],
                 "receiptHandle": each["ReceiptHandle"],
                 "body": each["Body"],
-                "attributes": each["Attributes"],
+                "attributes": each["Attributes"] | ({"SenderId": sender} if sender else {}),
             }
             for each in received.get("Messages", [])
         ]
         answer = build_push(self.services("x-push")).process({"Records": records})
         return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
+
+
+ATTRIBUTES = {"SentTimestamp": "1", "ApproximateReceiveCount": "1", "SenderId": "AROAPUSHFEED"}
 
 
 @pytest.fixture
@@ -318,6 +325,18 @@ def test_a_failed_delivery_stays_on_the_queue(world: World) -> None:
     world.feed(world.change(world.start_watched(), "succeeded"))
     world.client.status = 503
     assert len(world.deliver()) == 1
+
+
+@pytest.mark.rule("4.entry.ends")
+def test_a_receiver_gets_only_what_the_mesh_says(world: World) -> None:
+    world.feed(world.change(world.start_watched(), "succeeded", result={"paid": True}))
+    assert (world.deliver(sender="AIDASTRANGER"), world.client.notifications) == ([], [])
+
+
+def test_a_message_that_is_no_notification_is_dropped(world: World) -> None:
+    for body in ("junk", "[" * 100_000):
+        record = {"messageId": "m", "receiptHandle": "r", "body": body, "attributes": ATTRIBUTES}
+        assert build_push(world.services("x-push")).process({"Records": [record]})["batchItemFailures"] == []
 
 
 def test_a_deleted_configuration_gets_no_notification(world: World) -> None:
