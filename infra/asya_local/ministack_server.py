@@ -91,24 +91,49 @@ def extract_iam_action(*request: Any) -> str | None:
 
 
 def dynamodb_service_context(body: bytes) -> dict[str, Any]:
-    """Return the condition keys of a DynamoDB request; a batch of reads names what each of its tables' reads names."""
-    contexts = [_dynamodb_service_context(json.dumps(read).encode()) for read in _batched_reads(body)]
+    """Return the condition keys of a DynamoDB request; a batch of reads names what each of its tables' reads names.
+
+    The partition key of each table of the mesh is `pk`.
+    """
+    request = _json_object(body)
+    leading = _leading_keys(request)
+    keys = {"dynamodb:LeadingKeys": leading} if leading else {}
+    contexts = [_dynamodb_service_context(json.dumps(read).encode()) for read in _batched_reads(request)]
     if not contexts:
-        return dict(_dynamodb_service_context(body))
+        return dict(_dynamodb_service_context(body)) | keys
     reads = [context.get("dynamodb:Attributes") for context in contexts]
     if any(attributes is None for attributes in reads):
-        return {"dynamodb:Select": "ALL_ATTRIBUTES"}
-    return {"dynamodb:Attributes": sorted({*chain(*reads)}), "dynamodb:Select": "SPECIFIC_ATTRIBUTES"}
+        return {"dynamodb:Select": "ALL_ATTRIBUTES"} | keys
+    return {"dynamodb:Attributes": sorted({*chain(*reads)}), "dynamodb:Select": "SPECIFIC_ATTRIBUTES"} | keys
 
 
-def _batched_reads(body: bytes) -> list[dict[str, Any]]:
-    if b'"RequestItems"' not in body:
-        return []
+def _json_object(body: bytes) -> dict[str, Any]:
     try:
-        tables = json.loads(body)["RequestItems"]
-        return [read for read in tables.values() if "Keys" in read]
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return []  # DynamoDB refuses it
+        content = json.loads(body or b"{}")
+    except ValueError:
+        return {}  # DynamoDB refuses it
+    return content if isinstance(content, dict) else {}
+
+
+def _batched_reads(request: dict[str, Any]) -> list[dict[str, Any]]:
+    try:
+        return [read for read in request.get("RequestItems", {}).values() if "Keys" in read]
+    except (TypeError, AttributeError):
+        return []
+
+
+def _leading_keys(request: dict[str, Any]) -> list[str]:
+    """Return the partition keys of the items that a request names; a query names none here."""
+    try:
+        items = [request[name] for name in ("Key", "Item") if name in request]
+        for each in request.get("RequestItems", {}).values():
+            if "Keys" in each:
+                items += each["Keys"]
+            else:
+                items += [write["Key"] if "Key" in write else write["Item"] for call in each for write in call.values()]
+        return sorted({item["pk"]["S"] for item in items})
+    except (TypeError, AttributeError, KeyError):
+        return []
 
 
 def has_valid_signature(token: str, key: dict[str, Any]) -> bool:
