@@ -47,7 +47,7 @@ class PushDelivery:
             log.warning("malformed notification dropped", problem=str(error), message_id=record.message_id)
             return []
         if not self.services.admission.has_role(record.arrival):
-            # A receiver believes what it is told of its task.
+            # Its receiver would take it for the truth about the task.
             sender = record.arrival.sender
             log.warning("notification of a sender outside dropped", sender=sender, message_id=record.message_id)
             return []
