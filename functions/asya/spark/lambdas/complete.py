@@ -49,6 +49,10 @@ class LambdaContext(Protocol):
         """Milliseconds until Lambda ends the invocation."""
 
 
+class UnconfirmedStateError(Exception):
+    """EventBridge may be ahead of EMR Serverless; the event is received again."""
+
+
 class RunNotEndedError(Exception):
     """The event reports the end of a job run that has not ended, or that is another one."""
 
@@ -76,11 +80,9 @@ class Completion:
         except (ValueError, RecursionError) as error:
             log.warning("malformed message dropped", problem=str(error), message_id=record.message_id)
             return []
-        is_of_emr = isinstance(message, JobRunEvent) and not message.is_own
-        if not is_of_emr and message is not None and not self.services.base.admission.has_role(record.arrival):
-            sender = record.arrival.sender
-            log.warning("message of a sender outside dropped", sender=sender, message_id=record.message_id)
-            return []
+        if message is not None and not self.services.base.admission.has_role(record.arrival):
+            # EventBridge is no role of the mesh either, so only what EMR Serverless confirms counts.
+            message = self._confirmed(message, record) if isinstance(message, JobRunEvent) else None
         match message:
             case JobRunEvent():
                 self._handle_event(message, record)
@@ -89,8 +91,32 @@ class Completion:
             case CanceledTask():
                 self._cancel_idle_runs(message.task_id, record)
             case None:
-                log.info("unknown message dropped", message_id=record.message_id)
+                log.info("unknown message dropped", message_id=record.message_id, sender=record.arrival.sender)
         return []
+
+    def _confirmed(self, event: JobRunEvent, record: Record) -> JobRunEvent | None:
+        """An event from outside, if EMR Serverless says so too; the end of a run is checked when it is handled.
+
+        Raises:
+            UnconfirmedStateError: EMR Serverless has not seen this state yet.
+        """
+        if event.is_own or not event.job_run_id:
+            return None
+        if event.state in TERMINAL_STATES or state_rank(event.state) < 0:
+            return event
+        try:
+            run = self.services.job_runs.state(event.job_run_id)
+        except ClientError as error:
+            if not is_unknown_run(error) and error.response["Error"]["Code"] != "ValidationException":
+                raise
+            return None
+        if run.name != event.name:
+            return None
+        if run.is_terminal or state_rank(run.state) >= state_rank(event.state):
+            return event
+        if record.arrival.receive_count < LAST_RECEIVE:
+            raise UnconfirmedStateError(f"job run {event.job_run_id} is {run.state}, and not {event.state} yet")
+        return None
 
     def _cancel_idle_runs(self, task_id: str, record: Record) -> None:
         """Cancels the runs of a canceled task; unknown states never make a dead letter, because a run only costs money."""
@@ -220,7 +246,8 @@ class Completion:
         try:
             ended = self._ended(record, event)
         except (ClientError, BotoCoreError) as error:
-            if not self.services.results.has_commit(record.actor, record.number):
+            is_recorded = event.job_run_id == record.job_run_id
+            if not is_recorded or not self.services.results.has_commit(record.actor, record.number):
                 raise
             self.services.base.telemetry.log.warning("usage of the run unknown", exc_info=error)
             return replace(event, details=record.details), None

@@ -14,7 +14,7 @@ from asya.protocol.mesh_table import SparkJob
 from asya.spark.aws.cancel_requests import CancelRequests, decode_cancel, encode_cancel
 from asya.spark.aws.completion_messages import CanceledTask, decode_message
 from asya.spark.aws.watch_requests import WatchRequest
-from asya.spark.lambdas.complete import Completion
+from asya.spark.lambdas.complete import LAST_RECEIVE, Completion
 from tests.doubles.heavy import BUCKET, TABLE, HeavyWorld, TimedContext, done_result, heavy_world
 
 
@@ -249,6 +249,45 @@ def test_10_a_run_of_canceled_tasks_is_canceled_when_it_starts(world: HeavyWorld
     world.set_state("run1", "RUNNING")
     world.complete()
     assert world.emr.canceled == ["run1"]
+
+
+def stranger_says(world: HeavyWorld, event: dict[str, Any], receives: int = 1) -> int:
+    """Processes an event of a sender outside, which EventBridge is too; returns the number of kept messages."""
+    for record in event["Records"]:
+        record["attributes"] |= {"SenderId": "AIDAEVENTS", "ApproximateReceiveCount": str(receives)}
+    return len(Completion(world.services_of("x-completion"), TimedContext()).process(event)["batchItemFailures"])
+
+
+@pytest.mark.rule("10.event-of-a-run")
+def test_10_a_state_counts_once_emr_serverless_gives_it(world: HeavyWorld) -> None:
+    world.send("a")
+    world.enqueue()
+    world.dispatch()
+    world.set_state("run1", "RUNNING")
+    event = world.receive("x-completion")
+    world.emr.runs["run1"]["state"] = "SCHEDULED"
+    assert [stranger_says(world, event, receives) for receives in (1, LAST_RECEIVE)] == [1, 0]
+    assert "processing" not in [event.status for event in world.gateway.events if isinstance(event, TaskEvent)]
+    world.emr.runs["run1"]["state"] = "RUNNING"
+    assert stranger_says(world, event) == 0
+    assert "processing" in [event.status for event in world.gateway.events if isinstance(event, TaskEvent)]
+
+
+@pytest.mark.rule("4.entry.ends")
+def test_10_requests_of_strangers_are_dropped(world: HeavyWorld) -> None:
+    start_run(world, "a")
+    while world.receive("x-completion")["Records"]:
+        pass
+    world.gateway.canceled = {"a"}
+    watch = {
+        "detail-type": "asya.watch-run",
+        "detail": {"run_id": "asya.flights.clean.0000000001", "job_run_id": "run1", "turn": 9},
+    }
+    for body in (encode_cancel("a"), json.dumps(watch), "[" * 100_000):
+        world.put("x-completion", body)
+        assert stranger_says(world, world.receive("x-completion")) == 0
+    assert world.emr.canceled == []
+    assert world.receive("x-completion")["Records"] == []
 
 
 def test_10_unknown_task_states_cancel_no_run_and_make_no_dead_letter(
