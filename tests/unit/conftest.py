@@ -11,26 +11,11 @@ import moto.kms.models
 import pytest
 from hypothesis import settings
 
-from asya.senders.aws.role_list import RoleItems
+from tests.doubles.senders import listed_roles as listed_roles  # noqa: PLC0414
 
 # The duration of an example depends on the machine only.
 settings.register_profile("without deadlines", deadline=None)
 settings.load_profile("without deadlines")
-
-
-MOTO_SENDER = "AIDAIT2UOQQY3AUEKVGXU"
-"""The sender of every message in moto, which stands for functions of the mesh."""
-
-
-@pytest.fixture(autouse=True)
-def listed_roles(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every sender is a role of the mesh but users (`AIDA…`), unless a test has a list of its own."""
-
-    def function_of(_: RoleItems, role_id: str) -> str | None:
-        return None if role_id.startswith("AIDA") and role_id != MOTO_SENDER else "infer"
-
-    if request.node.get_closest_marker("lists_roles") is None:
-        monkeypatch.setattr(RoleItems, "function_of", function_of)
 
 
 @pytest.fixture(scope="session", autouse=True)

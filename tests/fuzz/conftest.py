@@ -1,0 +1,3 @@
+"""Messages come from roles of the mesh, unless a test says otherwise."""
+
+from tests.doubles.senders import listed_roles as listed_roles  # noqa: PLC0414
