@@ -290,11 +290,13 @@ class HeavyWorld:
             self.s3.put_object(Bucket=BUCKET, Key=f"{folder}commit.json", Body=json.dumps(content).encode())
         elif end == "journal":
             busy = len(results) if at_work == -1 else at_work
+            at_work_now = [] if busy is None else [busy]
             content = {
                 **content_base,
                 "sequence": 4,
                 "updated_at": "2026-01-01T00:00:00Z",
-                "at_work": busy,
+                "at_work": at_work_now,
+                "started": len(results) + len(at_work_now),
                 "stage": stage,
             }
             self.s3.put_object(Bucket=BUCKET, Key=f"{folder}journal-0.json", Body=json.dumps(content).encode())

@@ -46,10 +46,13 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         admitted_at: the time at which it became pending (RFC 3339).
-        is_suspect: whether a run failed because of it; suspects run only with other suspects.
+        was_charged: whether a failed run was charged to it; it runs only with others of its kind.
         returned_by: the number of the run that returned it without a charge, or 0. It waits until that run is closed,
             because only then all returned envelopes are pending.
         half: the half that it belongs to; it runs only with envelopes of the same half.
+        suspected_in: the number of the run that died with it at work, without proof that it was the cause, or 0. It runs
+            next only with those that were at work beside it, one at a time.
+        deaths: the number of failed runs with it, one after the other, in which no envelope finished.
         waiting_since: when its first run was formed, of those that lacked capacity one after the other (RFC 3339).
         without_executor: the number of those runs that were billed for a driver without an executor.
         envelope: the stamped envelope as JSON, if it is small.
@@ -68,17 +71,20 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     callback: str | None = None
     envelope: Raw | msgspec.UnsetType = msgspec.UNSET
     envelope_key: str | None = None
-    is_suspect: bool = False
+    was_charged: bool = msgspec.field(default=False, name="is_suspect")  # the name in stored members never changes
     returned_by: int = 0
     half: Half | None = None
+    suspected_in: int = 0
+    deaths: int = 0
     waiting_since: str | None = None
     without_executor: int = 0
     ended: Status | None = None
 
     @property
-    def group_key(self) -> tuple[bool, int, int]:
+    def group_key(self) -> tuple[bool, int, int, int]:
         """One run takes only members with the same group key."""
-        return (self.is_suspect, self.half.run, self.half.side) if self.half else (self.is_suspect, 0, 0)
+        half = (self.half.run, self.half.side) if self.half else (0, 0)
+        return (self.was_charged, self.suspected_in, *half)
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -90,6 +96,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         time_limit: minutes after which EMR Serverless ends the run.
         client_token: makes the start of the run idempotent.
         streamed: whether the frames count of an envelope that fails after them (`frames: streamed`).
+        parallel: the number of envelopes at work at the same time.
     """
 
     run_id: str
@@ -105,11 +112,12 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     members: tuple[Member, ...]
     streamed: bool = True
     payload_schema: str | None = None
+    parallel: int = 1
     version: int = VERSION
 
 
 class ResultPart(msgspec.Struct, frozen=True, kw_only=True):
-    """One file with the complete results of the members `first` to `last`, by their index in the manifest.
+    """One file with the complete results of the members `first` to `last`, by their index in the manifest; parts are in any order.
 
     Attributes:
         file: the file name, in the folder of the commit.
@@ -143,7 +151,8 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True):
     """The progress of an attempt, for the case that its process dies. Of two slots the higher `sequence` counts.
 
     Attributes:
-        at_work: the index of the member that user code processes; None if there is none.
+        at_work: the indexes of the members that user code processes. Older versions wrote one index, or null.
+        started: the number of members for which user code was called. Older versions did not write it.
         stage: `working` as soon as user code was called for any member.
     """
 
@@ -152,8 +161,19 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True):
     sequence: int
     updated_at: str
     parts: tuple[ResultPart, ...]
-    at_work: int | None = None
+    at_work: int | tuple[int, ...] | None = None
+    started: int | None = None
     stage: Literal["starting", "working"] = "working"
+
+    @property
+    def members_at_work(self) -> tuple[int, ...]:
+        """The indexes of the members at work."""
+        return indexes(self.at_work)
+
+    @property
+    def is_first(self) -> bool:
+        """Whether user code was called for one member only."""
+        return self.started == 1 if self.started is not None else self.members_at_work == (0,)
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
@@ -197,6 +217,13 @@ class ResultFrame(msgspec.Struct, frozen=True, kw_only=True):
     next: tuple[str, ...] | None = None
     headers: dict[str, Raw] = {}
     status: dict[str, Raw] = {}
+
+
+def indexes(at_work: int | tuple[int, ...] | None) -> tuple[int, ...]:
+    """The indexes of members at work, in any of the forms that versions of the job library write."""
+    if at_work is None:
+        return ()
+    return (at_work,) if isinstance(at_work, int) else at_work
 
 
 def run_id(namespace: str, actor: str, number: int) -> str:

@@ -60,7 +60,11 @@ class WorkerSize(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SparkJob(msgspec.Struct, frozen=True, kw_only=True):
-    """The job of a heavy actor and its size (mesh file, `spark`)."""
+    """The job of a heavy actor and its size (mesh file, `spark`).
+
+    Attributes:
+        parallel: the number of envelopes at work at the same time in one run; 1 for the DataFrame shape.
+    """
 
     job: str
     driver: WorkerSize = WorkerSize()
@@ -73,6 +77,7 @@ class SparkJob(msgspec.Struct, frozen=True, kw_only=True):
     py_files: tuple[str, ...] = ()
     payload_schema: str | None = None
     max_run: float = 6 * 3600.0
+    parallel: int = 1
     shape: Literal["payload", "dataframe"] = "payload"
 
 

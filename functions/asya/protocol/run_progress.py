@@ -43,12 +43,13 @@ class HeartbeatRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A heartbeat, as `asya_spark` writes it. Of two slots the higher `beat` counts.
 
     Attributes:
+        at_work: the indexes of the members at work. Older versions wrote one index, or null.
         executors: the number of executors that the run has had; None if the driver needs none, or did not say.
     """
 
     at: str
     beat: int
-    at_work: int | None = None
+    at_work: int | tuple[int, ...] | None = None
     done: int = 0
     stages: tuple[StageNote, ...] = ()
     executors: int | None = None

@@ -50,11 +50,12 @@ class PartResult:
 
 def ordered_parts(parts: Sequence[ResultPart], members: int) -> tuple[ResultPart, ...]:
     """The parts up to the first that names no file of a part, no members of the run, or members of an earlier part."""
-    end = -1
+    taken = bytearray(members)
     for count, part in enumerate(parts):
-        if not (_FILE.fullmatch(part.file) and end < part.first <= part.last < members):
+        span = slice(part.first, part.last + 1)
+        if not (_FILE.fullmatch(part.file) and 0 <= part.first <= part.last < members and not any(taken[span])):
             return tuple(parts[:count])
-        end = part.last
+        taken[span] = b"\1" * (part.last + 1 - part.first)
     return tuple(parts)
 
 

@@ -1,8 +1,14 @@
 """Decides the fate of envelopes that a failed run left without a result (`protocol §10`).
 
-If an envelope was at work, that envelope is charged an attempt and the others run again. Otherwise the run is halved, and
-its halves again, until one envelope stands alone. This isolates one bad envelope among n in about 2·log2(n) runs. If every
-run fails (settings, memory, an outage), halving would take 2·n runs, so a limit on the failures per origin ends it.
+A payload job names the envelopes at work. An envelope is convicted, that is charged an attempt, only if it was the first and
+only one at work in its run: then nothing that ran before it or beside it can be the cause. Otherwise those at work are
+suspects. They run again one at a time, uncharged, until one of them is the first of a run that dies.
+
+A DataFrame job names no envelope, nor does a run that fails before the job was called. Such a run is halved, and its halves
+again, until one envelope stands alone. This isolates one bad envelope among n in about 2·log2(n) runs.
+
+If every run fails (settings, memory, an outage), this would take a run for each envelope. Two limits end it: one on the
+failures per origin of halves, and one on the runs in a row that died with an envelope before any envelope finished.
 """
 
 from collections.abc import Sequence
@@ -20,11 +26,13 @@ SPARK_JOB_FAILED = "SparkJobFailed"
 START_FAILURE_LIMIT = 4
 # Failures per origin in user code; enough to isolate two bad envelopes among 10,000.
 FAILURE_LIMIT = 32
+# Runs in a row that died with an envelope before any envelope finished; so many bad envelopes in a row are hardly the cause.
+DEATH_LIMIT = 32
 # Runs in a row without an executor. Each is billed for a driver of 20 minutes, and more of them hardly help.
 NO_EXECUTOR_LIMIT = 3
 
-# For members without a result. charged: all fail · again: all but the member at work run again · halved: they run again in
-# two runs · waiting: they run again unchanged · no_executor: the same, until their limit of such runs.
+# For members without a result. charged: all fail · again: all but the convicted one run again · halved: they run again in two
+# runs · waiting: they run again unchanged · no_executor: the same, until their limit of such runs.
 Fate = Literal["charged", "again", "halved", "waiting", "no_executor"]
 RunStage = Literal["absent", "starting", "working"]
 
@@ -34,11 +42,13 @@ class FailureDecision:
     """The fate of the members without a result.
 
     Attributes:
-        at_work: the index of the member that is charged while the others run again.
+        convicted: the index of the member that is charged while the others run again.
+        suspects: the indexes of the members that run again one at a time.
     """
 
     fate: Fate
-    at_work: int | None = None
+    convicted: int | None = None
+    suspects: tuple[int, ...] = ()
 
 
 CHARGED = FailureDecision("charged")
@@ -56,24 +66,29 @@ class FailedRun:
     Attributes:
         missing: indexes of the members without a result, ascending.
         stage: the progress of the last attempt; `absent`: the driver wrote nothing.
-        at_work: the index of the member in user code, if the journal names one.
+        at_work: the indexes of the members in user code, as the journal names them.
+        is_first: whether user code was called for no other member before.
         failures: failed runs of the same origin, this one included.
     """
 
     missing: Sequence[int]
     stage: RunStage
-    at_work: int | None
+    at_work: Sequence[int] = ()
+    is_first: bool = True
     failures: int
 
 
 def decide(manifest: Manifest, failed_run: FailedRun) -> FailureDecision:
     """Decides which members are charged with a failed run and which run again."""
-    if failed_run.at_work is not None and failed_run.at_work in failed_run.missing:
-        return FailureDecision("again", failed_run.at_work)
-    if len(failed_run.missing) <= 1:
-        return CHARGED
-    if len(failed_run.missing) < len(manifest.members) and manifest.shape == "payload":
+    missing = set(failed_run.missing)
+    if at_work := tuple(index for index in failed_run.at_work if index in missing):
+        if len(failed_run.at_work) == 1 and failed_run.is_first:
+            return FailureDecision("again", convicted=at_work[0])
+        return FailureDecision("again", suspects=at_work)
+    if missing and len(missing) < len(manifest.members) and manifest.shape == "payload":
         return FailureDecision("again")  # it failed between two envelopes, so the next run gets further
+    if len(missing) <= 1:
+        return CHARGED
     return CHARGED if failed_run.failures >= _limit(failed_run.stage) else FailureDecision("halved")
 
 
@@ -90,9 +105,12 @@ def returned_members(manifest: Manifest, decision: FailureDecision, missing: Seq
     if decision.fate in LACKS_CAPACITY:
         waiting = {index: _waiting(manifest, index, decision) for index in missing}
         return {index: member for index, member in waiting.items() if member.without_executor < NO_EXECUTOR_LIMIT}
-    back = [index for index in missing if index != decision.at_work]
+    back = [index for index in missing if index != decision.convicted]
     if decision.fate == "again":
-        return {index: _returned(manifest, index, None) for index in back}
+        # A run that stopped in time, or that finished an envelope, ends the row of deaths.
+        died = len(missing) == len(manifest.members) and bool(decision.suspects or decision.convicted is not None)
+        again = {index: _again(manifest, index, decision, died=died) for index in back}
+        return {index: member for index, member in again.items() if member.deaths < DEATH_LIMIT}
     middle = (len(back) + 1) // 2
     first, second = (
         Half(run=manifest.number, side=0, size=middle, origin=origin(manifest)),
@@ -104,18 +122,26 @@ def returned_members(manifest: Manifest, decision: FailureDecision, missing: Seq
 
 
 def charge_error(
-    ending: str, decision: FailureDecision, *, missing: int, started: bool, python_error: ErrorInfo | None, hint: str
+    ending: str,
+    decision: FailureDecision,
+    *,
+    missing: int,
+    charged: int,
+    started: bool,
+    python_error: ErrorInfo | None,
+    hint: str,
 ) -> ErrorInfo:
     """The error of an envelope that is charged with a failed run.
 
     Args:
         ending: names the run, its final state and the details of EMR Serverless.
         missing: number of members without a result.
+        charged: number of those that are charged.
         started: whether user code was called.
         python_error: the exception that ended the driver's Python, if it was written.
         hint: where to find more information.
     """
-    sentences = [f"{ending}{_circumstances(decision, missing, started=started)}"]
+    sentences = [f"{ending}{_circumstances(decision, missing, charged, started=started)}"]
     if python_error is not None:
         sentences.append(f"The driver's Python ended with {python_error.type}: {python_error.message}")
     sentences.append(hint)
@@ -126,14 +152,19 @@ def charge_error(
     )
 
 
-def _circumstances(decision: FailureDecision, missing: int, *, started: bool) -> str:
+def _circumstances(decision: FailureDecision, missing: int, charged: int, *, started: bool) -> str:
     if decision.fate == "no_executor":
         return (
             f"; this envelope was in {NO_EXECUTOR_LIMIT} runs in a row without an executor: give the application more "
             "capacity, or the job fewer or smaller workers"
         )
-    if decision.at_work is not None:
-        return ", while this envelope was at work"
+    if decision.fate == "again":
+        if charged == 1:
+            return ", while this envelope was at work"
+        return (
+            f"; {DEATH_LIMIT} runs in a row died before any of their envelopes finished, so the cause is probably not one of "
+            f"the {charged} envelopes: check the job's memory, its settings and its files"
+        )
     if missing <= 1:
         return ", with this envelope alone in it"
     when = "" if started else " before the job was called"
@@ -141,6 +172,12 @@ def _circumstances(decision: FailureDecision, missing: int, *, started: bool) ->
         f"; runs with these envelopes failed repeatedly{when}, even after halving, so the cause is probably not one of the "
         f"{missing} envelopes: check the job's settings and sizes, its files and its permissions"
     )
+
+
+def _again(manifest: Manifest, index: int, decision: FailureDecision, *, died: bool) -> Member:
+    member = _returned(manifest, index, None)
+    suspected_in = manifest.number if index in decision.suspects else member.suspected_in
+    return replace(member, suspected_in=suspected_in, deaths=member.deaths + 1 if died else 0)
 
 
 def _returned(manifest: Manifest, index: int, half: Half | None) -> Member:

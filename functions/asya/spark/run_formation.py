@@ -10,8 +10,9 @@ from asya.protocol.job_runs import Manifest, Member, run_id
 from asya.protocol.mesh_table import Actor, SparkJob
 from asya.protocol.times import format_time, parse_time
 
-# Seconds for the start of a driver, on top of the envelopes' timeouts; without them a slow start would time envelopes out.
-START_ALLOWANCE = 5 * 60.0
+# Seconds on top of the envelopes' timeouts, because no envelope is charged with a slow start: 5 minutes for the driver, and
+# the 20 minutes after which EMR Serverless gives up a run without an executor.
+START_ALLOWANCE = (5 + 20) * 60.0
 # Limits the envelopes of a run, because the manifest must fit into a function's memory.
 MANIFEST_BYTES = 64 * 1024 * 1024
 
@@ -69,6 +70,8 @@ def form(members: Sequence[Member], *, namespace: str, actor: str, spec: Actor, 
     """The manifest of run `number` with these envelopes."""
     job = spark_job(actor, spec)
     name = run_id(namespace, actor, number)
+    # Suspects run one at a time, so that a death finds the one that causes it.
+    parallel = 1 if members and members[0].suspected_in else job.parallel
     return Manifest(
         run_id=name,
         namespace=namespace,
@@ -78,11 +81,12 @@ def form(members: Sequence[Member], *, namespace: str, actor: str, spec: Actor, 
         job=job.job,
         shape=job.shape,
         timeout=spec.timeout,
-        time_limit=time_limit(members, spec, job, now),
+        time_limit=time_limit(members, spec, job, now, parallel=parallel),
         client_token=client_token(name, members),
         members=tuple(members),
         streamed=spec.frames == "streamed",
         payload_schema=job.payload_schema,
+        parallel=parallel,
     )
 
 
@@ -112,13 +116,13 @@ def client_token(name: str, members: Iterable[Member]) -> str:
     return digest.hexdigest()
 
 
-def time_limit(members: Sequence[Member], spec: Actor, job: SparkJob, now: datetime) -> int:
+def time_limit(members: Sequence[Member], spec: Actor, job: SparkJob, now: datetime, *, parallel: int = 1) -> int:
     """The time limit of a run in minutes, at least 1.
 
-    It is the sum of the envelopes' timeouts (a DataFrame job has one timeout). `max_run` caps it, and so does the latest
-    deadline if every member has one.
+    It is the sum of the timeouts of the calls that follow each other (a DataFrame job has one call). `max_run` caps it, and so
+    does the latest deadline if every member has one.
     """
-    calls = 1 if job.shape == "dataframe" else len(members)
+    calls = 1 if job.shape == "dataframe" else math.ceil(len(members) / parallel)
     seconds = min(calls * spec.timeout + START_ALLOWANCE, job.max_run)
     deadlines = [parse_time(member.deadline_at) for member in members if member.deadline_at]
     if members and len(deadlines) == len(members):

@@ -156,6 +156,8 @@ def _conf(job: SparkJob, deployment: JobDeployment) -> dict[str, str]:
         "spark.dynamicAllocation.initialExecutors": str(min(max(job.min_executors, 1), job.max_executors)),
         "spark.dynamicAllocation.maxExecutors": str(job.max_executors),
     }
+    if job.parallel > 1:
+        conf["spark.scheduler.mode"] = "FAIR"  # without it the stages of the first envelope would go before all others
     if job.driver.disk_gb is not None:
         conf["spark.emr-serverless.driver.disk"] = f"{job.driver.disk_gb}g"
     if job.executor.disk_gb is not None:

@@ -45,6 +45,8 @@ class SparkSection(Section):
     """The DDL of the payload, for a job function with a DataFrame of envelopes."""
     max_run: Duration = Field(default=6 * 3600.0, ge=60)
     """The time limit of a job run."""
+    parallel: int = Field(default=1, ge=1, le=64)
+    """The envelopes at work at the same time in a run, for a job function with one payload."""
 
 
 class WarmSection(Section):

@@ -144,6 +144,7 @@ def _spark(loaded: LoadedMesh, actor: ActorSection, spark: SparkSection) -> tabl
         py_files=spark.py_files,
         payload_schema=spark.payload_schema,
         max_run=spark.max_run,
+        parallel=spark.parallel,
         shape="payload" if actor is result_index.SECTION else detect_shape(loaded.jobs_folder, spark.job),
     )
 

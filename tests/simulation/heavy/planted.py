@@ -91,10 +91,10 @@ _is_routing: ContextVar[bool] = ContextVar("is routing", default=False)
 
 def _charge_next(real: Any, manifest: Any, failed_run: Any) -> Any:
     decision = real(manifest, failed_run)
-    follower = (decision.at_work or 0) + 1
+    follower = (decision.convicted or 0) + 1
     return (
-        replace(decision, at_work=follower)
-        if decision.at_work is not None and follower in failed_run.missing
+        replace(decision, convicted=follower)
+        if decision.convicted is not None and follower in failed_run.missing
         else decision
     )
 

@@ -68,7 +68,7 @@ BACK = Member(
     position=1,
     attempt=1,
     admitted_at=moment(0),
-    is_suspect=True,
+    was_charged=True,
     returned_by=11,
     half=Half(run=11, side=1, size=3, origin=9),
     envelope=Raw(stamped("env-back", {"n": 3})),
@@ -161,7 +161,7 @@ def results(state: Recording) -> RunResults:
 def test_what_waits_is_read_oldest_first(pending: Pending) -> None:
     back, small, large = pending.members(ACTOR)
     assert back == BACK
-    assert back.group_key == (True, 11, 1)
+    assert back.group_key == (True, 0, 11, 1)
     assert small == replace(SMALL, envelope=Raw(BODIES[SMALL.id]))
     assert large.envelope_key is not None
     assert large == replace(LARGE, envelope_key=large.envelope_key)
@@ -353,7 +353,8 @@ def test_a_commit_without_results_says_why(results: RunResults) -> None:
 
 def test_the_journal_of_an_attempt_that_died(results: RunResults) -> None:
     found = results.find(ACTOR, 12, 3)
-    assert (found.source, found.attempt, found.at_work, found.stage) == ("journal", DIED, 1, "working")
+    assert (found.source, found.attempt, found.at_work, found.stage) == ("journal", DIED, (1,), "working")
+    assert not found.is_first
     assert [(part.first, part.last) for part in found.parts] == [(0, 0)]
     journal = results.journal(ACTOR, 12, DIED)
     assert journal == Journal(

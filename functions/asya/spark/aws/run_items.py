@@ -133,8 +133,12 @@ def decode_record(actor: str, number: int, item: "Item") -> RunRecord:
     resolution = None
     if "source" in item:
         source = cast("ResultSource", item["source"]["S"])
-        at_work = int(item["at_work"]["N"])
-        decision = FailureDecision(cast("Fate", item["fate"]["S"]), None if at_work == NO_MEMBER else at_work)
+        convicted = int(item["at_work"]["N"])
+        decision = FailureDecision(
+            cast("Fate", item["fate"]["S"]),
+            None if convicted == NO_MEMBER else convicted,
+            tuple(int(index["N"]) for index in item.get("suspects", {"L": []})["L"]),
+        )
         resolution = Resolution(
             source, item["attempt"]["S"], int(item["parts"]["N"]), decision, bool(item["started"]["BOOL"])
         )

@@ -172,7 +172,7 @@ class RunRecords:
                 "TableName": self._table,
                 "Key": run_key(actor, digits(number)),
                 "UpdateExpression": "SET #source = :source, attempt = :attempt, parts = :parts, fate = :fate,"
-                " at_work = :at_work, started = :started",
+                " at_work = :convicted, suspects = :suspects, started = :started",
                 "ConditionExpression": "attribute_exists(pk) AND attribute_not_exists(#source) AND #state <> :closed",
                 "ExpressionAttributeNames": {"#source": "source", "#state": "state"},
                 "ExpressionAttributeValues": {
@@ -180,9 +180,10 @@ class RunRecords:
                     ":attempt": {"S": resolution.attempt},
                     ":parts": {"N": str(resolution.parts)},
                     ":fate": {"S": resolution.decision.fate},
-                    ":at_work": {
-                        "N": str(NO_MEMBER if resolution.decision.at_work is None else resolution.decision.at_work)
+                    ":convicted": {
+                        "N": str(NO_MEMBER if resolution.decision.convicted is None else resolution.decision.convicted)
                     },
+                    ":suspects": {"L": [{"N": str(index)} for index in resolution.decision.suspects]},
                     ":started": {"BOOL": resolution.started},
                     ":closed": {"S": "closed"},
                 },

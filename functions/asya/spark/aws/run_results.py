@@ -35,14 +35,15 @@ class RunOutput:
     Attributes:
         source: a commit, the journal of a failed attempt, or none.
         parts: the complete parts.
-        at_work, stage: from a journal.
+        at_work, is_first, stage: from a journal; `is_first` if user code was called for one member only.
         error, unreached: from a commit.
     """
 
     source: ResultSource = "none"
     attempt: str = ""
     parts: tuple[ResultPart, ...] = ()
-    at_work: int | None = None
+    at_work: tuple[int, ...] = ()
+    is_first: bool = False
     stage: RunStage = "absent"
     error: ErrorInfo | None = None
     unreached: int | None = None
@@ -85,7 +86,7 @@ class RunResults:
         attempt, journal = max(journals, key=lambda pair: (len(pair[1].parts), pair[1].stage, pair[0]))
         parts = ordered_parts(journal.parts, members)
         parts = parts[: self._complete_parts(actor, number, attempt, parts)]
-        return RunOutput("journal", attempt, parts, journal.at_work, journal.stage)
+        return RunOutput("journal", attempt, parts, journal.members_at_work, journal.is_first, journal.stage)
 
     def read(
         self, actor: str, number: int, source: ResultSource, attempt: str, *, parts: int, members: int
@@ -106,7 +107,7 @@ class RunResults:
         if journal is None:
             raise ResultsError(f"the journal of attempt {attempt} of run {number} of {actor} is missing")
         kept = ordered_parts(journal.parts, members)[:parts]
-        return RunOutput("journal", attempt, kept, journal.at_work, journal.stage)
+        return RunOutput("journal", attempt, kept, journal.members_at_work, journal.is_first, journal.stage)
 
     def last_error(self, actor: str, number: int) -> ErrorInfo | None:
         """The exception that ended the driver's Python, if the latest attempt wrote it."""

@@ -35,6 +35,7 @@ def resolve(services: SparkServices, manifest: Manifest, event: JobRunEvent) -> 
             missing=output.missing(len(manifest.members)),
             stage=output.stage,
             at_work=output.at_work,
+            is_first=output.is_first,
             failures=records.failures(actor, failed_origin) + 1,
         )
         decision = run_failures.decide(manifest, failed_run)
@@ -72,9 +73,15 @@ def has_ended(services: SparkServices, job_run_id: str) -> bool:
 
 
 def charge_error(
-    services: SparkServices, manifest: Manifest, resolution: Resolution, output: RunOutput, event: JobRunEvent
+    services: SparkServices,
+    manifest: Manifest,
+    resolution: Resolution,
+    output: RunOutput,
+    event: JobRunEvent,
+    *,
+    charged: int,
 ) -> ErrorInfo:
-    """The error of the members that are charged with a run."""
+    """The error of the members that are charged with a run; `charged` is their number."""
     if output.error is not None:
         return output.error
     name = f"{event.job_run_id} ({manifest.run_id})" if event.job_run_id else manifest.run_id
@@ -88,6 +95,7 @@ def charge_error(
         ending,
         resolution.decision,
         missing=len(output.missing(len(manifest.members))),
+        charged=charged,
         started=resolution.started,
         python_error=services.results.last_error(manifest.actor, manifest.number),
         hint=f"Log: s3://{services.settings.bucket}/{log}; details: asya run show {manifest.run_id}",

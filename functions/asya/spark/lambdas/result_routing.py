@@ -82,7 +82,7 @@ class ResultRouter:
         self._sent: list[_Sent] = []
         self._requeued: list[Member] = []
         self._states: dict[str, TaskState] = {}
-        self._states_end = 0
+        self._states_of = range(0)
 
     def route(self) -> FailureDecision:
         """Routes the results after the cursor.
@@ -183,7 +183,9 @@ class ResultRouter:
             return
         back = returned_members(self._manifest, resolution.decision, missing)
         error = (
-            charge_error(self._services, self._manifest, resolution, output, self._event)
+            charge_error(
+                self._services, self._manifest, resolution, output, self._event, charged=len(missing) - len(back)
+            )
             if len(back) < len(missing)
             else None
         )
@@ -242,10 +244,10 @@ class ResultRouter:
 
     def _state(self, index: int, member: Member) -> TaskState | None:
         """The state of a member's task; queried in batches."""
-        if index >= self._states_end:
+        if index not in self._states_of:
             ahead = self._manifest.members[index : index + _STATES_AHEAD]
             self._states = self._services.states(ahead)
-            self._states_end = index + len(ahead)
+            self._states_of = range(index, index + len(ahead))
         return self._states.get(member.id)
 
     def _send(self, delivery: Delivery, hop: Hop) -> None:

@@ -180,12 +180,12 @@ def member_of(hop: Hop, callback: str | None, *, admitted_at: datetime) -> Membe
         root_id=envelope.root_id,
         deadline_at=hop.status.deadline_at,
         callback=callback,
-        is_suspect=_is_suspect(hop),
+        was_charged=_was_charged(hop),
         ended=Status(phase=received.phase, reason=received.reason) if received is not None and has_ended else None,
     )
 
 
-def _is_suspect(hop: Hop) -> bool:
-    """Whether a run failed with this envelope at work; then it runs only with other suspects."""
+def _was_charged(hop: Hop) -> bool:
+    """Whether the attempt before was charged with a failed run; then it runs only with others of its kind."""
     error = hop.status.error
     return hop.attempt > 1 and error is not None and error.type == SPARK_JOB_FAILED

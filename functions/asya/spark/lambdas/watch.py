@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from asya.messaging.aws import clients
 from asya.messaging.hop import Hop
 from asya.protocol.events import PartialEvent
-from asya.protocol.job_runs import Manifest, Member, parse_run_id
+from asya.protocol.job_runs import Manifest, Member, indexes, parse_run_id
 from asya.protocol.mesh_table import Actor
 from asya.protocol.run_progress import HeartbeatRecord, JobPartial, RunNote
 from asya.protocol.times import parse_time
@@ -87,7 +87,7 @@ class RunWatch:
     def _report(
         self, watch: WatchRequest, heartbeat: HeartbeatRecord, record: RunRecord, spec: Actor, manifest: Manifest
     ) -> WatchRequest:
-        """Reports to the task at work, or in turns to all tasks of a DataFrame run."""
+        """Reports to the tasks at work, or in turns to all tasks of a DataFrame run."""
         note = RunNote(
             run_id=watch.run_id,
             job_run_id=watch.job_run_id,
@@ -99,11 +99,8 @@ class RunWatch:
         )
         members = manifest.members
         if manifest.shape == "payload":
-            recipients = (
-                [members[heartbeat.at_work]]
-                if heartbeat.at_work is not None and 0 <= heartbeat.at_work < len(members)
-                else []
-            )
+            at_work = dict.fromkeys(indexes(heartbeat.at_work))
+            recipients = [members[index] for index in at_work if 0 <= index < len(members)][:REPORT_LIMIT]
         else:
             start = watch.next_member if watch.next_member < len(members) else 0
             recipients = list(members[start : start + REPORT_LIMIT])

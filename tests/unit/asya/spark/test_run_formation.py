@@ -54,12 +54,12 @@ def test_reading_stops_where_the_run_is_full() -> None:
 @pytest.mark.parametrize(
     ("deadlines", "shape", "minutes"),
     [
-        ([None], "payload", 15),  # 10 min, and 5 for the start
-        ([None] * 3, "payload", 35),
-        ([None] * 3, "dataframe", 15),
+        ([None], "payload", 35),  # 10 min, and 25 for the start
+        ([None] * 3, "payload", 55),
+        ([None] * 3, "dataframe", 35),
         ([None] * 1000, "payload", 360),  # max_run
         ([due(60), due(600)], "payload", 10),  # the latest deadline
-        ([due(60), None], "payload", 25),  # one without a deadline lifts the cap
+        ([due(60), None], "payload", 45),  # one without a deadline lifts the cap
         ([due(3)], "payload", 1),
     ],
 )

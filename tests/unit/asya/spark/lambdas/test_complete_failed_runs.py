@@ -90,7 +90,7 @@ def ends(world: HeavyWorld) -> tuple[list[str], list[dict[str, object]]]:
 
 @pytest.mark.rule("10.death.at-work")
 @pytest.mark.slow
-@pytest.mark.parametrize(("actor", "attempts", "most"), [("clean", 1, 2), ("clean", 3, 4), ("stats", 2, 8)])
+@pytest.mark.parametrize(("actor", "attempts", "most"), [("clean", 1, 3), ("clean", 3, 5), ("stats", 2, 8)])
 def test_10_an_envelope_that_kills_its_process_fails_alone(
     make: Callable[..., HeavyWorld], actor: str, attempts: int, most: int
 ) -> None:
@@ -140,7 +140,7 @@ def test_10_completing_a_failed_run_twice_requeues_once(
     world = make(10)
     send(world, "clean", 5)
     world.dispatch()
-    world.write_results(1, [done_result(0, "a")], end="journal")
+    world.write_results(1, [], end="journal")
     world.set_state("run1", "FAILED", details="killed")
 
     def fail(*_: object) -> None:
@@ -150,7 +150,7 @@ def test_10_completing_a_failed_run_twice_requeues_once(
         patch.setattr("asya.spark.aws.run_records.RunRecords.advance", fail)
         with pytest.raises(AssertionError):
             world.complete()
-    assert len(world.items("PENDING#")) == 3
+    assert len(world.items("PENDING#")) == 4
     world.services.requests.ensure("clean", 0, now=datetime.now(UTC))
     world.dispatch()
     assert len(world.emr.runs) == 1  # no member runs before all are requeued
@@ -161,7 +161,7 @@ def test_10_completing_a_failed_run_twice_requeues_once(
         world.set_state("run1", "FAILED", details="killed")
         world.complete()
         world.dispatch()
-    assert [member.id for member in world.manifest(2).members] == ["e002", "e003", "e004"]
+    assert [member.id for member in world.manifest(2).members] == ["e001", "e002", "e003", "e004"]
     assert (len(world.emr.runs), world.items("PENDING#")) == (2, [])
     world.set_state("run1", "FAILED", details="killed")
     world.complete()
@@ -173,14 +173,14 @@ def test_10_a_late_removal_of_a_failed_runs_members_keeps_the_returned_ones(make
     world = make(10)
     send(world, "clean", 4)
     world.dispatch()
-    world.write_results(1, [done_result(0, "a")], end="journal")
+    world.write_results(1, [], end="journal")
     world.set_state("run1", "FAILED")
     world.complete()
 
     world.services.pending.remove("clean", world.manifest(1).members)
 
     world.dispatch()
-    assert [member.id for member in world.manifest(2).members] == ["e002", "e003"]
+    assert [member.id for member in world.manifest(2).members] == ["e001", "e002", "e003"]
 
 
 @pytest.mark.rule("10.timeout.rest")
@@ -204,15 +204,58 @@ def test_10_a_success_without_a_commit_is_a_failure(make: Callable[..., HeavyWor
     world = make(10)
     send(world, "clean", 3)
     world.dispatch()
-    world.write_results(1, [done_result(0, "a")], end="journal")
+    world.write_results(1, [], end="journal")
     world.set_state("run1", "SUCCESS")
     world.complete()
     world.dispatch()
 
     continued, failed = ends(world)
-    assert continued == ["e000"]
-    assert [body["id"] for body in failed] == ["e001"]
-    assert [member.id for member in world.manifest(2).members] == ["e002"]
+    assert continued == []
+    assert [body["id"] for body in failed] == ["e000"]
+    assert [member.id for member in world.manifest(2).members] == ["e001", "e002"]
+
+
+@pytest.mark.rule("10.death.at-work")
+@pytest.mark.parametrize("is_bad", [True, False])
+def test_10_an_envelope_that_others_ran_before_is_charged_only_if_it_kills_a_run_of_its_own(
+    make: Callable[..., HeavyWorld], is_bad: bool
+) -> None:
+    world = make(10)
+    send(world, "clean", 4)
+    world.dispatch()
+    world.write_results(1, [done_result(0, "a"), done_result(1, "b")], end="journal")
+    world.set_state("run1", "FAILED", details="ExitCode: 137.")
+    world.complete()
+
+    assert ends(world) == (["e000", "e001"], [])
+    world.dispatch()
+    (suspect,) = world.manifest(2).members
+    assert (suspect.id, suspect.attempt, suspect.suspected_in) == ("e002", 1, 1)
+
+    world.write_results(2, [] if is_bad else [done_result(0, "c")], end="journal" if is_bad else "commit")
+    world.set_state("run2", "FAILED" if is_bad else "SUCCESS", details="ExitCode: 137.")
+    world.complete()
+    world.dispatch()
+
+    continued, failed = ends(world)
+    assert continued == ["e002"] * (not is_bad)
+    assert [body["id"] for body in failed] == ["e002"] * is_bad
+    assert [member.id for member in world.manifest(3).members] == ["e003"]
+
+
+@pytest.mark.rule("10.death.bounded")
+@pytest.mark.slow
+def test_10_forty_envelopes_that_all_kill_their_process_take_32_runs(make: Callable[..., HeavyWorld]) -> None:
+    world = make(40)
+    send(world, "clean", 40)
+
+    sizes = run_all(world, "clean", lambda _: 0)
+
+    assert sizes == [*range(40, 8, -1)]
+    continued, failed = ends(world)
+    assert (continued, len(failed)) == ([], 40)
+    last = failed[-1]["status"]["error"]["message"]  # type: ignore[index]
+    assert "32 runs in a row died before any of their envelopes finished" in last
 
 
 @pytest.mark.rule("10.death.told")

@@ -50,6 +50,11 @@ def test_results_of_a_failed_run_count_and_the_member_at_work_is_charged_with_th
     world.complete()
 
     assert [body["payload"] for body in world.bodies("publish")] == [1, 2]
+    assert world.bodies("clean") == []
+    world.dispatch()
+    world.write_results(2, [], end="journal")
+    world.set_state("run2", "FAILED", details="exit code 137")
+    world.complete()
     (retry,) = world.bodies("clean")
     assert (retry["id"], retry["status"]["phase"], retry["status"]["attempt"]) == ("c", "retrying", 2)
     assert retry["status"]["error"]["type"] == "SparkJobFailed"
@@ -66,7 +71,9 @@ def test_incomplete_parts_of_a_failed_run_do_not_count(world: HeavyWorld) -> Non
     world.complete()
 
     assert [body["id"] for body in world.bodies("publish")] == ["a", "b"]
-    assert [body["id"] for body in world.bodies("clean")] == ["c"]
+    assert world.bodies("clean") == []
+    world.dispatch()
+    assert [member.id for member in world.manifest(2).members] == ["c"]
 
 
 def test_a_success_without_a_commit_is_a_failure(world: HeavyWorld) -> None:
