@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from asya_infra.build.packages import MAKE_HASHES, REQUIREMENTS, names_packages
 from asya_infra.mesh_file import LoadedMesh
+from asya_infra.mesh_file.user_code import find_stops
 from asya_infra.permissions.gateway import api_of
 
 
@@ -19,6 +20,12 @@ def notes(loaded: LoadedMesh) -> Iterator[str]:
             f"{loaded.path}: gateway.starts: is left out, so every caller may start a task at any actor, also at one behind a "
             "pause; name the actors, or [] for tools alone"
         )
+    for name, actor in loaded.mesh.actors.items():
+        for path, line in find_stops(loaded.jobs_folder, actor.spark.job) if actor.spark else ():
+            yield (
+                f"{path}:{line}: stop() does nothing in a job of actor {name!r}, because its run stops Spark after the last "
+                "envelope; remove the call"
+            )
     if not loaded.mesh.requires_hashes:
         yield from _without_hashes(loaded)
     for host in loaded.mesh.gateway.foreign_gateways:

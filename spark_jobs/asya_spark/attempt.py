@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from pyspark.sql import SparkSession
-
+from asya_spark.calls.sessions import Sessions
 from asya_spark.clock import RunClock
 from asya_spark.files import Files
 from asya_spark.journal import Journal
@@ -16,7 +15,7 @@ from asya_spark.results import Result, ResultWriter
 class Attempt:
     """One attempt at a run: its manifest and its outputs."""
 
-    spark: SparkSession
+    sessions: Sessions
     manifest: Manifest
     files: Files
     journal: Journal

@@ -50,13 +50,13 @@ def context() -> Context:
     """The envelope at work.
 
     Raises:
-        RuntimeError: outside a job, or in a thread that the job started; call it before, and pass the context on.
+        RuntimeError: outside a job, or in a thread that was started before the job was called.
     """
     try:
         return _current.get()
     except LookupError:
         raise RuntimeError(
-            "no envelope at work: call asya_spark.context() inside a job, in the thread that called the job function"
+            "no envelope at work: call asya_spark.context() inside a job, or in a thread that it started"
         ) from None
 
 

@@ -16,12 +16,14 @@ from pyspark.sql.types import StringType
 
 from asya_spark import strict_json
 from asya_spark.attempt import Attempt
+from asya_spark.bodies import envelopes
+from asya_spark.calls.errors import JobError, describe
+from asya_spark.calls.sessions import active_session
+from asya_spark.calls.time_limit import Ending, run_within
 from asya_spark.context import Context, active_context
-from asya_spark.errors import JobError, describe
 from asya_spark.files import Files
-from asya_spark.manifest import Manifest, Member, load_envelope
+from asya_spark.manifest import Manifest, Member
 from asya_spark.results import Result
-from asya_spark.time_limit import Ending, run_within
 
 DataFrameJob = Callable[[SparkSession, DataFrame], DataFrame]
 
@@ -44,10 +46,10 @@ def run_dataframe(job: DataFrameJob, attempt: Attempt) -> None:
     If the job raises, it is called again with each half of the envelopes, and so on. One bad envelope fails alone, with its
     own error. All calls together have the actor's timeout.
     """
-    attempt.journal.record(None)
+    attempt.journal.record()
     _Calls(job, attempt).run(attempt.manifest.members)
     attempt.writer.flush()
-    attempt.journal.record(None)
+    attempt.journal.record()
 
 
 class _Calls:
@@ -62,11 +64,15 @@ class _Calls:
 
     def run(self, members: Sequence[Member]) -> None:
         """Calls the job for these members and writes a result for each, in their order."""
-        ending = self._call(members)
-        if ending.timed_out:
-            self._time_out(members)
-            return
-        error = ending.error or self._write(ending.value, members)
+        session = self._attempt.sessions.open()
+        try:
+            ending = self._call(session, members)
+            if ending.timed_out:
+                self._time_out(members)
+                return
+            error = ending.error or self._write(ending.value, members)
+        finally:
+            self._attempt.sessions.close(session)
         if error is None:
             return
         self._failed += 1
@@ -81,10 +87,9 @@ class _Calls:
         self.run(members[:middle])
         self.run(members[middle:])
 
-    def _call(self, members: Sequence[Member]) -> Ending[DataFrame]:
-        attempt = self._attempt
-        spark, manifest = attempt.spark, attempt.manifest
-        envelopes = _envelopes(spark, manifest, members, attempt.files)
+    def _call(self, session: SparkSession, members: Sequence[Member]) -> Ending[DataFrame]:
+        attempt, manifest = self._attempt, self._attempt.manifest
+        rows = _envelopes(session, manifest, members, attempt.files)
         current = Context(
             id=manifest.run_id,
             parent_id="",
@@ -98,13 +103,13 @@ class _Calls:
         )
 
         def work() -> DataFrame:
-            with active_context(current):
-                results = _ordered(spark, self._job(spark, envelopes), members).persist(StorageLevel.DISK_ONLY)
+            with active_context(current), active_session(session):
+                results = _ordered(session, self._job(session, rows), members).persist(StorageLevel.DISK_ONLY)
                 results.count()  # evaluates the user's plan once, under its time limit
                 return results
 
         left = min(self._ends - time.monotonic(), attempt.clock.left())
-        return run_within(left, work, spark.sparkContext, attempt.name) if left > 0 else Ending(timed_out=True)
+        return run_within(left, work, session, attempt.name) if left > 0 else Ending(timed_out=True)
 
     def _write(self, results: DataFrame | None, members: Sequence[Member]) -> JobResultError | None:
         """Writes the results of a call; returns an error before the first result is written."""
@@ -124,7 +129,7 @@ class _Calls:
         part_count = len(journal.parts)
         writer.add(result)
         if len(journal.parts) > part_count:
-            journal.record(None)
+            journal.record()
 
     def _time_out(self, members: Sequence[Member]) -> None:
         """Times members out by the actor's timeout, or by the run's limit, which ends with the latest deadline."""
@@ -143,16 +148,14 @@ class _Calls:
 
 
 def _envelopes(spark: SparkSession, manifest: Manifest, members: Sequence[Member], files: Files) -> DataFrame:
-    rows = []
-    for member in members:
-        envelope = load_envelope(files, manifest, member)
-        rows.append((envelope.id, json.dumps(envelope.payload), json.dumps(envelope.headers)))
-    envelopes = spark.createDataFrame(rows, "id STRING, payload STRING, headers STRING")
+    rows = [
+        (envelope.id, json.dumps(envelope.payload), json.dumps(envelope.headers))
+        for envelope in envelopes(files, manifest, members)
+    ]
+    frame = spark.createDataFrame(rows, "id STRING, payload STRING, headers STRING")
     if manifest.payload_schema:
-        envelopes = envelopes.withColumn(
-            "payload", F.from_json("payload", manifest.payload_schema, {"mode": "FAILFAST"})
-        )
-    return envelopes
+        frame = frame.withColumn("payload", F.from_json("payload", manifest.payload_schema, {"mode": "FAILFAST"}))
+    return frame
 
 
 def _ordered(spark: SparkSession, results: DataFrame, members: Sequence[Member]) -> DataFrame:

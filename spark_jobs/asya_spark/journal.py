@@ -1,11 +1,12 @@
 """Writes the journal, the error and the commit of an attempt (`asya.protocol.job_runs`)."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from asya_spark.calls.errors import JobError
 from asya_spark.clock import now_text
-from asya_spark.errors import JobError
 from asya_spark.files import Files
 from asya_spark.secrets import NO_SECRETS, Secrets
 
@@ -24,7 +25,7 @@ class Part:
 
 
 class Journal:
-    """Records the member at work, before it starts, and the complete parts.
+    """Records the members at work, before they start, and the complete parts.
 
     It writes two slots in turn, so one stays readable if the process fails during a write. Its errors lose their secrets.
     """
@@ -39,16 +40,28 @@ class Journal:
         self.secrets = secrets
         self._sequence = 0
         self.parts: list[Part] = []
-        self.at_work: int | None = None
+        self.at_work: tuple[int, ...] = ()
         self.stage = "starting"
 
-    def record(self, at_work: int | None, *, stage: str = "working") -> None:
-        """Writes the member at work and the stage; returns once the journal is written."""
-        self.at_work, self.stage = at_work, stage
+    def record(self, at_work: Sequence[int] = (), *, started: int = 0, stage: str = "working") -> None:
+        """Writes the members at work and the stage; returns once the journal is written.
+
+        Args:
+            at_work: indexes of members.
+            started: the number of members for which user code was called, those at work included.
+            stage: `starting` before user code, else `working`.
+        """
+        self.at_work, self.stage = tuple(at_work), stage
         self._sequence += 1
         self._write(
             f"journal-{self._sequence % SLOTS}.json",
-            {"sequence": self._sequence, "updated_at": now_text(), "at_work": at_work, "stage": stage},
+            {
+                "sequence": self._sequence,
+                "updated_at": now_text(),
+                "at_work": self.at_work,
+                "started": started,
+                "stage": stage,
+            },
         )
 
     def commit(self, error: JobError | None, unreached: int | None = None, *, python: str = "") -> None:
@@ -56,7 +69,7 @@ class Journal:
 
         Args:
             error: the error of the whole job, such as a failing import.
-            unreached: index of the first member that the run had no time for.
+            unreached: index of the first member that the run had no time for; all without a result run again.
             python: the version of the running Python.
         """
         content = None if error is None else asdict(self.secrets.redact_error(error))

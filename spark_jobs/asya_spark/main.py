@@ -14,9 +14,11 @@ from pyspark.sql import SparkSession
 from asya.runtime.load import load
 from asya_spark import data
 from asya_spark.attempt import Attempt
+from asya_spark.calls.errors import JobError, describe
+from asya_spark.calls.sessions import Sessions, own_sessions
+from asya_spark.calls.warm_up import warm_up
 from asya_spark.clock import RunClock
 from asya_spark.dataframe_job import run_dataframe
-from asya_spark.errors import JobError, describe
 from asya_spark.files import HadoopFiles
 from asya_spark.heartbeat import Heartbeat, spark_progress
 from asya_spark.journal import Journal
@@ -74,7 +76,7 @@ def run(spark: SparkSession, manifest_uri: str, started_at: float | None = None,
 def _run(spark: SparkSession, files: HadoopFiles, journal: Journal, manifest_uri: str, started_at: float) -> None:
     manifest = read_manifest(files, manifest_uri)
     journal.run_id = manifest.run_id
-    journal.record(None, stage="starting")
+    journal.record(stage="starting")
     print(
         f"asya_spark: {manifest.run_id}: {len(manifest.members)} envelopes for {manifest.job}, "
         f"attempt {journal.attempt}, Python {sys.version}",
@@ -88,13 +90,18 @@ def _run(spark: SparkSession, files: HadoopFiles, journal: Journal, manifest_uri
         print(f"asya_spark: {obstacle}", flush=True)
         journal.commit(describe(obstacle), python=running_version())
         return
-    partials, writer = Partials(files, journal.folder), ResultWriter(files, journal.folder, journal)
-    attempt = Attempt(spark, manifest, files, journal, writer, partials, RunClock(manifest.time_limit, started_at))
+    partials = Partials(files, journal.folder)
+    # Members that were in a run that died may be beside the one that killed it again.
+    is_careful = any(member.is_at_risk for member in manifest.members)
+    writer = ResultWriter(files, journal.folder, journal, each_alone=is_careful)
+    clock = RunClock(manifest.time_limit, started_at)
+    attempt = Attempt(Sessions(spark), manifest, files, journal, writer, partials, clock)
 
     def describe_run() -> dict[str, Any]:
         return {"at_work": journal.at_work, "done": writer.done, **spark_progress(spark.sparkContext)}
 
-    with Heartbeat(files, journal.folder, partials, describe_run):
+    with Heartbeat(files, journal.folder, partials, describe_run), own_sessions():
+        warm_up(spark)
         error, unreached = _run_job(attempt)
     journal.commit(error, unreached, python=running_version())
 

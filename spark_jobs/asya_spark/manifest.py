@@ -25,7 +25,11 @@ class Envelope:
 
 @dataclass(frozen=True)
 class Member:
-    """A member of the run, with its envelope inline or in an object of its own."""
+    """A member of the run, with its envelope inline or in an object of its own.
+
+    Attributes:
+        is_at_risk: whether a run died with it and has not been followed by one that finished an envelope.
+    """
 
     index: int
     id: str
@@ -34,6 +38,7 @@ class Member:
     deadline_at: str | None
     inline: dict[str, Any] | None
     key: str | None
+    is_at_risk: bool
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,7 @@ class Manifest:
         folder: URI of the run's folder; ends with `/`.
         timeout: seconds for each envelope, or for all envelopes of a DataFrame job.
         time_limit: minutes after which EMR Serverless ends the run.
+        parallel: envelopes at work at the same time.
     """
 
     root: str
@@ -58,6 +64,7 @@ class Manifest:
     time_limit: float
     streamed: bool
     payload_schema: str | None
+    parallel: int
     members: tuple[Member, ...]
 
 
@@ -119,6 +126,7 @@ def _manifest(content: dict[str, Any], uri: str) -> Manifest:
         time_limit=float(content["time_limit"]),
         streamed=content.get("streamed", True),
         payload_schema=content.get("payload_schema"),
+        parallel=content.get("parallel", 1),
         members=tuple(_member(index, member) for index, member in enumerate(content["members"])),
     )
 
@@ -132,4 +140,5 @@ def _member(index: int, content: dict[str, Any]) -> Member:
         deadline_at=content.get("deadline_at"),
         inline=content.get("envelope"),
         key=content.get("envelope_key"),
+        is_at_risk=bool(content.get("deaths") or content.get("suspected_in")),
     )

@@ -4,11 +4,11 @@ import json
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import IO
 
-from asya_spark.errors import JobError
+from asya_spark.calls.errors import JobError
 from asya_spark.files import Files, Writer
 from asya_spark.journal import Journal, Part
 from asya_spark.secrets import NO_SECRETS, Secrets
@@ -105,40 +105,54 @@ class Result:
 
 
 class ResultWriter:
-    """Writes results as parts, in the order of the manifest, and lists the parts in the journal."""
+    """Writes results as parts, each of consecutive members, and lists the parts in the journal.
 
-    def __init__(self, files: Files, folder: str, journal: Journal) -> None:
+    Args:
+        each_alone: write each result at once, because a process that dies loses those in the buffer.
+    """
+
+    def __init__(self, files: Files, folder: str, journal: Journal, *, each_alone: bool = False) -> None:
         self._files = files
         self._folder = folder
         self._journal = journal
+        self._each_alone = each_alone
         self._buffer: list[Result] = []
         self._size = 0
         self._since = 0.0
         self.done = 0
 
     def add(self, result: Result) -> None:
-        """Adds a result that has ended."""
+        """Adds a result that has ended; results come in any order."""
         self.done += 1
         if not self._buffer:
             self._since = time.monotonic()
         self._buffer.append(result)
         self._size += result.size
-        if self._size >= PART_BYTES or time.monotonic() - self._since >= PART_SECONDS:
+        is_due = self._size >= PART_BYTES or time.monotonic() - self._since >= PART_SECONDS
+        if is_due or self._each_alone:
             self.flush()
 
     def flush(self) -> None:
-        """Writes the buffered results as a part; the next journal lists it."""
+        """Writes the buffered results as parts; the next journal lists them."""
         if not self._buffer:
             return
+        results = sorted(self._buffer, key=lambda result: result.index)
+        starts = [
+            place for place, result in enumerate(results) if not place or results[place - 1].index + 1 < result.index
+        ]
+        for start, end in zip(starts, [*starts[1:], len(results)], strict=True):
+            self._write(results[start:end])
+        self._buffer, self._size = [], 0
+
+    def _write(self, results: Sequence[Result]) -> None:
+        """Writes the results of consecutive members as a part."""
         name = f"part-{len(self._journal.parts):06d}.jsonl"
         with self._files.open(f"{self._folder}{name}") as writer:
-            size = sum(_copy(result, writer) for result in self._buffer)
-        lines = sum(1 + result.frames for result in self._buffer)
-        part = Part(name, self._buffer[0].index, self._buffer[-1].index, lines, size)
-        self._journal.parts.append(part)
-        for result in self._buffer:
+            size = sum(_copy(result, writer) for result in results)
+        lines = sum(1 + result.frames for result in results)
+        self._journal.parts.append(Part(name, results[0].index, results[-1].index, lines, size))
+        for result in results:
             result.close()
-        self._buffer, self._size = [], 0
 
 
 def _copy(result: Result, writer: Writer) -> int:

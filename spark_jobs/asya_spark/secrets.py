@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from asya.runtime.secret_values import PARAMETER_PREFIX, redact
-from asya_spark.errors import JobError
+from asya_spark.calls.errors import JobError
 
 # With boto3's backoff these outlast a throttled minute. The driver is billed meanwhile.
 _ATTEMPTS = 8

@@ -67,7 +67,7 @@ def test_10_a_dataframe_job_that_always_fails_comes_to_an_end(spark, tmp_path, m
 
 
 def test_10_a_dataframe_that_takes_too_long_times_out_for_all_its_envelopes(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("asya_spark.time_limit.GRACE_SECONDS", 0.5)
+    monkeypatch.setattr("asya_spark.calls.time_limit.GRACE_SECONDS", 0.5)
     due = (datetime.now(UTC) + timedelta(minutes=5)).isoformat().replace("+00:00", "Z")
 
     done = Run(spark, tmp_path, [member(0, {"n": 1}), member(1, {"n": 2}, deadline_at=due)], job="sleeps",

@@ -11,6 +11,8 @@ from asya_infra.mesh_file.problems import did_you_mean
 Shape = Literal["payload", "dataframe"]
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _IMPORTS_FOLLOWED = 8
+# What scripts call the session and the context.
+_SPARK_NAMES = frozenset({"spark", "sc", "session", "spark_session", "sparkContext", "spark_context", "getOrCreate"})
 
 
 class CodeError(Exception):
@@ -72,6 +74,20 @@ def detect_shape(folder: Path, job: str) -> Shape:
     words |= {node.attr for node in ast.walk(second) if isinstance(node, ast.Attribute)}
     words |= {str(node.value).rpartition(".")[2] for node in ast.walk(second) if isinstance(node, ast.Constant)}
     return "dataframe" if second.arg == "envelopes" or "DataFrame" in words else "payload"
+
+
+def find_stops(folder: Path, job: str) -> Iterator[tuple[Path, int]]:
+    """Yield file and line of each call in the job's module that looks like one that stops Spark."""
+    try:
+        path = find_definition(folder, job).path
+    except CodeError:
+        return
+    for node in ast.walk(_parse(path)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "stop":
+            words = {part.attr for part in ast.walk(node.func.value) if isinstance(part, ast.Attribute)}
+            words |= {part.id for part in ast.walk(node.func.value) if isinstance(part, ast.Name)}
+            if words & _SPARK_NAMES and "streams" not in words:
+                yield path, node.lineno
 
 
 def returns(folder: Path, handler: str) -> bool:

@@ -12,8 +12,8 @@ from unittest import mock
 
 from asya.runtime.time_limit import TimeLimitReached
 from asya_spark import dataframe_job, main, payload_job
+from asya_spark.calls.time_limit import Ending
 from asya_spark.manifest import load_envelope
-from asya_spark.time_limit import Ending
 from tests.simulation.heavy.job_rows import INDEX, RowsJob
 from tests.simulation.heavy.job_service import JobRun
 from tests.simulation.heavy.run_files import ROOT, RunFiles
@@ -144,12 +144,17 @@ def _envelopes(_spark: Any, manifest: Any, members: Any, files: Any) -> list[tup
     return [(member.index, load_envelope(files, manifest, member).payload) for member in members]
 
 
+def _read_envelopes(files: Any, manifest: Any, members: Any) -> Iterator[Any]:
+    """The envelopes of members without reading ahead, because threads would make schedules depend on chance."""
+    return (load_envelope(files, manifest, member) for member in members)
+
+
 def _ordered(_spark: Any, results: list[dict[str, Any]], _members: Any) -> Rows:
     return Rows(sorted(results, key=lambda row: row[INDEX]))
 
 
-def run_within(seconds: float, work: Callable[[], T], _context: object, _group: str) -> Ending[T]:
-    """`asya_spark.time_limit.run_within` without a thread: user code declares the time it takes."""
+def run_within(seconds: float, work: Callable[[], T], _session: object, _group: str) -> Ending[T]:
+    """`asya_spark.calls.time_limit.run_within` without a thread: user code declares the time it takes."""
     try:
         return Ending(current_process().run_within(seconds, work))
     except TimeLimitReached:
@@ -158,6 +163,37 @@ def run_within(seconds: float, work: Callable[[], T], _context: object, _group: 
         raise
     except BaseException as error:  # noqa: BLE001 - as in the original
         return Ending(error=error)
+
+
+class Calls:
+    """`asya_spark.calls.time_limit.Calls` without threads: of the calls at work, any may end next."""
+
+    def __init__(self) -> None:
+        self._at_work: dict[int, Callable[[], Ending[Any]]] = {}
+
+    def start(self, index: int, seconds: float, work: Callable[[], Any], session: object, group: str) -> None:
+        """See the original."""
+        self._at_work[index] = lambda: run_within(seconds, work, session, group)
+
+    def wait(self) -> tuple[int, Ending[Any]]:
+        """Runs one of the calls at work to its end."""
+        indexes = list(self._at_work)
+        index = indexes[int(current_process().random() * len(indexes))] if len(indexes) > 1 else indexes[0]
+        return index, self._at_work.pop(index)()
+
+
+class Sessions:
+    """`asya_spark.calls.sessions.Sessions` without Spark."""
+
+    def __init__(self, root: Session) -> None:
+        self.root = root
+
+    def open(self) -> Session:
+        """The session of the driver."""
+        return self.root
+
+    def close(self, _session: Session) -> None:
+        """Does nothing, because user code leaves nothing behind."""
 
 
 class _Clock:
@@ -189,8 +225,14 @@ def activate_drivers() -> Iterator[None]:
                     put(module, "datetime", _Clock)
                 if hasattr(module, "time"):
                     put(module, "time", _TIME)
+        put(payload_job, "Calls", Calls)
+        put(dataframe_job, "run_within", run_within)
         for shape in (payload_job, dataframe_job):
-            put(shape, "run_within", run_within)
+            put(shape, "active_session", lambda _session: nullcontext())
+            put(shape, "envelopes", _read_envelopes)
+        put(main, "Sessions", Sessions)
+        put(main, "own_sessions", nullcontext)
+        put(main, "warm_up", lambda _session: None)
         put(dataframe_job, "_envelopes", _envelopes)
         put(dataframe_job, "_ordered", _ordered)
         put(main, "HadoopFiles", lambda session: RunFiles(session.process, session.bucket))

@@ -166,7 +166,12 @@ def _heavy(
         light,
         kind="spark",
         handler=None,
-        spark=SparkJob(job=f"jobs.{name}", shape=shape, max_run=random.choice((120.0, 1800.0))),
+        spark=SparkJob(
+            job=f"jobs.{name}",
+            shape=shape,
+            max_run=random.choice((120.0, 1800.0)),
+            parallel=Random(f"{random.getstate()}").choice((1, 1, 4)),  # leaves the other draws as they are
+        ),
         timeout=random.choice((5.0, 20.0, 60.0)),
         batch=Batch(size=random.choice((1, 3, 10, 100)), window=random.choice((0.0, 2.0, 20.0))),
         resiliency=structs.replace(light.resiliency, circuit_breaker=None),

@@ -56,3 +56,19 @@ def test_packages_without_hashes(tmp_path: Path, requirements: str, more: str, i
     for note in found:
         assert note.startswith("mesh.yaml: requirements_hashes: is optional, so the package index decides")
         assert "functions/handlers/requirements.txt" in note
+
+
+def test_a_job_that_stops_spark_is_told_that_this_does_nothing(tmp_path: Path) -> None:
+    jobs = tmp_path / "spark_jobs"
+    jobs.mkdir(parents=True)
+    (jobs / "clean.py").write_text(
+        "def clean(spark, payload):\n"
+        "    timer.stop()\n"
+        "    spark.streams.active[0].stop()\n"
+        "    spark.sparkContext.stop()\n"
+        "    SparkSession.builder.getOrCreate().stop()\n"
+    )
+    more = "  h: {spark: {job: clean.clean}}\noperators: ['*']\ngateway: {starts: [d]}\n"
+    found = notes_of(tmp_path, more)
+    assert [note.partition(" ")[0] for note in found] == ["spark_jobs/clean.py:4:", "spark_jobs/clean.py:5:"]
+    assert "stop() does nothing in a job of actor 'h'" in found[0]

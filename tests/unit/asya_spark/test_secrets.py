@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from asya_spark.errors import JobError
+from asya_spark.calls.errors import JobError
 from asya_spark.journal import Journal
 from asya_spark.results import Result
 from asya_spark.secrets import SecretError, Secrets, connector

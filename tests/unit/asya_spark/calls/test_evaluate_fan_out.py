@@ -15,7 +15,7 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.job_runs import ResultFrame, ResultHead
 from asya.protocol.mesh_table import Actor, FanIn, Policy, Resiliency
 from asya.spark.results import deliveries
-from asya_spark.evaluate import ProcessingError, frames
+from asya_spark.calls.evaluate import ProcessingError, frames
 from asya_spark.manifest import Envelope
 from tests.doubles.envelopes import NOW, hop, mesh, message
 

@@ -4,6 +4,8 @@ import traceback
 from dataclasses import dataclass
 from types import TracebackType
 
+from asya_spark.calls.jvm_errors import jvm_error
+
 TRACEBACK_LIMIT = 16 * 1024  # bytes of UTF-8
 
 
@@ -18,11 +20,26 @@ class JobError:
 
 
 def describe(error: BaseException) -> JobError:
-    """Describes an error of user code; the traceback starts in user code and keeps its last 16 KiB."""
+    """Describes an error of user code; the traceback starts in user code and keeps its last 16 KiB.
+
+    An error of the JVM has Spark's error class and the classes of its causes among its ancestors. An error of a Python worker
+    is that of the user's own function, with PySpark's among its ancestors (`protocol §10.jvm-errors`).
+    """
     kind = type(error)
-    ancestors = tuple(qualified_name(base) for base in kind.__mro__[1:] if base not in (BaseException, object))
-    text = "".join(traceback.format_exception(kind, error, _user_traceback(error)))
-    return JobError(qualified_name(kind), _message(error), ancestors, _tail(text))
+    text = _tail("".join(traceback.format_exception(kind, error, _user_traceback(error))))
+    jvm = jvm_error(error)
+    if jvm is None:
+        return JobError(qualified_name(kind), _message(error), _ancestors(kind), text)
+    names = (*_ancestors(kind), *jvm.names)
+    if jvm.worker is None:
+        return JobError(qualified_name(kind), _message(error), names, text)
+    own = _ancestors(jvm.worker.loaded) if jvm.worker.loaded else ()
+    names = tuple(dict.fromkeys((*own, qualified_name(kind), *names)))
+    return JobError(jvm.worker.name, _tail(jvm.worker.message), names, text)
+
+
+def _ancestors(kind: type) -> tuple[str, ...]:
+    return tuple(qualified_name(base) for base in kind.__mro__[1:] if base not in (BaseException, object))
 
 
 def qualified_name(kind: type) -> str:

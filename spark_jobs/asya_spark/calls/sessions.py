@@ -1,0 +1,195 @@
+"""Gives each call of user code a Spark session of its own (`protocol §10.session`).
+
+Temporary views, settings, functions and streams belong to a session, so no envelope finds those of another one. User code may
+ask for *the* session: it gets that of its envelope, also in the threads that it starts, and also by the session that a module
+got when it was imported. Its `stop()` does nothing, because the context belongs to the run.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar, copy_context
+from typing import Any
+
+import pyspark.sql.session as session_module
+from pyspark import RDD, SparkContext
+from pyspark.sql import SparkSession, SQLContext
+
+_active: ContextVar[SparkSession] = ContextVar("asya_spark_session")
+# The session that the JVM's side of a thread has.
+_of_thread = threading.local()
+
+
+class ContextStoppedError(RuntimeError):
+    """The SparkContext of the run was stopped, which ends the process."""
+
+
+class Sessions:
+    """The sessions of a run's calls. They share the context, its executors and its cache."""
+
+    def __init__(self, root: SparkSession) -> None:
+        self.root = root
+        self._open = 0
+
+    def open(self) -> SparkSession:
+        """A new session, without views, settings and functions of any other one."""
+        session = self.root.newSession()
+        self._open += 1
+        return session
+
+    def close(self, session: SparkSession) -> None:
+        """Stops the streams of a session; after the last one, drops what all sessions share: caches and global views.
+
+        Raises:
+            ContextStoppedError: if the context is stopped, so that no call can follow.
+        """
+        self._open -= 1
+        context: Any = self.root.sparkContext._jsc
+        if context is None or context.sc().isStopped():
+            raise ContextStoppedError(
+                "the SparkContext was stopped: by Spark, as after too many lost executors, or by the job's own code through "
+                "the JVM; the driver's log says more"
+            )
+        for query in session.streams.active:
+            query.stop()
+        if not self._open:
+            session.catalog.clearCache()
+            for rdd in context.getPersistentRDDs().values():
+                rdd.unpersist(False)
+            shared: Any = session._jsparkSession.sharedState()
+            shared.globalTempViewManager().clear()
+
+
+@contextmanager
+def active_session(session: SparkSession) -> Iterator[None]:
+    """Makes a session the one that user code gets within the block."""
+    token = _active.set(session)
+    try:
+        _activate(session)
+        yield
+    finally:
+        _active.reset(token)
+
+
+@contextmanager
+def own_sessions() -> Iterator[None]:
+    """Within the block, user code that asks for the session gets that of its envelope, and cannot stop it."""
+    with ExitStack() as stack:
+        for owner, name, make in _SUBSTITUTES:
+            original = owner.__dict__[name]
+            setattr(owner, name, make(original))
+            stack.callback(setattr, owner, name, original)
+        yield
+
+
+class _CallersSession(SparkSession):
+    """The session of a module: each use of it is one of the calling envelope's session."""
+
+    def __init__(self, root: SparkSession) -> None:
+        object.__setattr__(self, "_root", root)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "__class__":
+            return _CallersSession
+        return getattr(_current() or object.__getattribute__(self, "_root"), name)
+
+
+def _activate(session: SparkSession) -> None:
+    """Makes a session that of this thread in the JVM too, which parses and plans with the settings of the active one."""
+    if getattr(_of_thread, "session", None) is not session:
+        jvm_class: Any = SparkSession._get_j_spark_session_class(session._jvm)
+        jvm_class.setActiveSession(session._jsparkSession)
+        _of_thread.session = session
+
+
+def _current() -> SparkSession | None:
+    session = _active.get(None)
+    if session is not None:
+        _activate(session)
+    return session
+
+
+def _get_or_create(original: Any) -> Any:
+    def get_or_create(builder: Any) -> SparkSession:
+        session = _current()
+        if session is None:
+            return _CallersSession(original(builder))
+        # As the original does for an existing session: settings of the context stay.
+        jvm_module: Any = SparkSession._get_j_spark_session_module(session._jvm)
+        jvm_module.applyModifiableSettings(session._jsparkSession, builder._options)
+        return session
+
+    return get_or_create
+
+
+def _get_active(original: Any) -> Any:
+    def get_active(cls: Any) -> SparkSession | None:
+        session = _current()
+        if session is None and (shared := original.__get__(None, cls)()) is not None:
+            return _CallersSession(shared)
+        return session
+
+    return classmethod(get_active)
+
+
+def _get_sql_context(original: Any) -> Any:
+    def get_or_create(cls: Any, context: SparkContext) -> SQLContext:
+        session = _current()
+        return original.__get__(None, cls)(context) if session is None else SQLContext(context, session)
+
+    return classmethod(get_or_create)
+
+
+def _stop(_original: Any) -> Any:
+    def stop(self: SparkSession | SparkContext) -> None:
+        print(
+            f"asya_spark: {type(self).__name__}.stop() does nothing in a job, because the run stops Spark", flush=True
+        )
+
+    return stop
+
+
+def _to_dataframe(_original: Any) -> Any:
+    def to_dataframe(rdd: Any, schema: Any = None, sample_ratio: Any = None) -> Any:
+        return SparkSession.active().createDataFrame(rdd, schema, sample_ratio)
+
+    return to_dataframe
+
+
+def _start(original: Any) -> Any:
+    def start(thread: Any) -> None:
+        if _active.get(None) is not None:
+            environment, run = copy_context(), thread.run
+            thread.run = lambda: environment.run(run)
+        original(thread)
+
+    return start
+
+
+def _submit(original: Any) -> Any:
+    def submit(executor: ThreadPoolExecutor, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Any:
+        if _active.get(None) is None:
+            return original(executor, function, *arguments, **named)
+        return original(executor, copy_context().run, function, *arguments, **named)
+
+    return submit
+
+
+def _keep(_original: Any) -> Any:
+    """PySpark would let each new session replace `RDD.toDF` of all sessions."""
+    return lambda _session: None
+
+
+_SUBSTITUTES: tuple[tuple[Any, str, Callable[[Any], Any]], ...] = (
+    (SparkSession.Builder, "getOrCreate", _get_or_create),
+    (SparkSession, "getActiveSession", _get_active),
+    (SparkSession, "active", _get_active),
+    (SparkSession, "stop", _stop),
+    (SparkContext, "stop", _stop),
+    (SQLContext, "getOrCreate", _get_sql_context),
+    (RDD, "toDF", _to_dataframe),
+    (session_module, "_monkey_patch_RDD", _keep),
+    (threading.Thread, "start", _start),
+    (ThreadPoolExecutor, "submit", _submit),
+)

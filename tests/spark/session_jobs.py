@@ -1,0 +1,186 @@
+"""Sample jobs that ask for sessions, change them, and work beside each other."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from pyspark import InheritableThread, SparkContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from asya_spark import context
+
+_spark_of_module = SparkSession.getActiveSession()
+"""As in many scripts; here the module may be imported before there is a session."""
+
+
+class BadRowError(ValueError):
+    """Raised in a Python worker."""
+
+
+def stops_spark(spark, payload):
+    rows = spark.range(payload["n"]).count()
+    match payload["stop"]:
+        case "spark":
+            spark.stop()
+        case "session":
+            SparkSession.builder.getOrCreate().stop()
+        case "context":
+            spark.sparkContext.stop()
+        case "with":
+            with spark:
+                pass
+    return {"rows": rows}
+
+
+def counts(spark, payload):
+    return {"rows": spark.range(payload["n"]).count()}
+
+
+def leaves_all_behind(spark, payload):
+    found = {
+        "views": [table.name for table in spark.catalog.listTables()],
+        "ansi": spark.conf.get("spark.sql.ansi.enabled"),
+        "function": spark.catalog.functionExists("own"),
+        "cached": spark.sparkContext._jsc.getPersistentRDDs().size(),
+        "global_views": [table.name for table in spark.catalog.listTables("global_temp")],
+        "streams": len(spark.streams.active),
+    }
+    rows = spark.range(3)
+    rows.createOrReplaceTempView("view")
+    rows.createOrReplaceGlobalTempView("global_view")
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    spark.udf.register("own", lambda: payload["name"])
+    rows.cache().count()
+    spark.sparkContext.parallelize([1]).cache().count()
+    spark.readStream.format("rate").load().writeStream.format("noop").start()
+    return found
+
+
+def _view(spark):
+    return spark.table("view").first()[0]
+
+
+def _in_thread(kind):
+    def ask(_spark):
+        found = []
+        thread = kind(target=lambda: found.append(_view(SparkSession.builder.getOrCreate())))
+        thread.start()
+        thread.join()
+        return found[0]
+
+    return ask
+
+
+_pool = ThreadPoolExecutor(1)
+"""Made before any envelope, and used by all of them."""
+
+
+def _by_module(_spark):
+    global _spark_of_module  # noqa: PLW0603 - as scripts do
+    if _spark_of_module is None or not hasattr(_spark_of_module, "_root"):
+        # Outside every envelope, as while the module is imported in a driver.
+        found = []
+        thread = threading.Thread(target=lambda: found.append(SparkSession.builder.getOrCreate()))
+        _start_without_envelope(thread)
+        thread.join()
+        _spark_of_module = found[0]
+    return _view(_spark_of_module)
+
+
+def _start_without_envelope(thread):
+    from contextvars import Context
+
+    Context().run(thread.start)
+
+
+WAYS = {
+    "argument": _view,
+    "builder": lambda _: _view(SparkSession.builder.getOrCreate()),
+    "builder with settings": lambda _: _view(
+        SparkSession.builder.appName("ported").config("spark.sql.shuffle.partitions", "3").getOrCreate()
+    ),
+    "active": lambda _: _view(SparkSession.active()),
+    "getActiveSession": lambda _: _view(SparkSession.getActiveSession()),
+    "thread": _in_thread(threading.Thread),
+    "inheritable thread": _in_thread(InheritableThread),
+    "executor": lambda _: _pool.submit(lambda: _view(SparkSession.active())).result(),
+    "toDF": lambda spark: (
+        spark.sparkContext.parallelize([("view",)]).toDF(["name"]).sparkSession.table("view").first()[0]
+    ),
+    "module": _by_module,
+}
+
+
+def asks_for_the_session(spark, payload):
+    spark.createDataFrame([("view",)], "name STRING").createOrReplaceTempView("view")
+    assert context().id in _pool.submit(lambda: context().id).result()
+    return {name: ask(spark) for name, ask in WAYS.items()}
+
+
+def asks_for_the_session_of_frames(spark, envelopes: DataFrame) -> DataFrame:
+    spark.createDataFrame([("view",)], "name STRING").createOrReplaceTempView("view")
+    answers = {name: ask(spark) for name, ask in WAYS.items()}
+    return envelopes.select(
+        "id", F.create_map(*(F.lit(text) for pair in answers.items() for text in pair)).alias("payload")
+    )
+
+
+def works_beside_others(spark, payload):
+    """Changes all that a session has, waits for the others to do so too, and reads it."""
+    name = payload["name"]
+    everywhere = SparkSession.builder.getOrCreate()
+    everywhere.createDataFrame([(name,)], "name STRING").createOrReplaceTempView("view")
+    everywhere.conf.set("spark.own.name", name)
+    everywhere.udf.register("own", lambda: name)
+    cached = everywhere.createDataFrame([(name,)], "name STRING").cache()
+    cached.createOrReplaceTempView("cached")
+    cached.count()
+    SparkContext.getOrCreate().setLocalProperty("own.name", name)
+    _wait_for_all(Path(payload["barrier"]), name, payload["count"])
+    return {
+        "view": SparkSession.active().table("view").first()[0],
+        "conf": SparkSession.active().conf.get("spark.own.name"),
+        "function": SparkSession.active().sql("SELECT own()").first()[0],
+        "cached": SparkSession.active().table("cached").first()[0],
+        "property": SparkContext.getOrCreate().getLocalProperty("own.name"),
+        "pool": SparkContext.getOrCreate().getLocalProperty("spark.scheduler.pool"),
+    }
+
+
+def _wait_for_all(folder, name, count):
+    folder.mkdir(exist_ok=True)
+    (folder / name).touch()
+    while len(list(folder.iterdir())) < count:
+        time.sleep(0.01)
+
+
+def waits(spark, payload):
+    """The first one ends after the last one has."""
+    if "wait_for" in payload:
+        while not Path(payload["wait_for"]).exists():
+            time.sleep(0.01)
+    elif payload["n"] == 2:
+        Path(payload["release"]).touch()
+    return {}
+
+
+def _bad_row(row):
+    raise BadRowError(f"row {row} is bad\nand so is the next")
+
+
+def fails(spark, payload):
+    match payload["kind"]:
+        case "missing-file":
+            spark.read.parquet(f"file://{payload['folder']}/nowhere")
+        case "broken-file":
+            path = Path(payload["folder"]) / "broken.parquet"
+            path.write_text("no parquet")
+            spark.read.schema("a int").parquet(f"file://{path}").collect()
+        case "worker":
+            spark.range(1).select(F.udf(_bad_row, "int")("id")).collect()
+        case "worker-rdd":
+            spark.sparkContext.parallelize([0], 1).map(_bad_row).collect()
+        case "java":
+            spark._jvm.java.lang.Class.forName("nowhere.Nothing")

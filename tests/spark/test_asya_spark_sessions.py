@@ -1,0 +1,156 @@
+"""What the calls of a job share, and what they do not (`protocol §10`, inside the job)."""
+
+import pytest
+
+from asya_spark.calls.sessions import ContextStoppedError, Sessions
+from asya_spark.calls.warm_up import warm_up
+from asya_spark.heartbeat import spark_progress
+from tests.spark import session_jobs
+from tests.spark.job_run import Run
+
+pytestmark = pytest.mark.spark
+
+JOBS = "tests.spark.session_jobs"
+PARALLEL = 8
+
+
+@pytest.mark.rule("10.session")
+@pytest.mark.parametrize("what", ["spark", "session", "context", "with"])
+def test_10_a_job_that_stops_spark_harms_no_envelope(spark, tmp_path, what):
+    done = Run(spark, tmp_path, [{"stop": what, "n": n} for n in range(3)], job=f"{JOBS}.stops_spark")
+
+    assert [done.payloads(index) for index in range(3)] == [[{"rows": n}] for n in range(3)]
+
+
+@pytest.mark.rule("10.session")
+def test_10_no_envelope_finds_what_another_one_left_in_its_session(spark, tmp_path):
+    done = Run(spark, tmp_path, [{"name": name} for name in "abc"], job=f"{JOBS}.leaves_all_behind")
+
+    for index in range(3):
+        assert done.payloads(index) == [
+            {"views": [], "ansi": "true", "function": False, "cached": 0, "global_views": [], "streams": 0}
+        ]
+    assert spark.conf.get("spark.sql.ansi.enabled") == "true"
+
+
+@pytest.mark.rule("10.session")
+@pytest.mark.parametrize("shape", ["payload", "dataframe"])
+def test_10_whoever_asks_for_the_session_gets_that_of_the_envelope(spark, tmp_path, shape):
+    job = "asks_for_the_session" if shape == "payload" else "asks_for_the_session_of_frames"
+    done = Run(spark, tmp_path, [{}, {}], job=f"{JOBS}.{job}", shape=shape)
+
+    for index in range(2):
+        ((answer,),) = [done.payloads(index)]
+        assert set(answer) == set(session_jobs.WAYS)
+        assert set(answer.values()) == {"view"}, answer
+
+
+@pytest.mark.rule("10.parallel")
+def test_10_envelopes_at_work_at_the_same_time_share_nothing(spark, tmp_path):
+    """Each waits until all are at work, so a run that took one after the other would not end."""
+    barrier = str(tmp_path / "barrier")
+    payloads = [{"barrier": barrier, "count": PARALLEL, "name": f"e{n}"} for n in range(PARALLEL)]
+
+    done = Run(spark, tmp_path, payloads, job=f"{JOBS}.works_beside_others", parallel=PARALLEL)
+
+    for index in range(PARALLEL):
+        name = f"e{index}"
+        assert done.heads[index].end == "done", done.heads[index].error
+        assert done.payloads(index) == [
+            {"view": name, "conf": name, "function": name, "cached": name, "property": name, "pool": f"asya-{index}"}
+        ]
+    assert not spark.catalog.listTables()
+
+
+@pytest.mark.rule("10.parallel")
+def test_10_a_slow_envelope_keeps_no_other_one_waiting_and_ends_alone(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr("asya_spark.calls.time_limit.GRACE_SECONDS", 0.5)
+    monkeypatch.setattr("asya_spark.results.PART_SECONDS", 0.0)
+    release = tmp_path / "released"
+    payloads = [{"wait_for": str(release)}, *({"release": str(release), "n": n} for n in range(3))]
+
+    done = Run(spark, tmp_path, payloads, job=f"{JOBS}.waits", parallel=2)
+
+    assert sorted(done.heads) == [0, 1, 2, 3]
+    assert {head.end for head in done.heads.values()} == {"done"}
+    spans = [(part.first, part.last) for part in done.commit.parts]
+    assert spans[-1] == (0, 0)
+    assert sorted(spans) != spans
+
+
+@pytest.mark.rule("10.session.stopped")
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_10_a_stopped_context_ends_the_process_and_the_journal_names_who_was_at_work(
+    spark, tmp_path, monkeypatch, parallel
+):
+    closed = []
+
+    def is_gone(sessions, session):
+        closed.append(session)
+        if len(closed) == 2:
+            raise ContextStoppedError("gone")
+        return close(sessions, session)
+
+    close = Sessions.close
+    monkeypatch.setattr(Sessions, "close", is_gone)
+
+    with pytest.raises(ContextStoppedError):
+        Run(spark, tmp_path, [{"n": n} for n in range(4)], job=f"{JOBS}.counts", parallel=parallel)
+
+    journal, error = Run.died(tmp_path)
+    assert len(journal.members_at_work) == parallel
+    assert sum(part.last - part.first + 1 for part in journal.parts) == 1
+    assert (journal.started, journal.is_first) == (1 + parallel, False)
+    assert error["type"].endswith("ContextStoppedError")
+
+
+@pytest.mark.rule("10.warm-up")
+def test_10_a_run_without_an_executor_dies_before_any_envelope_is_at_work(spark, tmp_path, monkeypatch):
+    stages = []
+
+    def gives_up(session):
+        warm_up(session)
+        stages.append(spark_progress(session.sparkContext)["stages"])
+        raise RuntimeError("no executor being launched")
+
+    monkeypatch.setattr("asya_spark.main.warm_up", gives_up)
+
+    with pytest.raises(RuntimeError, match="no executor"):
+        Run(spark, tmp_path, [{"n": 1}], job=f"{JOBS}.counts")
+
+    journal, _ = Run.died(tmp_path)
+    assert (journal.stage, journal.members_at_work, journal.started) == ("starting", (), 0)
+    assert stages == [[]]  # its task is done
+
+
+@pytest.mark.rule("10.session.stopped")
+def test_10_a_context_that_is_gone_is_noticed(spark):
+    class Context:
+        _jsc = None
+
+    class Root:
+        sparkContext = Context()  # noqa: N815 - PySpark's name
+
+        def newSession(self):  # noqa: N802 - PySpark's name
+            return self
+
+    sessions = Sessions(Root())
+    with pytest.raises(ContextStoppedError, match="lost executors"):
+        sessions.close(sessions.open())
+
+
+@pytest.mark.rule("10.jvm-errors")
+def test_10_errors_of_the_jvm_can_be_told_apart(spark, tmp_path):
+    kinds = ["missing-file", "broken-file", "worker", "worker-rdd", "java"]
+
+    done = Run(spark, tmp_path, [{"kind": kind, "folder": str(tmp_path)} for kind in kinds], job=f"{JOBS}.fails")
+
+    errors = {kind: done.heads[index].error for index, kind in enumerate(kinds)}
+    assert errors["missing-file"].type == "pyspark.errors.exceptions.captured.AnalysisException"
+    assert {"PATH_NOT_FOUND", "org.apache.spark.sql.AnalysisException"} <= set(errors["missing-file"].mro)
+    broken = {"FAILED_READ_FILE", "FAILED_READ_FILE.NO_HINT", "java.lang.RuntimeException"}
+    assert broken <= set(errors["broken-file"].mro)
+    for kind in ("worker", "worker-rdd"):
+        assert (errors[kind].type, errors[kind].message) == (f"{JOBS}.BadRowError", "row 0 is bad\nand so is the next")
+        assert {"ValueError", "Exception", "org.apache.spark.api.python.PythonException"} <= set(errors[kind].mro)
+    assert "java.lang.ClassNotFoundException" in errors["java"].mro
