@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from bench import cold_start, core, span_export, spark_overhead
+from bench import cold_start, core, parallel_jobs, span_export, spark_overhead
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +20,7 @@ def main() -> None:
     _show(f"One hop of {len(core.message())} bytes, µs", core.run(), 1e6, core.GOALS)
     _show("The trace of a hop, ms", span_export.run(), 1e3, {})
     _show("One job run, s", spark_overhead.run_all(), 1.0, {spark_overhead.ACTOR: spark_overhead.GOAL})
+    _show(f"One job run of {parallel_jobs.ENVELOPES} envelopes that wait, s", parallel_jobs.run_all(), 1.0, {})
     _show("A fresh process, ms", cold_start.run(), 1e3, {cold_start.SIDECAR: cold_start.GOAL})
 
 

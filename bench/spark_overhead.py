@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import importlib
-import os
 import tempfile
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everybody writes Spark so
 
-from asya.protocol.job_runs import Manifest, Member, manifest_key
-from asya_local.tools import find_java
-from asya_spark.main import run
+from bench.job_run import run_job, session
 from bench.side_by_side import Measurement
 
 if TYPE_CHECKING:
@@ -37,23 +33,14 @@ def transform(spark: SparkSession, payload: Mapping[str, Any]) -> dict[str, Any]
 
 def run_all() -> list[tuple[str, Measurement, float]]:
     """Measure both in turns; return name, measurement and ratio to the plain script."""
-    os.environ["JAVA_HOME"] = find_java()
-    spark = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "4")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("ERROR")
+    spark = session()
     plain: list[float] = []
     actor: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         for turn in range(TURNS + 1):
             payload = {"rows": ROWS, "out": f"{folder}/out-{turn}"}
-            seconds = _plain(spark, payload), _as_actor(spark, payload, Path(folder) / str(turn))
+            job = f"{__name__}.transform"
+            seconds = _plain(spark, payload), run_job(spark, job, [payload], Path(folder) / str(turn))
             if turn:  # the first turn warms up the JVM
                 plain.append(seconds[0])
                 actor.append(seconds[1])
@@ -65,37 +52,6 @@ def run_all() -> list[tuple[str, Measurement, float]]:
 def _plain(spark: SparkSession, payload: Mapping[str, Any]) -> float:
     began = perf_counter()
     transform(spark, payload)
-    return perf_counter() - began
-
-
-def _as_actor(spark: SparkSession, payload: Mapping[str, Any], folder: Path) -> float:
-    """Return the seconds of a run, from its manifest to its commit."""
-    envelope = {"id": "e", "route": {"prev": [], "curr": "heavy", "next": []}, "payload": payload}
-    member = Member(
-        id="e",
-        position=0,
-        attempt=1,
-        admitted_at="2026-01-01T00:00:00Z",
-        envelope=msgspec.Raw(msgspec.json.encode(envelope)),
-    )
-    manifest = Manifest(
-        run_id="asya.bench.heavy.0000000001",
-        namespace="bench",
-        actor="heavy",
-        number=1,
-        formed_at="2026-01-01T00:00:00Z",
-        job=f"{__name__}.transform",
-        shape="payload",
-        timeout=600.0,
-        time_limit=60,
-        client_token="t",
-        members=(member,),
-    )
-    path = folder / manifest_key("heavy", 1)
-    path.parent.mkdir(parents=True)
-    path.write_bytes(msgspec.json.encode(manifest))
-    began = perf_counter()
-    run(spark, f"file://{path}")
     return perf_counter() - began
 
 
