@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from asya_cli.demo.command import demo
-from asya_cli.dlq import app as dlq
+from asya_cli.dlq.command import app as dlq
 from asya_cli.doctor import doctor
 from asya_cli.errors import CommandError
 from asya_cli.local import app as local
@@ -21,6 +21,7 @@ from asya_cli.send import send
 from asya_cli.smoke.command import smoke
 from asya_cli.status import status
 from asya_cli.tasks import cancel, list_tasks
+from asya_cli.upload import upload
 from asya_local.errors import LocalCloudError
 
 
@@ -52,6 +53,7 @@ app = Asya(
 )
 app.command()(demo)
 app.command()(send)
+app.command()(upload)
 app.command()(status)
 app.command()(result)
 app.command("list")(list_tasks)

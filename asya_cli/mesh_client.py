@@ -28,6 +28,7 @@ from asya_cli.errors import CommandError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import BinaryIO
 
     from asya.messaging.hop import Arrival
     from asya.protocol.envelope import Envelope
@@ -294,8 +295,8 @@ class MeshClient:
         except BotoCoreError as error:
             raise CommandError(f"cannot reach S3 for {uri}: {error}") from error
 
-    def upload(self, reference: str, body: bytes) -> None:
-        """Write a file to the data of the mesh, under the reference that payloads use.
+    def upload(self, reference: str, body: bytes | BinaryIO) -> str:
+        """Write a file to the data of the mesh, under the reference that payloads use; return its URI.
 
         Raises:
             CommandError: S3 fails or denies access.
@@ -305,6 +306,7 @@ class MeshClient:
             self.connection.s3().put_object(Bucket=data.bucket, Key=data.prefix + reference, Body=body)
         except (ClientError, BotoCoreError) as error:
             raise CommandError(f"cannot write {data.uri}{reference}: {error}") from error
+        return f"{data.uri}{reference}"
 
     def _default_uris(self, envelope_id: str) -> Iterator[str]:
         for prefix in RESULT_PREFIXES:

@@ -1,5 +1,6 @@
 """The context of a job: the envelope at work."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,7 +15,9 @@ class Context:
     Attributes:
         position: number of hops done before this one.
         attempt: from 1.
+        generation: 0, and one more for each replay.
         deadline_at: RFC 3339, if there is a deadline.
+        is_run: whether this is the context of a DataFrame of envelopes.
         scratch: a reference prefix for temporary data of this envelope in this attempt; ends with `/`.
     """
 
@@ -26,7 +29,15 @@ class Context:
     attempt: int
     deadline_at: str | None
     scratch: str
+    generation: int = 0
+    is_run: bool = False
     _publish: Callable[[Mapping[str, Any]], None] | None = field(default=None, repr=False, compare=False)
+    _ordinals: Counter[str] = field(default_factory=Counter, repr=False, compare=False)
+
+    def next_ordinal(self, what: str) -> int:
+        """The number of earlier calls with the same argument for this envelope, from 0."""
+        self._ordinals[what] += 1
+        return self._ordinals[what] - 1
 
     def fly(self, message: Mapping[str, Any]) -> None:
         """Publishes a partial for streams; not part of the result (`protocol §7`, FLY). Thread-safe.

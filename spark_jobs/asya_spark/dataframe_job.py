@@ -99,6 +99,7 @@ class _Calls:
             attempt=1,
             deadline_at=None,
             scratch=attempt.scratch,
+            is_run=True,
             _publish=lambda message: attempt.partials.add(None, message),
         )
 

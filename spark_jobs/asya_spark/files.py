@@ -86,10 +86,44 @@ class HadoopFiles:
         names = [str(status.getPath().getName()) for status in statuses if status.isFile()]
         return sorted(name for name in names if name[0] not in "_.")
 
+    def tree(self, folder: str) -> list[str]:
+        """The sorted names of all files below a folder, relative to it, without those with a hidden part (`_`, `.`)."""
+        path, system = self._resolve(folder)
+        base = f"{system.makeQualified(path)}/"
+        names, found = [], system.listFiles(path, True)
+        while found.hasNext():
+            names.append(str(found.next().getPath().toString()).removeprefix(base))
+        return sorted(name for name in names if not any(part[0] in "_." for part in name.split("/")))
+
+    def exists(self, uri: str) -> bool:
+        """Whether there is a file or a folder."""
+        path, system = self._resolve(uri)
+        return bool(system.exists(path))
+
+    def rename(self, uri: str, target: str) -> bool:
+        """Moves a file to a name that is free, and makes its folders; returns whether it did."""
+        path, system = self._resolve(uri)
+        target_path, _ = self._resolve(target)
+        system.mkdirs(target_path.getParent())
+        try:
+            return bool(system.rename(path, target_path))
+        except Py4JJavaError as error:
+            if error.java_exception.getClass().getSimpleName() in (
+                "FileNotFoundException",
+                "FileAlreadyExistsException",
+            ):
+                return False
+            raise
+
     def remove(self, uri: str) -> None:
         """Removes a file; idempotent."""
         path, system = self._resolve(uri)
         system.delete(path, False)
+
+    def remove_folder(self, uri: str) -> None:
+        """Removes a folder with all that is in it; idempotent."""
+        path, system = self._resolve(uri)
+        system.delete(path, True)
 
     def _resolve(self, uri: str) -> tuple[Any, Any]:
         path = self._jvm.org.apache.hadoop.fs.Path(uri)

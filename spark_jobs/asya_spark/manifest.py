@@ -35,6 +35,7 @@ class Member:
     id: str
     position: int
     attempt: int
+    generation: int
     deadline_at: str | None
     inline: dict[str, Any] | None
     key: str | None
@@ -137,6 +138,7 @@ def _member(index: int, content: dict[str, Any]) -> Member:
         id=content["id"],
         position=content["position"],
         attempt=content["attempt"],
+        generation=content.get("generation", 0),
         deadline_at=content.get("deadline_at"),
         inline=content.get("envelope"),
         key=content.get("envelope_key"),

@@ -147,6 +147,7 @@ class _PayloadRun:
             attempt=member.attempt,
             deadline_at=member.deadline_at,
             scratch=f"{attempt.scratch}{member.index}/",
+            generation=member.generation,
             _publish=publish,
         )
 

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from asya_spark import context
+from asya_spark.tables import append_once
 
 _spark_of_module = SparkSession.getActiveSession()
 """As in many scripts; here the module may be imported before there is a session."""
@@ -184,3 +185,8 @@ def fails(spark, payload):
             spark.sparkContext.parallelize([0], 1).map(_bad_row).collect()
         case "java":
             spark._jvm.java.lang.Class.forName("nowhere.Nothing")
+
+
+def appends(spark, payload):
+    append_once(spark.range(payload["rows"]), "tables/clean")
+    return payload

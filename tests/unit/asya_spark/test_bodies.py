@@ -21,7 +21,7 @@ def body(index: int) -> dict[str, Any]:
 
 def member(index: int, *, away: bool) -> Member:
     inline, key = (None, f"pending/{index}.json") if away else (body(index), None)
-    return Member(index, f"e{index}", 0, 1, None, inline, key, is_at_risk=False)
+    return Member(index, f"e{index}", 0, 1, 0, None, inline, key, is_at_risk=False)
 
 
 class Objects:

@@ -18,6 +18,7 @@ import typer.main
 
 import asya
 import asya_spark
+import asya_spark.tables
 from asya.gateway.calls import CALLS, Group
 from asya.gateway.lambdas.openapi import document
 from asya.messaging.aws import telemetry
@@ -75,6 +76,7 @@ COMMANDS = {
     "send": "EVENT --actor --next --id --new-id --mesh --state --namespace --region",
     "smoke": "--mesh --stage --tool --arguments --alarms --timeout --state --namespace --region",
     "status": "ENVELOPE_ID --follow -f --timeline --json --state --namespace --region",
+    "upload": "FILE REFERENCE --state --namespace --region",
     "result": "ENVELOPE_ID --output -o --payload --state --namespace --region",
     "list": "--status --parent --limit -n --json --state --namespace --region",
     "cancel": "ENVELOPE_ID --state --namespace --region",
@@ -127,9 +129,24 @@ def test_jobs_import_data_and_context() -> None:
     assert parameters(asya_spark.context) == []
     assert parameters(asya_spark.data.uri) == positional("reference")
     assert asya_spark.data.VARIABLE == "ASYA_DATA_URI"
-    field_names = ["id", "parent_id", "headers", "actor", "position", "attempt", "deadline_at", "scratch"]
+    field_names = [
+        "id",
+        "parent_id",
+        "headers",
+        "actor",
+        "position",
+        "attempt",
+        "deadline_at",
+        "scratch",
+        "generation",
+        "is_run",
+    ]
     assert [field.name for field in fields(asya_spark.Context) if not field.name.startswith("_")] == field_names
     assert parameters(asya_spark.Context.fly) == positional("self", "message")
+    assert sorted(asya_spark.tables.__all__) == ["AppendError", "append_once"]
+    frame_and_table = positional("frame", "table")
+    options = [("partition_by", "KEYWORD_ONLY", ()), ("name", "KEYWORD_ONLY", "")]
+    assert parameters(asya_spark.tables.append_once) == [*frame_and_table, *options]
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asya_cli.dlq_reports import app as reports
+from asya_cli.dlq.reports import app as reports
 from asya_cli.errors import CommandError
 from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
 from asya_cli.output.text import echo, one_line, write_exact
 
 if TYPE_CHECKING:
-    from asya_cli.dead_letters import DeadLetters, QueuedLetter, RedriveResult
+    from asya_cli.dlq.letters import DeadLetters, QueuedLetter, RedriveResult
 
 app = typer.Typer(no_args_is_help=True, help="List, show and redrive dead letters: messages that failed too often.")
 app.add_typer(reports, name="reports")
@@ -42,7 +42,7 @@ def list_(
     """List the dead letters of a mesh. The messages stay in their queues."""
     from rich.table import Table
 
-    from asya_cli.dead_letters import Filter
+    from asya_cli.dlq.letters import Filter
     from asya_cli.output.console import Console
 
     dead_letters = _dead_letters(state, namespace, region)
@@ -72,7 +72,7 @@ def show(
     region: Region = None,
 ) -> None:
     """Print a dead letter. The message stays in its queue."""
-    from asya_cli.dead_letters import Filter
+    from asya_cli.dlq.letters import Filter
 
     dead_letters = _dead_letters(state, namespace, region)
     count = 0
@@ -109,7 +109,7 @@ def redrive(
     Repair the cause first. After its deadline an envelope needs `asya replay`, which sets a new deadline. Exit code 1
     if a dead letter is refused.
     """
-    from asya_cli.dead_letters import Filter
+    from asya_cli.dlq.letters import Filter
 
     dead_letters, selection = _dead_letters(state, namespace, region), Filter(envelope_id, error)
     sent, refused = 0, 0
@@ -132,7 +132,7 @@ def redrive(
 
 
 def _dead_letters(state: State, namespace: str | None, region: str | None) -> DeadLetters:
-    from asya_cli.dead_letters import DeadLetters
+    from asya_cli.dlq.letters import DeadLetters
 
     return DeadLetters(client(state, namespace, region))
 

@@ -16,8 +16,8 @@ from asya.dead_letters.aws import queue as dead_letter_queue
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.slices import SetDue, encode_message
 from asya.tasks.view import TaskView
-from asya_cli import dlq
-from asya_cli.dead_letters import DeadLetters, Filter
+from asya_cli.dlq import command as dlq
+from asya_cli.dlq.letters import DeadLetters, Filter
 from asya_cli.errors import CommandError
 from asya_cli.main import app
 from asya_cli.mesh_client import ConflictError

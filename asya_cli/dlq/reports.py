@@ -31,7 +31,7 @@ def replay(
     counts once.
     """
     from asya.protocol import names
-    from asya_cli.report_letters import ReportLetters
+    from asya_cli.dlq.report_letters import ReportLetters
 
     letters = ReportLetters(client(state, namespace, region))
     for name in names.REPORT_QUEUES:

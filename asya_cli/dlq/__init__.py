@@ -1,0 +1,1 @@
+"""`asya dlq`: dead letters and refused reports, listed, shown and moved back."""

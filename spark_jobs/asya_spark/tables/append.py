@@ -1,0 +1,115 @@
+"""Adds rows to a folder of Parquet files once, however often the job runs (`protocol §10.append-once`).
+
+    {table}/_asya/staging/{key}/{random}/…    the files of one attempt
+    {table}/_asya/commits/{key}.json          the attempt that counts, written on the condition that it is absent
+    {table}/_asya/commits/{key}.published     all its files are published
+    {table}/…/asya-{key}-{number}.parquet     the published files
+
+Readers of the folder ignore names with an underscore. A process may die after any step: the next attempt at the envelope finds
+the commit, and publishes what is left.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from uuid import uuid4
+
+from pyspark.sql import DataFrame
+
+from asya_spark import data
+from asya_spark.context import context
+from asya_spark.files import HadoopFiles
+from asya_spark.tables.commits import commits_for
+
+_FOLDER = "_asya"
+
+
+class AppendError(RuntimeError):
+    """Rows cannot be appended once; the message names the table and the cause."""
+
+
+def append_once(frame: DataFrame, table: str, *, partition_by: Sequence[str] = (), name: str = "") -> None:
+    """Appends the rows of a frame to a folder of Parquet files, once for this hop of the envelope.
+
+    The rows of the first attempt that gets this far count, also if a later attempt has other ones. The calls of a hop are told
+    apart by table and by their order. In threads, where the order is left to chance, name them.
+
+    A reader may see a part of the rows until this returns. A replay is a hop of its own and appends again.
+
+    Args:
+        frame: the rows.
+        table: the folder, as a reference below the data of the mesh, or as a URI.
+        partition_by: columns that become folders.
+        name: tells this call apart from others of the hop, in place of their order.
+
+    Raises:
+        AppendError: in a DataFrame job, whose call has many envelopes; or a staged file is gone.
+        RuntimeError: outside a job.
+        ModuleNotFoundError: the table is on S3 and the run has no boto3, which writes on a condition; name it in the
+            `requirements.txt` of the jobs.
+    """
+    folder = (table if "://" in table else data.uri(table)).rstrip("/")
+    _Append(folder, _key(folder, name), HadoopFiles(frame.sparkSession)).run(frame, partition_by)
+
+
+def _key(folder: str, name: str) -> str:
+    """Identifies a call by the hop and never by the attempt: 32 hex digits."""
+    current = context()
+    if current.is_run:
+        raise AppendError(
+            f"append_once({folder!r}) is for jobs with one payload. A DataFrame job has many envelopes in a call, and other ones "
+            "in a repetition; write their rows in a way that a second write does no harm"
+        )
+    identity = [current.id, current.generation, current.position, folder, name or current.next_ordinal(folder)]
+    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:32]
+
+
+class _Append:
+    """One call."""
+
+    def __init__(self, folder: str, key: str, files: HadoopFiles) -> None:
+        self._folder = folder
+        self._key = key
+        self._files = files
+        self._commits = commits_for(folder)
+        self._commit_uri = f"{folder}/{_FOLDER}/commits/{key}.json"
+        self._published_uri = f"{folder}/{_FOLDER}/commits/{key}.published"
+
+    def run(self, frame: DataFrame, partition_by: Sequence[str]) -> None:
+        if self._commits.read(self._published_uri) is not None:
+            return
+        chosen = self._commits.read(self._commit_uri)
+        if chosen is None:
+            staging = f"{self._folder}/{_FOLDER}/staging/{self._key}/{uuid4().hex[:12]}"
+            chosen = self._commit(frame, partition_by, staging)
+        self._publish(json.loads(chosen))
+
+    def _commit(self, frame: DataFrame, partition_by: Sequence[str], staging: str) -> bytes:
+        """Stages the rows, and commits them unless another attempt has; returns the commit."""
+        writer = frame.write.partitionBy(*partition_by) if partition_by else frame.write
+        writer.parquet(staging)
+        staged = [name for name in self._files.tree(staging) if name.endswith(".parquet")]
+        content = json.dumps({"staging": staging, "files": staged}).encode("ascii")
+        if self._commits.create(self._commit_uri, content):
+            return content
+        self._files.remove_folder(staging)
+        chosen = self._commits.read(self._commit_uri)
+        if chosen is None:
+            raise AppendError(f"{self._commit_uri} was there a moment ago; nobody may remove commits while jobs run")
+        return chosen
+
+    def _publish(self, commit: dict[str, str | list[str]]) -> None:
+        """Publishes the committed files that are not published; another attempt may do so at the same time."""
+        staging = str(commit["staging"])
+        for number, name in enumerate(commit["files"]):
+            parent = name.rpartition("/")[0]
+            target = f"{self._folder}/{parent + '/' if parent else ''}asya-{self._key}-{number:05d}.parquet"
+            if self._files.exists(target) or self._files.rename(f"{staging}/{name}", target):
+                continue
+            if not self._files.exists(target):
+                raise AppendError(
+                    f"{staging}/{name} is committed to {self._folder} and is gone, so its rows are lost: nobody may remove "
+                    f"{_FOLDER}/staging while jobs run. Remove {self._commit_uri} to append these rows anew"
+                )
+        self._commits.create(self._published_uri, b"{}")
+        self._files.remove_folder(staging)

@@ -1,0 +1,191 @@
+"""Appends happen once, wherever a process dies (`protocol §10.append-once`)."""
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from asya_spark.context import Context, active_context
+from asya_spark.files import HadoopFiles
+from asya_spark.tables import AppendError, append_once
+from asya_spark.tables.commits import LocalCommits
+from tests.spark.job_run import Run
+
+pytestmark = pytest.mark.spark
+
+KILLS = 200 if os.environ.get("ASYA_FULL_SIZE") else 25
+STEPS = (
+    (LocalCommits, "read"),
+    (LocalCommits, "create"),
+    *((HadoopFiles, name) for name in ("tree", "exists", "rename")),
+)
+
+
+class KilledError(BaseException):
+    """Stands for the end of the process."""
+
+
+def hop(name="e1", *, position=1, attempt=1, generation=0, is_run=False):
+    return Context(name, "", {}, "heavy", position, attempt, None, "scratch/", generation=generation, is_run=is_run)
+
+
+def append(spark, table, envelope, rows, **options):
+    with active_context(envelope):
+        frame = spark.createDataFrame([(envelope.id, number) for number in range(rows)], "id STRING, n INT")
+        append_once(frame.repartition(2), table, **options)
+
+
+def contents(spark, table):
+    return sorted(tuple(row) for row in spark.read.parquet(table).collect())
+
+
+@pytest.fixture
+def table(data_folder):
+    return f"file://{data_folder}/tables/clean"
+
+
+@pytest.mark.rule("10.append-once")
+def test_10_attempts_of_a_hop_append_once_and_other_hops_beside_it(spark, table):
+    for envelope in (hop(), hop(attempt=2), hop(), hop("e2"), hop(position=2), hop(generation=1)):
+        append(spark, table, envelope, 3)
+    assert contents(spark, table) == sorted([("e1", n) for n in range(3)] * 3 + [("e2", n) for n in range(3)])
+
+
+@pytest.mark.rule("10.append-once")
+def test_10_the_rows_of_the_first_attempt_count(spark, table):
+    append(spark, table, hop(), 3)
+    append(spark, table, hop(attempt=2), 5)
+    assert contents(spark, table) == [("e1", n) for n in range(3)]
+
+
+@pytest.mark.rule("10.append-once")
+def test_10_calls_of_a_hop_are_told_apart_by_their_order_or_their_names(spark, table):
+    for attempt in (1, 2):
+        envelope = hop(attempt=attempt)
+        append(spark, table, envelope, 1)
+        append(spark, table, envelope, 1)
+        append(spark, table, envelope, 1, name="left" if attempt == 1 else "right")
+        append(spark, table, envelope, 1, name="right" if attempt == 1 else "left")
+    assert contents(spark, table) == [("e1", 0)] * 4
+
+
+@pytest.mark.rule("10.append-once")
+def test_10_partitions_are_folders_and_a_reference_names_the_table(spark, table):
+    append(spark, "tables/clean", hop(), 3, partition_by=["n"])
+    append(spark, "tables/clean", hop(attempt=2), 3, partition_by=["n"])
+    assert spark.read.parquet(table).where("n = 1").count() == 1
+    assert {path.parent.name for path in Path(table.removeprefix("file://")).glob("n=*/asya-*.parquet")} == {
+        "n=0",
+        "n=1",
+        "n=2",
+    }
+
+
+@pytest.mark.rule("10.append-once")
+def test_10_a_dataframe_job_is_told_why_it_cannot(spark, table):
+    with pytest.raises(AppendError, match="for jobs with one payload"):
+        append(spark, table, hop(is_run=True), 1)
+
+
+def test_10_a_table_elsewhere_is_refused(spark):
+    with pytest.raises(ValueError, match="needs a table on s3://"):
+        append(spark, "hdfs://name/table", hop(), 1)
+
+
+def test_10_rows_that_somebody_removed_while_they_were_staged_are_named(spark, table, monkeypatch):
+    monkeypatch.setattr(HadoopFiles, "rename", lambda *_: False)
+    with pytest.raises(AppendError, match=r"is committed to .* and is gone"):
+        append(spark, table, hop(), 1)
+
+
+@pytest.mark.rule("10.append-once")
+def test_10_a_job_appends_in_its_own_run(spark, tmp_path, data_folder, table):
+    payloads = [{"rows": n} for n in (1, 2, 3)]
+    Run(spark, tmp_path / "first", payloads, job="tests.spark.session_jobs.appends", parallel=3)
+    again = Run(spark, tmp_path / "second", payloads, job="tests.spark.session_jobs.appends")
+    assert {head.end for head in again.heads.values()} == {"done"}
+    assert spark.read.parquet(table).count() == 6
+
+
+def by_attempt(spark, table):
+    """The envelopes with the attempt whose rows count; these must be all rows of that attempt, and no other ones."""
+    rows = {}
+    for row in spark.read.parquet(table).collect():
+        rows.setdefault(row.id, []).append((row.attempt, row.n))
+    for name, found in rows.items():
+        attempt = found[0][0]
+        assert sorted(found) == [(attempt, n) for n in range(attempt)], name
+    return {name: found[0][0] for name, found in rows.items()}
+
+
+def append_attempt(spark, table, name, attempt):
+    """Appends as many rows as the number of the attempt, each in a file of its own."""
+    with active_context(hop(name, attempt=attempt)):
+        rows = [(name, number, attempt) for number in range(attempt)]
+        rdd = spark.sparkContext.parallelize(rows, attempt)
+        append_once(spark.createDataFrame(rdd, "id STRING, n INT, attempt INT"), table)
+
+
+@pytest.mark.rule("10.append-once")
+def test_10_no_row_is_lost_or_doubled_by_processes_that_die(spark, table, monkeypatch):
+    """Each envelope is attempted until an attempt ends; before that attempts die right before or right after any step."""
+    chance = random.Random(14)
+    deaths = 0
+
+    def dying(original):
+        def step(*arguments):
+            nonlocal deaths
+            fate = chance.random() if deaths < KILLS else 1.0
+            if fate < 0.15:
+                deaths += 1
+                raise KilledError
+            result = original(*arguments)
+            if fate < 0.3:
+                deaths += 1
+                raise KilledError
+            return result
+
+        return step
+
+    for kind, name in STEPS:
+        monkeypatch.setattr(kind, name, dying(getattr(kind, name)))
+    envelopes = 0
+    while deaths < KILLS:
+        envelopes += 1
+        for attempt in range(1, 100):
+            try:
+                append_attempt(spark, table, f"e{envelopes}", attempt)
+                break
+            except KilledError:
+                continue
+    monkeypatch.undo()
+    assert set(by_attempt(spark, table)) == {f"e{number}" for number in range(1, envelopes + 1)}
+
+
+@pytest.mark.rule("10.append-once")
+@pytest.mark.parametrize(
+    ("kind", "name", "counts"),
+    [
+        (LocalCommits, "read", 2),
+        (HadoopFiles, "tree", 2),
+        (LocalCommits, "create", 2),
+        (HadoopFiles, "exists", 3),
+        (HadoopFiles, "rename", 3),
+    ],
+)
+def test_10_of_two_attempts_at_the_same_time_the_first_to_commit_counts(spark, table, monkeypatch, kind, name, counts):
+    """Attempt 2 overtakes attempt 3 right before one of its steps, as after a driver that is taken for dead."""
+    original, overtaken = getattr(kind, name), []
+
+    def overtake(*arguments):
+        if not overtaken:
+            overtaken.append(True)
+            append_attempt(spark, table, "e1", 2)
+        return original(*arguments)
+
+    monkeypatch.setattr(kind, name, overtake)
+    append_attempt(spark, table, "e1", 3)
+
+    assert overtaken
+    assert by_attempt(spark, table) == {"e1": counts}
