@@ -10,6 +10,7 @@ from aws_cdk import aws_logs as logs
 from asya.protocol.mesh_table import MeshTable, encode_table, with_version
 from asya_infra.addresses import Addresses
 from asya_infra.build.functions import build_table
+from asya_infra.build.job_packages import needs_packages
 from asya_infra.limits.aws_limits import LOG_DAYS
 from asya_infra.mesh_file import LoadedMesh, to_table
 from asya_infra.mesh_file.account_model import VpcSection
@@ -55,6 +56,16 @@ class Mesh:
     def table_bytes(self) -> bytes:
         """The content of `mesh.json`."""
         return encode_table(self.table)
+
+    @property
+    def jobs_read_secrets(self) -> bool:
+        """Whether a heavy actor has secrets."""
+        return any(actor.kind == "spark" and actor.secrets for actor in self.table.actors.values())
+
+    @property
+    def jobs_need_packages(self) -> bool:
+        """Whether job runs have an archive of Python packages."""
+        return needs_packages(self.loaded.jobs_folder, secrets=self.jobs_read_secrets)
 
     def table_code(self) -> lambda_.Code:
         """Return the code of a function without user code: `mesh.json`. The layer has the rest."""

@@ -31,7 +31,7 @@ def connector(region: str | None) -> Connect:
     """
 
     def connect(service: str) -> Any:
-        # Only runs with secrets need boto3, which is no dependency of jobs otherwise.
+        # Only runs with secrets need boto3, so only they have it: it comes with the archive of packages.
         import boto3
         from botocore.config import Config
 
@@ -88,8 +88,8 @@ class Secrets:
             value = self._value(reference)
         except ModuleNotFoundError as error:
             raise SecretError(
-                f"{what} cannot be read, because the Python of the run has no {error.name}; add boto3 with an archive "
-                "(how-to: Package job dependencies)"
+                f"{what} cannot be read, because the Python of the run has no {error.name}; the archive of the mesh's "
+                "packages brings it, so keep that archive's folders in the PYTHONPATH of the driver"
             ) from None
         except Exception as error:  # noqa: BLE001 - an asya_spark without boto3 cannot name the errors of boto3
             raise SecretError(

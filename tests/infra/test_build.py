@@ -3,14 +3,16 @@
 import re
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
 
 from asya.protocol.mesh_table import Actor, MeshTable, encode_table
+from asya.spark.job_python import SECRETS_CLIENT
 from asya_infra.build.folder import build_once, digest
 from asya_infra.build.functions import build_dispatcher, build_handlers, build_layer, build_table
-from asya_infra.build.jobs import build_jobs
+from asya_infra.build.jobs import JobFiles, build_jobs
 from asya_infra.build.packages import LAMBDA, PackagesError, Target, install
 from tests.paths import PROJECT
 
@@ -18,7 +20,7 @@ HERE = Path(__file__).parent
 CLOUD_PYTHON = PROJECT / ".venv-cloud" / "bin" / "python"
 TABLE = encode_table(MeshTable(namespace="shop", actors={"score": Actor(kind="handler", handler="orders.score")}))
 LAMBDA_PACKAGES = {"boto3", "botocore", "dateutil", "jmespath", "s3transfer", "six", "urllib3"}
-AARCH64 = 183
+AARCH64, X86_64 = 183, 62
 SPARK = Target(python_version="3.12", python_platform="aarch64-manylinux_2_28")
 
 
@@ -153,6 +155,14 @@ PINNED = re.search(
 )
 
 
+def packed(files: JobFiles) -> dict[str, bytes]:
+    """The files in the archive of packages."""
+    assert files.packages is not None
+    with tarfile.open(files.packages.archive) as archive:
+        files_of = {member.name: archive.extractfile(member) for member in archive.getmembers()}
+        return {name: file.read() for name, file in files_of.items() if file is not None}
+
+
 def user_folder(folder: Path, requirements: str) -> Path:
     folder.mkdir()
     (folder / "mine.py").write_text("def handle(payload): return payload\n")
@@ -164,7 +174,7 @@ def test_required_hashes_accept_packages_that_are_pinned_with_them(tmp_path: Pat
     assert PINNED is not None
     code = user_folder(tmp_path / "code", PINNED[0])
     assert (build_handlers(tmp_path / "build", LAMBDA, code, TABLE, hashed=True) / "jmespath").is_dir()
-    assert (build_jobs(tmp_path / "build", SPARK, code, hashed=True).jobs / "jmespath").is_dir()
+    assert "jmespath/__init__.py" in packed(build_jobs(tmp_path / "build", SPARK, code, hashed=True))
 
 
 @pytest.mark.parametrize("is_forged", [False, True])
@@ -185,7 +195,7 @@ def test_required_hashes_refuse_all_other_packages(tmp_path: Path, is_forged: bo
 
 def test_unavailable_packages_are_named(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("msgspec==0.0.0\n")
-    with pytest.raises(PackagesError, match=r"requirements\.txt: cannot be installed for 3\.13 aarch64"):
+    with pytest.raises(PackagesError, match=r"requirements\.txt: cannot be installed for Python 3\.13 on aarch64"):
         install(tmp_path / "requirements.txt", tmp_path / "out", LAMBDA)
 
 
@@ -208,6 +218,7 @@ def test_job_code(tmp_path: Path) -> None:
     assert files.entry_point.suffix == ".py"
     assert {"asya", "asya_spark"} == {path.name for path in files.library.iterdir()}
     assert contents(files.jobs).keys() == {"heavy.py"}
+    assert files.packages is None
 
 
 def test_the_users_jobs_exclude_the_job_library(tmp_path: Path) -> None:
@@ -216,18 +227,78 @@ def test_the_users_jobs_exclude_the_job_library(tmp_path: Path) -> None:
     assert (files.jobs / "flights").is_dir()
 
 
-@pytest.mark.parametrize(("package", "refused"), [("jmespath", False), ("msgspec", True)])
-def test_packages_that_jobs_require(tmp_path: Path, package: str, refused: bool) -> None:
-    """Jobs import packages from a zip, which cannot have compiled code."""
-    jobs = tmp_path / "jobs"
-    jobs.mkdir()
-    (jobs / "heavy.py").write_text("def crunch(spark, payload): return payload\n")
-    (jobs / "requirements.txt").write_text(f"{package}\n")
-    if refused:
-        with pytest.raises(PackagesError, match=r"msgspec cannot be imported from a zip"):
-            build_jobs(tmp_path / "build", SPARK, jobs)
-    else:
-        assert (build_jobs(tmp_path / "build", SPARK, jobs).jobs / package / "__init__.py").is_file()
+def jobs_folder(folder: Path, requirements: str) -> Path:
+    folder.mkdir()
+    (folder / "heavy.py").write_text("def crunch(spark, payload): return payload\n")
+    (folder / "requirements.txt").write_text(requirements)
+    return folder
+
+
+@pytest.mark.parametrize(("architecture", "machine"), [("aarch64", AARCH64), ("x86_64", X86_64)])
+def test_packages_of_jobs_are_for_the_application(tmp_path: Path, architecture: str, machine: int) -> None:
+    jobs = jobs_folder(tmp_path / "jobs", "jmespath\nmsgspec\n")
+    files = build_jobs(tmp_path / "build", Target("3.12", f"{architecture}-manylinux_2_28"), jobs)
+    content = packed(files)
+    assert {"jmespath/__init__.py", "msgspec/__init__.py"} <= content.keys()
+    libraries = {name: file for name, file in content.items() if name.endswith(".so")}
+    assert libraries
+    assert all("312" in name for name in libraries)
+    assert {int.from_bytes(file[18:20], "little") for file in libraries.values()} == {machine}
+    assert not (files.jobs / "jmespath").exists()
+
+
+def test_the_same_packages_are_the_same_archive(tmp_path: Path) -> None:
+    """Its name is a hash of its content, and neither the time nor the place of the build is part of it."""
+    jobs = jobs_folder(tmp_path / "jobs", "msgspec\n")
+    first, second = (build_jobs(tmp_path / name, SPARK, jobs).packages for name in ("one", "two"))
+    assert first is not None
+    assert second is not None
+    assert first.archive.read_bytes() == second.archive.read_bytes()
+    assert first.digest == second.digest
+    with tarfile.open(first.archive) as archive:
+        owners = {(member.uid, member.gid, member.uname, member.mtime) for member in archive.getmembers()}
+    assert owners == {(0, 0, "", 0)}
+
+
+def test_changed_jobs_keep_their_packages(tmp_path: Path) -> None:
+    jobs = jobs_folder(tmp_path / "jobs", "msgspec\n")
+    before = build_jobs(tmp_path / "build", SPARK, jobs)
+    (jobs / "heavy.py").write_text("def crunch(spark, payload): return None\n")
+    after = build_jobs(tmp_path / "build", SPARK, jobs)
+    assert after.jobs != before.jobs
+    assert after.packages == before.packages
+    (jobs / "requirements.txt").write_text("-r more.txt\n")
+    (jobs / "more.txt").write_text("jmespath\n")
+    assert "jmespath/__init__.py" in packed(build_jobs(tmp_path / "build", SPARK, jobs))
+    (jobs / "more.txt").write_text("six\n")
+    assert "six.py" in packed(build_jobs(tmp_path / "build", SPARK, jobs))
+
+
+def test_a_requirements_file_without_packages_makes_no_archive(tmp_path: Path) -> None:
+    jobs = jobs_folder(tmp_path / "jobs", "# none yet\n")
+    assert build_jobs(tmp_path / "build", SPARK, jobs).packages is None
+    assert not list((tmp_path / "build").glob("job-packages*"))
+
+
+def test_jobs_with_secrets_bring_boto3_for_these_alone(tmp_path: Path) -> None:
+    files = build_jobs(tmp_path / "build", SPARK, HERE / "mesh" / "jobs", secrets=True)
+    content = packed(files)
+    assert {name.partition("/")[0] for name in content} == {SECRETS_CLIENT}
+    data = f"{SECRETS_CLIENT}/botocore/data/"
+    services = {name.removeprefix(data).partition("/")[0] for name in content if name.startswith(data)}
+    assert {"secretsmanager", "ssm", "endpoints.json", "partitions.json"} <= services
+    assert "s3" not in services
+
+
+@pytest.mark.parametrize(("requirement", "package"), [("pyspark", "pyspark"), ("pyarrow==0.17.0", "pyarrow==0.17.0")])
+def test_a_package_without_a_wheel_is_named(tmp_path: Path, requirement: str, package: str) -> None:
+    """With its platform, and what to do."""
+    jobs = jobs_folder(tmp_path / "jobs", f"{requirement}\n")
+    message = (
+        rf"requirements\.txt.*: {package} has no wheel for Python 3\.12 on aarch64-manylinux_2_28\. Require a version"
+    )
+    with pytest.raises(PackagesError, match=message):
+        build_jobs(tmp_path / "build", SPARK, jobs)
 
 
 def test_the_job_side_needs_nothing_that_a_job_does_not_have() -> None:

@@ -1,4 +1,4 @@
-"""Selects the Python of job runs (`protocol §10`).
+"""Selects the Python of job runs, and the folders that it imports packages from (`protocol §10`).
 
 A release of EMR Serverless has several Pythons. The code of jobs and its packages are built for one of them, so a change
 of the default must not change it. Other releases may lack it, and that of an existing application is unknown; their runs
@@ -6,6 +6,7 @@ use their default.
 """
 
 import re
+from collections.abc import Mapping
 
 from asya.protocol.mesh_table import SparkJob
 
@@ -21,6 +22,12 @@ _INTERPRETER = f"/usr/bin/python{JOB_PYTHON}"
 _VARIABLES = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 # Spark prefers these to the variables. EMR Serverless starts the entry point by them.
 _SETTINGS = ("spark.pyspark.python", "spark.pyspark.driver.python")
+# The folder beside a run that Spark unpacks the packages of `requirements.txt` into, and a folder in it with the boto3
+# that reads secrets.
+PACKAGES_FOLDER = "asya-packages"
+SECRETS_CLIENT = ".secrets-client"
+_PATH = "PYTHONPATH"
+_OWN_JOBS = "asya_spark."
 _DRIVER, _EXECUTOR = "spark.emr-serverless.driverEnv.", "spark.executorEnv."
 
 
@@ -52,3 +59,23 @@ def python_conf(job: SparkJob, release: str | None) -> dict[str, str]:
         **dict.fromkeys(_SETTINGS, _INTERPRETER),
         _DRIVER + EXPECTED_VARIABLE: JOB_PYTHON,
     }
+
+
+def uses_packages(job: SparkJob) -> bool:
+    """Whether a job may import packages of the mesh: those of the job library need none."""
+    return not job.job.startswith(_OWN_JOBS)
+
+
+def packages_conf(conf: Mapping[str, str], *, reads_secrets: bool) -> dict[str, str]:
+    """The settings with the folder of packages in front of the PYTHONPATH of the driver and the executors.
+
+    Python searches these folders after the code of jobs and PySpark, and before the packages of the image.
+
+    Args:
+        conf: the settings of Spark.
+        reads_secrets: whether the driver reads secrets, which takes boto3. A boto3 among the packages wins.
+    """
+    folder = f"./{PACKAGES_FOLDER}"
+    driver = [folder, *([f"{folder}/{SECRETS_CLIENT}"] if reads_secrets else [])]
+    added = {_DRIVER + _PATH: driver, _EXECUTOR + _PATH: [folder]}
+    return {**conf, **{key: ":".join([*paths, *filter(None, [conf.get(key)])]) for key, paths in added.items()}}

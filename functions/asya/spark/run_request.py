@@ -20,7 +20,7 @@ from asya.protocol.job_runs import (
     scratch_prefix,
 )
 from asya.protocol.mesh_table import SparkJob
-from asya.spark.job_python import python_conf
+from asya.spark.job_python import PACKAGES_FOLDER, packages_conf, python_conf, uses_packages
 
 POLICY_LIMIT = 2048  # characters of the session policy and of the ARNs of managed policies, together
 PARAMETERS_LIMIT = 102_400  # characters of sparkSubmitParameters
@@ -42,6 +42,7 @@ class JobDeployment:
         data_uri: the base of references; ends with `/`.
         results_uri: the folder of x-sink; ends with `/`.
         entry_point, py_files: `s3://` URIs of the job library and of the user's jobs.
+        packages: the `s3://` URI of the archive with the Python packages of jobs; None without packages.
         region: the region of the mesh, which the names of roles contain.
         role_prefix: the ARN of a role without the role's name.
         access_policy_prefix: the ARN of an actor's access policy without the policy's name.
@@ -57,6 +58,7 @@ class JobDeployment:
     region: str
     role_prefix: str
     access_policy_prefix: str
+    packages: str | None = None
     release: str | None = None
     managed_logs: bool = True
 
@@ -104,7 +106,7 @@ def run_request(
         entry_point=deployment.entry_point,
         # All readers of the job run see its arguments, so they carry no payload, and the names of secrets only.
         arguments=("--manifest", manifest_uri, "--data-uri", deployment.data_uri, *_secrets(secrets or {}, deployment)),
-        submit_parameters=submit_parameters(job, deployment),
+        submit_parameters=submit_parameters(job, deployment, reads_secrets=bool(secrets)),
         session_policy=session_policy(manifest, job, deployment),
         policy_arns=_policy_arns(manifest, deployment),
         time_limit=manifest.time_limit,
@@ -121,20 +123,28 @@ def _secrets(secrets: Mapping[str, str], deployment: JobDeployment) -> Iterator[
         yield from ("--region", deployment.region)
 
 
-def submit_parameters(job: SparkJob, deployment: JobDeployment) -> str:
+def submit_parameters(job: SparkJob, deployment: JobDeployment, *, reads_secrets: bool = False) -> str:
     """`sparkSubmitParameters`: sizes, files, environment; the `conf` of the mesh file overrides them.
+
+    Args:
+        reads_secrets: whether the run reads secrets of its actor.
 
     Raises:
         UnstartableError: if the parameters are too long.
     """
     words: list[str] = []
-    for name, value in _conf(job, deployment).items():
+    archives, conf = job.archives, _conf(job, deployment)
+    packages = _packages(job, deployment)
+    if packages is not None:
+        archives = (f"{packages}#{PACKAGES_FOLDER}", *archives)
+        conf = packages_conf(conf, reads_secrets=reads_secrets)
+    for name, value in conf.items():
         words += ["--conf", f"{name}={value}"]
     py_files = (*deployment.py_files, *job.py_files)
     if py_files:
         words += ["--py-files", ",".join(py_files)]
-    if job.archives:
-        words += ["--archives", ",".join(job.archives)]
+    if archives:
+        words += ["--archives", ",".join(archives)]
     text = shlex.join(words)
     if len(text) > PARAMETERS_LIMIT:
         raise RunRequestError(
@@ -142,6 +152,11 @@ def submit_parameters(job: SparkJob, deployment: JobDeployment) -> str:
             "Shorten its conf, env, py_files or archives"
         )
     return text
+
+
+def _packages(job: SparkJob, deployment: JobDeployment) -> str | None:
+    """The archive of packages that a job imports from; None if it needs none."""
+    return deployment.packages if uses_packages(job) else None
 
 
 def _conf(job: SparkJob, deployment: JobDeployment) -> dict[str, str]:
@@ -184,6 +199,7 @@ def session_policy(manifest: Manifest, job: SparkJob, deployment: JobDeployment)
         *deployment.py_files,
         *job.py_files,
         *(uri.partition("#")[0] for uri in job.archives),
+        *filter(None, [_packages(job, deployment)]),
     )
     # STS counts both.
     arns = sum(map(len, _policy_arns(manifest, deployment)))

@@ -1,11 +1,12 @@
-"""Builds the files of job runs: the entry point, and zips of pure Python."""
+"""Builds the files of job runs: the entry point, the zips of pure Python and the archive of packages."""
 
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from asya_infra.build.folder import build_once, copy_sources, source_files
-from asya_infra.build.packages import REQUIREMENTS, PackagesError, Target, hashed_key, install_required
+from asya_infra.build.job_packages import JobPackages, build_job_packages
+from asya_infra.build.packages import Target
 from asya_infra.repository import REPOSITORY
 
 _LIBRARY = REPOSITORY / "functions" / "asya"
@@ -25,9 +26,10 @@ class JobFiles:
     entry_point: Path
     library: Path
     jobs: Path
+    packages: JobPackages | None
 
 
-def build_jobs(root: Path, target: Target, jobs: Path, *, hashed: bool = False) -> JobFiles:
+def build_jobs(root: Path, target: Target, jobs: Path, *, hashed: bool = False, secrets: bool = False) -> JobFiles:
     """Build the files of job runs.
 
     Args:
@@ -35,32 +37,19 @@ def build_jobs(root: Path, target: Target, jobs: Path, *, hashed: bool = False) 
         target: the interpreter of the Spark application.
         jobs: the user's folder; its `requirements.txt` is optional.
         hashed: refuse required packages without hashes.
+        secrets: whether a run reads secrets.
 
     Raises:
-        PackagesError: a required package cannot be installed, or has compiled parts.
+        PackagesError: a required package cannot be installed.
     """
     entry = build_once(root, "entry", [_ENTRY_POINT], lambda folder: _write(folder / "asya_job.py", _ENTRY_POINT))
-
-    def build(folder: Path) -> None:
-        if install_required(jobs, folder, target, hashed=hashed):
-            _refuse_compiled(jobs / REQUIREMENTS, folder, target)
-        _copy_jobs(jobs, folder)
 
     return JobFiles(
         entry_point=entry / "asya_job.py",
         library=build_once(root, "job-library", [_LIBRARY, _JOB_LIBRARY], _copy_library),
-        jobs=build_once(root, "jobs", ["jobs", target.key(), jobs, *hashed_key(hashed=hashed)], build),
+        jobs=build_once(root, "jobs", ["jobs", jobs], lambda folder: _copy_jobs(jobs, folder)),
+        packages=build_job_packages(root, target, jobs, hashed=hashed, secrets=secrets),
     )
-
-
-def _refuse_compiled(requirements: Path, folder: Path, target: Target) -> None:
-    """Refuse packages with compiled parts, because Python cannot import those from a zip."""
-    compiled = sorted({path.relative_to(folder).parts[0] for path in folder.rglob("*.so")})
-    if compiled:
-        raise PackagesError(
-            f"{requirements}: {', '.join(compiled)} cannot be imported from a zip, because of compiled parts; "
-            f"pack an archive for {target.key()}, upload it to S3 and add it to the actor's spark.archives"
-        )
 
 
 def _copy_library(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """Installs Python packages into a folder, for the interpreter that will import them."""
 
 import platform
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -13,6 +14,9 @@ REQUIREMENTS = "requirements.txt"
 
 MAKE_HASHES = "uv pip compile --universal --generate-hashes requirements.in -o requirements.txt"
 _HASHES_ADVICE = f"The mesh file says requirements_hashes: required. Pin every package with its hashes: {MAKE_HASHES}"
+
+# uv names the package before these phrases: `Because x==1 has no wheels with a matching Python ABI tag`.
+_NO_WHEEL = re.compile(r"([A-Za-z0-9][^\s,]*)\s+ha(?:s|ve)\s+no\s+(?:usable\s+)?wheels")
 
 # Records of the installation. They differ between machines and are not needed at run time.
 _INSTALL_RECORDS = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json", "uv_build.json")
@@ -36,6 +40,12 @@ class Target:
             return ["--python", str(self.interpreter)]
         return ["--python-version", str(self.python_version), "--python-platform", str(self.python_platform)]
 
+    def title(self) -> str:
+        """Return the target as people call it."""
+        if self.interpreter is not None:
+            return f"the Python {platform.python_version()} of this machine ({platform.machine()})"
+        return f"Python {self.python_version} on {self.python_platform}"
+
     def key(self) -> str:
         """Return a text that identifies the target in hashes."""
         if self.interpreter is None:
@@ -50,14 +60,14 @@ def install(requirements: Path, folder: Path, target: Target, *, hashed: bool = 
     """Install a requirements file into a folder, wheels only.
 
     Raises:
-        PackagesError: a package is not available for this target; the message has the output of uv.
+        PackagesError: a package is not available for this target; the message names it and has the output of uv.
     """
     command = [find_uv_bin(), "pip", "install", "--quiet", "--target", str(folder), "--only-binary", ":all:"]
     command += ["-r", str(requirements)]
     command += [*target.arguments(), *(["--require-hashes"] if hashed else [])]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
-        raise PackagesError(f"{requirements}: cannot be installed for {target.key()}:\n{result.stderr.strip()}")
+        raise PackagesError(_problem(requirements, target, result.stderr.strip()))
     _remove_unneeded(folder)
 
 
@@ -78,6 +88,18 @@ def install_required(code: Path, folder: Path, target: Target, *, hashed: bool) 
     except PackagesError as error:
         raise PackagesError(f"{error}\n{_HASHES_ADVICE}" if hashed else str(error)) from None
     return True
+
+
+def _problem(requirements: Path, target: Target, output: str) -> str:
+    """Return the message for a failed installation: the package without a wheel, if that is the cause, and uv's output."""
+    missing = _NO_WHEEL.search(output)
+    if missing is None:
+        return f"{requirements}: cannot be installed for {target.title()}:\n{output}"
+    return (
+        f"{requirements}: cannot be installed: {missing[1]} has no wheel for {target.title()}. Require a version that has "
+        "one, or build the wheel there, put it beside the requirements.txt and require it by its path (./wheels/x.whl)."
+        f"\n{output}"
+    )
 
 
 def hashed_key(*, hashed: bool) -> list[str]:

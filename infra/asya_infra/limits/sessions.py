@@ -35,6 +35,7 @@ def check_sessions(mesh: Mesh) -> Iterator[str]:
         region=_REGION,
         role_prefix=addresses.role_arn_prefix,
         access_policy_prefix=addresses.access_policy_prefix,
+        packages=f"{code}.tar.gz" if mesh.jobs_need_packages else None,
         release=mesh.table.spark.release,
     )
     for actor in heavy_actors(mesh.table):

@@ -83,7 +83,9 @@ def test_10_the_errors_of_the_service_and_the_network_are_named(stores: SecretSt
 @pytest.mark.rule("10.secrets.unreadable")
 def test_10_a_python_without_boto3_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "boto3", None)
-    with pytest.raises(SecretError, match="the Python of the run has no boto3; add boto3 with an archive"):
+    with pytest.raises(
+        SecretError, match="the Python of the run has no boto3; the archive of the mesh's packages brings it"
+    ):
         Secrets({"SHOP_KEY": "shop/key"}, connector("eu-west-1"), {}).set_variables()
 
 

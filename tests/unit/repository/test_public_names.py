@@ -246,7 +246,7 @@ def test_the_source_reads_no_other_environment_variables() -> None:
         *("ASYA_ACTOR", "ASYA_BUCKET", "ASYA_DATA_URI", "ASYA_RESULTS_URI", "ASYA_QUEUE_URL_PREFIX"),
         *("ASYA_GATEWAY_URL", "ASYA_TOKEN_KEY", "ASYA_STREAM_URL"),
         *("ASYA_SPARK_APPLICATION_ID", "ASYA_ROLE_PREFIX", "ASYA_JOB_ENTRY_POINT", "ASYA_JOB_PY_FILES"),
-        *("ASYA_ACCESS_POLICY_PREFIX", "ASYA_MANAGED_JOB_LOGS", "ASYA_JOB_PYTHON"),
+        *("ASYA_ACCESS_POLICY_PREFIX", "ASYA_JOB_PACKAGES", "ASYA_MANAGED_JOB_LOGS", "ASYA_JOB_PYTHON"),
         *("ASYA_TRACES_ENDPOINT", "ASYA_TRACES_SHARE"),
     }
 
@@ -260,7 +260,7 @@ def test_drivers_and_executors_get_these_variables() -> None:
     assert variables == {
         f"{prefix}.{name}"
         for prefix in ("spark.emr-serverless.driverEnv", "spark.executorEnv")
-        for name in ("ASYA_DATA_URI", "ASYA_RESULTS_URI", "MODE", "PYSPARK_PYTHON")
+        for name in ("ASYA_DATA_URI", "ASYA_RESULTS_URI", "MODE", "PYSPARK_PYTHON", "PYTHONPATH")
     } | {f"spark.emr-serverless.driverEnv.{name}" for name in ("PYSPARK_DRIVER_PYTHON", "ASYA_JOB_PYTHON")}
 
 

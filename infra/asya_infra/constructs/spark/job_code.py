@@ -11,32 +11,33 @@ from asya_infra.mesh import Mesh
 
 @dataclass(frozen=True)
 class JobCode:
-    """The entry point of a run, and the zips that it imports."""
+    """The entry point of a run, the zips that it imports, and the archive of its packages."""
 
     entry_point: Asset
     library: Asset
     jobs: Asset
+    packages: Asset | None
 
     @classmethod
     def uploaded(cls, scope: Construct, mesh: Mesh) -> "JobCode":
         """Build the code and add its assets."""
         target = mesh.options.jobs_target(mesh.file.spark.application.architecture)
-        files = build_jobs(mesh.options.build_folder, target, mesh.loaded.jobs_folder, hashed=mesh.file.requires_hashes)
+        files = build_jobs(
+            mesh.options.build_folder,
+            target,
+            mesh.loaded.jobs_folder,
+            hashed=mesh.file.requires_hashes,
+            secrets=mesh.jobs_read_secrets,
+        )
+        packages = files.packages
         return cls(
             entry_point=Asset(scope, "EntryPoint", path=str(files.entry_point)),
             library=Asset(scope, "Library", path=str(files.library)),
             jobs=Asset(scope, "Jobs", path=str(files.jobs)),
+            packages=None
+            if packages is None
+            else Asset(scope, "Packages", path=str(packages.archive), asset_hash=packages.digest),
         )
-
-    @property
-    def bucket(self) -> str:
-        """The bucket of the assets."""
-        return self.entry_point.s3_bucket_name
-
-    @property
-    def keys(self) -> list[str]:
-        """The keys of the assets."""
-        return [asset.s3_object_key for asset in (self.entry_point, self.library, self.jobs)]
 
     @property
     def py_files(self) -> list[str]:

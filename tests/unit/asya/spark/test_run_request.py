@@ -90,6 +90,46 @@ def test_sparks_parameters_come_from_the_mesh_file_whose_conf_wins() -> None:
     assert words[words.index("--archives") + 1] == JOB.archives[0]
 
 
+PACKAGES = f"{ASSETS}/{'c' * 64}.tar.gz"
+PACKED = replace_fields(DEPLOYMENT, packages=PACKAGES)
+DRIVER_PATH, EXECUTOR_PATH = "spark.emr-serverless.driverEnv.PYTHONPATH", "spark.executorEnv.PYTHONPATH"
+
+
+@pytest.mark.rule("10.packages")
+def test_10_a_run_gets_the_packages_of_the_mesh() -> None:
+    """Beside its own archives, in front of its own PYTHONPATH, and readable in its session."""
+    job = replace(JOB, env={"PYTHONPATH": "./models"})
+    request = run_request(MANIFEST, job, PACKED)
+    words = shlex.split(request.submit_parameters)
+    assert words[words.index("--archives") + 1] == f"{PACKAGES}#asya-packages,{JOB.archives[0]}"
+    conf = conf_of(request.submit_parameters)
+    assert conf[DRIVER_PATH] == conf[EXECUTOR_PATH] == "./asya-packages:./models"
+    assert allowed(request.session_policy, "s3:GetObject", PACKAGES.replace("s3://", "arn:aws-cn:s3:::"))
+
+
+@pytest.mark.rule("10.packages")
+def test_10_conf_adds_to_the_path_of_packages() -> None:
+    job = replace(JOB, conf={EXECUTOR_PATH: "./models"})
+    conf = conf_of(run_request(MANIFEST, job, PACKED).submit_parameters)
+    assert (conf[DRIVER_PATH], conf[EXECUTOR_PATH]) == ("./asya-packages", "./asya-packages:./models")
+
+
+@pytest.mark.rule("10.packages")
+def test_10_only_a_driver_with_secrets_gets_their_client() -> None:
+    conf = conf_of(run_request(MANIFEST, JOB, PACKED, {"SHOP_KEY": "shop/key"}).submit_parameters)
+    assert conf[DRIVER_PATH] == "./asya-packages:./asya-packages/.secrets-client"
+    assert conf[EXECUTOR_PATH] == "./asya-packages"
+
+
+@pytest.mark.rule("10.packages")
+@pytest.mark.parametrize(("job", "deployment"), [(JOB.job, DEPLOYMENT), ("asya_spark.result_days.compact", PACKED)])
+def test_10_a_run_without_packages_gets_none(job: str, deployment: JobDeployment) -> None:
+    """The mesh has none, or the job is one of the job library."""
+    text = run_request(MANIFEST, replace(JOB, job=job), deployment).submit_parameters
+    assert "asya-packages" not in text
+    assert DRIVER_PATH not in conf_of(text)
+
+
 PINNED = {
     "spark.emr-serverless.driverEnv.PYSPARK_PYTHON": "/usr/bin/python3.12",
     "spark.emr-serverless.driverEnv.PYSPARK_DRIVER_PYTHON": "/usr/bin/python3.12",

@@ -51,6 +51,10 @@ def test_settings_of_a_function_that_deals_with_job_runs(environ: dict[str, str]
     assert spark is not None
     assert spark.py_files == ("s3://assets/a.zip", "s3://assets/b.zip")
     assert spark.managed_logs
+    assert spark.packages is None
+    packed = load_settings(environ | SPARK | {"ASYA_JOB_PACKAGES": "s3://assets/c.tar.gz"}).spark
+    assert packed is not None
+    assert packed.packages == "s3://assets/c.tar.gz"
     without = load_settings(environ | SPARK | {"ASYA_MANAGED_JOB_LOGS": "false"}).spark
     assert without is not None
     assert not without.managed_logs
