@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from asya_local.authentication.admission import SECRET_HEADER, SECRET_VARIABLE
+from asya_local.emr.drivers.job_environment import job_python
 from asya_local.emr.settings import ApplicationSettings, EmrSettings, WorkerSettings
 from asya_local.errors import LocalCloudError
 from asya_local.keys import ACCOUNT_ID, REGION, AccessKey, new_secret, read_secret
@@ -137,7 +138,7 @@ def _start_emr(folder: StateFolder, tools: Tools, root: AccessKey, options: Serv
         state=str(folder.emr),
         mark=str(folder.root),
         aws_endpoint=options.aws_proxy or servers.endpoint,
-        python=tools.python,
+        python=str(job_python(PROJECT / ".build")),
         java_home=tools.java_home,
         temporary=str(folder.temporary),
         cache=str(PROJECT / ".build"),

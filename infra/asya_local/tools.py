@@ -19,7 +19,7 @@ class Tools:
     """The paths of the programs."""
 
     python: str
-    """This project's interpreter: it runs the CDK app, the EMR Serverless stand-in and the Spark drivers."""
+    """This project's interpreter: it runs the CDK app and the EMR Serverless stand-in."""
     cloud_python: str
     """The interpreter of MiniStack and the Lambda functions."""
     cdk: str

@@ -1,49 +1,73 @@
-"""The commands of docs/how-to/package-job-dependencies.md work without Docker."""
+"""The packages of docs/how-to/package-job-dependencies.md in the environment that local jobs run in."""
 
-import re
-import shutil
 import subprocess
 import sys
 import tarfile
 from pathlib import Path
 
-from uv import find_uv_bin
-
 from asya_infra.build.jobs import build_jobs
 from asya_infra.build.packages import Target
-from tests.paths import PROJECT
+from asya_local.emr.archives import unpack_once
+from asya_local.emr.drivers.job_environment import job_python
 
-PAGE = (PROJECT / "docs" / "how-to" / "package-job-dependencies.md").read_text()
 
-
-def test_a_pure_package_is_imported_from_the_zip_of_the_jobs(tmp_path: Path) -> None:
-    jobs = tmp_path / "jobs"
-    jobs.mkdir()
-    (jobs / "requirements.txt").write_text("jmespath\n")
-    (jobs / "heavy.py").write_text(
-        "import jmespath\n\ndef first(spark, payload): return jmespath.search('a[0]', payload)\n"
-    )
-    files = build_jobs(tmp_path / "build", Target(interpreter=Path(sys.executable)), jobs)
-    packed = shutil.make_archive(str(tmp_path / "jobs-as-uploaded"), "zip", files.jobs)
-    code = (
-        f"import sys; sys.path = [path for path in sys.path if 'site-packages' not in path]; sys.path.insert(0, {packed!r})\n"
-        "import heavy, jmespath\n"
-        f"assert jmespath.__file__.startswith({packed!r}), jmespath.__file__\n"
-        "assert heavy.first(None, {'a': [7]}) == 7"
-    )
-    result = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False)
+def run(python: Path, code: str, *path: Path) -> None:
+    """Run code as the driver does: by the environment's Python, with folders in front of its path."""
+    start = f"import sys; sys.path[:0] = {[str(each) for each in path]!r}\n"
+    result = subprocess.run([str(python), "-P", "-c", start + code], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
 
 
-def test_the_archive_of_the_page_is_for_the_application(tmp_path: Path) -> None:
-    """Run the command of the page with a small package."""
-    commands = re.search(r"uv (pip install --target deps .*?)\n +tar (.*?)\n", PAGE, re.DOTALL)
-    assert commands is not None
-    install = commands.group(1).replace("\\\n", " ").replace('"shapely==2.1.2"', "msgspec").split()
-    subprocess.run([find_uv_bin(), *install], cwd=tmp_path, check=True, capture_output=True)
-    subprocess.run(["tar", *commands.group(2).split()], cwd=tmp_path, check=True)
-    with tarfile.open(tmp_path / "deps-1.tar.gz") as archive:
-        names = archive.getnames()
-    assert "./msgspec/__init__.py" in names
-    assert [name for name in names if name.endswith(".so")]
-    assert all("cpython-312-aarch64" in name for name in names if name.endswith(".so"))
+def test_jobs_import_pure_and_compiled_packages_from_the_archive(tmp_path: Path) -> None:
+    jobs = tmp_path / "jobs"
+    jobs.mkdir()
+    (jobs / "requirements.txt").write_text("jmespath\nmsgspec\n")
+    (jobs / "heavy.py").write_text("import jmespath\n\ndef first(spark, x): return jmespath.search('a[0]', x)\n")
+    files = build_jobs(tmp_path / "build", Target(interpreter=Path(sys.executable)), jobs)
+    assert files.packages is not None
+    packages = unpack_once(files.packages.archive, tmp_path / "archives")
+    code = (
+        "import heavy, jmespath, msgspec\n"
+        f"assert all(module.__file__.startswith({str(packages)!r}) for module in (jmespath, msgspec))\n"
+        "assert heavy.first(None, {'a': [7]}) == 7\n"
+        "assert msgspec.json.decode(b'[1]') == [1]"
+    )
+    run(job_python(tmp_path / "build"), code, files.jobs, packages)
+
+
+def test_local_jobs_have_pyspark_and_no_other_package(tmp_path: Path) -> None:
+    """This project's own packages would hide that EMR Serverless lacks them."""
+    code = (
+        "import importlib, pyspark.sql, py4j\n"
+        "for name in ('pydantic', 'pandas', 'numpy', 'boto3', 'msgspec', 'pytest', 'pip', 'asya', 'asya_local'):\n"
+        "    try: importlib.import_module(name)\n"
+        "    except ModuleNotFoundError: continue\n"
+        "    raise AssertionError(name)"
+    )
+    run(job_python(tmp_path / "build"), code)
+
+
+def test_the_job_library_needs_pyspark_alone(tmp_path: Path) -> None:
+    jobs = tmp_path / "jobs"
+    jobs.mkdir()
+    python = job_python(tmp_path / "build")
+    files = build_jobs(tmp_path / "build", Target(interpreter=Path(sys.executable)), jobs)
+    modules = sorted(f"asya_spark.{path.stem}" for path in (files.library / "asya_spark").glob("[!_]*.py"))
+    run(python, f"import importlib\nfor name in {modules!r}: importlib.import_module(name)", files.library)
+
+
+def test_the_environment_is_made_once(tmp_path: Path) -> None:
+    python = job_python(tmp_path)
+    assert job_python(tmp_path) == python
+    assert [path.name for path in tmp_path.iterdir()] == [python.parents[1].name]
+
+
+def test_an_archive_is_unpacked_once(tmp_path: Path) -> None:
+    archive = tmp_path / "some.tar.gz"
+    (tmp_path / "model").write_text("weights")
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(tmp_path / "model", "model")
+    first = unpack_once(archive, tmp_path / "archives")
+    assert (first / "model").read_text() == "weights"
+    assert unpack_once(archive, tmp_path / "archives") == first
+    assert [path.name for path in (tmp_path / "archives").iterdir()] == [first.name]

@@ -6,9 +6,7 @@ import logging
 import os
 import re
 import shutil
-import tarfile
 import threading
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +15,7 @@ from urllib.parse import urlsplit
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya_local.emr.access.readable_prefixes import expand_buckets, folders, readable_prefixes
+from asya_local.emr.archives import unpack_once
 from asya_local.emr.clients import client
 from asya_local.emr.drivers.pool import Driver, DriverJob, DriverPool, JobOutcome
 from asya_local.emr.logs import upload_logs
@@ -123,7 +122,9 @@ class Runner:
             shutil.copy(self._download(uri, session), work)
         for uri in parameters.files("spark.archives"):
             source, _, name = uri.partition("#")
-            _unpack(Path(self._download(source, session)), work / (name or Path(urlsplit(source).path).name))
+            archive = Path(self._download(source, session))
+            unpacked = unpack_once(archive, Path(self._settings.temporary, "archives"))
+            (work / (name or Path(urlsplit(source).path).name)).symlink_to(unpacked)
         jars = [self._download(uri, session) for uri in parameters.files("spark.jars")]
         environment = parameters.driver_environment()
         # A running interpreter does not read PYTHONPATH again, and local executors have another working folder.
@@ -233,7 +234,8 @@ class Runner:
 
 def _absolute_entries(folder: Path, python_path: str) -> list[str]:
     """Split a PYTHONPATH, and resolve relative entries against the job's working folder."""
-    return [str(folder / entry) for entry in python_path.split(os.pathsep) if entry]
+    # Without links a reused driver finds the modules of an archive at one path in all runs.
+    return [str((folder / entry).resolve()) for entry in python_path.split(os.pathsep) if entry]
 
 
 def mounts(mirror: Mirror) -> dict[str, str]:
@@ -246,13 +248,3 @@ def mounts(mirror: Mirror) -> dict[str, str]:
     for bucket in mirror.buckets:
         conf[f"spark.hadoop.fs.viewfs.mounttable.{bucket}.linkFallback"] = (mirror.root / bucket).as_uri()
     return conf
-
-
-def _unpack(archive: Path, target: Path) -> None:
-    target.mkdir(parents=True)
-    if zipfile.is_zipfile(archive):
-        with zipfile.ZipFile(archive) as zip_file:
-            zip_file.extractall(target)
-    else:
-        with tarfile.open(archive) as tar_file:
-            tar_file.extractall(target, filter="data")

@@ -58,7 +58,7 @@ class EmrSettings:
     """The state folder of the cloud, which marks its processes (`state_folder.MARK`)."""
     aws_endpoint: str
     python: str
-    """The interpreter of the drivers; it has pyspark."""
+    """The interpreter of the drivers; it has pyspark and no other packages."""
     java_home: str
     temporary: str
     cache: str

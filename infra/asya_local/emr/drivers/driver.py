@@ -1,7 +1,7 @@
 """A Spark driver process: starts its JVM, runs jobs and reports their outcomes.
 
-`asya_local.emr.drivers.pool` starts it as a script. The script imports nothing of this project, so that a job finds what EMR
-Serverless has: the standard library, pyspark, the installed packages and the job's own files.
+`asya_local.emr.drivers.pool` starts it as a script, in an environment with the standard library and pyspark
+(`job_environment.py`). The script imports nothing else, so that a job finds only what comes with its run besides.
 
     driver.py <file descriptor to read jobs from> <file descriptor to write outcomes to> [--reuse]
 
@@ -14,19 +14,13 @@ import json
 import os
 import runpy
 import sys
-import sysconfig
 import traceback
 from collections.abc import Iterator
 from typing import Any
 
-# Paths of editable installs go, so that a job does not find their modules by accident.
-_INSTALLED = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), sys.base_prefix, sys.prefix)
-sys.path[:] = [path for path in sys.path if path.startswith(_INSTALLED)]
-sys.meta_path[:] = [finder for finder in sys.meta_path if not type(finder).__module__.startswith("__editable__")]
-
-from pyspark import SparkContext  # noqa: E402
-from pyspark.java_gateway import launch_gateway  # noqa: E402
-from pyspark.sql import DataFrameReader, DataFrameWriter, SparkSession  # noqa: E402
+from pyspark import SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import DataFrameReader, DataFrameWriter, SparkSession
 
 _REFUSED_PATHS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "refused_paths.py")
 _refusing = runpy.run_path(_REFUSED_PATHS, run_name="refused_paths")["refusing"]
@@ -59,13 +53,23 @@ def _job_environment(job: dict[str, Any], gateway: Any) -> Iterator[None]:
         for key in job["conf"]:
             system.clearProperty(key)
         gateway.jvm.org.apache.hadoop.fs.FileSystem.closeAll()  # they cache the mounts of this job
-        for name in set(sys.modules) - modules:
-            if not name.startswith(("pyspark", "py4j", "numpy", "pandas", "pyarrow")):
-                del sys.modules[name]
+        _forget(set(sys.modules) - modules)
         sys.path[:], sys.argv = path, arguments
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(environment)
+
+
+def _forget(modules: set[str]) -> None:
+    """Remove the modules of a job, whose state is its own, but for packages with compiled parts: some load only once."""
+    compiled = {
+        name.partition(".")[0]
+        for name in modules
+        if (getattr(sys.modules[name], "__file__", None) or "").endswith(".so")
+    }
+    for name in modules:
+        if name.partition(".")[0] not in {"pyspark", "py4j", *compiled}:
+            del sys.modules[name]
 
 
 def _run(job: dict[str, Any], gateway: Any) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 from asya_local.emr.drivers.class_archive import ClassArchive
+from asya_local.emr.drivers.job_environment import SPARK_HOME
 from asya_local.state_folder import MARK
 
 if TYPE_CHECKING:
@@ -192,6 +193,7 @@ def _environment(settings: EmrSettings, memory: str, jvm_options: str) -> Mappin
         "TMPDIR": settings.temporary,
         "LANG": os.environ.get("LANG", "C.UTF-8"),
         "PYTHONUNBUFFERED": "1",
+        "SPARK_HOME": str(SPARK_HOME),
         "PYSPARK_PYTHON": settings.python,
         "PYSPARK_DRIVER_PYTHON": settings.python,
         "PYSPARK_SUBMIT_ARGS": f"{submit} --driver-java-options '{_JVM_OPTIONS}{jvm_options}' "
