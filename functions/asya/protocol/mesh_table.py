@@ -102,7 +102,7 @@ class FanIn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Actor(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of one actor; the defaults equal those of the mesh file.
+    """The settings of one actor; the defaults equal those of a light actor in the mesh file.
 
     Attributes:
         gives_one_frame: whether the handler returns one payload, so it is no generator. Synthesis reads this from the

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from asya.protocol.job_runs import Manifest, Member, run_id
-from asya.protocol.mesh_table import Actor, SparkJob
+from asya.protocol.mesh_table import Actor, Batch, SparkJob
 from asya.protocol.times import format_time, parse_time
 
 # Seconds on top of the envelopes' timeouts, because no envelope is charged with a slow start: 5 minutes for the driver, and
@@ -59,6 +59,20 @@ def select(
         ids.add(member.id)
         total += weight
     return Selection(tuple(chosen), more=skipped)
+
+
+def window_left(selection: Selection, batch: Batch, now: datetime) -> float:
+    """The seconds until the next run may be formed of these envelopes (`protocol §10.window`).
+
+    It is 0 for a full batch, and for envelopes that a run has returned. SQS delays messages by whole seconds, so less than a
+    second counts as nothing.
+    """
+    members = selection.members
+    if not members or selection.more or len(members) >= batch.size or any(member.returned_by for member in members):
+        return 0.0
+    oldest = min(parse_time(member.admitted_at) for member in members)
+    left = batch.window - (now - oldest).total_seconds()
+    return left if left >= 1 else 0.0
 
 
 def _max_size(member: Member, size: int) -> int:

@@ -1,9 +1,9 @@
 """The keys of an actor in the mesh file. The model has durations in seconds and sizes in megabytes."""
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, WithJsonSchema, model_validator
 
 from asya.protocol.pause import DEFAULT_PROMPT
 from asya.runtime.secret_values import PARAMETER_PREFIX
@@ -15,6 +15,9 @@ from asya_infra.mesh_file.units import Duration, Megabytes
 _VARIABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]+")
 _SECRET = re.compile(r"[A-Za-z0-9/_+=.@-]{1,512}")
 _PARAMETER = re.compile(r"(/?[A-Za-z0-9_.-]+)(/[A-Za-z0-9_.-]+)*")
+# The defaults of a heavy actor: a cold run takes a minute, so it is worth to wait for more envelopes, and they take longer.
+HEAVY_TIMEOUT = 900.0
+_HEAVY_BATCH = {"size": 500, "window": 15.0}
 _RESERVED_VARIABLES = ("AWS_", "ASYA_", "LAMBDA_", "POWERTOOLS_")
 # Reserved by prefix, but free for users: a setting of the AWS SDKs, and the variables of legacy end handlers.
 _ALLOWED_VARIABLES = (S3_ENDPOINT, *END_ACTOR_VARIABLES)
@@ -67,9 +70,9 @@ class BatchSection(Section):
     """How many envelopes are processed together."""
 
     size: int = Field(default=10, ge=1, le=10_000)
-    """SQS messages per call of a light actor; envelopes per job run of a heavy one."""
+    """SQS messages per call of a light actor; envelopes per job run of a heavy one, by default 500."""
     window: Duration = Field(default=0.0, ge=0)
-    """How long to wait for a fuller batch."""
+    """How long to wait for a fuller batch; by default 15s for a heavy actor."""
 
 
 class Statement(Section):
@@ -180,7 +183,7 @@ class ActorSettings(Section):
     """The keys of every kind of actor. `defaults` may set them for all actors."""
 
     timeout: Duration = Field(default=30.0, gt=0)
-    """The time limit of one handler call."""
+    """The time limit of one handler call; by default 15m for a heavy actor, or `max_run` if that is shorter."""
     memory: Megabytes = Field(default=512, ge=128, le=10_240)
     batch: BatchSection = BatchSection()
     concurrency: int = Field(default=50, ge=2, le=1000)
@@ -226,3 +229,15 @@ class ActorSection(ActorSettings):
     pause: PauseSection | None = None
     secrets: Secrets = Field(default={})
     """Variable → the name of a secret of Secrets Manager, or `ssm:` and the name of a parameter of Systems Manager."""
+
+    @model_validator(mode="after")
+    def _fill_in_heavy_defaults(self) -> Self:
+        """Set the defaults of a heavy actor, where neither the actor nor `defaults` has a value."""
+        if self.spark is None:
+            return self
+        missing = {key: value for key, value in _HEAVY_BATCH.items() if key not in self.batch.model_fields_set}
+        # The model is frozen for its readers, and it is not built yet.
+        self.__dict__["batch"] = self.batch.model_copy(update=missing)
+        if "timeout" not in self.model_fields_set:
+            self.__dict__["timeout"] = min(HEAVY_TIMEOUT, self.spark.max_run)
+        return self

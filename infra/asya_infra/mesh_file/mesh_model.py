@@ -1,9 +1,9 @@
 """The keys of the mesh file. The model has durations in seconds and `max_body` in bytes."""
 
 import re
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, Self, get_args
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import AfterValidator, Field, JsonValue, model_validator
 
 from asya.gateway.calls import Group
 from asya.protocol import names
@@ -16,6 +16,8 @@ from asya_infra.mesh_file.telemetry_model import TelemetrySection
 from asya_infra.mesh_file.units import Bytes, Duration, Lifetime, Megabytes
 
 _DAY = 86400.0
+# The default of a tool whose route has a heavy actor: its run may wait for capacity, and for an application that starts.
+HEAVY_TOOL_TIMEOUT = 2 * 3600.0
 
 
 def _check_address(text: str) -> str:
@@ -43,6 +45,7 @@ class ToolSection(Section):
     route: tuple[str, ...] = Field(default=(), min_length=1)
     """The actors in order; by default the actor with the name of the tool."""
     timeout: Duration = Field(default=300.0, ge=2)
+    """The deadline of a task; by default 2h if the route has a heavy actor."""
     input_schema: dict[str, JsonValue] = Field(default={"type": "object"})
     """The JSON Schema of the arguments."""
     progress: bool = True
@@ -200,6 +203,16 @@ class MeshFile(Section):
     """The qualifier of `cdk bootstrap`."""
     stages: Stages = Field(default={})
     """Stage → values over those of the file."""
+
+    @model_validator(mode="after")
+    def _fill_in_tool_timeouts(self) -> Self:
+        """Set the default timeout of tools with a heavy actor in their route."""
+        for name, tool in self.tools.items():
+            route = (self.actors.get(actor) for actor in tool.route or (name,))
+            if "timeout" not in tool.model_fields_set and any(actor and actor.spark for actor in route):
+                # The model is frozen for its readers, and it is not built yet.
+                tool.__dict__["timeout"] = HEAVY_TOOL_TIMEOUT
+        return self
 
     @property
     def requires_hashes(self) -> bool:

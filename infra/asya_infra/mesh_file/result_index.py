@@ -14,6 +14,7 @@ SECTION = ActorSection.model_validate(
             },
         },
         "timeout": "30m",
+        "batch": {"size": 10, "window": "0s"},
         "access": [{"bucket": "results", "read": ["index/*"], "write": ["index/days/*"]}],
         "can_send_to": [],
     }

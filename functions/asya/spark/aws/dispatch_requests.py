@@ -5,6 +5,10 @@ clears it before it reads the pending envelopes, so a set flag means that the re
 clears. If it grew between reading and setting, the request may have arrived already, and the flag stays clear. The cost is
 one surplus request.
 
+`arrived` counts the envelopes that became pending since the last clear. Each time that it completes a batch, a surplus request
+leaves at once, so that a full batch does not wait for its window. The count may be wrong after a crash; then a batch waits
+for its window, or the dispatcher finds that it is not full and leaves it.
+
 A request carries the `clears` at which it was sent, its *turn*. A request with another turn is surplus: it leaves the flag
 set and sends no successor, so surplus requests do not multiply.
 """
@@ -21,6 +25,7 @@ from asya.messaging.aws.conditional_writes import is_condition_failure
 from asya.messaging.aws.outbox import send_error
 from asya.messaging.sqs_limits import DELAY_SECONDS
 from asya.protocol import names
+from asya.protocol.mesh_table import Batch
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -52,22 +57,54 @@ class DispatchRequests:
         self._table = table
         self._queue_url = queue_url
 
-    def ensure(self, actor: str, delay: float, *, now: datetime, for_capacity: bool = False) -> bool:
+    def ensure(
+        self, actor: str, delay: float, *, now: datetime, for_capacity: bool = False, pending: int | None = None
+    ) -> bool:
         """Ensures that a request is on its way.
 
         Args:
             delay: seconds until it is due, 900 at most; rounded up.
             for_capacity: it waits for capacity of EMR Serverless; `expedite` may send another one earlier.
+            pending: the number of envelopes that the dispatcher leaves until their window ends.
 
         Returns:
             Whether a request was sent.
         """
-        flag = self._flag(actor)
+        return self._ensure(actor, self._flag(actor), delay, now=now, for_capacity=for_capacity, pending=pending)
+
+    def arrive(self, actor: str, count: int, batch: Batch, *, now: datetime) -> None:
+        """Counts envelopes that became pending, and ensures a request: after the window, or at once for a full batch."""
+        if not batch.window:
+            self.ensure(actor, 0, now=now)
+            return
+        flag = self._dynamodb.update_item(
+            TableName=self._table,
+            Key=_key(actor),
+            UpdateExpression="ADD arrived :count",
+            ExpressionAttributeValues={":count": {"N": str(count)}},
+            ReturnValues="ALL_NEW",
+        )["Attributes"]
+        arrived = int(flag["arrived"]["N"])
+        is_full = arrived // batch.size > (arrived - count) // batch.size
+        if not self._ensure(actor, flag, 0 if is_full else batch.window, now=now) and is_full:
+            self._send(DispatchRequest(actor), 0)
+
+    def _ensure(
+        self,
+        actor: str,
+        flag: "dict[str, AttributeValueTypeDef]",
+        delay: float,
+        *,
+        now: datetime,
+        for_capacity: bool = False,
+        pending: int | None = None,
+    ) -> bool:
         if _is_set(flag, now):
             return False
         seconds = min(math.ceil(delay), DELAY_SECONDS)
         self._send(DispatchRequest(actor, _clears(flag)), seconds)
-        self._set_flag(actor, flag, until=now + timedelta(seconds=seconds) + LOST_AFTER, for_capacity=for_capacity)
+        until = now + timedelta(seconds=seconds) + LOST_AFTER
+        self._set_flag(actor, flag, until=until, for_capacity=for_capacity, pending=pending)
         return True
 
     def expedite(self, actor: str, *, now: datetime) -> None:
@@ -97,7 +134,7 @@ class DispatchRequests:
         self._dynamodb.update_item(
             TableName=self._table,
             Key=_key(actor),
-            UpdateExpression="ADD clears :one REMOVE raised_until, for_capacity",
+            UpdateExpression="ADD clears :one REMOVE raised_until, for_capacity, arrived",
             ExpressionAttributeValues={":one": {"N": "1"}},
         )
 
@@ -116,15 +153,25 @@ class DispatchRequests:
             raise send_error(names.DISPATCH, self._queue_url, error) from error
 
     def _set_flag(
-        self, actor: str, flag: "dict[str, AttributeValueTypeDef]", *, until: datetime, for_capacity: bool
+        self,
+        actor: str,
+        flag: "dict[str, AttributeValueTypeDef]",
+        *,
+        until: datetime,
+        for_capacity: bool,
+        pending: int | None,
     ) -> None:
         values: dict[str, AttributeValueTypeDef] = {":until": {"N": f"{until.timestamp():.3f}"}}
         condition = "attribute_not_exists(clears)"
         if "clears" in flag:
             condition, values[":clears"] = "clears = :clears", flag["clears"]
-        changes = "SET raised_until = :until REMOVE for_capacity"
+        changes = "SET raised_until = :until"
+        if pending is not None:
+            changes, values[":pending"] = f"{changes}, arrived = :pending", {"N": str(pending)}
         if for_capacity:
-            changes, values[":yes"] = "SET raised_until = :until, for_capacity = :yes", {"BOOL": True}
+            changes, values[":yes"] = f"{changes}, for_capacity = :yes", {"BOOL": True}
+        else:
+            changes += " REMOVE for_capacity"
         try:
             self._dynamodb.update_item(
                 TableName=self._table,

@@ -190,12 +190,17 @@ class Dispatcher:
     def _should_wait_for_more(
         self, actor: str, spec: Actor, selection: run_formation.Selection, latest: RunRecord | None
     ) -> bool:
-        """Whether the next run is not full and the previous one still waits for capacity.
+        """Whether the next run is not full, and its window is open or the previous run still waits for capacity.
 
-        Then a delayed request is on its way, and the start of the previous run expedites it.
+        Then a delayed request is on its way. The start of the previous run expedites it if that one waits.
         """
         if selection.more or len(selection.members) >= spec.batch.size:
             return False
+        now = self.services.now()
+        left = run_formation.window_left(selection, spec.batch, now)
+        if left:
+            self.services.requests.ensure(actor, left, now=now, pending=len(selection.members))
+            return True
         if latest is None or latest.state != "started" or not latest.job_run_id:
             return False
         try:

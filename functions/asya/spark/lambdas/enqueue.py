@@ -49,8 +49,9 @@ class Enqueuer:
         intake = receive_batch(base, items)
         entries = {record.message_id: self._start(intake, record) for record in items}
         ready = {message_id: entry for message_id, entry in entries.items() if isinstance(entry, _Ready)}
-        entries |= self._make_pending(ready)
-        request = self._request() if ready else None
+        problems, count = self._make_pending(ready)
+        entries |= problems
+        request = self._request(count) if ready else None
         try:
             return intake.process(
                 items, lambda record: self._finish(entries[record.message_id], request), kept=intake.report_problem
@@ -77,8 +78,12 @@ class Enqueuer:
         stored = self.services.pending.store(base.settings.actor, member, encode(hop.envelope))
         return _Ready(hop.without_payload(), stored)
 
-    def _make_pending(self, ready: Mapping[str, _Ready]) -> dict[str, Exception]:
-        """Makes hops pending; returns the errors by message id."""
+    def _make_pending(self, ready: Mapping[str, _Ready]) -> tuple[dict[str, Exception], int]:
+        """Makes hops pending.
+
+        Returns:
+            The errors by message id, and the number of attempts that were not pending before.
+        """
         base = self.services.base
         # One batch may deliver an attempt twice; it becomes pending once, and both messages are acknowledged.
         attempts = {entry.identity: entry for entry in ready.values()}
@@ -89,14 +94,19 @@ class Enqueuer:
             if answer is False:
                 base.telemetry.log.info("attempt was pending before", envelope_id=identity[0], attempt=identity[-1])
         problems = {message_id: answers[entry.identity] for message_id, entry in ready.items()}
-        return {message_id: problem for message_id, problem in problems.items() if isinstance(problem, Exception)}
+        errors = {message_id: problem for message_id, problem in problems.items() if isinstance(problem, Exception)}
+        return errors, sum(answer is True for answer in answers.values())
 
-    def _request(self) -> Exception | None:
-        """Ensures a dispatch request, also for redeliveries, because their first request may be lost."""
+    def _request(self, count: int) -> Exception | None:
+        """Ensures a dispatch request, also for redeliveries, because their first request may be lost.
+
+        Args:
+            count: the number of attempts that became pending now.
+        """
         settings = self.services.settings
-        window = settings.table.actors[settings.actor].batch.window
+        batch = settings.table.actors[settings.actor].batch
         try:
-            self.services.requests.ensure(settings.actor, window, now=self.services.now())
+            self.services.requests.arrive(settings.actor, count, batch, now=self.services.now())
         except Exception as error:  # noqa: BLE001 - keeps the messages on the queue
             return error
         return None

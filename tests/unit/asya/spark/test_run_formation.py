@@ -44,6 +44,28 @@ def test_a_run_is_no_larger_than_a_manifest_may_be_but_takes_at_least_one() -> N
     assert [one.id for one in run_formation.select(waiting, 10, byte_limit=10).members] == ["a"]
 
 
+@pytest.mark.rule("10.window")
+@pytest.mark.parametrize(
+    ("waiting", "left"),
+    [
+        ([], 0.0),
+        ([member("a")], 15.0),
+        ([member("a", admitted_at=due(-10))], 5.0),
+        ([member("a", admitted_at=due(-14.5))], 0.0),  # SQS delays by whole seconds
+        ([member("a", admitted_at=due(-20)), member("b")], 0.0),
+        ([member(name) for name in "abcdefghij"], 0.0),  # full
+        ([member(name) for name in "abcdefghijk"], 0.0),
+        ([member("a", returned_by=1)], 0.0),
+    ],
+)
+def test_a_window_is_open_until_its_oldest_envelope_has_waited_or_the_batch_is_full(
+    waiting: list[Member], left: float
+) -> None:
+    selection = run_formation.select(waiting, 10)
+
+    assert run_formation.window_left(selection, Batch(size=10, window=15.0), NOW) == left
+
+
 def test_reading_stops_where_the_run_is_full() -> None:
     endless = (member(f"e{number}") for number in range(10**9))
 

@@ -26,7 +26,12 @@ def test_defaults_are_those_of_the_table(load) -> None:  # type: ignore[no-untyp
         namespace="shop",
         actors={
             "a": table.Actor(kind="handler", handler="shop.one", gives_one_frame=True),
-            "b": table.Actor(kind="spark", spark=table.SparkJob(job="heavy.crunch")),
+            "b": table.Actor(
+                kind="spark",
+                spark=table.SparkJob(job="heavy.crunch"),
+                timeout=900.0,
+                batch=table.Batch(size=500, window=15.0),
+            ),
             "x-sink": table.Actor(kind="crew", max_receives=50),
             "x-sump": table.Actor(kind="crew", max_receives=50),
             "x-checkpoint": table.Actor(kind="crew"),
@@ -74,6 +79,46 @@ def test_mappings_in_defaults_are_merged_and_everything_else_is_replaced(load) -
     assert actors["b"].resiliency.policies.keys() == {"later", "never"}
     assert actors["b"].resiliency.rules == (table.Rule(errors=("KeyError",), policy="never"),)
     assert actors["a"].resiliency.rules == (table.Rule(errors=("OSError",), policy="later"),)
+
+
+@pytest.mark.parametrize(
+    ("keys", "timeout", "batch"),
+    [
+        ("", 900.0, table.Batch(size=500, window=15.0)),
+        ("batch: {size: 20}", 900.0, table.Batch(size=20, window=15.0)),
+        ("batch: {window: 0s}, timeout: 1h", 3600.0, table.Batch(size=500, window=0.0)),
+    ],
+)
+def test_a_heavy_actor_has_defaults_of_its_own(  # type: ignore[no-untyped-def]
+    load, keys: str, timeout: float, batch: table.Batch
+) -> None:
+    actors = load(f"""
+        namespace: shop
+        actors:
+          light: {{handler: shop.one}}
+          heavy: {{spark: {{job: heavy.crunch}}, {keys}}}
+          short: {{spark: {{job: heavy.crunch, max_run: 10m}}}}
+    """).actors
+    assert (actors["heavy"].timeout, actors["heavy"].batch) == (timeout, batch)
+    assert (actors["light"].timeout, actors["light"].batch) == (30.0, table.Batch(size=10))
+    assert actors["short"].timeout == 600.0  # max_run
+    assert (actors["x-index"].timeout, actors["x-index"].batch) == (1800.0, table.Batch(size=10))
+
+
+def test_a_tool_with_a_heavy_actor_in_its_route_has_two_hours(load) -> None:  # type: ignore[no-untyped-def]
+    tools = load("""
+        namespace: shop
+        actors:
+          a: {handler: shop.one, can_send_to: "*"}
+          b: {spark: {job: heavy.crunch}, can_send_to: "*"}
+        tools:
+          a: {}
+          b: {}
+          both: {route: [a, b]}
+          short: {route: [a, b], timeout: 5m}
+    """).tools
+    timeouts = {name: tool.timeout for name, tool in tools.items()}
+    assert timeouts == {"a": 300.0, "b": 7200.0, "both": 7200.0, "short": 300.0}
 
 
 def test_all_keys_of_a_heavy_actor(load) -> None:  # type: ignore[no-untyped-def]
