@@ -27,6 +27,13 @@ class Files(Protocol):
             FileNotFoundError: if the file is missing; names the URI.
         """
 
+    def chunks(self, uri: str) -> Iterator[bytes]:
+        """Reads a file in pieces.
+
+        Raises:
+            FileNotFoundError: if the file is missing; names the URI.
+        """
+
     def write(self, uri: str, content: bytes) -> None:
         """Writes a whole file and replaces an existing one."""
 
@@ -47,6 +54,14 @@ class HadoopFiles:
         Raises:
             FileNotFoundError: if the file is missing; names the URI.
         """
+        return b"".join(self.chunks(uri))
+
+    def chunks(self, uri: str) -> Iterator[bytes]:
+        """Reads a file in pieces, because Py4J holds each several times: as text, in both processes.
+
+        Raises:
+            FileNotFoundError: if the file is missing; names the URI.
+        """
         path, system = self._resolve(uri)
         try:
             stream = system.open(path)
@@ -55,7 +70,8 @@ class HadoopFiles:
                 raise FileNotFoundError(f"there is no file {uri}") from error
             raise
         try:
-            return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
+            while chunk := bytes(stream.readNBytes(_CHUNK)):
+                yield chunk
         finally:
             stream.close()
 

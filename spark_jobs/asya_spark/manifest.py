@@ -1,12 +1,14 @@
-"""Reads the manifest of a run, which the dispatcher writes (`asya.protocol.job_runs`)."""
+"""Reads the manifest of a run, which the dispatcher writes (`asya.spark.manifest_lines`)."""
 
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from asya_spark.files import Files
 
-VERSION = 1
+# Version 1 is one JSON object; a run that was formed before a deployment may have it.
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class Member:
     """A member of the run, with its envelope inline or in an object of its own.
 
     Attributes:
+        inline: its line of the manifest, as text: parsed envelopes would take many times the memory of the text.
         is_at_risk: whether a run died with it and has not been followed by one that finished an envelope.
     """
 
@@ -37,7 +40,7 @@ class Member:
     attempt: int
     generation: int
     deadline_at: str | None
-    inline: dict[str, Any] | None
+    inline: bytes | None
     key: str | None
     is_at_risk: bool
 
@@ -80,12 +83,17 @@ def read_manifest(files: Files, uri: str) -> Manifest:
         ManifestError: if the manifest is missing or malformed.
     """
     try:
-        content = json.loads(files.read(uri))
-        if content.get("version", VERSION) != VERSION:
+        lines = _lines(files.chunks(uri))
+        head = _head(lines)
+        version = head.get("version", 1)
+        if version == 1:
+            texts: Iterable[bytes] = (json.dumps(member).encode() for member in head["members"])
+            return _manifest(head, texts, len(head["members"]), uri)
+        if version != VERSION:
             raise ManifestError(
-                f"{uri} has version {content['version']}, but this asya_spark reads {VERSION}: deploy the mesh again"
+                f"{uri} has version {version}, but this asya_spark reads {VERSION}: deploy the mesh again"
             )
-        return _manifest(content, uri)
+        return _manifest(head, lines, head["count"], uri)
     except FileNotFoundError as error:
         raise ManifestError(str(error)) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -94,8 +102,9 @@ def read_manifest(files: Files, uri: str) -> Manifest:
 
 def load_envelope(files: Files, manifest: Manifest, member: Member) -> Envelope:
     """Reads the envelope of a member."""
-    content = member.inline
-    if content is None:
+    if member.inline is not None:
+        content = json.loads(member.inline)["envelope"]
+    else:
         content = json.loads(files.read(f"{manifest.root}{member.key}"))
     route = content["route"]
     return Envelope(
@@ -110,11 +119,26 @@ def load_envelope(files: Files, manifest: Manifest, member: Member) -> Envelope:
     )
 
 
-def _manifest(content: dict[str, Any], uri: str) -> Manifest:
+def _head(lines: Iterator[bytes]) -> dict[str, Any]:
+    """The first line of a manifest, or all of one of version 1, in which payloads keep their line breaks."""
+    first = next(lines, b"")
+    try:
+        content = json.loads(first)
+    except ValueError:
+        content = json.loads(b"\n".join((first, *lines)))
+    if not isinstance(content, dict):
+        raise TypeError("it is no JSON object")
+    return content
+
+
+def _manifest(content: dict[str, Any], texts: Iterable[bytes], count: int, uri: str) -> Manifest:
     folder = uri.rpartition("/")[0] + "/"
     run_prefix = f"runs/{content['actor']}/{content['number']:010d}/"
     if not folder.endswith(run_prefix):
         raise ManifestError(f"{uri} holds the manifest of run {content['run_id']}, which belongs under {run_prefix}")
+    members = tuple(_member(index, text) for index, text in enumerate(texts))
+    if len(members) != count:
+        raise ManifestError(f"{uri} is incomplete: it has {len(members)} of {count} members")
     return Manifest(
         root=folder.removesuffix(run_prefix),
         folder=folder,
@@ -128,11 +152,12 @@ def _manifest(content: dict[str, Any], uri: str) -> Manifest:
         streamed=content.get("streamed", True),
         payload_schema=content.get("payload_schema"),
         parallel=content.get("parallel", 1),
-        members=tuple(_member(index, member) for index, member in enumerate(content["members"])),
+        members=members,
     )
 
 
-def _member(index: int, content: dict[str, Any]) -> Member:
+def _member(index: int, text: bytes) -> Member:
+    content = json.loads(text)
     return Member(
         index=index,
         id=content["id"],
@@ -140,7 +165,19 @@ def _member(index: int, content: dict[str, Any]) -> Member:
         attempt=content["attempt"],
         generation=content.get("generation", 0),
         deadline_at=content.get("deadline_at"),
-        inline=content.get("envelope"),
+        inline=text if "envelope" in content else None,
         key=content.get("envelope_key"),
         is_at_risk=bool(content.get("deaths") or content.get("suspected_in")),
     )
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    pieces: list[bytes] = []
+    for chunk in chunks:
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            yield b"".join((*pieces, end))
+            pieces = []
+        pieces.append(rest)
+    if last := b"".join(pieces):
+        yield last

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from asya.protocol.job_runs import Commit, Journal, Manifest, Member, ResultFrame, ResultHead, manifest_key
+from asya.spark.manifest_lines import encode_manifest
 from asya_spark.main import run
 from asya_spark.secrets import NO_SECRETS
 
@@ -45,7 +46,7 @@ class Run:
         )
         path = folder / manifest_key("heavy", 7)
         path.parent.mkdir(parents=True)
-        path.write_bytes(msgspec.json.encode(manifest))
+        path.write_bytes(encode_manifest(manifest))
         self.attempt = run(spark, f"file://{path}", secrets=secrets).removeprefix("file://")
         with open(f"{self.attempt}commit.json", "rb") as file:
             self.commit = msgspec.json.decode(file.read(), type=Commit)

@@ -12,7 +12,7 @@ from msgspec import Raw
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.status import Status
 
-VERSION = 1
+VERSION = 2  # of the manifest: JSON lines. Version 1 was one JSON object with its `members`
 NUMBER_DIGITS = 10
 
 RUNS_PREFIX = "runs/"
@@ -87,8 +87,8 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return (self.was_charged, self.suspected_in, *half)
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The members and settings of a run. Writing this object forms the run.
+class ManifestHead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The settings of a run: the first line of its manifest.
 
     Attributes:
         job: `module.function` of the job function.
@@ -97,6 +97,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         client_token: makes the start of the run idempotent.
         streamed: whether the frames count of an envelope that fails after them (`frames: streamed`).
         parallel: the number of envelopes at work at the same time.
+        count: the number of members; version 1 did not write it.
+        version: the form of the manifest.
     """
 
     run_id: str
@@ -109,11 +111,17 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     timeout: float
     time_limit: int
     client_token: str
-    members: tuple[Member, ...]
     streamed: bool = True
     payload_schema: str | None = None
     parallel: int = 1
-    version: int = VERSION
+    count: int = 0
+    version: int = 1
+
+
+class Manifest(ManifestHead, frozen=True, kw_only=True, omit_defaults=True):
+    """The members and settings of a run. Writing its text forms the run (`asya.spark.manifest_lines`)."""
+
+    members: tuple[Member, ...]
 
 
 class ResultPart(msgspec.Struct, frozen=True, kw_only=True):

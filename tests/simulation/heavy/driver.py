@@ -1,6 +1,5 @@
 """A simulated driver: a process that runs `asya_spark.main`, with lists of rows instead of DataFrames."""
 
-import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -10,7 +9,9 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, TypeVar
 from unittest import mock
 
+from asya.protocol.job_runs import Manifest, Member
 from asya.runtime.time_limit import TimeLimitReached
+from asya.spark.manifest_lines import decode_manifest
 from asya_spark import dataframe_job, main, payload_job
 from asya_spark.calls.time_limit import Ending
 from asya_spark.manifest import load_envelope
@@ -68,9 +69,9 @@ def start_driver(
     run: JobRun, ended: Callable[[bool], None], *, process: Process, bucket: Bucket, jobs: UserJobs
 ) -> Driver:
     """Starts a driver for a run; calls `ended` at its end with whether it succeeded."""
-    manifest = json.loads(bucket.objects[run.manifest_uri.removeprefix(ROOT)])
+    manifest = decode_manifest([bucket.objects[run.manifest_uri.removeprefix(ROOT)]])
     process.invocation = _invocation(manifest, bucket, process)
-    session: Any = Session(process, bucket, lambda name: jobs.load(name, manifest["shape"]))
+    session: Any = Session(process, bucket, lambda name: jobs.load(name, manifest.shape))
     sessions = _sessions
 
     def body() -> None:
@@ -96,20 +97,20 @@ def start_driver(
 _sessions: dict[str, Session] = {}
 
 
-def _invocation(manifest: Mapping[str, Any], bucket: Bucket, process: Process) -> Invocation:
+def _invocation(manifest: Manifest, bucket: Bucket, process: Process) -> Invocation:
     """The members as messages, for the checks; none for a DataFrame job, whose time limit is the run's."""
     seconds = process.simulation.scheduler.seconds
     messages = [
-        Message(f"{manifest['run_id']}/{place}", manifest["actor"], _body(member, bucket), seconds, seconds, "")
-        for place, member in enumerate(manifest["members"])
+        Message(f"{manifest.run_id}/{place}", manifest.actor, _body(member, bucket), seconds, seconds, "")
+        for place, member in enumerate(manifest.members)
     ]
-    return Invocation(manifest["actor"], [] if manifest["shape"] == "dataframe" else messages, seconds)
+    return Invocation(manifest.actor, [] if manifest.shape == "dataframe" else messages, seconds)
 
 
-def _body(member: Mapping[str, Any], bucket: Bucket) -> str:
-    if "envelope_key" in member:
-        return bucket.objects[member["envelope_key"]].decode()
-    return json.dumps(member["envelope"])
+def _body(member: Member, bucket: Bucket) -> str:
+    if member.envelope_key is not None:
+        return bucket.objects[member.envelope_key].decode()
+    return bytes(member.envelope or b"").decode()
 
 
 def _load(name: str) -> Callable[[Any, Any], Any]:

@@ -38,6 +38,10 @@ class RunFiles:
             raise
         return bytes(answer["Body"].read())
 
+    def chunks(self, uri: str) -> Iterator[bytes]:
+        """See `Files`."""
+        yield self.read(uri)
+
     def write(self, uri: str, content: bytes) -> None:
         """See `Files`."""
         with self.open(uri) as writer:

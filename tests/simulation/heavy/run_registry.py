@@ -108,11 +108,11 @@ class RunRegistry:
 
     def manifest_written(self, key: str, body: bytes, before: bytes | None) -> None:
         """Checks a formed run: each envelope is in one run, and run n has started before run n + 1 is formed."""
-        content = json.loads(body)
+        content, *lines = map(json.loads, body.split(b"\n")[:-1])
         actor, number = content["actor"], content["number"]
         if before is not None:
             self.report_violation(f"{key} was written twice")
-        members = tuple((_attempt_key(member), member.get("returned_by", 0)) for member in content["members"])
+        members = tuple((_attempt_key(member), member.get("returned_by", 0)) for member in lines)
         run = Run(actor, number, content["run_id"], members)
         for key, returned_by in members:
             for other in self._runs_of[key]:

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +21,8 @@ def body(index: int) -> dict[str, Any]:
 
 
 def member(index: int, *, away: bool) -> Member:
-    inline, key = (None, f"pending/{index}.json") if away else (body(index), None)
+    inline = None if away else json.dumps({"id": f"e{index}", "envelope": body(index)}).encode()
+    key = f"pending/{index}.json" if away else None
     return Member(index, f"e{index}", 0, 1, 0, None, inline, key, is_at_risk=False)
 
 
@@ -39,6 +41,9 @@ class Objects:
         if index == self._missing:
             raise FileNotFoundError(f"there is no file {uri}")
         return json.dumps(body(index)).encode()
+
+    def chunks(self, uri: str) -> Iterator[bytes]:
+        raise AssertionError(f"{uri} read in pieces")
 
     def write(self, uri: str, content: bytes) -> None:
         raise AssertionError(f"{uri} written")

@@ -1,6 +1,7 @@
 """Pending envelopes, job runs and their files that an earlier version wrote are gone on with by this one (`protocol §10`)."""
 
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -388,6 +389,9 @@ class RunFiles:
 
     def read(self, uri: str) -> bytes:
         return self._state.objects[uri.removeprefix(f"s3://{BUCKET}/")]
+
+    def chunks(self, uri: str) -> Iterator[bytes]:
+        yield self.read(uri)
 
 
 def test_a_payload_keeps_its_bytes_in_a_manifest(state: Recording) -> None:

@@ -1,19 +1,20 @@
 """The manifests of job runs; creating a manifest forms the run (`protocol §10`)."""
 
 import hashlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import msgspec
 from botocore.exceptions import ClientError
 
 from asya.messaging.aws.conditional_writes import is_missing, put_if_absent
 from asya.protocol.job_runs import Manifest, manifest_key
 from asya.spark.manifest_check import manifest_problem
+from asya.spark.manifest_lines import decode_manifest, encode_manifest
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-_decoder = msgspec.json.Decoder(Manifest)
+_CHUNK = 256 * 1024
 
 
 class ManifestError(RuntimeError):
@@ -35,8 +36,12 @@ class Manifests:
         Returns:
             The digest of the manifest; None if a run with this number exists, whatever its envelopes.
         """
-        key, body = manifest_key(manifest.actor, manifest.number), msgspec.json.encode(manifest)
-        return _digest(body) if put_if_absent(self._s3, bucket=self._bucket, key=key, body=body) else None
+        key, body = manifest_key(manifest.actor, manifest.number), encode_manifest(manifest)
+        return (
+            hashlib.sha256(body).hexdigest()
+            if put_if_absent(self._s3, bucket=self._bucket, key=key, body=body)
+            else None
+        )
 
     def read(self, actor: str, number: int, digest: str = "") -> Manifest | None:
         """The manifest of a run; None if the run was never formed.
@@ -60,23 +65,27 @@ class Manifests:
         if self._last is not None and self._last[0] == key and digest in ("", self._last[2]):
             return self._last[1:]
         try:
-            content = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
+            body = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"]
         except ClientError as error:
             if is_missing(error):
                 return None
             raise
-        name, actual = f"s3://{self._bucket}/{key}", _digest(content)
+        content = _Digested(body.iter_chunks(_CHUNK))
+        manifest: Manifest | ValueError
+        try:
+            manifest = decode_manifest(content)
+        except ValueError as error:
+            manifest = error
+        name, actual = f"s3://{self._bucket}/{key}", content.digest()
         if digest not in ("", actual):
             raise ManifestError(
                 f"{name} was changed after the run was formed: its SHA-256 is {actual}, not {digest}. "
                 "No result of the run is routed; write the original back, then redrive the message"
             )
-        try:
-            manifest = _decoder.decode(content)
-        except msgspec.MsgspecError as error:
+        if isinstance(manifest, ValueError):
             raise ManifestError(
-                f"this version of asya cannot read {name}: {error}; deploy the version that wrote it"
-            ) from error
+                f"this version of asya cannot read {name}: {manifest}; deploy the version that wrote it"
+            ) from manifest
         problem = manifest_problem(manifest, actor, number)
         if problem is not None:
             raise ManifestError(f"{name} does not fit its run: {problem}. No result of the run is routed")
@@ -94,5 +103,20 @@ class Manifests:
         return True
 
 
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+class _Digested:
+    """The pieces of a text, and its digest."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self._hash = hashlib.sha256()
+
+    def __iter__(self) -> Iterator[bytes]:
+        for chunk in self._chunks:
+            self._hash.update(chunk)
+            yield chunk
+
+    def digest(self) -> str:
+        """The digest of the whole text, also of what nobody has read."""
+        for _ in self:
+            pass
+        return self._hash.hexdigest()

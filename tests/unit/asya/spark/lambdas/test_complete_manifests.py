@@ -33,11 +33,10 @@ def stored(world: HeavyWorld) -> bytes:
 
 def forge(world: HeavyWorld, **changes: Any) -> None:
     """Changes the manifest as its only member says, or with `run` the manifest itself."""
-    manifest = json.loads(stored(world))
-    manifest |= changes.pop("run", {})
-    manifest["members"][0] |= changes
-    manifest["members"][0] = {name: value for name, value in manifest["members"][0].items() if value is not None}
-    world.s3.put_object(Bucket=BUCKET, Key=KEY, Body=json.dumps(manifest).encode())
+    head, member = map(json.loads, stored(world).splitlines())
+    head |= changes.pop("run", {})
+    member = {name: value for name, value in (member | changes).items() if value is not None}
+    world.s3.put_object(Bucket=BUCKET, Key=KEY, Body=f"{json.dumps(head)}\n{json.dumps(member)}\n".encode())
 
 
 def forget_digest(world: HeavyWorld) -> None:
@@ -97,6 +96,18 @@ def test_10_a_manifest_on_the_record_of_an_older_version_fits_its_run_too(
 def test_10_an_old_record_without_a_digest_is_completed(world: HeavyWorld) -> None:
     """A run that an older dispatcher formed ends as before."""
     forget_digest(world)
+    world.set_state("run1", "SUCCESS")
+    world.complete()
+    assert [body["id"] for body in world.bodies("publish")] == ["a"]
+
+
+@pytest.mark.rule("10.manifest.versions")
+def test_10_a_manifest_of_the_version_before_is_one_object_and_is_completed(world: HeavyWorld) -> None:
+    forget_digest(world)
+    head, member = map(json.loads, stored(world).splitlines())
+    old = {**head, "members": [member]}
+    del old["version"], old["count"]
+    world.s3.put_object(Bucket=BUCKET, Key=KEY, Body=json.dumps(old).encode())
     world.set_state("run1", "SUCCESS")
     world.complete()
     assert [body["id"] for body in world.bodies("publish")] == ["a"]
