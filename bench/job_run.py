@@ -10,6 +10,7 @@ import msgspec
 from pyspark.sql import SparkSession
 
 from asya.protocol.job_runs import Manifest, Member, manifest_key
+from asya.spark.manifest_lines import encode_manifest
 from asya_local.tools import find_java
 from asya_spark.main import run
 
@@ -55,7 +56,7 @@ def run_job(
     )
     path = folder / manifest_key("heavy", 1)
     path.parent.mkdir(parents=True)
-    path.write_bytes(msgspec.json.encode(manifest))
+    path.write_bytes(encode_manifest(manifest))
     began = perf_counter()
     run(spark, f"file://{path}")
     return perf_counter() - began
