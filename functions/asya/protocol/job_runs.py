@@ -58,6 +58,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         envelope: the stamped envelope as JSON, if it is small.
         envelope_key: the key of the object that holds a large envelope.
         callback: base URL for its reports; None for stealth envelopes and without a gateway.
+        round: its place among the envelopes of its tenant, for an actor with `fair_by`; from 1 on, 0 without one.
         ended: phase and reason with which it came, if that was an end (`protocol §5.10`).
     """
 
@@ -78,6 +79,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     deaths: int = 0
     waiting_since: str | None = None
     without_executor: int = 0
+    round: int = 0
     ended: Status | None = None
 
     @property

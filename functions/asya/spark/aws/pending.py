@@ -5,7 +5,8 @@ Keys in the table `asya-{namespace}-pending`; stored items use them, so they nev
 - claim: `CLAIM#{id}` / `{generation:04d}#{position:06d}#{attempt:06d}`; it makes an attempt pending once. With a final
   `#{run:010d}` it makes an envelope that this run returned pending once.
 - pending: `PENDING#{actor}#{shard:02d}` / `{admitted_at}#{id}#{generation}#{position}#{attempt}`. A returned envelope has a
-  final `#{run}`, so a late deletion of that run's members does not delete it.
+  final `#{run}`, so a late deletion of that run's members does not delete it. With a round (`fair_by`) `{admitted_at}` is
+  `round-{round:012d}#{admitted_at}`, so that the items of a shard are in the order of their rounds.
 """
 
 import hashlib
@@ -13,6 +14,7 @@ import heapq
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -41,6 +43,7 @@ CLAIM_LIFETIME = timedelta(days=15)
 _Select = Literal["ALL_ATTRIBUTES", "COUNT"]
 _DELETE_BATCH = 25
 _TRANSACTION_BATCH = 50  # a transaction takes 100 items, and an envelope has two
+_ROUND = "round-"  # behind every time
 _DELETE_TRIES = 8
 _FIRST_PAUSE = 0.05  # seconds
 
@@ -152,10 +155,13 @@ class Pending:
         return True
 
     def members(self, actor: str) -> Iterator[Member]:
-        """The pending envelopes of an actor, oldest first; consistent reads, page by page as they are consumed."""
-        shards = [self._shard(actor, number) for number in range(SHARDS)]
-        for _, member in heapq.merge(*shards, key=lambda pair: pair[0]):
-            yield member
+        """The pending envelopes of an actor, oldest first, or in the order of their rounds; consistent reads, page by page.
+
+        If only some of them have rounds, because `fair_by` is new or was removed, both kinds take turns.
+        """
+        in_turns = (self._in_order(actor, condition) for condition in ("sk < :round", "sk >= :round"))
+        for pair in zip_longest(*in_turns):
+            yield from (member for member in pair if member is not None)
 
     def has_any(self, actor: str) -> bool:
         """Whether an envelope of this actor is pending."""
@@ -189,16 +195,25 @@ class Pending:
             raise ValueError(f"member {member.id} has neither 'envelope' nor 'envelope_key'")
         return self._s3.get_object(Bucket=self._bucket, Key=member.envelope_key)["Body"].read()
 
-    def _shard(self, actor: str, number: int) -> Iterator[tuple[str, Member]]:
-        for page in self._pages(actor, number):
+    def _in_order(self, actor: str, condition: str) -> Iterator[Member]:
+        """The envelopes whose sort keys meet a condition, in the order of these keys."""
+        shards = [self._shard(actor, number, condition) for number in range(SHARDS)]
+        for _, member in heapq.merge(*shards, key=lambda pair: pair[0]):
+            yield member
+
+    def _shard(self, actor: str, number: int, condition: str) -> Iterator[tuple[str, Member]]:
+        for page in self._pages(actor, number, condition=condition):
             for item in page["Items"]:
                 yield item["sk"]["S"], _member(item)
 
-    def _pages(self, actor: str, number: int, select: _Select = "ALL_ATTRIBUTES") -> "Iterable[QueryOutputTypeDef]":
+    def _pages(
+        self, actor: str, number: int, select: _Select = "ALL_ATTRIBUTES", condition: str = ""
+    ) -> "Iterable[QueryOutputTypeDef]":
+        values: dict[str, AttributeValueTypeDef] = {":shard": {"S": _shard_key(actor, number)}}
         return self._dynamodb.get_paginator("query").paginate(
             TableName=self._table,
-            KeyConditionExpression="pk = :shard",
-            ExpressionAttributeValues={":shard": {"S": _shard_key(actor, number)}},
+            KeyConditionExpression=f"pk = :shard AND {condition}" if condition else "pk = :shard",
+            ExpressionAttributeValues={**values, ":round": {"S": _ROUND}} if condition else values,
             ConsistentRead=True,
             Select=select,
         )
@@ -228,9 +243,10 @@ def _claim_key(member: Member) -> "dict[str, AttributeValueTypeDef]":
 def _pending_key(actor: str, member: Member) -> "dict[str, AttributeValueTypeDef]":
     shard = hashlib.sha256(member.id.encode("utf-8", "surrogatepass")).digest()[0] % SHARDS
     returned = f"#{member.returned_by}" if member.returned_by else ""
+    turn = f"{_ROUND}{member.round:012d}#" if member.round else ""
     return {
         "pk": {"S": _shard_key(actor, shard)},
-        "sk": {"S": f"{member.admitted_at}#{_identity(member)}{returned}"},
+        "sk": {"S": f"{turn}{member.admitted_at}#{_identity(member)}{returned}"},
     }
 
 

@@ -151,6 +151,8 @@ class Dispatcher:
             # Another dispatcher formed this run of other members, so envelopes may be left.
             more = more or manifest.members != tuple(members)
             opened = services.records.open(manifest, now=self.services.now(), digest=digest)
+            if reached := max((member.round for member in manifest.members), default=0):
+                services.rounds.reach(actor, reached)
             if opened.state == "formed" and not (
                 self._may_start(actor, manifest.number) and self._start(manifest, spec)
             ):

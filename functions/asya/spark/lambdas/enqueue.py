@@ -1,11 +1,15 @@
 """The sidecar of a heavy actor: makes envelopes pending and requests a dispatch (`protocol §10`)."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import replace
+
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Diversion
+from asya.messaging.fair_queues import queue_group
 from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import BatchResponse, Record, records
 from asya.messaging.lambdas.tracebacks import release_locals
@@ -25,6 +29,7 @@ class _Ready:
 
     hop: Hop
     member: Member
+    tenant: str
 
     @property
     def identity(self) -> tuple[str, int, int, int]:
@@ -76,7 +81,8 @@ class Enqueuer:
             return hop
         member = member_of(hop, base.callback(hop.envelope), admitted_at=base.now())
         stored = self.services.pending.store(base.settings.actor, member, encode(hop.envelope))
-        return _Ready(hop.without_payload(), stored)
+        spec = self.services.settings.table.actors[base.settings.actor]
+        return _Ready(hop.without_payload(), stored, queue_group(hop.envelope, spec) or "")
 
     def _make_pending(self, ready: Mapping[str, _Ready]) -> tuple[dict[str, Exception], int]:
         """Makes hops pending.
@@ -87,7 +93,10 @@ class Enqueuer:
         base = self.services.base
         # One batch may deliver an attempt twice; it becomes pending once, and both messages are acknowledged.
         attempts = {entry.identity: entry for entry in ready.values()}
-        members = [entry.member for entry in attempts.values()]
+        try:
+            members = self._with_rounds(list(attempts.values()))
+        except Exception as error:  # noqa: BLE001 - keeps the messages on the queue
+            return dict.fromkeys(ready, error), 0
         enqueued = self.services.pending.enqueue(base.settings.actor, members, now=base.now())
         answers = dict(zip(attempts, enqueued, strict=True))
         for identity, answer in answers.items():
@@ -96,6 +105,18 @@ class Enqueuer:
         problems = {message_id: answers[entry.identity] for message_id, entry in ready.items()}
         errors = {message_id: problem for message_id, problem in problems.items() if isinstance(problem, Exception)}
         return errors, sum(answer is True for answer in answers.values())
+
+    def _with_rounds(self, entries: Sequence[_Ready]) -> list[Member]:
+        """The members, each with the next round of its tenant if the actor has `fair_by` (`protocol §10.fair`)."""
+        members = [entry.member for entry in entries]
+        actor, now = self.services.settings.actor, self.services.now()
+        if not entries or self.services.settings.table.actors[actor].fair_by is None:
+            return members
+        rounds = self.services.rounds.take(actor, Counter(entry.tenant for entry in entries), now=now)
+        for place, entry in enumerate(entries):
+            members[place] = replace(entry.member, round=rounds[entry.tenant])
+            rounds[entry.tenant] += 1
+        return members
 
     def _request(self, count: int) -> Exception | None:
         """Ensures a dispatch request, also for redeliveries, because their first request may be lost.

@@ -27,6 +27,7 @@ from asya.spark.aws.run_records import RunRecords
 from asya.spark.aws.run_results import RunResults
 from asya.spark.aws.run_slots import RunSlots
 from asya.spark.aws.start_rate import StartRate
+from asya.spark.aws.tenant_rounds import TenantRounds
 from asya.spark.run_failures import SPARK_JOB_FAILED
 from asya.spark.run_request import JobDeployment
 from asya.tasks.task_state import StateQuery, TaskState
@@ -71,6 +72,11 @@ class SparkServices:
         """The dispatch requests."""
         url = self.settings.queue_url(names.DISPATCH)
         return DispatchRequests(clients.dynamodb(), clients.sqs(), table=self._table, queue_url=url)
+
+    @cached_property
+    def rounds(self) -> TenantRounds:
+        """The rounds of tenants."""
+        return TenantRounds(clients.dynamodb(), table=self._table)
 
     @cached_property
     def records(self) -> RunRecords:
