@@ -9,6 +9,7 @@ from random import Random
 from tests.simulation.cloud import Cloud, deploy
 from tests.simulation.deploys.deployment import Deployment
 from tests.simulation.faults import FaultProfile, random_profile
+from tests.simulation.heavy.draining import Draining
 from tests.simulation.heavy.job_faults import random_job_faults
 from tests.simulation.inputs.features import Features, random_features
 from tests.simulation.inputs.meshes import random_mesh
@@ -100,6 +101,8 @@ def run(
             cloud.simulation.scheduler.after(MINUTE * (number + 1), cloud.system.wake_minutely)
         if "deploys" in features:
             cloud.simulation.scheduler.start(Deployment(cloud, random).roll_out, delay=random.uniform(1.0, 60.0))
+        if is_heavy and "drains" in features:
+            Draining(cloud, Random(f"drains of {seed}")).schedule()
         stalled: list[str] = []
         try:
             if random.random() < 0.3:

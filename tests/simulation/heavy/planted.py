@@ -13,6 +13,7 @@ from asya.protocol.job_runs import Manifest, Member
 from asya.spark import run_failures
 from asya.spark.aws import completion_messages
 from asya.spark.aws.dispatch_requests import DispatchRequest, DispatchRequests
+from asya.spark.aws.drains import Drains
 from asya.spark.aws.emr_serverless import BusyError, EmrServerless
 from asya.spark.aws.manifests import Manifests
 from asya.spark.aws.pending import Pending
@@ -144,5 +145,9 @@ MISTAKES = (
         "poison",
         seed=5,
     ),
+    Mistake(
+        "forms runs of drained actors", substitute(Drains, "get", lambda *_: None), features=frozenset({"drains"})
+    ),
+    Mistake("ends no drain", substitute(Drains, "end", lambda *_: None), features=frozenset({"drains"})),
     Mistake("requeues no members", substitute(Pending, "requeue", lambda *_, **__: None), "poison", seed=5),
 )

@@ -47,6 +47,8 @@ class RunRegistry:
         stopped: attempts diverted as canceled or late.
         failed: attempts that failed, perhaps after some frames.
         sent_trails: the trails of sent payloads.
+        drained: the actors that are drained for longer than any invocation takes.
+        was_drained: whether any actor was drained.
     """
 
     mesh: MeshTable
@@ -61,6 +63,8 @@ class RunRegistry:
     stopped: set[AttemptKey] = field(default_factory=set)
     failed: set[AttemptKey] = field(default_factory=set)
     sent_trails: set[tuple[str, ...]] = field(default_factory=set)
+    drained: set[str] = field(default_factory=set)
+    was_drained: bool = False
     _runs_of: dict[AttemptKey, list[Run]] = field(default_factory=lambda: defaultdict(list))
     _jobs: dict[str, JobRun] = field(default_factory=dict)
     _trails: dict[str, frozenset[tuple[str, ...]]] = field(default_factory=dict)
@@ -112,6 +116,8 @@ class RunRegistry:
         actor, number = content["actor"], content["number"]
         if before is not None:
             self.report_violation(f"{key} was written twice")
+        if actor in self.drained:
+            self.report_violation(f"{key} was written while {actor} is drained")
         members = tuple((_attempt_key(member), member.get("returned_by", 0)) for member in lines)
         run = Run(actor, number, content["run_id"], members)
         for key, returned_by in members:

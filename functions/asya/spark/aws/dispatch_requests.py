@@ -117,6 +117,10 @@ class DispatchRequests:
         """Whether a request is on its way."""
         return _is_set(self._flag(actor), now)
 
+    def had_request(self, actor: str) -> bool:
+        """Whether a request was ever sent, so that the actor is a heavy one that got an envelope."""
+        return bool(self._flag(actor))
+
     def accept(self, request: DispatchRequest, *, now: datetime) -> bool:
         """Clears the flag of an arrived request; call it before the pending envelopes are read.
 

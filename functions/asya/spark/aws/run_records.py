@@ -275,6 +275,24 @@ class RunRecords:
         for page in pages:
             yield from (int(item["sk"]["S"]) for item in page["Items"])
 
+    def recent(self, actor: str, *, before: int | None = None) -> Iterator[RunRecord]:
+        """The records of an actor's runs, newest first, page by page as they are consumed.
+
+        Args:
+            before: only runs with a lower number.
+        """
+        # Digits sort before `latest`, and `:` sorts between them.
+        end = ":" if before is None else digits(before)
+        pages = self._dynamodb.get_paginator("query").paginate(
+            TableName=self._table,
+            KeyConditionExpression="pk = :runs AND sk < :end",
+            ExpressionAttributeValues={":runs": run_key(actor, "")["pk"], ":end": {"S": end}},
+            ScanIndexForward=False,
+            ConsistentRead=True,
+        )
+        for page in pages:
+            yield from (decode_record(actor, int(item["sk"]["S"]), item) for item in page["Items"])
+
     def _get(self, actor: str, sort: str) -> "Item":
         answer = self._dynamodb.get_item(TableName=self._table, Key=run_key(actor, sort), ConsistentRead=True)
         return answer.get("Item", {})

@@ -140,8 +140,7 @@ class Dispatcher:
         unfinished = record is not None and record.state == "formed"
         if unfinished and record is not None and not self._finish(record, spec):
             return False
-        closed = cache(lambda returned_by: self._is_closed(actor, returned_by))
-        selection = run_formation.select(services.pending.members(actor), spec.batch.size, is_closed=closed)
+        selection = self._select(actor, spec)
         if selection.members and self._should_wait_for_more(actor, spec, selection, record):
             return False
         members = self._runnable(actor, spec, selection.members)
@@ -158,6 +157,17 @@ class Dispatcher:
             ):
                 return False
         return more
+
+    def _select(self, actor: str, spec: Actor) -> run_formation.Selection:
+        """Selects the envelopes of the next run; none while the actor is drained.
+
+        The request's flag was cleared before, so the end of a drain sees that no request is on its way.
+        """
+        if self.services.drains.get(actor) is not None:
+            self.services.base.telemetry.log.info("actor drained; no run formed", requested=actor)
+            return run_formation.Selection((), more=False)
+        closed = cache(lambda returned_by: self._is_closed(actor, returned_by))
+        return run_formation.select(self.services.pending.members(actor), spec.batch.size, is_closed=closed)
 
     def _finish(self, record: RunRecord, spec: Actor) -> bool:
         """Starts a formed run; returns False if it must wait."""

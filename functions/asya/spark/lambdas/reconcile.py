@@ -61,9 +61,13 @@ class Reconciler:
         latest = services.records.latest(actor)
         record = services.records.get(actor, latest) if latest else None
         unfinished = record is not None and record.state == "formed"
-        if unfinished or services.pending.has_any(actor) or services.manifests.exists(actor, latest + 1):
+        if unfinished or self._has_runnable(actor) or services.manifests.exists(actor, latest + 1):
             services.base.telemetry.log.warning("missing dispatch request sent", reconciled=actor)
             services.requests.ensure(actor, 0, now=now)
+
+    def _has_runnable(self, actor: str) -> bool:
+        """Whether envelopes wait for a run; those of a drained actor wait for the end of the drain."""
+        return self.services.drains.get(actor) is None and self.services.pending.has_any(actor)
 
     def _open_runs(self, actor: str) -> list[RunRecord]:
         """The records of the runs that are not closed."""

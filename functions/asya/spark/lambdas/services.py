@@ -18,6 +18,7 @@ from asya.protocol.status import TERMINAL_PHASES, Status
 from asya.protocol.times import format_time, parse_time
 from asya.sidecar.lambdas.services import Services, services
 from asya.spark.aws.dispatch_requests import DispatchRequests
+from asya.spark.aws.drains import Drains
 from asya.spark.aws.emr_serverless import EmrServerless
 from asya.spark.aws.heartbeats import Heartbeats
 from asya.spark.aws.manifests import Manifests
@@ -77,6 +78,11 @@ class SparkServices:
     def rounds(self) -> TenantRounds:
         """The rounds of tenants."""
         return TenantRounds(clients.dynamodb(), table=self._table)
+
+    @cached_property
+    def drains(self) -> Drains:
+        """The drained actors."""
+        return Drains(clients.dynamodb(), table=self._table)
 
     @cached_property
     def records(self) -> RunRecords:
