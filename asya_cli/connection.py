@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_emr_serverless import EMRServerlessClient
+    from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_sts import STSClient
 
 LOCAL_FILE = "local.json"
 
@@ -76,6 +78,14 @@ class Connection:
         """Create a client for the mesh's job runs."""
         endpoint = self.emr_endpoint_url
         return self.session.client("emr-serverless", self.region, endpoint_url=endpoint, config=self._config)
+
+    def functions(self) -> LambdaClient:
+        """Create a client for the mesh's functions."""
+        return self.session.client("lambda", self.region, endpoint_url=self.endpoint_url, config=self._config)
+
+    def sts(self) -> STSClient:
+        """Create a client that tells whose credentials these are."""
+        return self.session.client("sts", self.region, endpoint_url=self.endpoint_url, config=self._config)
 
     @property
     def _config(self) -> Config | None:

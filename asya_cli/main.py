@@ -11,12 +11,12 @@ from asya_cli.demo.command import demo
 from asya_cli.dlq.command import app as dlq
 from asya_cli.doctor import doctor
 from asya_cli.errors import CommandError
+from asya_cli.job.command import app as job
 from asya_cli.local import app as local
 from asya_cli.output.text import echo
 from asya_cli.replay import replay
 from asya_cli.result import result
 from asya_cli.resume import resume
-from asya_cli.run import app as run
 from asya_cli.send import send
 from asya_cli.smoke.command import smoke
 from asya_cli.status import status
@@ -63,7 +63,7 @@ app.command()(resume)
 app.command()(doctor)
 app.command()(smoke)
 app.add_typer(dlq, name="dlq")
-app.add_typer(run, name="run")
+app.add_typer(job, name="job")
 app.add_typer(local, name="local")
 
 

@@ -82,12 +82,14 @@ def make_operator(
 
 
 def operator_statements(scope: OperatorScope) -> list[dict[str, Any]]:
-    """Return the permissions to send envelopes, call the gateway, read the mesh, write data and process dead letters."""
+    """Return the permissions to send envelopes, call the gateway, read the mesh, write data, and operate dead letters and runs."""
     queues = f"arn:aws:sqs:{REGION}:{ACCOUNT_ID}:asya-{scope.namespace}-"
     table = f"arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/{scope.tasks_table}"
-    pending = names.table_name(scope.namespace, "pending")
+    pending = f"arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/{names.table_name(scope.namespace, 'pending')}"
+    reconciler = names.function_name(scope.namespace, names.RECONCILE)
+    drains = {"Condition": {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["DRAIN#*"]}}}
     logs = f"arn:aws:logs:{REGION}:{ACCOUNT_ID}:log-group:/aws/lambda/asya-{scope.namespace}-*"
-    buckets = [f"arn:aws:s3:::{location.partition('/')[0]}" for location in (scope.data, scope.results)]
+    buckets = [f"arn:aws:s3:::{location.partition('/')[0]}" for location in (scope.data, scope.results, scope.bucket)]
     return [
         _allow(["sqs:SendMessage", "sqs:GetQueueUrl", "sqs:GetQueueAttributes"], f"{queues}*"),
         _allow(
@@ -104,7 +106,10 @@ def operator_statements(scope: OperatorScope) -> list[dict[str, Any]]:
         _allow(
             ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:Scan", "dynamodb:DescribeTable"], table, f"{table}/index/*"
         ),
-        _allow(["dynamodb:GetItem"], f"arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/{pending}"),
+        _allow(["s3:GetObject"], f"arn:aws:s3:::{scope.bucket}/runs/*"),
+        _allow(["dynamodb:GetItem", "dynamodb:Query"], pending),
+        _allow(["dynamodb:PutItem", "dynamodb:DeleteItem"], pending) | drains,
+        _allow(["lambda:InvokeFunction"], f"arn:aws:lambda:{REGION}:{ACCOUNT_ID}:function:{reconciler}"),
         _allow(
             ["emr-serverless:Get*", "emr-serverless:List*", "emr-serverless:CancelJobRun"],
             f"arn:aws:emr-serverless:{REGION}:{ACCOUNT_ID}:/*",

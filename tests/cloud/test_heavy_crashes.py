@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
+from typer.testing import CliRunner
 
 from asya.protocol import names
 from asya.protocol.times import parse_time
-from asya_cli.run import show
+from asya_cli.main import app
 from tests.cloud.callers import operator
 from tests.cloud.deployed_cloud import until
 from tests.cloud.heavy_bursts import CRASH_COUNTS, FULL, crash_payloads, crashing_id
@@ -63,17 +64,28 @@ def test_10_only_the_crashing_envelope_fails(heavy: HeavyCloud, actor: str) -> N
     assert int(run_item(heavy, actor, "latest")["number"]["N"]) <= MAX_RUNS[actor]
 
 
-def test_10_run_show_reports_ended_runs(heavy: HeavyCloud, capsys: pytest.CaptureFixture[str]) -> None:
+def job(heavy: HeavyCloud, *arguments: str) -> str:
+    """Runs `asya job` with the operator's key; returns what it printed."""
+    result = CliRunner().invoke(app, ["job", *arguments, "--state", str(heavy.cloud.state)])
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result.output
+
+
+def test_10_the_operator_sees_ended_runs(heavy: HeavyCloud) -> None:
     wait_for_end(heavy, crashing_id("each"))
-    for number in ("1", "2"):
-        show(f"asya.heavy.each.{number:0>10}", state=heavy.cloud.state)
-    output = capsys.readouterr().out
+    first, second = (f"asya.heavy.each.{number:010d}" for number in (1, 2))
+    output = job(heavy, "show", first) + job(heavy, "show", second)
     assert "FAILED (in the mesh: closed)" in output
     assert "ExitCode: 9" in output
     assert "SUCCESS (in the mesh: closed)" in output
     assert "billed " in output
     assert "dashboard  http://127.0.0.1:" in output
     assert "runs/each/0000000001/logs/applications/" in output
+    assert "prices     $0.0421 per vCPU-hour" in output
+    assert "every envelope has a result" in output
+    assert f"{crashing_id('each')} was the first" in output or "they are suspects" in output
+    assert first in job(heavy, "list")
+    assert "==> driver stderr <==" in job(heavy, "logs", first, "--follow")
 
 
 def progress_delays(heavy: HeavyCloud, task_id: str, count: int) -> list[float]:
@@ -124,3 +136,26 @@ def test_10_a_run_reports_progress_and_is_canceled_with_its_last_task(heavy: Hea
 
     assert until(closed_state, "the run to be canceled", RUN_TIMEOUT_SECONDS) == "CANCELLED"
     assert {wait_for_end(heavy, f"endless-{n}").status for n in range(2)} == {"canceled"}
+
+
+@pytest.mark.rule("10.drain")
+@pytest.mark.rule("10.drain.end")
+def test_10_the_operator_drains_an_actor_and_cancels_a_run(heavy: HeavyCloud) -> None:
+    job(heavy, "drain", "endless", "--reason", "maintenance")
+    heavy.send(["endless-drained"], "endless")
+    waiting = "(maintenance); 1 envelopes wait"
+    until(lambda: waiting in job(heavy, "list", "endless") or None, "the envelope to be pending", RUN_TIMEOUT_SECONDS)
+    before = run_item(heavy, "endless", "latest")["number"]["N"]
+    heavy.reconcile()
+    assert run_item(heavy, "endless", "latest")["number"]["N"] == before
+
+    job(heavy, "undrain", "endless")
+
+    run = f"asya.heavy.endless.{int(before) + 1:010d}"
+    until(lambda: run in job(heavy, "list", "endless") or None, "a run after the drain", RUN_TIMEOUT_SECONDS)
+    until(lambda: " at work " in job(heavy, "show", run) or None, "the envelope to be at work", RUN_TIMEOUT_SECONDS)
+    job(heavy, "cancel", run)
+    heavy.cloud.mesh.cancel("endless-drained")  # else it is tried again
+    verdict = "endless-drained was the first and only envelope at work"
+    until(lambda: verdict in job(heavy, "show", run) or None, "the verdict", RUN_TIMEOUT_SECONDS)
+    assert "CANCELLED" in job(heavy, "show", run)

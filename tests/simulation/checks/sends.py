@@ -82,7 +82,12 @@ class SendChecks:
         )
         # The reconciler may repeat a message that is still on the queue or in flight, and it ends a drain.
         is_expected = self.ledger.runs.was_drained
-        if is_reconciler and not is_expected and self.ledger.is_fault_free and self.ledger.message_count(message.queue) == 1:
+        if (
+            is_reconciler
+            and not is_expected
+            and self.ledger.is_fault_free
+            and self.ledger.message_count(message.queue) == 1
+        ):
             self.ledger.report_violation(f"without faults the reconciler had to send {message.body} to {actor}")
 
     def _log(

@@ -49,7 +49,8 @@ class Draining:
             with running(self.cloud.new_process(f"operator/drain-{self.random.random():.6f}")):
                 try:
                     change(Drains(clients.dynamodb(), table=table))
+                except (ClientError, BotoCoreError, ProcessCrashed) as error:
+                    self.cloud.simulation.log.note(self.cloud.simulation.scheduler.seconds, "operator", repr(error))
+                else:
                     return
-                except (ClientError, BotoCoreError, ProcessCrashed):
-                    pass
             self.cloud.simulation.scheduler.wait(RETRY)

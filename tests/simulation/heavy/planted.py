@@ -145,9 +145,7 @@ MISTAKES = (
         "poison",
         seed=5,
     ),
-    Mistake(
-        "forms runs of drained actors", substitute(Drains, "get", lambda *_: None), features=frozenset({"drains"})
-    ),
+    Mistake("forms runs of drained actors", substitute(Drains, "get", lambda *_: None), features=frozenset({"drains"})),
     Mistake("ends no drain", substitute(Drains, "end", lambda *_: None), features=frozenset({"drains"})),
     Mistake("requeues no members", substitute(Pending, "requeue", lambda *_, **__: None), "poison", seed=5),
 )

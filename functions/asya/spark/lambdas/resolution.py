@@ -98,5 +98,5 @@ def charge_error(
         charged=charged,
         started=resolution.started,
         python_error=services.results.last_error(manifest.actor, manifest.number),
-        hint=f"Log: s3://{services.settings.bucket}/{log}; details: asya run show {manifest.run_id}",
+        hint=f"Log: s3://{services.settings.bucket}/{log}; details: asya job show {manifest.run_id}",
     )

@@ -1,0 +1,1 @@
+"""`asya job`: the job runs of heavy actors."""

@@ -1,0 +1,178 @@
+"""The job runs of a mesh as an operator reads them: records in the pending table, files in the mesh's bucket."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from asya.protocol import names
+from asya.protocol.job_runs import parse_run_id, run_id
+from asya.spark.aws.dispatch_requests import DispatchRequests
+from asya.spark.aws.drains import Drains
+from asya.spark.aws.emr_serverless import EmrServerless
+from asya.spark.aws.heartbeats import Heartbeats
+from asya.spark.aws.manifests import Manifests
+from asya.spark.aws.pending import Pending
+from asya.spark.aws.run_records import RunRecords
+from asya.spark.aws.run_results import RunResults
+from asya_cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mypy_boto3_s3 import S3Client
+
+    from asya.spark.aws.run_items import RunRecord
+    from asya_cli.connection import Connection
+
+_ADVICE = "An operator needs the permissions that docs/how-to/operate.md lists under “Job runs”."
+_RECENT = 20
+_MISSING_QUEUE = ("NonExistentQueue", "QueueDoesNotExist")
+
+
+class MeshRuns:
+    """The job runs of one mesh, with an operator's credentials."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the mesh."""
+        return self.connection.namespace
+
+    @cached_property
+    def records(self) -> RunRecords:
+        """The records; reading them needs no retention."""
+        return RunRecords(self.connection.dynamodb(), table=self._table, retention=timedelta(0))
+
+    @cached_property
+    def drains(self) -> Drains:
+        """The drained actors."""
+        return Drains(self.connection.dynamodb(), table=self._table)
+
+    @cached_property
+    def manifests(self) -> Manifests:
+        """The manifests."""
+        return Manifests(self.s3, bucket=self.bucket)
+
+    @cached_property
+    def results(self) -> RunResults:
+        """The results."""
+        return RunResults(self.s3, bucket=self.bucket)
+
+    @cached_property
+    def heartbeats(self) -> Heartbeats:
+        """The heartbeats."""
+        return Heartbeats(self.s3, bucket=self.bucket)
+
+    @cached_property
+    def s3(self) -> S3Client:
+        """The client of the mesh's bucket."""
+        return self.connection.s3()
+
+    @cached_property
+    def bucket(self) -> str:
+        """The mesh's bucket.
+
+        Raises:
+            CommandError: The mesh has no heavy actor.
+        """
+        sqs, name = self.connection.sqs(), names.queue_name(self.namespace, names.COMPLETION)
+        try:
+            url = sqs.get_queue_url(QueueName=name)["QueueUrl"]
+        except ClientError as error:
+            if not error.response["Error"]["Code"].endswith(_MISSING_QUEUE):
+                raise
+            raise CommandError(f"the mesh {self.namespace!r} has no heavy actor", "Check the namespace.") from error
+        return names.bucket_name(self.namespace, url.split("/")[-2], self.connection.region)
+
+    def job_runs(self, record: RunRecord) -> EmrServerless:
+        """Return the job runs of a run's application."""
+        return EmrServerless(self.connection.emr_serverless(), application_id=record.application_id)
+
+    def application_id(self, record: RunRecord) -> str:
+        """Return the application of a run, or that of the actor's last run; empty before the first event of a run."""
+        if record.application_id:
+            return record.application_id
+        latest = islice(self.records.recent(record.actor), _RECENT)
+        return next((each.application_id for each in latest if each.application_id), "")
+
+    def architecture(self, record: RunRecord | None) -> str | None:
+        """Return the architecture of a run's application; None if unknown."""
+        if record is None or not record.application_id:
+            return None
+        emr = self.connection.emr_serverless()
+        try:
+            application = emr.get_application(applicationId=record.application_id)["application"]
+            return application.get("architecture")
+        except (ClientError, BotoCoreError):
+            return None
+
+    def read(self, text: str) -> RunRecord:
+        """Return the record of a run.
+
+        Raises:
+            CommandError: The text is no run id of this mesh, or there is no such run.
+        """
+        place = parse_run_id(text, self.namespace)
+        if place is None:
+            raise CommandError(
+                f"{text!r} is not a job run of the mesh {self.namespace!r}",
+                f"A run id has the form asya.{self.namespace}.ACTOR.NUMBER; the number has ten digits. "
+                "`asya job list` shows them.",
+            )
+        record = self.records.get(*place)
+        if record is None:
+            raise CommandError(f"there is no job run {text!r}", "Check the id. The records of old runs expire.")
+        return record
+
+    def run_id(self, record: RunRecord) -> str:
+        """Return the id of a run."""
+        return run_id(self.namespace, record.actor, record.number)
+
+    def heavy_actors(self) -> list[str]:
+        """Return the heavy actors that ever got an envelope or a drain, in alphabetical order.
+
+        No resource of the mesh says which of its queues belong to heavy actors, so each queue is looked up in the table.
+        """
+        requests = DispatchRequests(self.connection.dynamodb(), self.connection.sqs(), table=self._table, queue_url="")
+        return [
+            actor
+            for actor in self._actors()
+            if requests.had_request(actor) or self.records.latest(actor) or self.drains.get(actor) is not None
+        ]
+
+    def has_queue(self, actor: str) -> bool:
+        """Whether the mesh has a queue for an actor."""
+        return actor in self._actors()
+
+    def pending(self, actor: str) -> int:
+        """Return the number of an actor's pending envelopes; counting stops soon after 10,000."""
+        return Pending(self.connection.dynamodb(), self.s3, table=self._table, bucket="").count(actor)
+
+    def _actors(self) -> list[str]:
+        start = names.queue_name(self.namespace, "")
+        sqs = self.connection.sqs()
+        pages = sqs.get_paginator("list_queues").paginate(QueueNamePrefix=start)
+        urls = [url for page in pages for url in page.get("QueueUrls", [])]
+        found = (url.rpartition("/")[2].removeprefix(start) for url in urls)
+        return sorted(name for name in found if not name.endswith("-dlq"))
+
+    @property
+    def _table(self) -> str:
+        return names.table_name(self.namespace, "pending")
+
+
+@contextmanager
+def aws_errors(problem: str) -> Iterator[None]:
+    """Turn an error of AWS into a `CommandError`."""
+    try:
+        yield
+    except (ClientError, BotoCoreError) as error:
+        raise CommandError(f"{problem}: {error}", _ADVICE) from error

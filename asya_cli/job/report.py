@@ -1,0 +1,217 @@
+"""What is known about one job run: its envelopes, the verdict, its stages, and what it cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from asya.spark.aws.manifests import ManifestError
+from asya.spark.aws.run_results import ResultsError
+from asya.spark.part_results import part_results
+from asya.spark.run_failures import LACKS_CAPACITY, returned_members
+from asya_cli.job.listing import run_state
+from asya_cli.job.prices import part_of, shares
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from asya.protocol.job_runs import Manifest, ResultHead, Usage
+    from asya.protocol.run_progress import HeartbeatRecord
+    from asya.spark.aws.run_items import Resolution, RunRecord
+    from asya.spark.aws.run_results import RunOutput
+    from asya.spark.run_failures import FailureDecision
+    from asya_cli.job.mesh_runs import MeshRuns
+    from asya_cli.job.prices import Prices, Sharing
+
+RESULTS_UNREADABLE = "result unreadable"
+
+
+@dataclass(frozen=True)
+class EnvelopeLine:
+    """One envelope of a run.
+
+    Attributes:
+        outcome: How its result ended, or what follows without one.
+        milliseconds: The duration of its call; 0 if unknown.
+        usage, dollars: Its share of the run; None until the run has ended.
+    """
+
+    id: str
+    generation: int
+    position: int
+    attempt: int
+    outcome: str
+    error: str = ""
+    milliseconds: float = 0.0
+    usage: Usage | None = None
+    dollars: float | None = None
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """One run.
+
+    Attributes:
+        verdict: Who is charged and who runs again; empty while that is not decided.
+        attempts: The starts of the driver that wrote files, oldest first.
+        problem: Why the envelopes are unknown.
+        shared: How the usage is divided among the envelopes; None until the run has ended.
+    """
+
+    run_id: str
+    state: str
+    mesh_state: str
+    job_run_id: str
+    details: str
+    formed_at: str
+    running_at: str
+    envelopes: int
+    attempts: tuple[str, ...]
+    verdict: str
+    heartbeat: HeartbeatRecord | None
+    usage: Usage | None
+    dollars: float | None
+    prices: str
+    shared: Sharing | None
+    members: tuple[EnvelopeLine, ...]
+    problem: str = ""
+
+
+def read_report(mesh: MeshRuns, record: RunRecord, prices: Prices) -> RunReport:
+    """Read everything about a run.
+
+    Raises:
+        botocore.exceptions.ClientError: AWS denies access.
+    """
+    actor, number = record.actor, record.number
+    attempts = tuple(mesh.results.attempts(actor, number))
+    lines: tuple[EnvelopeLine, ...] = ()
+    manifest, problem, shared = None, "", None
+    try:
+        manifest = mesh.manifests.read(actor, number, record.manifest_digest)
+        if manifest is None:
+            problem = "the files of the run are gone; S3 keeps them for a limited time"
+    except ManifestError as error:
+        problem = str(error)
+    verdict = ""
+    if manifest is not None:
+        output = _output(mesh, record)
+        lines, shared = envelope_lines(record, manifest, output, _heads(mesh, record, output), prices)
+        verdict = verdict_of(manifest, record.resolution, output) if record.resolution else ""
+    return RunReport(
+        mesh.run_id(record),
+        run_state(record),
+        record.state,
+        record.job_run_id or "",
+        record.details,
+        record.formed_at,
+        record.running_at or "",
+        record.members,
+        attempts,
+        verdict,
+        mesh.heartbeats.latest(actor, number, attempts[-1]) if attempts else None,
+        record.usage,
+        prices.cost(record.usage) if record.usage else None,
+        prices.source,
+        shared,
+        lines,
+        problem,
+    )
+
+
+def _output(mesh: MeshRuns, record: RunRecord) -> RunOutput:
+    """The output that counts, or would count if the run ended now."""
+    actor, number, resolution = record.actor, record.number, record.resolution
+    if resolution is not None:
+        try:
+            return mesh.results.read(
+                actor, number, resolution.source, resolution.attempt, parts=resolution.parts, members=record.members
+            )
+        except ResultsError:
+            pass  # its files have expired
+    return mesh.results.find(actor, number, record.members)
+
+
+def _heads(mesh: MeshRuns, record: RunRecord, output: RunOutput) -> dict[int, ResultHead | None]:
+    """The head of each result by the index of its member; None for an unreadable one."""
+    heads: dict[int, ResultHead | None] = {}
+    for part in output.parts:
+        try:
+            lines = mesh.results.lines(record.actor, record.number, output.attempt, part)
+            heads |= {result.index: result.head for result in part_results(part, lines)}
+        except (ResultsError, ClientError):
+            heads |= dict.fromkeys(range(part.first, part.last + 1))
+    return heads
+
+
+def envelope_lines(
+    record: RunRecord, manifest: Manifest, output: RunOutput, heads: Mapping[int, ResultHead | None], prices: Prices
+) -> tuple[tuple[EnvelopeLine, ...], Sharing | None]:
+    """Return a line for each envelope of a run, and how its usage is divided."""
+    members, usage = manifest.members, record.usage
+    durations = [_duration(heads.get(index)) for index in range(len(members))]
+    parts, how = shares(durations, manifest.shape) if members and usage else ([0.0] * len(members), None)
+    outcomes = _outcomes(record, manifest, output)
+    lines = []
+    for index, member in enumerate(members):
+        head = heads.get(index)
+        own = part_of(usage, parts[index]) if usage else None
+        outcome = (head.end if head else RESULTS_UNREADABLE) if index in heads else outcomes.get(index, "waits")
+        lines.append(
+            EnvelopeLine(
+                member.id,
+                member.generation,
+                member.position,
+                member.attempt,
+                outcome,
+                f"{head.error.type}: {head.error.message}" if head and head.error else "",
+                durations[index],
+                own,
+                prices.cost(own) if own else None,
+            )
+        )
+    return tuple(lines), how
+
+
+def _duration(head: ResultHead | None) -> float:
+    return max(0.0, head.duration_ms) if head else 0.0
+
+
+def _outcomes(record: RunRecord, manifest: Manifest, output: RunOutput) -> dict[int, str]:
+    """What follows for the members without a result."""
+    if record.resolution is None:
+        return dict.fromkeys(output.at_work, "at work")
+    decision, missing = record.resolution.decision, output.missing(len(manifest.members))
+    back = returned_members(manifest, decision, missing)
+    outcomes = dict.fromkeys(missing, "charged") | dict.fromkeys(back, "runs again")
+    return outcomes | {index: "suspect, runs again alone" for index in decision.suspects if index in back}
+
+
+def verdict_of(manifest: Manifest, resolution: Resolution, output: RunOutput) -> str:
+    """Return who is charged with the end of a run, and who runs again."""
+    missing = output.missing(len(manifest.members))
+    back = len(returned_members(manifest, resolution.decision, missing))
+    if not missing:
+        return "every envelope has a result"
+    if output.error is not None:
+        text = f"the job failed with {output.error.type}: {output.error.message}"
+    elif output.source == "commit":
+        text = "the run had no time for the rest" if back else "the job returned no result for the rest"
+    else:
+        text = _failure(manifest, resolution.decision)
+    return f"{text}; charged: {len(missing) - back}, run again uncharged: {back}"
+
+
+def _failure(manifest: Manifest, decision: FailureDecision) -> str:
+    """Why a run without a commit is charged as it is."""
+    if decision.convicted is not None:
+        return f"{manifest.members[decision.convicted].id} was the first and only envelope at work, so it is charged"
+    if decision.suspects:
+        return f"{len(decision.suspects)} envelopes were at work; they are suspects, and run again one at a time"
+    if decision.fate == "halved":
+        return "no envelope was at work; the others run again in two halves"
+    if decision.fate in LACKS_CAPACITY:
+        return "EMR Serverless lacked capacity"
+    return "the run failed"

@@ -1,0 +1,144 @@
+"""`asya job show`: one job run with its envelopes."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from asya_cli.job.options import MemoryPrice, RunId, VcpuPrice
+from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
+from asya_cli.output.text import echo, one_line, write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from asya.protocol.job_runs import Usage
+    from asya.spark.aws.run_items import RunRecord
+    from asya_cli.job.mesh_runs import MeshRuns
+    from asya_cli.job.report import EnvelopeLine, RunReport
+
+
+def show(
+    run_id: RunId,
+    *,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="Maximum number of envelopes.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the run with all its envelopes as JSON.")] = False,
+    vcpu_price: VcpuPrice = None,
+    memory_price: MemoryPrice = None,
+    state: State = DEFAULT_STATE,
+    namespace: Namespace = None,
+    region: Region = None,
+) -> None:
+    """Show a job run: its state, envelopes, verdict, stages, cost, log, and a link to its Spark UI (valid for an hour).
+
+    The cost of a run is shared by its envelopes: by the duration of their calls if all are known, else equally. The output
+    says which, and which prices it used. Usage is known once the run has ended.
+    """
+    import msgspec
+
+    from asya.protocol.job_runs import driver_log_key
+    from asya_cli.job.mesh_runs import MeshRuns, aws_errors
+    from asya_cli.job.prices import prices_of
+    from asya_cli.job.report import read_report
+
+    mesh = MeshRuns(client(state, namespace, region).connection)
+    with aws_errors(f"cannot read the job run {run_id}"):
+        record = mesh.read(run_id)
+        prices = prices_of(mesh.architecture(record), vcpu=vcpu_price, memory=memory_price)
+        report = read_report(mesh, record, prices)
+    if as_json:
+        write_json(msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
+        return
+    for name, value in facts(report):
+        echo(f"{name:<10} {one_line(value)}")
+    if record.job_run_id and record.application_id:
+        log = driver_log_key(record.actor, record.number, record.application_id, record.job_run_id)
+        echo(f"{'log':<10} s3://{mesh.bucket}/{log}")
+        echo(f"{'dashboard':<10} {_dashboard(mesh, record)}")
+    _print_envelopes(report.members, limit)
+
+
+def facts(report: RunReport) -> Iterator[tuple[str, str]]:
+    """Yield the name and the value of each known fact of a run."""
+    yield "run", report.run_id
+    yield "job run", report.job_run_id or "not started"
+    yield "state", f"{report.state} (in the mesh: {report.mesh_state})"
+    if report.details:
+        yield "details", report.details
+    yield "envelopes", str(report.envelopes)
+    yield "formed", report.formed_at
+    if report.running_at:
+        yield "running", report.running_at
+    if report.attempts:
+        yield "attempts", ", ".join(report.attempts)
+    yield from _progress(report)
+    if report.verdict:
+        yield "verdict", report.verdict
+    if report.usage is not None:
+        yield "billed" if report.usage.billed else "used", usage_text(report.usage)
+        yield "cost", f"${report.dollars:.4f}"
+        yield "prices", report.prices
+        if report.shared:
+            yield "shared", f"{report.shared}, among {report.envelopes} envelopes"
+    if report.problem:
+        yield "problem", report.problem
+
+
+def _progress(report: RunReport) -> Iterator[tuple[str, str]]:
+    heartbeat = report.heartbeat
+    if heartbeat is None:
+        return
+    executors = "" if heartbeat.executors is None else f", {heartbeat.executors} executors so far"
+    yield "heartbeat", f"{heartbeat.at}, {heartbeat.done} envelopes done{executors}"
+    for stage in heartbeat.stages:
+        rows = f"{stage.rows_read} rows read, {stage.rows_written} written"
+        yield "stage", f"{stage.stage} {stage.name}: {stage.done} of {stage.tasks} tasks, {rows}"
+
+
+def usage_text(usage: Usage) -> str:
+    """Return the vCPU-hours and GB-hours of a usage."""
+    return f"{usage.vcpu_hours:g} vCPU-hours, {usage.memory_gb_hours:g} GB-hours of memory"
+
+
+def _print_envelopes(lines: Sequence[EnvelopeLine], limit: int) -> None:
+    from rich.table import Table
+
+    from asya_cli.output.console import Console
+
+    if not lines or not limit:
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("envelope", "attempt", "outcome", "ms", "vCPU-hours", "GB-hours", "$", "error"):
+        right = column in ("attempt", "ms", "vCPU-hours", "GB-hours", "$")
+        table.add_column(column, no_wrap=column == "envelope", justify="right" if right else "left")
+    for line in lines[:limit]:
+        table.add_row(*map(one_line, _row(line)))
+    echo("")
+    Console(width=None if sys.stdout.isatty() else 160, markup=False).print(table)
+    if len(lines) > limit:
+        echo(f"{len(lines) - limit} more; -n {len(lines)} shows all", err=True)
+
+
+def _row(line: EnvelopeLine) -> tuple[str, ...]:
+    usage, dollars = line.usage, line.dollars
+    return (
+        line.id,
+        str(line.attempt),
+        line.outcome,
+        f"{line.milliseconds:.0f}" if line.milliseconds else "-",
+        f"{usage.vcpu_hours:.5f}" if usage else "-",
+        f"{usage.memory_gb_hours:.5f}" if usage else "-",
+        f"{dollars:.6f}" if dollars is not None else "-",
+        line.error[:120],
+    )
+
+
+def _dashboard(mesh: MeshRuns, record: RunRecord) -> str:
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        return mesh.job_runs(record).dashboard(record.job_run_id or "")
+    except (ClientError, BotoCoreError) as error:
+        return f"not available: {error}"

@@ -1,0 +1,152 @@
+"""`asya job show`: a run with its envelopes, its verdict and its cost."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from typer.testing import Result
+
+from asya.protocol.job_runs import attempts_prefix
+from tests.doubles.dispatching import start_run
+from tests.doubles.heavy import BUCKET, HeavyWorld, done_result, failed_result
+from tests.unit.asya_cli.job.conftest import end_run
+
+Asya = Callable[..., Result]
+RUN = "asya.flights.clean.0000000001"
+
+
+def shown(asya: Asya, *more: str) -> dict[str, str]:
+    """The facts of the run, by name."""
+    result = asya("show", RUN, *more)
+    assert result.exit_code == 0, result.output
+    pairs = (line.split(maxsplit=1) for line in result.stdout.split("\n\n")[0].splitlines())
+    return {pair[0]: pair[1] for pair in pairs}
+
+
+def report(asya: Asya) -> dict[str, Any]:
+    result = asya("show", RUN, "--json")
+    assert result.exit_code == 0, result.output
+    content: dict[str, Any] = json.loads(result.stdout)
+    return content
+
+
+def outcomes(asya: Asya) -> dict[str, str]:
+    return {member["id"]: member["outcome"] for member in report(asya)["members"]}
+
+
+def test_envelopes_share_the_cost_by_the_duration_of_their_calls(world: HeavyWorld, asya: Asya) -> None:
+    start_run(world, "a", "b", "c")
+    slow = done_result(0, 1)
+    slow[0]["duration_ms"] = 30.0
+    failed = failed_result(2)
+    failed[0]["duration_ms"] = 5.0
+    world.write_results(1, [slow, done_result(1, 1), failed])
+    end_run(world, 1)
+
+    content = report(asya)
+
+    assert outcomes(asya) == {"a": "done", "b": "done", "c": "failed"}
+    assert content["shared"] == "by duration"
+    assert [member["usage"]["vcpu_hours"] for member in content["members"]] == [0.375, 0.0625, 0.0625]
+    assert content["members"][2]["error"] == "ValueError: bad"
+    assert sum(member["dollars"] for member in content["members"]) == pytest.approx(content["dollars"])
+    facts = shown(asya)
+    assert facts["state"] == "SUCCESS (in the mesh: closed)"
+    assert facts["verdict"] == "every envelope has a result"
+    assert facts["billed"] == "0.5 vCPU-hours, 2 GB-hours of memory"
+    assert facts["cost"] == "$0.0379"
+    assert facts["shared"] == "by duration, among 3 envelopes"
+    assert (
+        facts["log"] == f"s3://{BUCKET}/runs/clean/0000000001/logs/applications/00app/jobs/run1/SPARK_DRIVER/stderr.gz"
+    )
+    assert facts["dashboard"] == "https://dashboard"
+
+
+def test_without_all_durations_the_cost_is_shared_equally(world: HeavyWorld, asya: Asya) -> None:
+    start_run(world, "a", "b")
+    world.write_results(1, [done_result(0, 1)], end="journal")
+    end_run(world, 1, "FAILED", details="ExitCode: 137")
+
+    content = report(asya)
+
+    assert content["shared"] == "equally"
+    assert [member["usage"]["vcpu_hours"] for member in content["members"]] == [0.25, 0.25]
+    assert outcomes(asya) == {"a": "done", "b": "suspect, runs again alone"}
+    assert "1 envelopes were at work; they are suspects" in content["verdict"]
+    assert content["details"] == "ExitCode: 137"
+
+
+def test_the_convicted_envelope_is_named(world: HeavyWorld, asya: Asya) -> None:
+    start_run(world, "a", "b")
+    world.write_results(1, [], end="journal")
+    end_run(world, 1, "FAILED")
+    assert outcomes(asya) == {"a": "charged", "b": "runs again"}
+    assert report(asya)["verdict"] == (
+        "a was the first and only envelope at work, so it is charged; charged: 1, run again uncharged: 1"
+    )
+
+
+def test_the_error_of_the_whole_job(world: HeavyWorld, asya: Asya) -> None:
+    start_run(world, "a")
+    error = {"type": "ImportError", "message": "no module", "mro": [], "traceback": ""}
+    world.write_results(1, [], error=error)
+    end_run(world, 1)
+    assert report(asya)["verdict"].startswith("the job failed with ImportError: no module; charged: 1")
+
+
+def test_a_running_run_shows_its_stages(world: HeavyWorld, asya: Asya) -> None:
+    start_run(world, "a", "b")
+    world.write_results(1, [done_result(0, 1)], end="journal")
+    beat = {
+        "at": "2026-01-01T00:00:03Z", "beat": 1, "at_work": [1], "done": 1, "executors": 2,
+        "stages": [{"stage": 3, "name": "count at x.py:1", "tasks": 8, "done": 5, "rows_read": 10, "rows_written": 2}],
+    }  # fmt: skip
+    key = f"{attempts_prefix('clean', 1)}a1/heartbeat-0.json"
+    world.s3.put_object(Bucket=BUCKET, Key=key, Body=json.dumps(beat).encode())
+
+    facts = shown(asya)
+
+    assert outcomes(asya) == {"a": "done", "b": "at work"}
+    assert facts["heartbeat"] == "2026-01-01T00:00:03Z, 1 envelopes done, 2 executors so far"
+    assert facts["stage"] == "3 count at x.py:1: 5 of 8 tasks, 10 rows read, 2 written"
+    assert facts["attempts"] == "a1"
+    assert "cost" not in facts
+
+
+def test_a_run_that_has_not_started(world: HeavyWorld, asya: Asya) -> None:
+    world.emr.refusals = ["ServiceQuotaExceededException"]
+    start_run(world, "a")
+    facts = shown(asya)
+    assert (facts["job"], facts["state"]) == ("run    not started", "formed (in the mesh: formed)")
+    assert "log" not in facts
+    assert outcomes(asya) == {"a": "waits"}
+
+
+def test_a_run_whose_files_have_expired(world: HeavyWorld, asya: Asya) -> None:
+    start_run(world, "a")
+    world.write_results(1, [done_result(0, 1)])
+    end_run(world, 1)
+    for item in world.s3.list_objects_v2(Bucket=BUCKET, Prefix="runs/")["Contents"]:
+        world.s3.delete_object(Bucket=BUCKET, Key=item["Key"])
+    assert shown(asya)["problem"].startswith("the files of the run are gone")
+
+
+def test_a_limit_of_envelopes(world: HeavyWorld, asya: Asya) -> None:
+    start_run(world, "a", "b", "c")
+    result = asya("show", RUN, "-n", "1")
+    assert "2 more; -n 3 shows all" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("run_id", "problem"),
+    [
+        ("00abc", "is not a job run of the mesh 'flights'"),
+        (RUN, "there is no job run"),
+        ("asya.other.clean.0000000007", "is not a job run of the mesh 'flights'"),
+    ],
+)
+def test_an_unknown_run_is_an_error(asya: Asya, run_id: str, problem: str) -> None:
+    result = asya("show", run_id)
+    assert result.exit_code == 1
+    assert problem in str(result.exception)
