@@ -204,11 +204,16 @@ class SparkApplication(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True):
-    """How long the mesh keeps state, in seconds."""
+    """How long the mesh keeps state, in seconds.
+
+    Attributes:
+        results: None for ever, or if the mesh does not know: in a bucket that is not its own.
+    """
 
     tasks: float = 30 * 86400.0
     payloads: float = 45 * 86400.0
     runs: float = 14 * 86400.0
+    results: float | None = None
 
 
 # Raised when the form of messages or their meaning changes.

@@ -11,7 +11,7 @@ from asya.messaging.hop import Arrival
 from asya.protocol import headers, ids, status
 from asya.protocol.codec import ParseError, encode, readable_headers
 from asya.protocol.envelope import NO_UNKNOWN_MEMBERS, NULL, Envelope
-from asya.protocol.mesh_table import MeshTable
+from asya.protocol.mesh_table import MeshTable, Retention
 from asya.protocol.route import UNKNOWN_HOP
 from asya.protocol.times import format_time, parse_time
 
@@ -54,11 +54,18 @@ def entering(envelope: Envelope, owner: str, sent_at: datetime) -> Envelope:
     ).with_headers({headers.OWNER: owner or None})
 
 
-def end_of_claim(envelope: Envelope, now: datetime, retention: timedelta) -> datetime:
-    """How long the sender keeps the id: for twice as long as the record of the task may live, and a year's deadline at most."""
+def end_of_claim(envelope: Envelope, now: datetime, retention: Retention) -> datetime | None:
+    """How long the sender keeps the id: as long as anything may live that the id names; None for ever.
+
+    The task ends at its deadline, or as long after it as a record lives without a write. What it leaves then lives for
+    its own retention. A deadline counts up to a year.
+    """
+    if retention.results is None:
+        return None
+    longest = max(retention.tasks, retention.payloads, retention.runs, retention.results)
     deadline_at = envelope.status.deadline_at if envelope.status is not None else None
     deadline = parse_time(deadline_at) if deadline_at is not None else now
-    return min(max(now, deadline), now + _LONGEST_DEADLINE) + 2 * retention
+    return min(max(now, deadline), now + _LONGEST_DEADLINE) + timedelta(seconds=retention.tasks + longest)
 
 
 def enter(arrival: Arrival, mesh: MeshTable, claim: Callable[[Envelope], bool]) -> Arrival:

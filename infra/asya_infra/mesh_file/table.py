@@ -60,6 +60,8 @@ def to_table(loaded: LoadedMesh, *, existing_application: str | None = None) -> 
             tasks=mesh.storage.retention.tasks,
             payloads=mesh.storage.retention.payloads,
             runs=mesh.storage.retention.runs,
+            # Only the mesh's own bucket has this lifecycle.
+            results=None if mesh.storage.results_bucket or mesh.sink.endpoint else mesh.storage.retention.results,
         ),
         max_hops=mesh.max_hops,
         max_children=mesh.max_children,

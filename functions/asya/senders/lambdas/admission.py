@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import structs
@@ -28,7 +28,6 @@ class Admission:
 
     Attributes:
         actor: the actor of this function.
-        retention: how long the records of tasks are kept.
         each: applies a function to many messages, at the same time where the process may have threads.
     """
 
@@ -37,7 +36,6 @@ class Admission:
     roles: RoleList
     owners: OwnerClaims
     letters: LetterSenders
-    retention: timedelta
     now: Callable[[], datetime]
     each: Callable[[Callable[[Record], Record], Iterable[Record]], Iterable[Record]] = map
 
@@ -130,7 +128,7 @@ class Admission:
         return record if arrival is record.arrival else replace(record, arrival=arrival)
 
     def _claim(self, envelope: Envelope, owner: str) -> bool:
-        return self.owners.claim(envelope.id, owner, entry.end_of_claim(envelope, self.now(), self.retention))
+        return self.owners.claim(envelope.id, owner, entry.end_of_claim(envelope, self.now(), self.mesh.retention))
 
 
 def _unjudged(error: Exception) -> BlockedError:

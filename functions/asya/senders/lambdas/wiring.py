@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -37,7 +37,6 @@ def build_admission(settings: Settings, environment: Environment) -> Admission:
         roles=build_role_list(settings, now),
         owners=OwnerClaims(dynamodb, table),
         letters=LetterSenders(dynamodb, table),
-        retention=timedelta(seconds=settings.table.retention.tasks),
         now=now,
         each=ThreadPoolExecutor(_CLAIMS, thread_name_prefix="claims").map if environment.is_threaded else map,
     )

@@ -10,11 +10,13 @@ from msgspec.structs import replace
 from asya.messaging.hop import Arrival
 from asya.protocol import ids
 from asya.protocol.envelope import Envelope
-from asya.protocol.mesh_table import Actor, MeshTable
+from asya.protocol.mesh_table import Actor, MeshTable, Retention
 from asya.protocol.times import format_time
 from asya.senders import entry
 from tests.doubles.envelopes import SENT_AT, arrival_of, mesh, message, status
 
+DAY = 86400.0
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 DEADLINE = "2026-11-20T13:00:00.000000Z"
 OF_THE_MESH = ids.child_id("order-7", 0, 1, 1)
 NUMBERING = mesh({"infer": Actor(kind="handler", handler="handlers.infer", child_ids="suffix")})
@@ -24,6 +26,11 @@ REFERENCE = {"key": "inbox/5f/5f.json", "size": 1, "sha256": "5f"}
 def came(**members: Any) -> Arrival:
     """The arrival of a message of a person."""
     return arrival_of(message(**members), sender="AIDABOB")
+
+
+def end_of_claim(retention: Retention, **members: Any) -> datetime | None:
+    envelope: Envelope = came(**members).envelope()
+    return entry.end_of_claim(envelope, NOW, retention)
 
 
 def enter(arrival: Arrival, table: MeshTable | None = None, *, is_free: bool = True) -> Arrival:
@@ -132,12 +139,23 @@ def test_a_bare_envelope_bears_no_state(members: dict[str, Any], *, bears: bool)
 
 @pytest.mark.rule("4.entry.claim")
 def test_an_id_is_kept_for_twice_the_life_of_a_record() -> None:
-    now, month = datetime(2026, 11, 20, 12, tzinfo=UTC), timedelta(days=30)
+    month = timedelta(days=30)
+    retention = Retention(tasks=30 * DAY, payloads=15 * DAY, runs=14 * DAY, results=30 * DAY)
+    assert end_of_claim(retention) == NOW + 2 * month
+    assert end_of_claim(retention, status={"deadline_at": DEADLINE}) == NOW + timedelta(hours=1) + 2 * month
+    assert end_of_claim(retention, status={"deadline_at": "2020-01-01T00:00:00Z"}) == NOW + 2 * month
 
-    def end(**members: Any) -> datetime:
-        envelope: Envelope = came(**members).envelope()
-        return entry.end_of_claim(envelope, now, month)
 
-    assert end() == now + 2 * month
-    assert end(status={"deadline_at": DEADLINE}) == now + timedelta(hours=1) + 2 * month
-    assert end(status={"deadline_at": "2020-01-01T00:00:00Z"}) == now + 2 * month
+@pytest.mark.rule("4.entry.claim")
+@pytest.mark.parametrize("longest", ["payloads", "runs", "results"])
+def test_an_id_is_kept_while_anything_lives_that_it_names(longest: str) -> None:
+    retention = replace(Retention(tasks=30 * DAY, payloads=DAY, runs=DAY, results=DAY), **{longest: 400 * DAY})
+    # The task may end a month from now, and what it leaves lives for 400 days more.
+    assert end_of_claim(retention) == NOW + timedelta(days=430)
+    assert end_of_claim(retention, status={"deadline_at": DEADLINE}) == NOW + timedelta(days=430, hours=1)
+
+
+@pytest.mark.rule("4.entry.claim")
+def test_an_id_is_kept_for_ever_where_results_are() -> None:
+    assert end_of_claim(Retention()) is None
+    assert end_of_claim(Retention(), status={"deadline_at": DEADLINE}) is None

@@ -45,6 +45,22 @@ def test_defaults_are_those_of_the_table(load) -> None:  # type: ignore[no-untyp
     )
 
 
+@pytest.mark.rule("4.entry.claim")
+@pytest.mark.parametrize(
+    ("settings", "results"),
+    [
+        ("storage: {retention: {results: 90d}}", 90 * 86400.0),
+        ("storage: {retention: {results: none}}", None),
+        # The mesh does not know how long other buckets keep objects.
+        ("storage: {results_bucket: archive, retention: {results: 90d}}", None),
+        ("storage: {retention: {results: 90d}}\nsink: {endpoint: 'https://s3.example.com'}", None),
+    ],
+)
+def test_the_retention_of_results_is_known_of_the_own_bucket(load, settings: str, results: float | None) -> None:  # type: ignore[no-untyped-def]
+    mesh = load(f"namespace: shop\nactors: {{a: {{handler: shop.one}}}}\n{settings}\n")
+    assert mesh.retention.results == results
+
+
 def test_the_table_survives_encoding(load) -> None:  # type: ignore[no-untyped-def]
     mesh = load("namespace: shop\nactors: {a: {handler: shop.one}}\n")
     assert decode_table(encode_table(mesh)) == mesh

@@ -32,3 +32,31 @@ def test_the_first_owner_keeps_an_id_and_may_take_it_again(table: "DynamoDBClien
     item = table.get_item(TableName=TABLE, Key={"pk": {"S": "OWNER#order-7"}, "sk": {"S": "owner"}})["Item"]
     assert item["owner"] == {"S": "AIDABOB"}
     assert item["expires_at"] == {"N": str(int((UNTIL + timedelta(days=1)).timestamp()))}
+
+
+@pytest.mark.rule("4.entry.claim")
+def test_a_later_message_with_an_earlier_end_shortens_no_claim(table: "DynamoDBClient") -> None:
+    claims = OwnerClaims(table, TABLE)
+    assert claims.claim("order-7", "AIDABOB", UNTIL)
+    assert claims.claim("order-7", "AIDABOB", UNTIL - timedelta(days=300))
+    assert ends_at(table) == {"N": str(int(UNTIL.timestamp()))}
+    assert not claims.claim("order-7", "AIDAEVE", UNTIL + timedelta(days=1))
+
+
+@pytest.mark.rule("4.entry.claim")
+def test_a_claim_for_ever_has_no_end_and_gets_none(table: "DynamoDBClient") -> None:
+    claims = OwnerClaims(table, TABLE)
+    assert claims.claim("order-7", "AIDABOB", UNTIL)
+    assert claims.claim("order-7", "AIDABOB", None)
+    assert ends_at(table) is None
+    assert claims.claim("order-7", "AIDABOB", UNTIL)
+    assert ends_at(table) is None
+    assert not claims.claim("order-7", "AIDAEVE", None)
+    assert not claims.claim("order-7", "AIDAEVE", UNTIL)
+
+
+def ends_at(table: "DynamoDBClient") -> object:
+    """When the table may delete the claim; None for never."""
+    item = table.get_item(TableName=TABLE, Key={"pk": {"S": "OWNER#order-7"}, "sk": {"S": "owner"}})["Item"]
+    assert item["owner"] == {"S": "AIDABOB"}
+    return item.get("expires_at")
