@@ -33,10 +33,25 @@ LATE_COPY = "LateCopy"
 """The cause of a diversion without a message: the hop of this copy has sent its frame 0."""
 
 
-def receive(arrival: Arrival, *, actor: str, mesh: MeshTable, now: datetime) -> Hop | Diversion:
+def _never(_: Envelope) -> None:
+    """No refusal."""
+
+
+def receive(
+    arrival: Arrival,
+    *,
+    actor: str,
+    mesh: MeshTable,
+    now: datetime,
+    refusal: Callable[[Envelope], ParseError | None] = _never,
+) -> Hop | Diversion:
     """Steps 1 and 2: parse the message and postpone it until due.
 
     `start` starts the hop once the task's state is known. The payload may still be behind its claim check.
+
+    Args:
+        refusal: says why a role of the mesh may not start a task under the id of an envelope. It is asked before the
+            message is postponed, because the copy that this actor sends later bears a status.
     """
     try:
         envelope = arrival.envelope()
@@ -48,6 +63,8 @@ def receive(arrival: Arrival, *, actor: str, mesh: MeshTable, now: datetime) -> 
     if envelope.status is None:
         # The sender of the message owns the task, whatever the message says.
         envelope = envelope.with_headers({headers.OWNER: arrival.sender or None})
+        if not arrival.is_new and (error := refusal(envelope)) is not None:
+            return parse_failure(arrival, error, now=now)
     hop = Hop.of(envelope, actor, mesh.actors[actor], mesh, arrival, needs_registration=is_new)
     return _postpone(hop, now) or hop
 

@@ -135,12 +135,13 @@ class Intake:
 def _receive(services: Services, record: Record) -> Hop | Diversion:
     """Parse one message, and claim the id of a task that a role of the mesh starts."""
     settings, came = services.settings, record.arrival
-    received = arrival.receive(came, actor=settings.actor, mesh=settings.table, now=services.now())
-    if isinstance(received, Hop) and received.needs_registration and not came.is_new:
-        refusal = services.admission.refusal(received.envelope, came.sender)
-        if refusal is not None:
-            return arrival.parse_failure(came, refusal, now=services.now())
-    return received
+    return arrival.receive(
+        came,
+        actor=settings.actor,
+        mesh=settings.table,
+        now=services.now(),
+        refusal=lambda envelope: services.admission.refusal(envelope, came.sender),
+    )
 
 
 def receive_batch(services: Services, items: Sequence[Record], *, asks_states: bool = True) -> Intake:

@@ -1,7 +1,7 @@
 """Messages of senders outside at the functions that read queues of envelopes (`protocol §4.entry`)."""
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ from botocore.exceptions import EndpointConnectionError
 from asya.crew.lambdas.wiring import build_sink, build_sump
 from asya.messaging.hop import Arrival
 from asya.protocol import ids
+from asya.protocol.times import format_time
 from asya.senders.aws.letter_senders import LetterSenders
 from asya.senders.aws.owner_claims import OwnerClaims
 from asya.senders.aws.role_list import RoleItems
@@ -181,3 +182,15 @@ def test_a_role_that_starts_a_task_claims_its_id_too_whatever_its_form(world: Me
     assert process(world, event) == []
     assert [onward.id for onward in world.sent("post")] == [derived]
     assert [refused.id for refused in world.sent("x-sump")] == [ids.id_of_message("message-1")]
+
+
+@pytest.mark.rule("4.entry.claim", "5.2")
+def test_a_message_of_a_role_claims_its_id_before_it_is_postponed(world: MeshWorld) -> None:
+    assert OwnerClaims(world.dynamodb, SINK).claim("env-2", "AIDAALICE", NOW)
+    soon = format_time(datetime.now(UTC) + timedelta(seconds=500))
+    bodies = (message(id=each, status=..., headers={"x-asya-not-before": soon}) for each in ("env-1", "env-2"))
+    assert process(world, sqs_event(*bodies), never) == []
+    # The copy on the own queue bears a status, so nobody would ask for its claim again.
+    assert [again.id for again in world.sent("infer")] == ["env-1"]
+    assert [refused.id for refused in world.sent("x-sump")] == [ids.id_of_message("message-1")]
+    assert not OwnerClaims(world.dynamodb, SINK).claim("env-1", "AIDAEVE", NOW)
