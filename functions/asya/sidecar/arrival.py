@@ -63,8 +63,8 @@ def receive(
     if envelope.status is None:
         # The sender of the message owns the task, whatever the message says.
         envelope = envelope.with_headers({headers.OWNER: arrival.sender or None})
-        if not arrival.is_new and (error := refusal(envelope)) is not None:
-            return parse_failure(arrival, error, now=now)
+        if not arrival.is_new and (refused := refusal(envelope)) is not None:
+            return parse_failure(arrival, refused, now=now)
     hop = Hop.of(envelope, actor, mesh.actors[actor], mesh, arrival, needs_registration=is_new)
     return _postpone(hop, now) or hop
 

@@ -55,6 +55,6 @@ class OwnerClaims:
         except ClientError as error:
             if not is_condition_failure(error):
                 raise
-            holder: "Mapping[str, AttributeValueTypeDef]" = error.response["Item"]  # type: ignore[typeddict-item]
+            holder: Mapping[str, AttributeValueTypeDef] = error.response["Item"]  # type: ignore[typeddict-item]
             return holder["owner"]["S"] == owner
         return True

@@ -66,7 +66,7 @@ class TenantRounds:
     def _take(self, actor: str, tenant: str, count: int, reached: int, now: datetime) -> int:
         key = _tenant_key(actor, tenant)
         expires: AttributeValueTypeDef = {"N": str(int((now + _LIFETIME).timestamp()))}
-        numbers = {":reached": {"N": str(reached)}, ":expires": expires}
+        numbers: dict[str, AttributeValueTypeDef] = {":reached": {"N": str(reached)}, ":expires": expires}
         for _ in range(_TRIES):  # two functions may begin with an idle tenant at the same time
             ahead = self._update(
                 key,
