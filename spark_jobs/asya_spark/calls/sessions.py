@@ -16,6 +16,8 @@ import pyspark.sql.session as session_module
 from pyspark import RDD, SparkContext
 from pyspark.sql import SparkSession, SQLContext
 
+_STREAM_STOP_MILLISECONDS = 10_000
+
 _active: ContextVar[SparkSession] = ContextVar("asya_spark_session")
 # The session that the JVM's side of a thread has.
 _of_thread = threading.local()
@@ -51,14 +53,23 @@ class Sessions:
                 "the SparkContext was stopped: by Spark, as after too many lost executors, or by the job's own code through "
                 "the JVM; the driver's log says more"
             )
-        for query in session.streams.active:
-            query.stop()
+        _stop_streams(session)
         if not self._open:
             session.catalog.clearCache()
             for rdd in context.getPersistentRDDs().values():
                 rdd.unpersist(False)
             shared: Any = session._jsparkSession.sharedState()
             shared.globalTempViewManager().clear()
+
+
+def _stop_streams(session: SparkSession) -> None:
+    """Stops the streams of a session; one that does not stop in time goes on, because no other envelope may wait for it."""
+    session.conf.set("spark.sql.streaming.stopTimeout", _STREAM_STOP_MILLISECONDS)
+    for query in session.streams.active:
+        try:
+            query.stop()
+        except Exception as error:  # noqa: BLE001 - a source of the user's may raise anything
+            print(f"asya_spark: stream {query.id} not stopped: {type(error).__name__}: {error}", flush=True)
 
 
 @contextmanager
