@@ -85,7 +85,14 @@ def test_the_application_limits_its_job_runs(shop: Any) -> None:
 def test_warm_workers_and_concurrent_runs() -> None:
     section = {"warm": {"drivers": 1, "executors": 4}, "max_concurrent_runs": 7, "max_memory": "64g", "idle_stop": "5m"}
     file = MeshFile.model_validate(
-        {"namespace": "shop", "actors": {"a": {"handler": "shop.one"}}, "spark": {"application": section}}
+        {
+            "namespace": "shop",
+            "actors": {
+                "small": {"spark": {"job": "jobs.one"}},
+                "large": {"spark": {"job": "jobs.two", "executors": {"cores": 4, "memory": "12g", "disk": "40g"}}},
+            },
+            "spark": {"application": section},
+        }
     )
     stack = Stack(App())
     mesh: Any = SimpleNamespace(namespace="shop", file=file, spark_vpc=None)
@@ -98,6 +105,10 @@ def test_warm_workers_and_concurrent_runs() -> None:
     assert {each["Key"]: each["Value"]["WorkerCount"] for each in made["InitialCapacity"]} == {
         "Driver": 1,
         "Executor": 4,
+    }
+    assert {each["Key"]: each["Value"]["WorkerConfiguration"] for each in made["InitialCapacity"]} == {
+        "Driver": {"Cpu": "1 vCPU", "Memory": "3 GB"},
+        "Executor": {"Cpu": "4 vCPU", "Memory": "14 GB", "Disk": "40 GB"},
     }
 
 

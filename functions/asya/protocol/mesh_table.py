@@ -64,6 +64,8 @@ class SparkJob(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         parallel: the number of envelopes at work at the same time in one run; 1 for the DataFrame shape.
+        max_runs: the runs of the actor that are active at once; None for no limit of its own.
+        priority: whose run gets a free slot; the highest goes first.
     """
 
     job: str
@@ -78,6 +80,8 @@ class SparkJob(msgspec.Struct, frozen=True, kw_only=True):
     payload_schema: str | None = None
     max_run: float = 6 * 3600.0
     parallel: int = 1
+    max_runs: int | None = None
+    priority: int = 0
     shape: Literal["payload", "dataframe"] = "payload"
 
 
@@ -193,7 +197,7 @@ class SparkApplication(msgspec.Struct, frozen=True, kw_only=True):
     """The quota of StartJobRun in the account, a steady rate and a burst, and the application.
 
     Attributes:
-        max_concurrent_runs: the job runs of this mesh that are active at once; None if the application has the limit.
+        max_concurrent_runs: the job runs of this mesh that are active at once; None if only the application has the limit.
         release: the release of EMR Serverless of the mesh's own application; None for an existing one.
     """
 

@@ -4,7 +4,7 @@ EMR Serverless starts the drivers of many runs before it has room for their exec
 vCPU with idle drivers, and the executors that they wait for would not fit.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from asya_infra.limits.aws_limits import CONCURRENT_RUNS, WORKERS
@@ -30,6 +30,21 @@ class Capacity:
 
     vcpu: int
     memory_gb: int
+
+
+@dataclass(frozen=True)
+class WarmWorker(Capacity):
+    """The size of a pre-initialized worker; its disk is the default of EMR Serverless if it is None."""
+
+    disk_gb: int | None = None
+
+
+@dataclass(frozen=True)
+class WarmSize:
+    """The pre-initialized workers of the application."""
+
+    driver: WarmWorker
+    executor: WarmWorker
 
 
 @dataclass(frozen=True)
@@ -95,6 +110,35 @@ def worker_capacity(spark: SparkSection, kind: str, worker: WorkerSection) -> Ca
 def run_size(spark: SparkSection) -> RunSize:
     """Return the workers of a job."""
     return RunSize(worker_capacity(spark, "driver", spark.driver), worker_capacity(spark, "executor", spark.executors))
+
+
+def warm_size(mesh: MeshFile) -> WarmSize:
+    """Return the size of warm workers: a job uses only those that are as large as its own, so they fit the largest."""
+    jobs = [actor.spark for actor in mesh.actors.values() if actor.spark] or [SparkSection(job="none")]
+    return WarmSize(
+        _warm_worker([(run_size(job).driver, job.driver) for job in jobs]),
+        _warm_worker([(run_size(job).executor, job.executors) for job in jobs]),
+    )
+
+
+def _warm_worker(workers: Sequence[tuple[Capacity, WorkerSection]]) -> WarmWorker:
+    cores = max(worker.cores for _, worker in workers)
+    shape, memory = WORKERS[cores], max(capacity.memory_gb for capacity, _ in workers)
+    disks = [worker.disk for _, worker in workers if worker.disk is not None]
+    return WarmWorker(
+        cores,
+        max(shape.min_gb, -(-memory // shape.step_gb) * shape.step_gb),
+        -(-max(disks) // _MB_PER_GB) if disks else None,
+    )
+
+
+def warm_capacity(mesh: MeshFile) -> Capacity:
+    """Return the capacity that the warm workers take all the time."""
+    warm, size = mesh.spark.application.warm, warm_size(mesh)
+    return Capacity(
+        warm.drivers * size.driver.vcpu + warm.executors * size.executor.vcpu,
+        warm.drivers * size.driver.memory_gb + warm.executors * size.executor.memory_gb,
+    )
 
 
 def max_executors(spark: SparkSection, section: ApplicationSection) -> int:

@@ -47,6 +47,10 @@ class SparkSection(Section):
     """The time limit of a job run."""
     parallel: int = Field(default=1, ge=1, le=64)
     """The envelopes at work at the same time in a run, for a job function with one payload."""
+    max_runs: int | None = Field(default=None, ge=1, le=1000)
+    """The runs of this actor that are active at once, such as 1 for the only writer of a table; by default all that fit."""
+    priority: int = Field(default=0, ge=0, le=100)
+    """Whose run starts first when the application is full; the highest goes first."""
 
 
 class WarmSection(Section):

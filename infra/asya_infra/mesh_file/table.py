@@ -147,6 +147,8 @@ def _spark(loaded: LoadedMesh, actor: ActorSection, spark: SparkSection) -> tabl
         payload_schema=spark.payload_schema,
         max_run=spark.max_run,
         parallel=spark.parallel,
+        max_runs=spark.max_runs,
+        priority=spark.priority,
         shape="payload" if actor is result_index.SECTION else detect_shape(loaded.jobs_folder, spark.job),
     )
 
@@ -210,10 +212,11 @@ def _folder(prefix: str) -> str:
 
 
 def _application(mesh: MeshFile, *, is_existing: bool) -> table.SparkApplication:
+    has_priorities = any(actor.spark is not None and actor.spark.priority for actor in mesh.actors.values())
     return table.SparkApplication(
         start_per_second=mesh.spark.start_rate.per_second,
         start_burst=mesh.spark.start_rate.burst,
-        # The mesh's own application queues the runs beyond its limit.
-        max_concurrent_runs=max_concurrent_runs(mesh) if is_existing else None,
+        # The mesh's own application queues the runs beyond its limit, but it starts them in the order of their arrival.
+        max_concurrent_runs=max_concurrent_runs(mesh) if is_existing or has_priorities else None,
         release=None if is_existing else mesh.spark.application.release,
     )

@@ -1,12 +1,17 @@
-"""The slots of active job runs that all dispatchers of a mesh share, on an application that the mesh does not own.
+"""The slots of active job runs that all dispatchers of a mesh share.
 
-An application of the mesh's own has a limit, and EMR Serverless queues further runs. The mesh cannot set the limit of
-another application, so each run takes a slot before it starts. The slot of an ended run is taken over by the next run
+An application of the mesh's own has a limit, and EMR Serverless queues further runs in the order of their arrival. The mesh
+cannot set the limit of another application, nor the order of the queue. So on such an application, and in a mesh whose actors
+have priorities, each run takes a slot before it starts. The slot of an ended run is taken over by the next run
 that needs one; so its end frees nothing, and a crash loses no slot. A run that EMR Serverless rejects gives its slot back,
 because it might never start.
+
+A run with a priority that finds no slot is noted as waiting. As long as it asks again, runs of lower priority leave it a slot.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
@@ -18,7 +23,17 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
 _TRIES = 5
+# A waiting run asks every 5 to 15 s. One that does not has no claim to a slot any more.
+_WAIT_LIFETIME = timedelta(seconds=60)
 _KEY: "dict[str, AttributeValueTypeDef]" = {"pk": {"S": "QUOTA#concurrent-runs"}, "sk": {"S": "slots"}}
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A run that waits for a slot, until a time in epoch seconds."""
+
+    priority: int
+    until: float
 
 
 class RunSlots:
@@ -33,14 +48,15 @@ class RunSlots:
         self._table = table
         self._most = most
 
-    def take(self, run_id: str, *, is_active: Callable[[str], bool]) -> bool:
+    def take(self, run_id: str, *, is_active: Callable[[str], bool], now: datetime, priority: int = 0) -> bool:
         """Takes a slot for a run, or keeps the one that it has.
 
         Args:
             is_active: whether the run of a slot may still use the application; asked only when all slots are taken.
+            priority: of the run's actor.
 
         Returns:
-            False if all slots are taken, or other dispatchers won each write.
+            False if all slots are taken or left to runs of higher priority, or other dispatchers won each write.
         """
         if self._most is None:
             return True
@@ -49,12 +65,20 @@ class RunSlots:
             holders = _holders(item)
             if run_id in holders:
                 return True
-            if len(holders) >= self._most:
+            waiting = _waiting(item, now)
+            waiting.pop(run_id, None)
+            free = self._most - sum(other.priority > priority for other in waiting.values())
+            if len(holders) >= free:
                 holders = [holder for holder in holders if is_active(holder)]
-            if len(holders) >= self._most:
+            if len(holders) < free:
+                if self._put([*holders, run_id], waiting, item):
+                    return True
+                continue
+            if not priority:
                 return False
-            if self._put([*holders, run_id], item):
-                return True
+            waiting[run_id] = _Waiting(priority, (now + _WAIT_LIFETIME).timestamp())
+            if self._put(holders, waiting, item):
+                return False
         return False
 
     def give_back(self, run_id: str) -> None:
@@ -67,10 +91,15 @@ class RunSlots:
         for _ in range(_TRIES):
             item = self._dynamodb.get_item(TableName=self._table, Key=_KEY, ConsistentRead=True).get("Item")
             others = [holder for holder in _holders(item) if holder != run_id]
-            if len(others) == len(_holders(item)) or self._put(others, item):
+            if len(others) == len(_holders(item)) or self._put(others, _waiting(item, None), item):
                 return
 
-    def _put(self, holders: list[str], previous: "dict[str, AttributeValueTypeDef] | None") -> bool:
+    def _put(
+        self,
+        holders: list[str],
+        waiting: Mapping[str, _Waiting],
+        previous: "dict[str, AttributeValueTypeDef] | None",
+    ) -> bool:
         version = int(previous["version"]["N"]) if previous else 0
         condition = "version = :version" if previous else "attribute_not_exists(pk)"
         values = {"ExpressionAttributeValues": {":version": {"N": str(version)}}} if previous else {}
@@ -81,6 +110,7 @@ class RunSlots:
                 Item={
                     **_KEY,
                     **({"holders": {"SS": holders}} if holders else {}),
+                    **({"waiting": {"M": _waiting_item(waiting)}} if waiting else {}),
                     "version": {"N": str(version + 1)},
                 },
                 ConditionExpression=condition,
@@ -96,3 +126,20 @@ class RunSlots:
 def _holders(item: "dict[str, AttributeValueTypeDef] | None") -> list[str]:
     """The ids of the runs with a slot."""
     return list(item["holders"]["SS"]) if item and "holders" in item else []
+
+
+def _waiting(item: "dict[str, AttributeValueTypeDef] | None", now: datetime | None) -> dict[str, _Waiting]:
+    """The runs that wait for a slot; without those that stopped asking, unless `now` is None."""
+    entries = item["waiting"]["M"] if item and "waiting" in item else {}
+    waiting = {
+        run_id: _Waiting(int(entry["M"]["priority"]["N"]), float(entry["M"]["until"]["N"]))
+        for run_id, entry in entries.items()
+    }
+    return {run_id: each for run_id, each in waiting.items() if now is None or each.until > now.timestamp()}
+
+
+def _waiting_item(waiting: Mapping[str, _Waiting]) -> "dict[str, AttributeValueTypeDef]":
+    return {
+        run_id: {"M": {"priority": {"N": str(each.priority)}, "until": {"N": f"{each.until:.3f}"}}}
+        for run_id, each in waiting.items()
+    }

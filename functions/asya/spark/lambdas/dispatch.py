@@ -141,6 +141,8 @@ class Dispatcher:
         if unfinished and record is not None and not self._finish(record, spec):
             return False
         selection = self._select(actor, spec)
+        if selection.members and self._has_max_runs(actor, spec):
+            return False
         if selection.members and self._should_wait_for_more(actor, spec, selection, record):
             return False
         members = self._runnable(actor, spec, selection.members)
@@ -153,7 +155,7 @@ class Dispatcher:
             if reached := max((member.round for member in manifest.members), default=0):
                 services.rounds.reach(actor, reached)
             if opened.state == "formed" and not (
-                self._may_start(actor, manifest.number) and self._start(manifest, spec)
+                self._may_start(actor, spec, manifest.number) and self._start(manifest, spec)
             ):
                 return False
         return more
@@ -173,7 +175,7 @@ class Dispatcher:
         """Starts a formed run; returns False if it must wait."""
         actor, number = record.actor, record.number
         # The quota first, so that a waiting run is not read repeatedly.
-        if not self._may_start(actor, number):
+        if not self._may_start(actor, spec, number):
             return False
         try:
             manifest, _ = self._manifest(actor, number, record.manifest_digest)
@@ -284,11 +286,23 @@ class Dispatcher:
                 base.progress.report(each.url, event)
         base.progress.flush()
 
-    def _may_start(self, actor: str, number: int) -> bool:
+    def _has_max_runs(self, actor: str, spec: Actor) -> bool:
+        """Whether the actor may have no further run now; then a delayed request is on its way."""
+        services, most = self.services, run_formation.spark_job(actor, spec).max_runs
+        if most is None:
+            return False
+        names = (run_id(services.settings.namespace, actor, number) for number in services.records.open_numbers(actor))
+        if sum(map(self._is_active, names)) < most:
+            return False
+        services.requests.ensure(actor, POLL_SECONDS, now=services.now(), for_capacity=True)
+        return True
+
+    def _may_start(self, actor: str, spec: Actor, number: int) -> bool:
         """Whether a slot and the start quota allow a start; if not, a delayed request is on its way."""
         services, now = self.services, self.services.now()
         name = run_id(services.settings.namespace, actor, number)
-        if not services.run_slots.take(name, is_active=self._is_active):
+        priority = run_formation.spark_job(actor, spec).priority
+        if not services.run_slots.take(name, is_active=self._is_active, priority=priority, now=now):
             services.base.telemetry.log.info("run waits for another one to end", run_id=name)
             services.base.telemetry.count("JobRuns", by=("state", "waiting"), actor=actor)
             seconds = POLL_SECONDS * (0.5 + services.base.environment.random())

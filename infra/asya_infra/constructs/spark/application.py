@@ -7,8 +7,13 @@ from constructs import Construct
 from asya.protocol import names
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.account_model import VpcSection
-from asya_infra.mesh_file.spark_capacity import QUEUE_TIMEOUT_MINUTES, application_capacity, max_concurrent_runs
-from asya_infra.mesh_file.spark_model import ApplicationSection
+from asya_infra.mesh_file.mesh_model import MeshFile
+from asya_infra.mesh_file.spark_capacity import (
+    QUEUE_TIMEOUT_MINUTES,
+    application_capacity,
+    max_concurrent_runs,
+    warm_size,
+)
 
 
 def parameter_name(namespace: str) -> str:
@@ -45,7 +50,7 @@ def application(scope: Construct, mesh: Mesh) -> CfnApplication:
             "maxConcurrentRuns": max_concurrent_runs(mesh.file),
             "queueTimeoutMinutes": QUEUE_TIMEOUT_MINUTES,
         },
-        initial_capacity=_warm_workers(section) or None,
+        initial_capacity=_warm_workers(mesh.file) or None,
         network_configuration=_network(mesh.spark_vpc),
     )
     StringParameter(
@@ -66,15 +71,22 @@ def _network(vpc: VpcSection | None) -> CfnApplication.NetworkConfigurationPrope
     )
 
 
-def _warm_workers(section: ApplicationSection) -> list[CfnApplication.InitialCapacityConfigKeyValuePairProperty]:
-    """Return the pre-initialized workers, in the default size."""
-    kinds = {"Driver": section.warm.drivers, "Executor": section.warm.executors}
-    worker = CfnApplication.WorkerConfigurationProperty(cpu="1 vCPU", memory="4 GB")
+def _warm_workers(mesh: MeshFile) -> list[CfnApplication.InitialCapacityConfigKeyValuePairProperty]:
+    """Return the pre-initialized workers, in the size that fits every job of the mesh."""
+    warm, size = mesh.spark.application.warm, warm_size(mesh)
+    kinds = {"Driver": (warm.drivers, size.driver), "Executor": (warm.executors, size.executor)}
     return [
         CfnApplication.InitialCapacityConfigKeyValuePairProperty(
             key=kind,
-            value=CfnApplication.InitialCapacityConfigProperty(worker_count=count, worker_configuration=worker),
+            value=CfnApplication.InitialCapacityConfigProperty(
+                worker_count=count,
+                worker_configuration=CfnApplication.WorkerConfigurationProperty(
+                    cpu=f"{worker.vcpu} vCPU",
+                    memory=f"{worker.memory_gb} GB",
+                    disk=f"{worker.disk_gb} GB" if worker.disk_gb else None,
+                ),
+            ),
         )
-        for kind, count in kinds.items()
+        for kind, (count, worker) in kinds.items()
         if count
     ]

@@ -15,6 +15,7 @@ from asya_infra.mesh_file.spark_capacity import (
     max_concurrent_runs,
     overhead_mb,
     run_size,
+    warm_capacity,
 )
 from asya_infra.mesh_file.spark_model import (
     ApplicationSection,
@@ -50,6 +51,13 @@ def check(context: Context) -> Iterator[Finding]:
         yield (
             ("spark", "application", others[0]),
             "conflicts with id: an existing application has its own settings; remove this key",
+        )
+    needed, capacity = warm_capacity(context.mesh), application_capacity(application)
+    if needed.vcpu > capacity.vcpu or needed.memory_gb > capacity.memory_gb:
+        yield (
+            ("spark", "application", "warm"),
+            f"needs {needed.vcpu} vCPU and {needed.memory_gb} GB, because each warm worker fits the largest job, but the "
+            f"application has {capacity.vcpu} vCPU and {capacity.memory_gb} GB; raise max_vcpu or max_memory",
         )
     misfits = False
     for name, actor in context.mesh.actors.items():

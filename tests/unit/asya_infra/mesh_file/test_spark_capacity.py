@@ -7,10 +7,12 @@ import pytest
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.spark_capacity import (
     Capacity,
+    WarmWorker,
     application_capacity,
     max_concurrent_runs,
     max_executors,
     run_size,
+    warm_size,
 )
 from asya_infra.mesh_file.spark_model import ApplicationSection, SparkSection, conf_megabytes
 
@@ -41,6 +43,26 @@ def mesh(*jobs: dict[str, Any], **application: Any) -> MeshFile:
 )
 def test_the_size_of_workers(keys: dict[str, Any], driver: Capacity, executor: Capacity) -> None:
     size = run_size(job(**keys))
+    assert (size.driver, size.executor) == (driver, executor)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "driver", "executor"),
+    [
+        ([], WarmWorker(1, 3), WarmWorker(1, 3)),
+        ([{"driver": {"memory": "1g"}}], WarmWorker(1, 2), WarmWorker(1, 3)),
+        ([{"driver": {"cores": 4, "memory": "2g"}}, {"driver": {"memory": "7g"}}], WarmWorker(4, 8), WarmWorker(1, 3)),
+        # 30 GB of the one and 8 cores of the other: workers with 8 cores have memory in steps of 4 GB.
+        (
+            [{"executors": {"cores": 4, "memory": "27g", "disk": "30g"}}, {"executors": {"cores": 8, "memory": "2g"}}],
+            WarmWorker(1, 3),
+            WarmWorker(8, 32, 30),
+        ),
+    ],
+)
+def test_warm_workers_fit_every_job(jobs: list[dict[str, Any]], driver: WarmWorker, executor: WarmWorker) -> None:
+    values = mesh(*jobs) if jobs else MeshFile.model_validate({"namespace": "a", "actors": {"a": {"handler": "b.c"}}})
+    size = warm_size(values)
     assert (size.driver, size.executor) == (driver, executor)
 
 

@@ -150,6 +150,8 @@ def test_all_keys_of_a_heavy_actor(load) -> None:  # type: ignore[no-untyped-def
               conf: {spark.sql.shuffle.partitions: 8, spark.sql.ansi.enabled: false, a: "x"}
               archives: ["s3://b/k.zip#k"]
               max_run: 2h
+              max_runs: 1
+              priority: 5
               payload_schema: "a INT"
             env: {MODE: fast}
     """)
@@ -165,6 +167,8 @@ def test_all_keys_of_a_heavy_actor(load) -> None:  # type: ignore[no-untyped-def
         conf={"spark.sql.shuffle.partitions": "8", "spark.sql.ansi.enabled": "false", "a": "x"},
         archives=("s3://b/k.zip#k",),
         max_run=7200.0,
+        max_runs=1,
+        priority=5,
         payload_schema="a INT",
         env={"MODE": "fast"},
     )
@@ -301,6 +305,17 @@ def test_the_dispatcher_limits_the_runs_of_an_existing_application(
     )
     made = to_table(load_mesh(tmp_path / "mesh.yaml"), existing_application=option)
     assert made.spark.max_concurrent_runs == runs
+
+
+@pytest.mark.rule("10.priority")
+def test_10_with_priorities_the_dispatcher_limits_the_runs_of_any_application(load) -> None:  # type: ignore[no-untyped-def]
+    made = load("""
+        namespace: shop
+        actors:
+          a: {spark: {job: heavy.crunch}}
+          b: {spark: {job: heavy.crunch, priority: 1}}
+    """)
+    assert made.spark.max_concurrent_runs == 3
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
-from asya.protocol.mesh_table import SparkApplication
+from asya.protocol.mesh_table import SparkApplication, SparkJob
 from asya.spark.lambdas.dispatch import Dispatcher
 from tests.doubles.dispatching import dispatch_now, enqueue_ids, waiting_requests
 from tests.doubles.heavy import BUCKET, TABLE, HeavyWorld, done_result, heavy_world
@@ -79,8 +79,10 @@ def test_a_dispatcher_that_died_after_taking_a_slot_starts_the_run_with_it(
         patch.setattr(Dispatcher, "_start", lambda *_: False)
         dispatch_now(shared, "clean")
     assert names_of(shared) == []
-    shared.services.run_slots.take("asya.flights.stats.0000000009", is_active=lambda _: True)
-    assert not shared.services.run_slots.take("asya.flights.stats.0000000010", is_active=lambda _: True)
+    shared.services.run_slots.take("asya.flights.stats.0000000009", is_active=lambda _: True, now=datetime.now(UTC))
+    assert not shared.services.run_slots.take(
+        "asya.flights.stats.0000000010", is_active=lambda _: True, now=datetime.now(UTC)
+    )
 
     dispatch_now(shared, "clean")
 
@@ -181,3 +183,25 @@ def test_an_application_of_the_mesh_needs_no_slots(world: HeavyWorld) -> None:
     enqueue_ids(world, "a")
     world.dispatch()
     assert world.items("QUOTA#concurrent-runs") == []
+
+
+@pytest.mark.rule("10.priority")
+def test_10_the_run_of_a_higher_priority_starts_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    urgent = replace(TABLE.actors["stats"], spark=SparkJob(job="flights.stats", priority=1))
+    spark = SparkApplication(start_per_second=100.0, start_burst=100, max_concurrent_runs=1)
+    table = replace(TABLE, actors={**TABLE.actors, "stats": urgent}, spark=spark)
+    with heavy_world(monkeypatch, table) as world:
+        enqueue_ids(world, "a")
+        world.dispatch()
+        for actor in ("clean", "stats"):
+            world.send(f"next-{actor}", actor=actor)
+            world.enqueue(actor)
+            dispatch_now(world, actor)
+        world.write_results(1, [done_result(0, {})])
+        world.set_state("run1", "SUCCESS")
+        world.complete()
+
+        for actor in ("clean", "stats", "clean"):
+            dispatch_now(world, actor)
+
+        assert names_of(world) == FIRST

@@ -59,6 +59,13 @@ pytestmark = pytest.mark.usefixtures("folder")
             "4: actors.a.spark.executors: a job run needs 17 vCPU to start, but the application has 16 "
             "(spark.application.max_vcpu)",
         ),
+        (
+            "",
+            "executors: {cores: 4, max: 1}",
+            "spark: {application: {warm: {drivers: 1, executors: 4}}}",
+            "5: spark.application.warm: needs 17 vCPU and 35 GB, because each warm worker fits the largest job, but the "
+            "application has 16 vCPU and 128 GB; raise max_vcpu or max_memory",
+        ),
         ("", "max_run: 8d", "", "4: actors.a.spark.max_run: should be at most 7d, the limit of EMR Serverless"),
         (
             "",
