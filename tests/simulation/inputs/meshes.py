@@ -95,7 +95,11 @@ def random_mesh(
     actors |= {name: Actor(kind="fan_in", fan_in=_fan_in(random), timeout=20.0) for name in fan_ins}
     crew = {name: Actor(kind="crew") for name in ("x-sink", "x-sump", "x-checkpoint")}
     # These settings may differ from the quota of the account.
-    limits = SparkApplication(start_per_second=random.choice((0.2, 1.0, 5.0)), start_burst=random.choice((1, 5, 25)))
+    limits = SparkApplication(
+        start_per_second=random.choice((0.2, 1.0, 5.0)),
+        start_burst=random.choice((1, 5, 25)),
+        max_concurrent_runs=Random(f"slots {random.getstate()}").choice((None, None, 1, 3)),  # see parallel
+    )
     table = MeshTable(
         namespace="sim",
         actors=actors | pauses | ends | crew,
@@ -171,6 +175,8 @@ def _heavy(
             shape=shape,
             max_run=random.choice((120.0, 1800.0)),
             parallel=Random(f"{random.getstate()}").choice((1, 1, 4)),  # leaves the other draws as they are
+            max_runs=Random(f"max_runs {random.getstate()}").choice((None, None, 1, 2)),
+            priority=Random(f"priority {random.getstate()}").choice((0, 0, 1, 5)),
         ),
         timeout=random.choice((5.0, 20.0, 60.0)),
         batch=Batch(size=random.choice((1, 3, 10, 100)), window=random.choice((0.0, 2.0, 20.0))),
