@@ -25,6 +25,7 @@ class Options:
         stage: a suffix of the namespace, and a key of `stages` if the mesh file has any; empty for the base.
         emr_application_id: an existing Spark application, which overrides the mesh file.
         web_adapter_layer: the ARN of a layer with AWS Lambda Web Adapter, which overrides the public layer.
+        relist: a text; another one than that of the last deployment writes the list of roles again.
         layer_target: `lambda` builds packages for AWS, `host` for the local cloud.
         host_python: the interpreter of the local cloud.
         build_folder: the folder for builds, which also caches them.
@@ -34,6 +35,7 @@ class Options:
     stage: str = ""
     emr_application_id: str | None = None
     web_adapter_layer: str | None = None
+    relist: str | None = None
     layer_target: Literal["lambda", "host"] = "lambda"
     host_python: Path = REPOSITORY / ".venv-cloud" / "bin" / "python"
     build_folder: Path = REPOSITORY / ".build"
@@ -74,6 +76,7 @@ def read_options(context: Callable[[str], Any], folder: Path) -> Options:
         stage=context("stage") or "",
         emr_application_id=context("emr_application_id") or None,
         web_adapter_layer=context("web_adapter_layer") or None,
+        relist=context("relist") or None,
         layer_target=target,
     )
     paths = {key: folder / context(key) for key in ("host_python", "build_folder") if context(key)}

@@ -27,6 +27,9 @@ class ListedRoles(Construct):
             service_timeout=timings.ROLES_ANSWER,
         )
         self.resource.add_override("Type", _TYPE)
+        if mesh.options.relist is not None:
+            # CloudFormation calls x-roles only if a property has changed.
+            self.resource.add_property_override("Relist", mesh.options.relist)
 
     @classmethod
     def of(cls, scope: Construct, mesh: Mesh) -> "ListedRoles":

@@ -34,7 +34,7 @@ class RoleListing:
 
         Raises:
             ValueError: the event is not of a custom resource.
-            Exception: CloudFormation did not take the answer. Lambda calls again, and the change is repeated.
+            Exception: CloudFormation did not take the answer; the deployment fails after its time limit.
         """
         request = read_request(event)
         problem = None

@@ -1,5 +1,6 @@
 """The function that lists the roles of each stack (`protocol §4.roles`)."""
 
+from aws_cdk import Duration
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
@@ -8,6 +9,7 @@ from asya_infra import timings
 from asya_infra.constructs.function import FunctionSettings, MeshFunction
 from asya_infra.constructs.listed_roles import ListedRoles
 from asya_infra.mesh import Mesh
+from asya_infra.nag import acknowledge
 from asya_infra.permissions.gateway import list_roles
 
 
@@ -21,4 +23,12 @@ def role_listing(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> 
         timeout=timings.ROLES_TIMEOUT,
     )
     function = MeshFunction(scope, mesh, layer, settings).function
+    # A late retry would write the list of an older deployment: no call begins that could end after CloudFormation gave up.
+    latest_start = Duration.seconds(timings.ROLES_ANSWER - timings.ROLES_TIMEOUT)
+    function.configure_async_invoke(max_event_age=latest_start, retry_attempts=0)
+    acknowledge(
+        function,
+        "Serverless-LambdaAsyncFailureDestination",
+        "CloudFormation waits for the answer of the function and fails the deployment without one.",
+    )
     ListedRoles.of(scope, mesh).resource.node.add_dependency(function)

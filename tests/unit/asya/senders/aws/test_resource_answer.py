@@ -18,14 +18,15 @@ RECEIVED: list[tuple[str | None, Any]] = []
 
 @pytest.fixture
 def asked() -> Iterator[ListRequest]:
-    """A request whose answer goes to a server of this test; the path is the status that it answers."""
+    """A request whose answer goes to a server of this test; the path has the statuses that it answers."""
     RECEIVED.clear()
 
     class Handler(BaseHTTPRequestHandler):
         def do_PUT(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             RECEIVED.append((self.headers.get("content-type"), json.loads(body)))
-            self.send_response(int(self.path[1:]))
+            statuses = [int(each) for each in self.path[1:].split(",")]
+            self.send_response(statuses[min(len(RECEIVED), len(statuses)) - 1])
             self.send_header("content-length", "0")
             self.end_headers()
 
@@ -65,3 +66,10 @@ def test_an_answer_that_is_not_taken_is_an_error(asked: ListRequest) -> None:
     refused = read_request(request("Create", {}) | {"ResponseURL": asked.response_url.removesuffix("200") + "403"})
     with pytest.raises(urllib3.exceptions.HTTPError, match="answered 403"):
         send_answer(refused, "ListedRoles", None)
+
+
+@pytest.mark.rule("4.roles.order")
+def test_an_answer_that_s3_did_not_take_is_sent_again_by_the_same_call(asked: ListRequest) -> None:
+    later = read_request(request("Create", {}) | {"ResponseURL": asked.response_url.removesuffix("200") + "503,200"})
+    send_answer(later, "ListedRoles", None)
+    assert [answer["Status"] for _, answer in RECEIVED] == ["SUCCESS"] * 2
