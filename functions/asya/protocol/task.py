@@ -116,10 +116,13 @@ def merge(record: TaskRecord | None, event: TaskEvent, *, owner: str | None = No
         owner: the owner if neither the record nor the report has one, such as the root's owner for a child.
 
     Returns:
-        a record equal to `record` if the report changes nothing: a lower status, an earlier generation, a repetition.
+        a record equal to `record` if the report changes nothing: a lower status, an earlier generation, a repetition,
+        another owner.
     """
     if record is None:
         return _new_record(event, owner)
+    if event.data.owner is not None and record.owner not in (None, event.data.owner):
+        return record  # `protocol §13.owner.reports`
     record = replace(record, created_at=min(record.created_at, creation_time(event)))
     if event.generation < record.generation:
         return _with_earlier(record, _generation_of(event), event)

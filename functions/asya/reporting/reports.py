@@ -148,12 +148,18 @@ def _task_event(envelope: Envelope, status: EventStatus, data: EventData, now: d
     )
 
 
+def owner_of(envelope: Envelope) -> str | None:
+    """Whose the envelope is, if it began as a raw message (`protocol §3.owner`); None if it does not say."""
+    owner = envelope.header(headers.OWNER)
+    return owner if isinstance(owner, str) and 0 < len(owner) <= _OWNER_LIMIT else None
+
+
 def with_origin(data: EventData, envelope: Envelope) -> EventData:
     """Data with all that a record needs at its creation: reports arrive in any order."""
-    own, owner = envelope.status, envelope.header(headers.OWNER)
+    own = envelope.status
     return replace(
         data,
-        owner=owner if isinstance(owner, str) and 0 < len(owner) <= _OWNER_LIMIT else None,
+        owner=owner_of(envelope),
         # A child carries the creation time of its root.
         created_at=own.created_at if own is not None and envelope.parent_id is None else data.created_at,
         deadline_at=own.deadline_at if own is not None else None,

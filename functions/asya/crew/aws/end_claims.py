@@ -29,6 +29,8 @@ _REPLACES_PROVISIONAL = "(generation = :generation AND provisional = :yes)"
 # The envelope has paused after that end, so a cancellation ends what goes on.
 _HAS_PAUSED_SINCE = "(pause_generation = :generation AND end_hop <= pause_epoch)"
 
+_IS_OF_OWNER = "(attribute_not_exists(#owner) OR #owner = :owner)"
+
 _IS_LAST_PAUSE = (
     "(attribute_not_exists(pause_epoch) OR pause_generation < :generation "
     "OR (pause_generation = :generation AND pause_epoch <= :epoch))"
@@ -47,6 +49,7 @@ class Claim(msgspec.Struct, frozen=True):
             letter, and a redrive may still end the envelope.
         hop: the position of the hop that ended it, if it is not `position`: a dead letter of a pause actor is claimed beyond
             its own pause.
+        owner: whose the envelope is (`protocol §3.owner`); None if it does not say.
     """
 
     envelope_id: str
@@ -56,6 +59,7 @@ class Claim(msgspec.Struct, frozen=True):
     position: int = 0
     is_provisional: bool = False
     hop: int | None = None
+    owner: str | None = None
 
 
 class ClaimResult(msgspec.Struct, frozen=True):
@@ -90,7 +94,8 @@ class EndClaims:
         """Take the claim, or return the claim that holds. The same phase and generation may take it repeatedly.
 
         A provisional claim gives way to any other end of its generation, to a cancellation only if the envelope has paused
-        since. An end at or below the last pause is refused as stale, whatever else the item says.
+        since. An end at or below the last pause is refused as stale, whatever else the item says. The end of an envelope of
+        another owner than the first one is refused.
 
         Raises:
             botocore.exceptions.ClientError: the table cannot be written.
@@ -119,16 +124,22 @@ class EndClaims:
             ":expires_at": {"N": str(int(epoch_seconds + self._keep_seconds))},
             ":none": {"S": ""},
         }
+        condition, owner = f"{_NOT_STALE} AND ({free})", ""
+        attributes = {"#key": "key"}
+        if claim.owner is not None:
+            # A dead letter may not say whose it is, so an end without an owner claims for nobody.
+            condition, owner = f"{_IS_OF_OWNER} AND {condition}", "#owner = :owner, "
+            attributes["#owner"], values[":owner"] = "owner", {"S": claim.owner}
         try:
             answer = self._dynamodb.update_item(
                 TableName=self._table,
                 Key=_item_key(claim.envelope_id),
                 UpdateExpression=(
-                    f"SET {keys}, generation = :generation, end_hop = :hop, "
+                    f"SET {keys}, {owner}generation = :generation, end_hop = :hop, "
                     "phase = :phase, provisional = :provisional, claimed_at = :claimed_at, expires_at = :expires_at"
                 ),
-                ConditionExpression=f"{_NOT_STALE} AND ({free})",
-                ExpressionAttributeNames={"#key": "key"},
+                ConditionExpression=condition,
+                ExpressionAttributeNames=attributes,
                 ExpressionAttributeValues=values | ({":yes": {"BOOL": True}} if may_replace else {}),
                 ReturnValues="ALL_NEW",
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
@@ -192,6 +203,8 @@ def _item_key(envelope_id: str) -> "Item":
 
 def _result(claim: Claim, item: "Item") -> ClaimResult:
     holder, pause = _holder(claim.envelope_id, item, claim.position), _last_pause(item)
+    if holder is not None and claim.owner is not None and "owner" in item and item["owner"]["S"] != claim.owner:
+        return ClaimResult("refused", holder, holder.generation)
     if pause is not None and (claim.generation, claim.position) <= pause:
         return ClaimResult("stale", holder or claim, max(pause[0], holder.generation if holder else 0))
     if holder is None:

@@ -207,7 +207,14 @@ def claim_end(
     key = result_key(envelope, services.settings.table.sink)
     hop = ending.end_position(envelope)
     claim = Claim(
-        envelope.id, envelope.generation, phase, key, hop if position is None else position, is_provisional, hop
+        envelope.id,
+        envelope.generation,
+        phase,
+        key,
+        hop if position is None else position,
+        is_provisional,
+        hop,
+        reports.owner_of(envelope),
     )
     result = end_claims(services).take(claim, epoch_seconds=services.now().timestamp())
     if result.outcome != "taken":

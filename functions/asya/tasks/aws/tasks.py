@@ -133,7 +133,7 @@ class Tasks:
         for event in sorted(events, key=report_order):
             by_task.setdefault(event.id, []).append(event)
         outcomes = self._merge_records(by_task, now, may_create=may_create)
-        merged = [event for event in events if outcomes[event.id] is HTTPStatus.NO_CONTENT]
+        merged = [event for event in events if outcomes[event.id] is HTTPStatus.NO_CONTENT and self._is_of_owner(event)]
         for task_id in self._write_hops(merged, now):
             outcomes[task_id] = HTTPStatus.SERVICE_UNAVAILABLE
         return [_result(event.id, outcomes[event.id]) for event in events]
@@ -202,6 +202,13 @@ class Tasks:
             for event in reports
         )
 
+    def _is_of_owner(self, event: TaskEvent) -> bool:
+        """Whether a report is of an envelope of the owner of its task (`protocol §13.owner.reports`)."""
+        if self._cache.has_owner(event.id, event.data.owner):
+            return True
+        self._log(f"a report on task {event.id} is of an envelope of another owner and does not count")
+        return False
+
     def _write_hops(self, events: list[TaskEvent], now: datetime) -> frozenset[str]:
         hops = hop_records(events)
         if not hops:
@@ -219,23 +226,27 @@ class _RecordCache:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._lock = Lock()
-        self._tasks: OrderedDict[str, tuple[int, StoredRecord | None]] = OrderedDict()
+        self._tasks: OrderedDict[str, tuple[int, str | None, StoredRecord | None]] = OrderedDict()
 
     def add(self, stored: StoredRecord) -> None:
         record = stored.record
         with self._lock:
             # The record of an ended task may hold a large result, and few reports follow.
-            self._tasks[record.id] = (record.generation, None if record.is_terminal else stored)
+            self._tasks[record.id] = (record.generation, record.owner, None if record.is_terminal else stored)
             self._tasks.move_to_end(record.id)
             if len(self._tasks) > self._limit:
                 self._tasks.popitem(last=False)
 
     def get(self, task_id: str) -> StoredRecord | None:
-        return self._tasks.get(task_id, (0, None))[1]
+        return self._tasks.get(task_id, (0, None, None))[2]
 
     def has_generation(self, task_id: str, generation: int) -> bool:
         """Whether the task has started in this generation or a later one."""
-        return self._tasks.get(task_id, (-1, None))[0] >= generation
+        return self._tasks.get(task_id, (-1, None, None))[0] >= generation
+
+    def has_owner(self, task_id: str, owner: str | None) -> bool:
+        """Whether the task may belong to an owner; True if either is unknown."""
+        return owner is None or self._tasks.get(task_id, (0, None, None))[1] in (None, owner)
 
 
 def _with_due_time(record: TaskRecord, stored: StoredRecord | None, now: datetime) -> TaskRecord:

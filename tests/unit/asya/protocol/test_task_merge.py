@@ -64,6 +64,29 @@ def test_a_registration_that_comes_late_still_tells_the_owner() -> None:
     assert merged(event("t", "registered", owner="other"), record=record).owner == "AIDAX"
 
 
+@pytest.mark.rule("13.owner.reports")
+def test_a_report_of_another_owner_changes_nothing() -> None:
+    running = merged(*hop("t", 0), record=pending())
+    for generation in (0, 9999):
+        for status in ("registered", "received", "paused", "failed", "succeeded", "canceled"):
+            assert merged(event("t", status, 3, 9, owner="AIDAEVE", generation=generation), record=running) == running
+    assert merged(event("t", "succeeded", 3, 9, owner="AIDA"), record=running).status == "succeeded"
+    # An envelope that the gateway has started names no owner.
+    assert merged(event("t", "succeeded", 3, 9), record=running).status == "succeeded"
+
+
+@pytest.mark.rule("12.generation")
+def test_a_generation_above_the_record_counts_at_its_end_only() -> None:
+    """A role may write any generation. No progress takes the record there; its claimed end does, because its object counts."""
+    ended = merged(event("t", "failed", 1, 9, reason="Timeout"), record=pending())
+    assert merged(*hop("t", 1, generation=9000), record=ended) == ended
+    end = merged(event("t", "succeeded", 3, 30, generation=9000), record=ended)
+    assert (end.status, end.generation) == ("succeeded", 9000)
+    # What was before stays, and a replay goes on from there.
+    assert [(each.generation, each.status, each.reason) for each in end.earlier] == [(0, "failed", "Timeout")]
+    assert reopened(end, end.generation + 1, at=end.updated_at).generation == 9001
+
+
 def test_success_is_kept_with_its_result() -> None:
     record = merged(event("t", "succeeded", 3, 9, result=RESULT, result_uri="s3://r/t.json"), record=pending())
     assert (record.status, record.result, record.result_uri) == ("succeeded", RESULT, "s3://r/t.json")

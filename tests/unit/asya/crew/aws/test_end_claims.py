@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from asya.crew.aws.end_claims import Claim, EndClaims
 from tests.doubles.mesh_world import empty_table, emulated_table
@@ -250,3 +251,25 @@ def test_a_claim_of_an_earlier_version_has_no_time(claims: EndClaims, client: "D
     client.update_item(TableName="asya-shop-sink", Key=key, UpdateExpression="REMOVE claimed_at")
     result = claims.take(claim(), epoch_seconds=2000)
     assert (result.outcome, result.claimed_at) == ("taken", None)
+
+
+@pytest.mark.rule("11.sink.claim.owner")
+@pytest.mark.parametrize("provisional", [True, False])
+def test_an_end_of_another_owner_is_refused(claims: EndClaims, *, provisional: bool) -> None:
+    held = replace(claim(), owner="AIDAALICE")
+    assert claims.take(held, epoch_seconds=1000).outcome == "taken"
+    # A repetition, another phase and a later generation would all count for the owner, or finish its object.
+    for forged in (claim(provisional=provisional), claim("failed"), claim("failed", 9999)):
+        result = claims.take(replace(forged, owner="AIDAEVE"), epoch_seconds=1000)
+        assert (result.outcome, result.claim.key, result.replaced_key) == ("refused", held.key, None)
+    assert claims.take(held, epoch_seconds=1000).outcome == "taken"
+    assert claims.take(replace(claim("failed", 1), owner="AIDAALICE"), epoch_seconds=1000).outcome == "taken"
+
+
+@pytest.mark.rule("11.sink.claim.owner")
+def test_an_end_that_names_no_owner_takes_nothing_from_its_owner(claims: EndClaims) -> None:
+    """The letter of a raw message may not say whose it is; its redrive does."""
+    assert claims.take(claim("failed", provisional=True), epoch_seconds=1000).outcome == "taken"
+    assert claims.take(replace(claim("succeeded"), owner="AIDAALICE"), epoch_seconds=1000).outcome == "taken"
+    assert claims.take(claim(generation=1), epoch_seconds=1000).outcome == "taken"
+    assert claims.take(replace(claim(generation=2), owner="AIDAEVE"), epoch_seconds=1000).outcome == "refused"

@@ -34,6 +34,18 @@ def test_another_end_of_the_same_id_is_kept_and_not_reported(world: MeshWorld, f
     assert set(world.gateway.reported("env-1")) <= {first}
 
 
+@pytest.mark.rule("11.sink.claim.owner")
+@pytest.mark.parametrize("generation", [0, 9999])
+def test_an_end_of_another_owner_leaves_the_result(world: MeshWorld, generation: int) -> None:
+    assert run_sink(world, ended(payload="mine", headers={"x-asya-owner": "AIDAALICE"})) == []
+    forged = {"x-asya-owner": "AIDAEVE", "x-asya-generation": generation}
+    for _ in range(2):
+        assert run_sink(world, ended(payload="forged", headers=forged)) == []
+    assert results(world) == ["succeeded/env-1.json"]
+    assert json.loads(world.s3.content("results/succeeded/env-1.json"))["payload"] == "mine"
+    assert world.gateway.reported("env-1") == ["succeeded"]
+
+
 @pytest.mark.rule("11.sink.superseded")
 def test_refused_ends_with_other_contents_have_other_keys(world: MeshWorld) -> None:
     run_sink(world, ended("failed"), ended(payload=1), ended(payload=2), ended(payload=2, headers={"note": "b"}))
