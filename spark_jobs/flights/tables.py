@@ -1,8 +1,8 @@
 """The source tables: their required columns with types, and the reader of their CSV files."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
@@ -43,12 +43,13 @@ MALFORMED = "_malformed"  # the column for the text of a row that Spark cannot r
 
 
 def read_table(spark: SparkSession, reference: str, types: Mapping[str, str]) -> DataFrame:
-    """Read a CSV file, plain or gzip: the columns of `types` with their types, any others as text.
+    """Return the rows of a CSV file, plain or gzip: the columns of `types` with their types, any others as text.
 
-    Columns are matched by name. `NA`, `NaN` and empty values are null.
+    Columns are matched by name. `NA`, `NaN` and empty values are null. A row that does not fit fails the query that
+    reads it, and the error names the file and the row. So no extra pass over the file looks for such rows.
 
     Raises:
-        ValueError: if columns are missing or a row does not fit. The error names the file, and the columns or the row.
+        ValueError: if columns are missing. The error names the file and the columns.
     """
     uri = data.uri(reference)
     header = spark.read.csv(uri, header=True).columns
@@ -63,14 +64,13 @@ def read_table(spark: SparkSession, reference: str, types: Mapping[str, str]) ->
     rows = spark.read.csv(uri, schema, header=True, nullValue="NA", columnNameOfCorruptRecord=MALFORMED)
 
     # Spark turns a value of the wrong type into null, and a flight without dep_time would count as canceled.
-    if row := rows.where(F.col(MALFORMED).isNotNull()).first():
-        raise ValueError(f"{reference} has a row that does not fit its columns: {row[MALFORMED]}")
+    complaint = F.concat(F.lit(f"{reference} has a row that does not fit its columns: "), MALFORMED)
+    fitting = rows.where(F.when(F.col(MALFORMED).isNull(), F.lit(True)).otherwise(F.raise_error(complaint)))
     typed = {name: F.col(name).cast(types[name]) for name in types}
-    return rows.drop(MALFORMED).replace(float("nan"), None).withColumns(typed)
+    return fitting.drop(MALFORMED).replace(float("nan"), None).withColumns(typed)
 
 
-def first_per(table: DataFrame, *keys: str) -> DataFrame:
-    """Keep the first row in file order of the rows with equal `keys`."""
-    rows = Window.partitionBy(*keys).orderBy("row")
-    numbered = table.withColumn("row", F.monotonically_increasing_id())
-    return numbered.withColumn("nth", F.row_number().over(rows)).where("nth = 1").drop("row", "nth")
+def first_per(table: DataFrame, keys: Sequence[str], value: str) -> DataFrame:
+    """Return one row for each key, with the `value` of the first row in file order. The result is small: broadcast it."""
+    rows = table.select(*keys, value, F.monotonically_increasing_id().alias("row"))
+    return F.broadcast(rows.groupBy(*keys).agg(F.min_by(value, "row").alias(value)))

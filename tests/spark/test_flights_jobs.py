@@ -3,19 +3,25 @@
 import csv
 import gzip
 import json
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 
 import flights
+from asya_infra.mesh_file import load_mesh, to_table
 from tests.flights_handlers import load_handlers
-from tests.flights_pandas import assert_agrees, differences
+from tests.flights_pandas import assert_agrees
 from tests.flights_sample import write_dataset
+from tests.paths import PROJECT
+from tests.spark.job_run import Run
 
 pytestmark = pytest.mark.spark
+
+STATISTICS = to_table(load_mesh(PROJECT / "mesh.yaml")).actors["delay-statistics"].spark
 
 HEADER = (
     "year,month,day,dep_time,sched_dep_time,dep_delay,arr_time,sched_arr_time,arr_delay,carrier,"
@@ -58,18 +64,29 @@ def flights_of(count, **changes):
     return [{**FLIGHT, "flight": number, **changes} for number in range(count)]
 
 
-def run(spark, payload):
-    return flights.delay_statistics(spark, flights.clean_flights(spark, payload))
+@pytest.fixture
+def run(spark, tmp_path):
+    """As the mesh does it: the clean flights, one job for all airports, and the airports merged."""
+    folders = (tmp_path / f"run-{number}" for number in count())
+
+    def run(payload):
+        handlers = load_handlers()
+        cleaned = flights.clean_flights(spark, payload)
+        [airports] = handlers.split_by_airport(cleaned)
+        parts = statistics_of(spark, next(folders), airports.items)
+        return {**cleaned, "statistics": handlers.over_all(parts)}
+
+    return run
 
 
-def run_by_airport(spark, payload):
-    """As the mesh does it: the clean flights, each airport on its own, all of them merged."""
-    handlers = load_handlers()
-    cleaned = flights.clean_flights(spark, payload)
-    [airports] = handlers.split_by_airport(cleaned)
-    # What leaves a job is text, and so is what comes into a handler.
-    parts = [json.loads(json.dumps(flights.delay_statistics(spark, item), allow_nan=False)) for item in airports.items]
-    return {**cleaned, "statistics": handlers.over_all(parts)}
+def statistics_of(spark, folder, payloads):
+    """The results of one job run; raises its first error."""
+    settings = {"job": STATISTICS.job, "payload_schema": STATISTICS.payload_schema}
+    job = Run(spark, folder, payloads, shape="dataframe", **settings)
+    for head in job.heads.values():
+        if head.error is not None:
+            raise ValueError(head.error.message)
+    return [only(job.payloads(index)) for index in range(len(payloads))]
 
 
 def only(rows):
@@ -77,10 +94,10 @@ def only(rows):
     return rows[0]
 
 
-def test_the_statistics_of_the_whole_year_agree_with_pandas(spark, data_folder):
+def test_the_statistics_of_the_whole_year_agree_with_pandas(run, data_folder):
     payload = write_dataset(data_folder, None)
 
-    result = run_by_airport(spark, payload)
+    result = run(payload)
 
     assert_agrees(result, data_folder)
     assert result["origins"] == ["EWR", "JFK", "LGA"]
@@ -90,17 +107,13 @@ def test_the_statistics_of_the_whole_year_agree_with_pandas(spark, data_folder):
     json.dumps(result, allow_nan=False)
 
 
-def test_the_airports_together_are_all_flights(spark, data_folder):
-    """Split and merged, or counted at once: the same statistics, but for the airports' own."""
-    payload = write_dataset(data_folder, 300)
-    merged = run_by_airport(spark, payload)["statistics"]
-    assert merged.pop("by_airport")
-    assert differences(merged, run(spark, payload)["statistics"]) == []
+def test_a_sample_agrees_with_pandas(run, data_folder):
+    assert_agrees(run(write_dataset(data_folder, 300)), data_folder)
 
 
-def test_flights_that_name_no_airport_are_counted_too(spark, dataset):
+def test_flights_that_name_no_airport_are_counted_too(run, dataset):
     rows = [*flights_of(2), *flights_of(3, origin="NA"), *flights_of(4, origin="JFK", **CANCELLED)]
-    statistics = run_by_airport(spark, dataset(rows))["statistics"]
+    statistics = run(dataset(rows))["statistics"]
     airports = [(row["airport"], row["name"], row["flights"]) for row in statistics["by_airport"]]
     assert airports == [(None, None, 3), ("EWR", None, 2), ("JFK", None, 4)]
     carrier = only(statistics["by_carrier"])
@@ -108,20 +121,38 @@ def test_flights_that_name_no_airport_are_counted_too(spark, dataset):
     assert statistics["by_airport"][2]["p95_arr_delay"] is None
 
 
-def test_a_job_adds_to_the_payload_and_changes_nothing(spark, dataset):
+def test_a_job_adds_to_the_payload_and_changes_nothing(spark, dataset, tmp_path):
     payload = {**dataset(flights_of(3)), "note": ["kept"]}
     before = json.loads(json.dumps(payload))
 
     cleaned = flights.clean_flights(spark, payload)
-    result = flights.delay_statistics(spark, cleaned)
+    [airports] = load_handlers().split_by_airport(cleaned)
+    [result] = statistics_of(spark, tmp_path / "run", airports.items)
 
     assert payload == before
     assert cleaned.items() >= before.items()
-    assert result.items() >= cleaned.items()
-    assert result.keys() - before.keys() == {
-        *("clean", "rows_in", "duplicates", "cancelled", "origins"),
-        *("name", "statistics", "counts"),
-    }
+    assert cleaned.keys() - before.keys() == {"clean", "rows_in", "duplicates", "cancelled", "origins"}
+    assert result.items() >= airports.items[0].items()
+    assert result.keys() - airports.items[0].keys() == {"name", "statistics", "counts"}
+
+
+def test_the_envelopes_of_a_run_may_have_several_data_sets(spark, dataset, data_folder, tmp_path, monkeypatch):
+    """The airports of each are computed from its own flights, and an airport without flights fails alone."""
+    first = dataset(flights_of(2))
+    second = {**first, "flights": write_csv(data_folder, "raw/second.csv", flights_of(3, origin="JFK"))}
+    tables = [flights.clean_flights(spark, first)]
+    monkeypatch.setattr("flights.cleaning.context", lambda: SimpleNamespace(id="task/2"))
+    tables.append(flights.clean_flights(spark, second))
+    asked = [(0, "EWR"), (1, "JFK"), (1, "EWR")]
+    payloads = [
+        {"airport": airport, **{name: tables[which][name] for name in ("clean", "airlines", "airports", "weather")}}
+        for which, airport in asked
+    ]
+    settings = {"job": STATISTICS.job, "payload_schema": STATISTICS.payload_schema}
+    job = Run(spark, tmp_path / "run", payloads, shape="dataframe", **settings)
+    found = [only(only(job.payloads(index))["statistics"]["weather"])["flights"] for index in (0, 1)]
+    assert found == [2, 3]
+    assert job.heads[2].error.message == "no flight leaves from EWR"
 
 
 def test_clean_flights_are_parquet_by_month_under_the_envelope(spark, data_folder, dataset):
@@ -145,16 +176,16 @@ def test_running_again_replaces(spark, data_folder, dataset):
     assert spark.read.parquet(f"file://{data_folder}/{first['clean']}").count() == 4
 
 
-def test_only_fully_identical_rows_are_duplicates(spark, dataset):
+def test_only_fully_identical_rows_are_duplicates(run, dataset):
     rows = [FLIGHT, FLIGHT, {**FLIGHT, "minute": 16}, {**FLIGHT, "tailnum": "NA"}, {**FLIGHT, "tailnum": "NA"}]
-    result = run(spark, dataset(rows))
+    result = run(dataset(rows))
     assert (result["rows_in"], result["duplicates"]) == (5, 2)
     assert only(result["statistics"]["by_hour"])["flights"] == 3
 
 
-def test_a_group_without_values_gives_null(spark, dataset):
+def test_a_group_without_values_gives_null(run, dataset):
     rows = [*flights_of(2), *flights_of(3, carrier="ZZ", **CANCELLED)]
-    result = run(spark, dataset(rows))
+    result = run(dataset(rows))
     assert result["cancelled"] == 3
     united, unnamed = result["statistics"]["by_carrier"]
     assert united == {
@@ -177,18 +208,18 @@ def test_a_group_without_values_gives_null(spark, dataset):
     }
 
 
-def test_a_diverted_flight_departed_but_has_no_arrival_delay(spark, dataset):
+def test_a_diverted_flight_departed_but_has_no_arrival_delay(run, dataset):
     rows = [*flights_of(1, arr_delay=30), *flights_of(1, arr_delay="NA", arr_time="NA", flight=9)]
-    carrier = only(run(spark, dataset(rows))["statistics"]["by_carrier"])
+    carrier = only(run(dataset(rows))["statistics"]["by_carrier"])
     assert (carrier["flights"], carrier["cancelled"], carrier["mean_arr_delay"]) == (2, 0, 30.0)
 
 
-def test_percentiles_interpolate(spark, dataset):
+def test_percentiles_interpolate(run, dataset):
     rows = [{**FLIGHT, "flight": delay, "arr_delay": delay} for delay in (0, 10, 20, 100)]
-    assert only(run(spark, dataset(rows))["statistics"]["by_carrier"])["p95_arr_delay"] == pytest.approx(88.0)
+    assert only(run(dataset(rows))["statistics"]["by_carrier"])["p95_arr_delay"] == pytest.approx(88.0)
 
 
-def test_weather_is_wet_dry_or_unknown(spark, dataset):
+def test_weather_is_wet_dry_or_unknown(run, dataset):
     rows = [
         *flights_of(1, hour=5),  # two weather rows: the first, dry one counts
         *flights_of(2, hour=6),  # rain
@@ -202,12 +233,12 @@ def test_weather_is_wet_dry_or_unknown(spark, dataset):
         {**WEATHER, "hour": 6, "precip": 0.01},
         {**WEATHER, "hour": 7, "precip": "NA"},
     ]
-    result = run(spark, dataset(rows, weather=weather))
+    result = run(dataset(rows, weather=weather))
     counts = [(row["weather"], row["flights"]) for row in result["statistics"]["weather"]]
     assert counts == [("dry", 1), ("unknown", 12), ("wet", 2)]
 
 
-def test_worst_routes_need_a_year_of_flights_and_break_ties_by_name(spark, dataset):
+def test_worst_routes_need_a_year_of_flights_and_break_ties_by_name(run, dataset):
     rows = [
         *flights_of(365, origin="JFK", dest="IAH"),
         *flights_of(365, origin="EWR", dest="SFO"),
@@ -216,7 +247,7 @@ def test_worst_routes_need_a_year_of_flights_and_break_ties_by_name(spark, datas
         *flights_of(365, origin="LGA", dest="DEN", **CANCELLED),  # no delay at all: last
         *flights_of(364, origin="LGA", dest="ORD", arr_delay=500),
     ]
-    routes = run(spark, dataset(rows))["statistics"]["worst_routes"]
+    routes = run(dataset(rows))["statistics"]["worst_routes"]
     assert [(row["origin"], row["dest"], row["dest_name"]) for row in routes] == [
         ("LGA", "MIA", None),
         ("EWR", "BOS", None),
@@ -226,19 +257,19 @@ def test_worst_routes_need_a_year_of_flights_and_break_ties_by_name(spark, datas
     ]
 
 
-def test_at_most_twenty_worst_routes(spark, dataset):
+def test_at_most_twenty_worst_routes(run, dataset):
     rows = [row for number in range(22) for row in flights_of(365, dest=f"D{number:02d}", arr_delay=number)]
-    routes = run(spark, dataset(rows))["statistics"]["worst_routes"]
+    routes = run(dataset(rows))["statistics"]["worst_routes"]
     assert [row["dest"] for row in routes] == [f"D{number:02d}" for number in range(21, 1, -1)]
 
 
-def test_columns_are_found_by_name_and_numbers_as_pandas_writes_them(spark, data_folder, dataset):
+def test_columns_are_found_by_name_and_numbers_as_pandas_writes_them(run, data_folder, dataset):
     """A pandas round trip: an index column, floats where values are missing, empty fields, another order."""
     payload = dataset([*flights_of(2), *flights_of(3, **CANCELLED), *flights_of(1, arr_delay="NaN")])
-    wanted = run(spark, payload)
+    wanted = run(payload)
     table = pd.read_csv(data_folder / payload["flights"])
     table[sorted(table.columns)].to_csv(data_folder / "raw/pandas.csv.gz")
-    found = run(spark, {**payload, "flights": "raw/pandas.csv.gz"})
+    found = run({**payload, "flights": "raw/pandas.csv.gz"})
     assert found["statistics"] == wanted["statistics"]
     assert (found["rows_in"], found["cancelled"]) == (6, 3)
 
@@ -246,12 +277,12 @@ def test_columns_are_found_by_name_and_numbers_as_pandas_writes_them(spark, data
 @pytest.mark.parametrize(
     ("table", "column"), [("flights", "arr_delay"), ("airlines", "name"), ("airports", "faa"), ("weather", "precip")]
 )
-def test_a_missing_column_is_named_with_its_file(spark, data_folder, dataset, table, column):
+def test_a_missing_column_is_named_with_its_file(run, data_folder, dataset, table, column):
     payload = dataset(flights_of(2))
     path = data_folder / payload[table]
     pd.read_csv(path).drop(columns=column).to_csv(path, index=False)
     with pytest.raises(ValueError, match=rf"raw/{table}\.csv lacks the column\(s\) {column}; it has "):
-        run(spark, payload)
+        run(payload)
 
 
 @pytest.mark.parametrize("change", [{"dep_time": "late"}, {"tailnum": "N1,more"}], ids=["type", "width"])
@@ -261,7 +292,7 @@ def test_a_row_that_does_not_fit_is_shown_with_its_file(spark, data_folder, data
     path = data_folder / payload["flights"]
     path.write_text(path.read_text().replace('"', ""))
     with pytest.raises(
-        ValueError, match=r"raw/flights\.csv has a row that does not fit its columns: 2013,.*(late|more)"
+        PySparkException, match=r"raw/flights\.csv has a row that does not fit its columns: 2013,.*(late|more)"
     ):
         flights.clean_flights(spark, payload)
 
