@@ -9,6 +9,7 @@ import msgspec
 
 from asya.protocol import names
 from asya_cli.demo.approval import answers, full_route
+from asya_cli.demo.job_runs import JobRun, read_job_runs
 from asya_cli.errors import CommandError
 from asya_cli.progress.actors import Progress
 from asya_cli.progress.display import Display
@@ -41,12 +42,15 @@ class Outcome:
     Attributes:
         uri: Address of the object that x-sink wrote.
         result, report: Local copies of that object and of the report.
+        task_id, runs: The task and its job runs.
     """
 
     uri: str
     payload: dict[str, Any]
     result: Path
     report: Path
+    task_id: str
+    runs: list[JobRun]
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,8 @@ class Pipeline:
             if report is None:
                 raise CommandError(f"the report that the result names is missing: {uri}")
             result = self._save(RESULT, stored.body)
-            return Outcome(stored.uri, payload, result, self._save(REPORT, report))
+            runs = read_job_runs(self.mesh, task.id)
+            return Outcome(stored.uri, payload, result, self._save(REPORT, report), task.id, runs)
 
     def _answer(self, task: TaskView, display: Display, answered: set[str]) -> None:
         """Resume a paused task with the answers, once per pause."""

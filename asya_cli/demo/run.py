@@ -11,6 +11,7 @@ from asya_cli.connection import read_local
 from asya_cli.demo.approval import with_approval
 from asya_cli.demo.cloud import MESH_FILE, PROJECT, DemoCloud, actor_kinds
 from asya_cli.demo.dataset import dataset_files
+from asya_cli.demo.job_runs import table
 from asya_cli.demo.pipeline import REPORT, RESULT, Outcome, Pipeline
 from asya_cli.demo.stopwatch import Stopwatch
 from asya_cli.demo.summary import summary
@@ -71,7 +72,9 @@ class Demo:
         for part in summary(outcome.payload):
             self.console.print(part)
             self.console.print()
-        self.console.print("[bold]Duration[/]")
+        self.console.print(f"[bold]Job runs[/] of task {outcome.task_id}, at AWS list prices")
+        self.console.print(table(outcome.runs))
+        self.console.print("\n[bold]Duration[/]")
         self.console.print(self.stopwatch.table())
         self.console.print(f"\nresult  {outcome.uri}", soft_wrap=True)
         self.console.print(f"        {outcome.result}", soft_wrap=True)

@@ -114,6 +114,12 @@ def test_the_three_airports_shared_one_job_run(run: DemoRun) -> None:
     assert all(slice_ in manifests[0] for slice_ in slices)
 
 
+def test_the_outcome_names_the_job_runs_with_their_cost(run: DemoRun) -> None:
+    assert run.outcome.task_id == run.envelope.id
+    assert [(job.actor, job.envelopes) for job in run.outcome.runs] == [("clean-flights", 1), ("delay-statistics", 3)]
+    assert all(job.dollars for job in run.outcome.runs)
+
+
 def test_the_record_has_the_final_status_and_the_address_of_the_result(run: DemoRun) -> None:
     task = run.cloud.mesh.task(run.envelope.id)
     assert task is not None
