@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 # The fast compiler and the small collector halve the start of a JVM.
 _JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m"
-_DEFAULT_MEMORY = "1g"
+# As the dispatcher asks for, if the mesh file has the default. A spare driver with another heap fits no run.
+_DEFAULT_MEMORY = "2048m"
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,8 @@ class DriverPool:
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self._spares: list[Driver] = []
+        self._memory = _DEFAULT_MEMORY
+        """The heap of spare drivers: that of the latest job, because the next one is probably of the same mesh."""
 
     def archive_classes(self) -> None:
         """Build the archive of Spark's classes in the background, unless it exists or there is no Java."""
@@ -147,14 +150,18 @@ class DriverPool:
     def fill(self) -> None:
         """Start drivers up to the number of spares."""
         with self._lock:
+            for driver in self._spares:
+                if driver.memory != self._memory and not self._settings.workers.reuse:
+                    driver.end()
             self._spares = [driver for driver in self._spares if driver.alive]
             for _ in range(self._settings.workers.spares - len(self._spares)):
-                self._spares.append(self._start(_DEFAULT_MEMORY))
+                self._spares.append(self._start(self._memory))
 
     def acquire(self, memory: str | None) -> Driver:
         """Return a driver for one job: a spare one with this memory, or a new one."""
         memory = memory or _DEFAULT_MEMORY
         with self._lock:
+            self._memory = memory
             for driver in self._spares:
                 if driver.alive and (driver.memory == memory or self._settings.workers.reuse):
                     self._spares.remove(driver)
