@@ -200,12 +200,25 @@ def test_a_folder_needs_permission_for_its_own_key(cloud: StandIn) -> None:
     refused = narrow("refused", count, below, [])
     one_file = narrow("file", count.replace("folder'", "folder/numbers.csv'"), below, [])
     allowed = narrow("allowed", count, [*below, f"{objects}/data/folder"], [])
+    elsewhere = """
+for read in (
+    lambda: spark.sql("SELECT * FROM csv.`s3://stand-in-bucket/data/folder`"),
+    lambda: spark.sparkContext.textFile("s3://stand-in-bucket/data/folder"),
+):
+    try:
+        read()
+    except PermissionError as error:
+        print(type(error).__name__)
+"""
+    sql_and_rdd = narrow("sql-and-rdd", elsewhere, below, [])
     write_only = narrow("write-only", write, below, [f"{objects}/data/written/*"])
 
     for run_id in (allowed, one_file):
         run = cloud.wait(run_id)
         assert run["state"] == "SUCCESS", run["stateDetails"]
         assert (cloud.folder.emr / run_id / "stdout").read_text() == "2\n"
+    assert cloud.wait(sql_and_rdd)["state"] == "SUCCESS"
+    assert (cloud.folder.emr / sql_and_rdd / "stdout").read_text() == "RefusedPathError\n" * 2
     for run_id, path in ((refused, "data/folder"), (write_only, "data/written/out")):
         failed = cloud.wait(run_id)
         assert failed["state"] == "FAILED"
@@ -252,6 +265,50 @@ def test_cancel_kill_and_timeout(cloud: StandIn) -> None:
     assert "ExitCode: 137" in failed["stateDetails"]
     with pytest.raises(ClientError, match="ValidationException"):
         client.cancel_job_run(applicationId=APPLICATION, jobRunId=canceled)
+
+
+def test_a_driver_works_before_its_executors_come(cloud: StandIn) -> None:
+    cloud.faults(executor_seconds=3)
+    script = """
+import time
+from pyspark.sql import SparkSession
+began = time.monotonic()
+spark = SparkSession.builder.getOrCreate()
+print("the driver works", flush=True)
+count = spark.range(5).count()
+print("counted", count, "after the delay" if time.monotonic() - began >= 3 else "at once")
+"""
+    run_id = cloud.start(script, name="late-executors")
+
+    run = cloud.wait(run_id)
+
+    assert run["state"] == "SUCCESS", run["stateDetails"]
+    output = (cloud.folder.emr / run_id / "stdout").read_text()
+    assert output == "the driver works\ncounted 5 after the delay\n"
+
+
+def test_the_tasks_of_lost_executors_run_again(cloud: StandIn) -> None:
+    cloud.faults(lose_executors=1)
+    script = """
+import time
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+
+def attempt(_):
+    number = TaskContext.get().attemptNumber()
+    if not number:
+        time.sleep(600)  # until its executor is lost
+    return number
+
+print(spark.sparkContext.parallelize([1], 1).map(attempt).collect())
+"""
+    run_id = cloud.start(script, name="lost-executors")
+
+    run = cloud.wait(run_id)
+
+    assert run["state"] == "SUCCESS", run["stateDetails"]
+    assert (cloud.folder.emr / run_id / "stdout").read_text() == "[1]\n"
 
 
 def test_runs_over_the_capacity_are_queued(cloud: StandIn) -> None:

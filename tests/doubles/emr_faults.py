@@ -53,6 +53,11 @@ class FaultPlan:
     kill_runs: float = 0.0
     """Of runs: the driver is killed within `kill_within_seconds` of its start."""
     kill_within_seconds: float = 5.0
+    executor_seconds: float = 0.0
+    """Of each run: no executor for so long after the start of Spark."""
+    lose_executors: float = 0.0
+    """Of runs: all executors are lost once, `lose_executors_after` seconds after the start of Spark."""
+    lose_executors_after: float = 0.0
 
 
 def inject(folder: Path, **values: float) -> None:
@@ -121,6 +126,17 @@ class Faults(faults.Faults):
             if self._random.random() >= plan.kill_runs:
                 return None
             return self._random.uniform(0, plan.kill_within_seconds)
+
+    def executor_delay(self) -> float:
+        with self._lock:
+            return self._current().executor_seconds
+
+    def executor_loss(self) -> float | None:
+        with self._lock:
+            plan = self._current()
+            # Without the fault nothing is drawn, so the history of a seed stays.
+            is_lost = plan.lose_executors > 0 and self._random.random() < plan.lose_executors
+            return plan.lose_executors_after if is_lost else None
 
     def event_delays(self) -> tuple[float, ...]:
         with self._lock:

@@ -50,6 +50,14 @@ class Faults:
         """Return the seconds after which to kill the driver that starts now, or None."""
         return None
 
+    def executor_delay(self) -> float:
+        """Return the seconds during which the driver that starts now has no executor."""
+        return 0.0
+
+    def executor_loss(self) -> float | None:
+        """Return the seconds after which the driver that starts now loses its executors once, or None."""
+        return None
+
     def event_delays(self) -> Sequence[float]:
         """Return the delay of each copy of the current event, in seconds."""
         return (0.0,)

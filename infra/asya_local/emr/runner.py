@@ -47,11 +47,27 @@ class Session:
     s3: Any
 
 
+@dataclass(frozen=True)
+class ExecutorFaults:
+    """The faults of a run's executors.
+
+    Attributes:
+        delay: Seconds without an executor.
+        loss: Seconds after which all are lost once, or None.
+    """
+
+    delay: float = 0.0
+    loss: float | None = None
+
+
 class Runner:
     """Executes one run, in its own thread."""
 
-    def __init__(self, settings: EmrSettings, iam: IamClient, drivers: DriverPool, run: JobRun) -> None:
+    def __init__(
+        self, settings: EmrSettings, iam: IamClient, drivers: DriverPool, run: JobRun, executors: ExecutorFaults
+    ) -> None:
         self._settings = settings
+        self._executors = executors
         self._iam = iam
         self._drivers = drivers
         self._run = run
@@ -152,6 +168,8 @@ class Runner:
             folder=str(work),
             stdout=str(self._folder / "stdout"),
             stderr=str(self._folder / "stderr"),
+            executor_delay=self._executors.delay,
+            executor_loss=self._executors.loss,
         )
 
     def _download(self, uri: str, session: Session) -> str:

@@ -14,7 +14,7 @@ from asya_local.emr.capacity import Limits, driver_fits, executors_that_fit
 from asya_local.emr.drivers.pool import DriverPool, JobOutcome
 from asya_local.emr.logs import failure_details
 from asya_local.emr.run_registry import RunRegistry, now
-from asya_local.emr.runner import RunFailedError, Runner
+from asya_local.emr.runner import ExecutorFaults, RunFailedError, Runner
 from asya_local.emr.states import ACTIVE, TERMINAL, WAITING, RunState
 
 if TYPE_CHECKING:
@@ -149,7 +149,8 @@ class Scheduler:
     def _start(self, run: JobRun) -> None:
         if len(self._runners) >= self._settings.workers.slots:
             return
-        runner = self._runners[run.run_id] = Runner(self._settings, self._iam, self._drivers, run)
+        executors = ExecutorFaults(self._faults.executor_delay(), self._faults.executor_loss())
+        runner = self._runners[run.run_id] = Runner(self._settings, self._iam, self._drivers, run, executors)
         threading.Thread(target=self._execute, args=(run, runner), name=run.run_id, daemon=True).start()
 
     def _execute(self, run: JobRun, runner: Runner) -> None:

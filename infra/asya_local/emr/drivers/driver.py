@@ -18,12 +18,24 @@ import traceback
 from collections.abc import Iterator
 from typing import Any
 
-from pyspark import SparkContext
+from pyspark import RDD, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import DataFrameReader, DataFrameWriter, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
-_REFUSED_PATHS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "refused_paths.py")
-_refusing = runpy.run_path(_REFUSED_PATHS, run_name="refused_paths")["refusing"]
+
+def _beside(name: str) -> dict[str, Any]:
+    """Load a module beside this script, which a job must not find."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.py")
+    return runpy.run_path(path, run_name=name)
+
+
+_refusing = _beside("refused_paths")["refusing"]
+_faulty_executors = _beside("executors")["faulty_executors"]
+_WITH_PATHS = (
+    *(DataFrameReader, DataFrameWriter, DataStreamReader, DataStreamWriter),
+    *(SparkContext, RDD, SparkSession),
+)
 
 
 @contextlib.contextmanager
@@ -75,7 +87,11 @@ def _forget(modules: set[str]) -> None:
 def _run(job: dict[str, Any], gateway: Any) -> dict[str, Any]:
     outcome: dict[str, Any] = {"exit_code": 0, "error": ""}
     try:
-        with _job_environment(job, gateway), _refusing(job["refused_paths"], DataFrameReader, DataFrameWriter):
+        with (
+            _job_environment(job, gateway),
+            _refusing(job["refused_paths"], *_WITH_PATHS),
+            _faulty_executors(SparkContext, job["executor_delay"], job["executor_loss"]),
+        ):
             runpy.run_path(job["entry_point"], run_name="__main__")
     except SystemExit as system_exit:
         code = system_exit.code

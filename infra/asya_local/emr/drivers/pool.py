@@ -32,7 +32,7 @@ _DEFAULT_MEMORY = "2048m"
 
 @dataclass(frozen=True)
 class DriverJob:
-    """The job of a driver, as `driver.py` reads it."""
+    """The job of a driver, as `driver.py` reads it. Faults of executors are those of `asya_local.emr.drivers.executors`."""
 
     entry_point: str
     arguments: list[str]
@@ -43,6 +43,8 @@ class DriverJob:
     stdout: str
     stderr: str
     refused_paths: list[str] = field(default_factory=list)
+    executor_delay: float = 0.0
+    executor_loss: float | None = None
 
 
 @dataclass(frozen=True)

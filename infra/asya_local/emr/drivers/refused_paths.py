@@ -1,18 +1,29 @@
 """Refuses the paths that S3A could not open under a run's permissions. Spark reads local files here, which have none.
 
-The driver loads this module by its path. Checked are the paths of `spark.read` and `DataFrame.write`.
+The driver loads this module by its path. Checked are the paths of DataFrames, streams and RDDs, and those in the text of SQL.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-_METHODS = ("csv", "json", "load", "orc", "parquet", "save", "text", "xml")
+_METHODS = (
+    *("csv", "json", "load", "orc", "parquet", "save", "start", "text", "xml"),
+    *("binaryFiles", "binaryRecords", "hadoopFile", "newAPIHadoopFile", "pickleFile", "sequenceFile", "textFile"),
+    *("saveAsHadoopFile", "saveAsNewAPIHadoopFile", "saveAsPickleFile", "saveAsSequenceFile", "saveAsTextFile"),
+    *("sql", "wholeTextFiles"),
+)
+# A table by its path (parquet.`s3://…`), and the clauses that have a path. Other texts in a query are data.
+_IN_SQL = re.compile(
+    r"`(s3a?://[^`]+)`|\b(?:location|path|directory|inpath)\b\s*=?\s*(?:'(s3a?://[^']+)'|\"(s3a?://[^\"]+)\")",
+    re.IGNORECASE,
+)
 
 
 class RefusedPathError(PermissionError):
@@ -40,7 +51,7 @@ def refusing(refused: Collection[str], *classes: Any) -> Iterator[None]:
 def _checked(method: Callable[..., Any], refused: Collection[str]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        for path in _paths([*args, kwargs.get("path"), kwargs.get("paths")]):
+        for path in _paths([*args, *kwargs.values()]):
             if is_refused(path, refused):
                 raise RefusedPathError(
                     f"getFileStatus on {path}: 403 Forbidden (AccessDenied). S3A sends HEAD to the path before it reads or "
@@ -55,7 +66,10 @@ def _paths(arguments: list[Any]) -> Iterator[str]:
     for argument in arguments:
         for each in argument if isinstance(argument, list | tuple) else [argument]:
             if isinstance(each, str):
-                yield each
+                # SparkContext takes several paths with commas between them.
+                yield from (
+                    each.split(",") if each.startswith(("s3://", "s3a://")) else map("".join, _IN_SQL.findall(each))
+                )
 
 
 def is_refused(path: str, refused: Collection[str]) -> bool:

@@ -11,7 +11,7 @@ from tests.doubles import emr_faults
 
 CHANCES = (
     *("lose_events", "repeat_events", "delay_events", "lose_responses", "repeat_calls", "delay_responses"),
-    *("throttle", "no_capacity", "kill_runs"),
+    *("throttle", "no_capacity", "kill_runs", "lose_executors"),
 )
 LIMITS = Limits(max_vcpu=16, max_memory_gb=128, max_concurrent_runs=15)
 
@@ -41,6 +41,8 @@ def decisions(faults: Faults) -> tuple[object, ...]:
         faults.exceeds_capacity(),
         faults.repeats_call(),
         faults.response_delay(),
+        faults.executor_delay(),
+        faults.executor_loss(),
     )
 
 
@@ -58,7 +60,7 @@ def test_the_same_seed_gives_the_same_faults(tmp_path: Path) -> None:
 @pytest.mark.parametrize("module", ["", emr_faults.MODULE])
 def test_without_a_plan_no_fault_occurs(tmp_path: Path, module: str) -> None:
     faults = load(tmp_path, module)
-    assert {decisions(faults) for _ in range(100)} == {((0.0,), False, None, False, False, False, 0.0)}
+    assert {decisions(faults) for _ in range(100)} == {((0.0,), False, None, False, False, False, 0.0, 0.0, None)}
     assert faults.start_rate() == (1.0, 25)
     assert faults.limits(LIMITS) == LIMITS
 
@@ -69,7 +71,10 @@ def test_an_empty_plan_removes_all_faults(tmp_path: Path) -> None:
     assert faults.throttles_call()
     assert faults.start_rate() == (0.5, 0)
     assert faults.limits(LIMITS) == Limits(max_vcpu=4, max_memory_gb=128, max_concurrent_runs=1)
+    emr_faults.inject(tmp_path, executor_seconds=3, lose_executors=1, lose_executors_after=2)
+    assert (faults.executor_delay(), faults.executor_loss()) == (3, 2)
     emr_faults.inject(tmp_path)
+    assert (faults.executor_delay(), faults.executor_loss()) == (0.0, None)
     assert not faults.throttles_call()
     assert faults.start_rate() == (1.0, 25)
     assert faults.limits(LIMITS) == LIMITS

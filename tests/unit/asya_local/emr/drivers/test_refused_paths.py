@@ -26,6 +26,20 @@ class Writer:
         return path
 
 
+class Session:
+    """The method of a session that takes SQL."""
+
+    def sql(self, query: str, **arguments: Any) -> str:
+        return query
+
+
+class Context:
+    """A method of a context that takes several paths in one text."""
+
+    def textFile(self, name: str, minPartitions: int | None = None) -> str:  # noqa: N802, N803
+        return name
+
+
 @pytest.mark.parametrize(
     "path",
     ["s3://b/clean", "s3://b/clean/", "s3a://b/clean", "s3://b/secret", "s3://b/secret/x", "s3a://b/secret/x/y/"],
@@ -63,3 +77,41 @@ def test_the_next_job_in_a_driver_has_its_own_paths() -> None:
         raise ZeroDivisionError
     with refusing([], Reader, Writer):
         assert Reader().csv("s3://b/clean") == "s3://b/clean"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM parquet.`s3://b/clean`",
+        "CREATE TABLE t USING csv LOCATION 's3a://b/secret/x'",
+        "CREATE TEMP VIEW v USING csv OPTIONS (path 's3://b/clean/', header true)",
+        'INSERT OVERWRITE DIRECTORY "s3://b/clean" USING parquet SELECT 1',
+        "load data inpath 's3://b/secret/y' INTO TABLE t",
+    ],
+)
+def test_paths_in_sql_are_refused(query: str) -> None:
+    with refusing(REFUSED, Session), pytest.raises(RefusedPathError):
+        Session().sql(query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM parquet.`s3://b/clean/month=1`",
+        "SELECT 's3://b/clean' AS origin",
+        "SELECT path FROM t WHERE origin = 's3://b/secret/x'",
+        "SELECT 1",
+    ],
+)
+def test_other_sql_is_not_refused(query: str) -> None:
+    with refusing(REFUSED, Session):
+        assert Session().sql(query) == query
+
+
+def test_each_path_of_an_rdd_is_checked() -> None:
+    with refusing(REFUSED, Context):
+        with pytest.raises(RefusedPathError):
+            Context().textFile("s3://b/other,s3://b/clean", 2)
+        with pytest.raises(RefusedPathError):
+            Context().textFile(name="s3a://b/secret/x")
+        assert Context().textFile("s3://b/other,s3://b/clean/part") == "s3://b/other,s3://b/clean/part"

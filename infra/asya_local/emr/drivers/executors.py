@@ -1,0 +1,88 @@
+"""Executors that come late or get lost: faults of a local driver, whose tasks run in its own process.
+
+The driver loads this module by its path. A late executor is an idle job that holds all cores of the driver; a lost one is its
+running tasks killed, which Spark then starts again, as it does with those of a lost executor.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DESCRIPTION = "no executor yet"
+REASON = "ExecutorLostFailure: the executor was lost (a fault of the local cloud)"
+_POLL_SECONDS = 0.05
+_TASKS = 10_000
+
+
+@contextlib.contextmanager
+def faulty_executors(context_class: Any, delay: float, loss: float | None) -> Iterator[None]:
+    """Let the executors of each Spark context come late or get lost.
+
+    Args:
+        context_class: `SparkContext`.
+        delay: Seconds from the start of a context during which no task runs; 0 for none.
+        loss: Seconds after which the tasks that run are lost once; None for never.
+    """
+    if not delay and loss is None:
+        yield
+        return
+    original = context_class.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        if delay:
+            _hold_cores(self, delay)
+        if loss is not None:
+            threading.Thread(target=_lose_tasks, args=(self, loss), daemon=True).start()
+
+    context_class.__init__ = init
+    try:
+        yield
+    finally:
+        context_class.__init__ = original
+
+
+def _hold_cores(context: Any, seconds: float) -> None:
+    """Hold all cores from now on; returns as soon as they are held."""
+    cores = context.defaultParallelism
+    numbers = context._jvm.java.util.ArrayList()
+    for number in range(cores):
+        numbers.add(number)
+    sleepers = context._jsc.parallelize(numbers, cores).pipe(f"sleep {seconds}")
+
+    def hold() -> None:
+        context.setJobDescription(DESCRIPTION)
+        with contextlib.suppress(Exception):  # the context may be stopped meanwhile
+            sleepers.count()
+
+    threading.Thread(target=hold, daemon=True).start()
+    while sum(1 for _ in _running_tasks(context)) < cores:
+        time.sleep(_POLL_SECONDS)
+
+
+def _lose_tasks(context: Any, seconds: float) -> None:
+    """Kill the tasks that run then; without any, those that run next."""
+    time.sleep(seconds)
+    with contextlib.suppress(Exception):  # the context may be stopped meanwhile
+        while not (tasks := list(_running_tasks(context))):
+            time.sleep(_POLL_SECONDS)
+        for task in tasks:
+            context._jsc.sc().killTaskAttempt(task, True, REASON)
+
+
+def _running_tasks(context: Any) -> Iterator[int]:
+    """Yield the ids of the running tasks."""
+    store = context._jsc.sc().statusStore()
+    stages = store.activeStages()
+    for stage in (stages.apply(index) for index in range(stages.size())):
+        tasks = store.taskList(stage.stageId(), stage.attemptId(), _TASKS)
+        found = (tasks.apply(index) for index in range(tasks.size()))
+        yield from (task.taskId() for task in found if task.status() == "RUNNING")
