@@ -9,7 +9,7 @@ import typer
 
 from asya_cli.errors import CommandError
 from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
-from asya_cli.output.text import echo
+from asya_cli.output.text import counted, echo
 
 if TYPE_CHECKING:
     from asya_cli.connection import Connection
@@ -37,11 +37,14 @@ def drain(
     with aws_errors(f"cannot drain {actor}"):
         if not mesh.has_queue(actor):
             raise CommandError(f"the mesh {mesh.namespace!r} has no actor {actor!r}", "Check the name.")
+        is_known = mesh.is_heavy(actor)
         found = mesh.drains.start(actor, now=datetime.now(UTC), by=caller(mesh.connection), reason=reason)
         open_runs = len(list(mesh.records.open_numbers(actor)))
         echo(drain_line(actor, found, mesh.pending(actor)))
     if open_runs:
-        echo(f"{open_runs} runs are still open; `asya job list {actor}` shows them", err=True)
+        echo(f"{counted(open_runs, 'run')} still open; `asya job list {actor}` shows them", err=True)
+    if not is_known:
+        echo(f"{actor} has had no envelope yet; if it is a light actor, the drain does nothing", err=True)
 
 
 def undrain(
@@ -62,7 +65,7 @@ def undrain(
         pending = mesh.pending(actor)
     problem = run_reconciler(mesh.connection)
     when = "within 5 minutes" if problem else "now"
-    echo(f"{actor}: not drained; the runs of {pending} waiting envelopes start {when}")
+    echo(f"{actor}: not drained; the runs of {counted(pending, 'pending envelope')} start {when}")
     if problem:
         echo(f"the reconciler could not be started, so its next sweep starts the runs: {problem}", err=True)
 

@@ -12,7 +12,7 @@ import typer
 from asya_cli.errors import CommandError
 from asya_cli.job.options import MemoryPrice, VcpuPrice
 from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
-from asya_cli.output.text import echo, one_line, write_json
+from asya_cli.output.text import counted, echo, one_line, write_json
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -157,7 +157,7 @@ def drain_line(actor: str, drain: Drain, pending: int) -> str:
     by = f" by {one_line(drain.by)}" if drain.by else ""
     reason = f" ({one_line(drain.reason)})" if drain.reason else ""
     return (
-        f"{actor}: drained{by} since {drain.since[:19]}{reason}; {pending} envelopes wait. "
+        f"{actor}: drained{by} since {drain.since[:19]}{reason}; {counted(pending, 'envelope')} pending. "
         f"`asya job undrain {actor}` lets its runs start"
     )
 
@@ -168,7 +168,7 @@ def _show_waiting(mesh: MeshRuns, actors: list[str]) -> None:
         if drain is not None:
             echo(drain_line(actor, drain, pending), err=True, color="yellow")
         elif pending:
-            echo(f"{actor}: {pending} envelopes wait for a run", err=True)
+            echo(f"{actor}: {counted(pending, 'envelope')} pending", err=True)
 
 
 def _print(lines: list[RunLine]) -> None:

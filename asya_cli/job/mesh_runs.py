@@ -141,12 +141,12 @@ class MeshRuns:
 
         No resource of the mesh says which of its queues belong to heavy actors, so each queue is looked up in the table.
         """
+        return [actor for actor in self._actors() if self.is_heavy(actor) or self.drains.get(actor) is not None]
+
+    def is_heavy(self, actor: str) -> bool:
+        """Whether an actor ever got an envelope for a run; False also for a heavy actor without any."""
         requests = DispatchRequests(self.connection.dynamodb(), self.connection.sqs(), table=self._table, queue_url="")
-        return [
-            actor
-            for actor in self._actors()
-            if requests.had_request(actor) or self.records.latest(actor) or self.drains.get(actor) is not None
-        ]
+        return requests.had_request(actor) or bool(self.records.latest(actor))
 
     def has_queue(self, actor: str) -> bool:
         """Whether the mesh has a queue for an actor."""

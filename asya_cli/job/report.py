@@ -13,6 +13,7 @@ from asya.spark.part_results import part_results
 from asya.spark.run_failures import LACKS_CAPACITY, returned_members
 from asya_cli.job.listing import run_state
 from asya_cli.job.prices import part_of, shares
+from asya_cli.output.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -209,7 +210,7 @@ def _failure(manifest: Manifest, decision: FailureDecision) -> str:
     if decision.convicted is not None:
         return f"{manifest.members[decision.convicted].id} was the first and only envelope at work, so it is charged"
     if decision.suspects:
-        return f"{len(decision.suspects)} envelopes were at work; they are suspects, and run again one at a time"
+        return f"suspected: {counted(len(decision.suspects), 'envelope')} at work, to run again one at a time"
     if decision.fate == "halved":
         return "no envelope was at work; the others run again in two halves"
     if decision.fate in LACKS_CAPACITY:

@@ -9,7 +9,7 @@ import typer
 
 from asya_cli.job.options import MemoryPrice, RunId, VcpuPrice
 from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
-from asya_cli.output.text import echo, one_line, write_json
+from asya_cli.output.text import counted, echo, one_line, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -81,7 +81,7 @@ def facts(report: RunReport) -> Iterator[tuple[str, str]]:
         yield "cost", f"${report.dollars:.4f}"
         yield "prices", report.prices
         if report.shared:
-            yield "shared", f"{report.shared}, among {report.envelopes} envelopes"
+            yield "shared", f"{report.shared}, among {counted(report.envelopes, 'envelope')}"
     if report.problem:
         yield "problem", report.problem
 
@@ -90,8 +90,8 @@ def _progress(report: RunReport) -> Iterator[tuple[str, str]]:
     heartbeat = report.heartbeat
     if heartbeat is None:
         return
-    executors = "" if heartbeat.executors is None else f", {heartbeat.executors} executors so far"
-    yield "heartbeat", f"{heartbeat.at}, {heartbeat.done} envelopes done{executors}"
+    executors = "" if heartbeat.executors is None else f", {counted(heartbeat.executors, 'executor')} so far"
+    yield "heartbeat", f"{heartbeat.at}, {counted(heartbeat.done, 'envelope')} done{executors}"
     for stage in heartbeat.stages:
         rows = f"{stage.rows_read} rows read, {stage.rows_written} written"
         yield "stage", f"{stage.stage} {stage.name}: {stage.done} of {stage.tasks} tasks, {rows}"

@@ -25,6 +25,11 @@ def one_line(text: str) -> str:
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 run`, `2 runs`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def echo(text: str, *, err: bool = False, color: str | None = None) -> None:
     """Write a text and a newline to standard output, or to standard error."""
     typer.secho(visible(text), err=err, fg=color)  # noqa: TID251 - the text is visible

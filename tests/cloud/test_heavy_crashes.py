@@ -83,7 +83,7 @@ def test_10_the_operator_sees_ended_runs(heavy: HeavyCloud) -> None:
     assert "runs/each/0000000001/logs/applications/" in output
     assert "prices     $0.0421 per vCPU-hour" in output
     assert "every envelope has a result" in output
-    assert f"{crashing_id('each')} was the first" in output or "they are suspects" in output
+    assert f"{crashing_id('each')} was the first" in output or "suspected: " in output
     assert first in job(heavy, "list")
     assert "==> driver stderr <==" in job(heavy, "logs", first, "--follow")
 
@@ -143,7 +143,7 @@ def test_10_a_run_reports_progress_and_is_canceled_with_its_last_task(heavy: Hea
 def test_10_the_operator_drains_an_actor_and_cancels_a_run(heavy: HeavyCloud) -> None:
     job(heavy, "drain", "endless", "--reason", "maintenance")
     heavy.send(["endless-drained"], "endless")
-    waiting = "(maintenance); 1 envelopes wait"
+    waiting = "(maintenance); 1 envelope pending"
     until(lambda: waiting in job(heavy, "list", "endless") or None, "the envelope to be pending", RUN_TIMEOUT_SECONDS)
     before = run_item(heavy, "endless", "latest")["number"]["N"]
     heavy.reconcile()

@@ -24,7 +24,7 @@ def test_envelopes_wait_until_the_end_of_the_drain(world: HeavyWorld, operator: 
     ended = asya("undrain", "clean")
 
     assert ended.exit_code == 0, ended.output
-    assert "the runs of 1 waiting envelopes start now" in ended.stdout
+    assert "the runs of 1 pending envelope start now" in ended.stdout
     assert operator.invoked == ["asya-flights-x-reconcile"]
     world.dispatch()
     assert len(world.emr.runs) == 1
@@ -32,7 +32,13 @@ def test_envelopes_wait_until_the_end_of_the_drain(world: HeavyWorld, operator: 
 
 def test_open_runs_are_counted(world: HeavyWorld, asya: Asya) -> None:
     start_run(world, "a")
-    assert "1 runs are still open" in asya("drain", "clean").stderr
+    assert "1 run still open" in asya("drain", "clean").stderr
+
+
+def test_an_actor_that_never_had_an_envelope_may_be_a_light_one(world: HeavyWorld, asya: Asya) -> None:
+    start_run(world, "a")
+    assert "if it is a light actor, the drain does nothing" in asya("drain", "publish").stderr
+    assert "light actor" not in asya("drain", "clean").stderr
 
 
 def test_an_unknown_actor(asya: Asya) -> None:

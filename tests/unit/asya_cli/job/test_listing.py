@@ -61,13 +61,13 @@ def test_a_drained_actor_explains_its_pending_envelopes(world: HeavyWorld, asya:
     start_run(world, "a")
     told = asya("list").stderr
     assert "clean: drained by arn:aws:iam::123456789012:user/ann since 20" in told
-    assert "(compaction); 1 envelopes wait" in told
+    assert "(compaction); 1 envelope pending" in told
 
 
 def test_envelopes_that_wait_for_their_first_run_are_named(world: HeavyWorld, asya: Asya) -> None:
     world.send("a")
     world.enqueue()
-    assert "clean: 1 envelopes wait for a run" in asya("list").stderr
+    assert "clean: 1 envelope pending" in asya("list").stderr
 
 
 def test_a_mesh_without_runs(asya: Asya) -> None:

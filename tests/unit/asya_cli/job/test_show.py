@@ -73,7 +73,7 @@ def test_without_all_durations_the_cost_is_shared_equally(world: HeavyWorld, asy
     assert content["shared"] == "equally"
     assert [member["usage"]["vcpu_hours"] for member in content["members"]] == [0.25, 0.25]
     assert outcomes(asya) == {"a": "done", "b": "suspect, runs again alone"}
-    assert "1 envelopes were at work; they are suspects" in content["verdict"]
+    assert "suspected: 1 envelope at work" in content["verdict"]
     assert content["details"] == "ExitCode: 137"
 
 
@@ -108,7 +108,7 @@ def test_a_running_run_shows_its_stages(world: HeavyWorld, asya: Asya) -> None:
     facts = shown(asya)
 
     assert outcomes(asya) == {"a": "done", "b": "at work"}
-    assert facts["heartbeat"] == "2026-01-01T00:00:03Z, 1 envelopes done, 2 executors so far"
+    assert facts["heartbeat"] == "2026-01-01T00:00:03Z, 1 envelope done, 2 executors so far"
     assert facts["stage"] == "3 count at x.py:1: 5 of 8 tasks, 10 rows read, 2 written"
     assert facts["attempts"] == "a1"
     assert "cost" not in facts
