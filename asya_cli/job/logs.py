@@ -127,16 +127,19 @@ class LogTail:
 
 
 def follow_logs(tail: LogTail, read: Callable[[], RunRecord], sleep: Callable[[float], None]) -> None:
-    """Print new lines until the run has ended and its last lines are uploaded.
+    """Print new lines until the run has ended and its last lines are uploaded; of an ended run, what there is.
 
     Args:
         read: Reads the record again.
     """
-    quiet = 0.0
+    quiet, is_first = 0.0, True
     while quiet < LAST_SECONDS:
         record = read()
         has_ended = record.usage is not None or record.state == "closed"
         is_new = tail.print_new()
+        if has_ended and is_first and is_new:
+            return
+        is_first = False
         quiet = quiet + POLL_SECONDS if has_ended and not is_new else 0.0
         sleep(POLL_SECONDS)
 

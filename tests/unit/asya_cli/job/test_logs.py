@@ -77,6 +77,20 @@ def test_follow_prints_what_was_uploaded_until_the_run_has_ended(
     assert len(pauses) <= 6 + LAST_SECONDS / POLL_SECONDS
 
 
+def test_follow_does_not_wait_for_a_run_that_has_ended_before(world: HeavyWorld, operator: Operator) -> None:
+    start_run(world, "a")
+    world.write_results(1, [done_result(0, 1)])
+    end_run(world, 1)
+    upload(world, "all\n")
+    connection: Any = operator
+    mesh = MeshRuns(connection)
+    pauses: list[float] = []
+
+    follow_logs(LogTail(mesh, mesh.read(RUN), DRIVER), lambda: mesh.read(RUN), pauses.append)
+
+    assert pauses == []
+
+
 def test_control_characters_of_a_log_are_visible(world: HeavyWorld, asya: Asya) -> None:
     start_run(world, "a")
     upload(world, "\x1b[2Jgone\n")
