@@ -7,6 +7,7 @@ from msgspec.structs import replace as changed
 
 from asya.messaging.aws import clients
 from asya.protocol import names
+from asya.protocol.mesh_table import Gateway as GatewayLimits
 from tests.doubles.agents import Json, error, result, start_task, tool_message
 from tests.doubles.gateway_functions import Gateway, report, route_event
 
@@ -98,6 +99,13 @@ def test_a_host_that_the_mesh_file_allows_may_be_private(gateway: Gateway) -> No
     task_id = start_task(gateway)
     assert result(gateway, "CreateTaskPushNotificationConfig", {"taskId": task_id, "url": "http://127.0.0.1:9/n"})
     assert error(gateway, "CreateTaskPushNotificationConfig", {"taskId": task_id, "url": "http://127.0.0.1:8/n"})
+
+
+@pytest.mark.rule("13.a2a.push.address")
+def test_the_gateway_of_another_mesh_gets_no_notifications(gateway: Gateway) -> None:
+    task_id = start_task(gateway)
+    gateway.mesh = changed(gateway.mesh, gateway=GatewayLimits(foreign_gateways=("127.0.0.1:9",)))
+    assert error(gateway, "CreateTaskPushNotificationConfig", {"taskId": task_id, "url": "http://127.0.0.1:9/n"})
 
 
 @pytest.mark.rule("13.a2a.push.config")

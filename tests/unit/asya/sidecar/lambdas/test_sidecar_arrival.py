@@ -91,6 +91,16 @@ def test_5_4_the_task_of_another_gateway_has_no_state_here(world: MeshWorld) -> 
     assert (world.targets, world.state_reads.asked) == (["post"], [])
 
 
+def test_a_host_of_notifications_gets_no_reports(world: MeshWorld) -> None:
+    services = world.light(echo)
+    hosts = Gateway(foreign_gateways=("other.example",), notification_hosts=("hooks.example",))
+    services = replace(
+        services, settings=replace(services.settings, table=structs.replace(services.settings.table, gateway=hosts))
+    )
+    assert "other.example" in services.allowed_hosts
+    assert "hooks.example" not in services.allowed_hosts
+
+
 @pytest.mark.rule("3.mesh-status")
 def test_3_mesh_status_off_means_no_call_to_the_gateway_at_all(world: MeshWorld) -> None:
     stealth = {"x-asya-mesh-status": "off"}

@@ -327,6 +327,14 @@ def test_a_failed_delivery_stays_on_the_queue(world: World) -> None:
     assert len(world.deliver()) == 1
 
 
+@pytest.mark.rule("13.a2a.push.address")
+def test_the_gateway_of_another_mesh_gets_no_notification(world: World) -> None:
+    world.feed(world.change(world.start_watched(), "succeeded"))
+    world.gateway.mesh = changed(world.gateway.mesh, gateway=GatewayLimits(foreign_gateways=("127.0.0.1",)))
+    assert len(world.deliver()) == 1
+    assert world.client.notifications == []
+
+
 @pytest.mark.rule("4.entry.ends")
 def test_a_receiver_gets_only_what_the_mesh_says(world: World) -> None:
     world.feed(world.change(world.start_watched(), "succeeded", result={"paid": True}))
