@@ -41,6 +41,8 @@ DATA_KEY_REUSE_MINUTES = 15
 # Their receives fail while the account's concurrency is used up or the gateway is down, and their dead letters would be results.
 MAX_RECEIVES = 5
 END_MAX_RECEIVES = 50
+# A notification that waits for the share of its owner counts as received: 20 receives last for four hours of waiting.
+PUSH_MAX_RECEIVES = 20
 # The most that SQS allows. A receive that fails may be as short as the nack of the function that takes reports.
 REPORTS_MAX_RECEIVES = 1000
 

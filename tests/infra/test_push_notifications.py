@@ -36,7 +36,7 @@ def test_failed_changes_go_to_the_dead_letter_queue(shop: Any) -> None:
     assert (feed["MaximumRetryAttempts"], feed["BisectBatchOnFunctionError"]) == (10, True)
     assert feed["DestinationConfig"]["OnFailure"]["Destination"].endswith(":asya-shop-x-push-dlq")
     queue = shop.one("AWS::SQS::Queue", QueueName="asya-shop-x-push")
-    assert queue["RedrivePolicy"]["maxReceiveCount"] == 5
+    assert queue["RedrivePolicy"]["maxReceiveCount"] == 20  # waiting for a share counts as received
 
 
 @pytest.mark.rule("13.a2a.push.address")

@@ -34,7 +34,7 @@ def test_ends_and_reports_are_received_more_often(shop: Any) -> None:
         for queue in shop.resources("AWS::SQS::Queue")
         if "RedrivePolicy" in queue
     }
-    more = {"x-sink": 50, "x-sump": 50, "x-reports": 1000, "x-ends": 1000}
+    more = {"x-sink": 50, "x-sump": 50, "x-reports": 1000, "x-ends": 1000, "x-push": 20}
     assert receives == {name: more.get(name, 5) for name in WITH_QUEUE}
 
 

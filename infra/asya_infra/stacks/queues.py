@@ -62,7 +62,7 @@ class QueuesStack(MeshStack):
                 wakes_dlq_function=False,
             )
         if mesh.table.tools:
-            ActorQueue(self, mesh, names.PUSH, timings.PUSH_TIMEOUT, timings.MAX_RECEIVES)
+            ActorQueue(self, mesh, names.PUSH, timings.PUSH_TIMEOUT, timings.PUSH_MAX_RECEIVES)
         if heavy_actors(mesh.table):
             ActorQueue(self, mesh, names.DISPATCH, timings.DISPATCH_TIMEOUT, timings.MAX_RECEIVES)
             completion = ActorQueue(self, mesh, names.COMPLETION, timings.COMPLETION_TIMEOUT, timings.MAX_RECEIVES)

@@ -1,7 +1,8 @@
 """Bounds the time that notifications of one host, and of one owner, take from all others (`protocol §13.a2a.push.shares`).
 
-A receiver may hold an execution for the limit of a notification, and an owner may have many such receivers. So each host and
-each owner has a share of time in each minute. A notification reserves its time limit before it is sent, and what it did not
+A receiver may hold an execution for the limit of a notification, and an owner may have many such receivers. So each owner has
+a share of time in each minute, and a smaller one at each host. Owners have no share of a host together: one of them could use
+it up, and hold up what others send there. A notification reserves its time limit before it is sent, and what it did not
 use comes back afterwards. The reservation of a process that dies ends with its minute.
 """
 
@@ -14,21 +15,21 @@ from asya.messaging.nack import BlockedError
 WINDOW = 60
 """Seconds of a window."""
 HOST_SECONDS, OWNER_SECONDS = 120.0, 240.0
-"""Seconds of a window that notifications to one host, and of one owner, may take together."""
+"""Seconds of a window that the notifications of one owner may take: those to one host, and all of them."""
 
 
 class ShareUsedError(BlockedError):
-    """The share of a host or an owner is used up; the notification waits on its queue."""
+    """The share of an owner is used up, at a host or in all; the notification waits on its queue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The time of a host or an owner in one window.
+    """The time of an owner in one window, at a host or in all.
 
     Attributes:
         pk, sk: the key of its item.
         seconds: the time that it has.
-        of: whose it is, for the error: `to host a.example`.
+        of: whose it is, for the error: `of this owner to host a.example`.
     """
 
     pk: str
@@ -46,7 +47,7 @@ def shares(host: str, owner: str | None, now: datetime) -> tuple[Share, Share]:
     """
     window = f"window#{int(now.timestamp()) // WINDOW}"
     return (
-        Share(_key("host", host.lower()), window, HOST_SECONDS, f"to host {host}"),
+        Share(_key("host", f"{host.lower()}\n{owner or ''}"), window, HOST_SECONDS, f"of this owner to host {host}"),
         Share(_key("owner", owner or ""), window, OWNER_SECONDS, "of this owner"),
     )
 

@@ -42,7 +42,7 @@ class PushShares:
         """Reserve the time of one notification, and give back what it does not use.
 
         Raises:
-            ShareUsedError: the share of the host or of the owner is used up.
+            ShareUsedError: the share of the owner is used up, at this host or in all.
             TaskStoreError: the table is unavailable.
         """
         held: list[Share] = []

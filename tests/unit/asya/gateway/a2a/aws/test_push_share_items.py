@@ -65,9 +65,15 @@ def world(client: "DynamoDBClient") -> World:
 def test_13_a2a_push_shares_a_slow_host_gets_two_minutes_of_each(world: World) -> None:
     assert world.sent("slow.example", "ALICE", takes=10.0) == 12
     with pytest.raises(ShareUsedError, match=r"to host slow\.example take more than 120 s in 60 s"):
-        world.send("slow.example", "BOB", takes=1.0)
+        world.send("slow.example", "ALICE", takes=1.0)
     world.send("other.example", "ALICE", takes=1.0)
-    world.send("slow.example", "BOB", takes=1.0, second=60.0)
+    world.send("slow.example", "ALICE", takes=1.0, second=60.0)
+
+
+@pytest.mark.rule("13.a2a.push.shares")
+def test_13_a2a_push_shares_no_owner_holds_up_another_at_the_same_host(world: World) -> None:
+    assert world.sent("hooks.example", "EVE", takes=10.0) == 12
+    assert world.sent("hooks.example", "ALICE", takes=0.1, tries=50) == 50
 
 
 @pytest.mark.rule("13.a2a.push.shares")
@@ -89,7 +95,7 @@ def test_what_is_reserved_counts_while_it_is_sent(world: World) -> None:
     with ExitStack() as held:
         for _ in range(12):
             held.enter_context(world.shares.hold("a.example", "ALICE", at(0)))
-        with pytest.raises(ShareUsedError), world.shares.hold("a.example", "BOB", at(0)):
+        with pytest.raises(ShareUsedError), world.shares.hold("a.example", "ALICE", at(0)):
             pass
     assert world.used() == [0.0, 0.0]
 
