@@ -32,9 +32,9 @@ ALONE_LIMIT = 10
 TIMEOUT_SECONDS = 1800.0
 
 
-def burst(connection: Connection, emr: Any, actor: str, count: int) -> tuple[int, float]:
+def burst(connection: Connection, dynamodb: Any, actor: str, count: int) -> tuple[int, float]:
     """Send `count` envelopes to an actor and wait for their ends; return the runs that they took, and the seconds."""
-    before = _runs(emr, connection.namespace, actor)
+    before = _runs(dynamodb, connection.namespace, actor)
     prefix = f"{actor}-{uuid4().hex[:8]}-"
     sqs = connection.sqs()
     url = sqs.get_queue_url(QueueName=names.queue_name(connection.namespace, actor))["QueueUrl"]
@@ -51,7 +51,7 @@ def burst(connection: Connection, emr: Any, actor: str, count: int) -> tuple[int
         if time.perf_counter() - began > TIMEOUT_SECONDS:
             raise TimeoutError(f"{actor}: {count} envelopes did not end within {TIMEOUT_SECONDS:.0f} s")
         time.sleep(0.2)
-    return _runs(emr, connection.namespace, actor) - before, time.perf_counter() - began
+    return _runs(dynamodb, connection.namespace, actor) - before, time.perf_counter() - began
 
 
 def _ended(connection: Connection, prefix: str) -> int:
@@ -60,12 +60,16 @@ def _ended(connection: Connection, prefix: str) -> int:
     return sum(page["KeyCount"] for page in pages.paginate(Bucket=connection.results.bucket, Prefix=folder))
 
 
-def _runs(emr: Any, namespace: str, actor: str) -> int:
+def _runs(dynamodb: Any, namespace: str, actor: str) -> int:
     """Return the number of job runs of an actor so far."""
-    (application,) = emr.list_applications()["applications"]
-    pages = emr.get_paginator("list_job_runs").paginate(applicationId=application["id"])
-    prefix = f"asya.{namespace}.{actor}."
-    return sum(run["name"].startswith(prefix) for page in pages for run in page["jobRuns"])
+    answer = dynamodb.query(
+        TableName=names.table_name(namespace, "pending"),
+        KeyConditionExpression="pk = :runs AND sk < :latest",
+        ExpressionAttributeValues={":runs": {"S": f"RUN#{actor}"}, ":latest": {"S": "l"}},
+        Select="COUNT",
+        ConsistentRead=True,
+    )
+    return int(answer["Count"])
 
 
 def main() -> None:
@@ -81,11 +85,11 @@ def main() -> None:
         try:
             connection = read_local(state)
             key = read_keys(StateFolder.at(state).keys)["deployer"]
-            emr = aws_client("emr-serverless", str(connection.endpoint_url), key)
+            dynamodb = aws_client("dynamodb", str(connection.endpoint_url), key)
             for size in sizes:
                 for shape in SHAPES:
                     count = min(size, ALONE_LIMIT) if shape == "alone" else size
-                    runs, seconds = burst(connection, emr, shape, count)
+                    runs, seconds = burst(connection, dynamodb, shape, count)
                     table.add_row(shape, str(count), str(runs), f"{seconds:.0f}")
         finally:
             down(state)
