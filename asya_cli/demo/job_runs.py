@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from asya_cli.job.prices import prices_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -15,8 +17,6 @@ if TYPE_CHECKING:
     from asya.tasks.timeline import TimelineEntry
     from asya_cli.mesh_client import MeshClient
 
-VCPU_HOUR_DOLLARS, GB_HOUR_DOLLARS = 0.042094, 0.004628
-"""List prices of EMR Serverless on ARM in us-east-1. Storage within the free 20 GB of each worker is not charged."""
 _MAX_SLICES = 50
 
 
@@ -40,7 +40,7 @@ class JobRun:
         """The price of the resources; None if they are unknown."""
         if self.usage is None:
             return None
-        return self.usage.vcpu_hours * VCPU_HOUR_DOLLARS + self.usage.memory_gb_hours * GB_HOUR_DOLLARS
+        return prices_of("ARM64").cost(self.usage)
 
 
 def read_job_runs(mesh: MeshClient, task_id: str) -> list[JobRun]:

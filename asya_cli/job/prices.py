@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 Architecture = Literal["ARM64", "X86_64"]
 Sharing = Literal["by duration", "equally"]
 
-# us-east-1, on demand, dollars per vCPU-hour and GB-hour (aws.amazon.com/emr/pricing). ARM costs 20 % less; rounded.
-_LIST_PRICES: dict[str, tuple[float, float]] = {"ARM64": (0.0421, 0.0046), "X86_64": (0.052624, 0.0057785)}
+# us-east-1, on demand, dollars per vCPU-hour and GB-hour (aws.amazon.com/emr/pricing).
+_LIST_PRICES: dict[str, tuple[float, float]] = {"ARM64": (0.042094, 0.004628), "X86_64": (0.052624, 0.0057785)}
 _STORAGE_PRICE = 0.000111
 _LIST_REGION = "us-east-1"
 

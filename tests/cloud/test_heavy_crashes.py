@@ -81,7 +81,7 @@ def test_10_the_operator_sees_ended_runs(heavy: HeavyCloud) -> None:
     assert "billed " in output
     assert "dashboard  http://127.0.0.1:" in output
     assert "runs/each/0000000001/logs/applications/" in output
-    assert "prices     $0.0421 per vCPU-hour" in output
+    assert "prices     $0.042094 per vCPU-hour" in output
     assert "every envelope has a result" in output
     assert f"{crashing_id('each')} was the first" in output or "suspected: " in output
     assert first in job(heavy, "list")

@@ -51,7 +51,7 @@ def test_the_output_names_the_prices(world: HeavyWorld, operator: Operator, asya
     end_runs(world, 1)
     assert "$0.052624 per vCPU-hour, $0.0057785 per GB-hour (list price of X86_64 in us-east-1)" in asya("list").stderr
     operator.architecture = "ARM64"
-    assert "$0.0421 per vCPU-hour" in asya("list").stderr
+    assert "$0.042094 per vCPU-hour" in asya("list").stderr
     (own,) = read_lines(asya("list", "--json", "--vcpu-price", "1", "--memory-price", "0"))
     assert own["dollars"] == 0.5
 

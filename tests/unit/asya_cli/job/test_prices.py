@@ -8,7 +8,7 @@ from asya_cli.job.prices import part_of, prices_of, shares
 
 def test_storage_counts_beyond_the_free_part() -> None:
     prices = prices_of("ARM64")
-    assert prices.cost(Usage(vcpu_hours=1)) == 0.0421
+    assert prices.cost(Usage(vcpu_hours=1)) == 0.042094
     assert prices.cost(Usage(storage_gb_hours=1000)) == pytest.approx(0.111)
 
 
