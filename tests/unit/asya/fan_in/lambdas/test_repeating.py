@@ -77,6 +77,28 @@ def test_all_slices_of_a_failed_set_run_again_from_the_kept_frames(start: Start)
     assert mesh.open_sets() == 0
 
 
+@pytest.mark.rule("12.set", "13.owner.reports")
+def test_a_replay_belongs_to_its_caller_and_names_no_owner_of_the_old_task(start: Start) -> None:
+    mesh = start()
+    body = {
+        "id": "env-1",
+        "route": {"prev": [], "curr": "split", "next": ["x-fan-in", "post"]},
+        "status": {"phase": "pending", "actor": "split", "attempt": 1, "max_attempts": 1},
+        "headers": {"x-asya-owner": "AIDAALICE"},
+        "payload": {"items": [{"n": 1}, {"fail": "no such airport", "n": 2}]},
+    }
+    mesh.send("split", json.dumps(body))
+    mesh.run()
+    assert {event.data.owner for event in mesh.world.gateway.events} == {"AIDAALICE"}
+    mend(mesh)
+    mesh.send("x-fan-in", replay(mesh, failed_only=False))
+    reported = len(mesh.world.gateway.events)
+    mesh.run()
+    assert mesh.result(NEW)["payload"]["results"] == scored(2)
+    # With another owner than the record, its end would not count.
+    assert {event.data.owner for event in mesh.world.gateway.events[reported:]} == {None}
+
+
 @pytest.mark.rule("12.set.running")
 def test_the_new_task_runs_while_its_slices_run(start: Start) -> None:
     mesh = start()
