@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from asya.protocol import text_lines
 from asya_spark.files import Files
 
 # Version 1 is one JSON object; a run that was formed before a deployment may have it.
@@ -83,7 +84,7 @@ def read_manifest(files: Files, uri: str) -> Manifest:
         ManifestError: if the manifest is missing or malformed.
     """
     try:
-        lines = _lines(files.chunks(uri))
+        lines = text_lines.lines(files.chunks(uri))
         head = _head(lines)
         version = head.get("version", 1)
         if version == 1:
@@ -169,15 +170,3 @@ def _member(index: int, text: bytes) -> Member:
         key=content.get("envelope_key"),
         is_at_risk=bool(content.get("deaths") or content.get("suspected_in")),
     )
-
-
-def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    pieces: list[bytes] = []
-    for chunk in chunks:
-        *ends, rest = chunk.split(b"\n")
-        for end in ends:
-            yield b"".join((*pieces, end))
-            pieces = []
-        pieces.append(rest)
-    if last := b"".join(pieces):
-        yield last

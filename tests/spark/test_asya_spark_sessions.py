@@ -35,7 +35,7 @@ def test_10_no_envelope_finds_what_another_one_left_in_its_session(spark, tmp_pa
 
 @pytest.mark.rule("10.session")
 @pytest.mark.parametrize("shape", ["payload", "dataframe"])
-def test_10_whoever_asks_for_the_session_gets_that_of_the_envelope(spark, tmp_path, shape):
+def test_10_code_that_asks_for_the_session_gets_that_of_the_envelope(spark, tmp_path, shape):
     job = "asks_for_the_session" if shape == "payload" else "asks_for_the_session_of_frames"
     done = Run(spark, tmp_path, [{}, {}], job=f"{JOBS}.{job}", shape=shape)
 

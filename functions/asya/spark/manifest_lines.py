@@ -3,10 +3,11 @@
 Lines are read one by one, so that a large manifest takes the memory of its members and no more. Version 1 was one JSON object.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import msgspec
 
+from asya.protocol import text_lines
 from asya.protocol.job_runs import VERSION, Manifest, ManifestHead, Member
 
 _SPACES = bytes.maketrans(b"\r\n", b"  ")
@@ -31,7 +32,7 @@ def decode_manifest(chunks: Iterable[bytes]) -> Manifest:
     Raises:
         ValueError: if it is malformed, incomplete, or of another version.
     """
-    lines = _lines(chunks)
+    lines = text_lines.lines(chunks)
     first = next(lines, b"")
     try:
         head = _head_decoder.decode(first)
@@ -46,15 +47,3 @@ def decode_manifest(chunks: Iterable[bytes]) -> Manifest:
     if len(members) != head.count:
         raise ValueError(f"it has {len(members)} members, not {head.count}")
     return Manifest(**{name: getattr(head, name) for name in ManifestHead.__struct_fields__}, members=members)
-
-
-def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    pieces: list[bytes] = []
-    for chunk in chunks:
-        *ends, rest = chunk.split(b"\n")
-        for end in ends:
-            yield b"".join((*pieces, end))
-            pieces = []
-        pieces.append(rest)
-    if last := b"".join(pieces):
-        yield last

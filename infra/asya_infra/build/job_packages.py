@@ -91,7 +91,7 @@ def _install_aws_client(folder: Path, target: Target) -> None:
 
 
 def _pack(content: Path, archive: Path) -> str:
-    """Pack a folder; return the hash of its content. The same content gives the same bytes, whoever packs it when."""
+    """Pack a folder; return the hash of its content. The same content always gives the same bytes."""
     plain = archive.with_suffix("")
     with tarfile.open(plain, "w", format=tarfile.PAX_FORMAT) as tar:
         for path in _entries(content):
