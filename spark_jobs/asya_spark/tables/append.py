@@ -12,6 +12,7 @@ the commit, and publishes what is left.
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from uuid import uuid4
 
 from pyspark.sql import DataFrame
@@ -64,6 +65,22 @@ def _key(folder: str, name: str) -> str:
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:32]
 
 
+@dataclass(frozen=True)
+class _Commit:
+    """The attempt that counts: its staging folder, and its files relative to it."""
+
+    staging: str
+    files: tuple[str, ...]
+
+    @classmethod
+    def decode(cls, content: bytes) -> "_Commit":
+        fields = json.loads(content)
+        return cls(fields["staging"], tuple(fields["files"]))
+
+    def encode(self) -> bytes:
+        return json.dumps(asdict(self)).encode("ascii")
+
+
 class _Append:
     """One call."""
 
@@ -82,14 +99,14 @@ class _Append:
         if chosen is None:
             staging = f"{self._folder}/{_FOLDER}/staging/{self._key}/{uuid4().hex[:12]}"
             chosen = self._commit(frame, partition_by, staging)
-        self._publish(json.loads(chosen))
+        self._publish(_Commit.decode(chosen))
 
     def _commit(self, frame: DataFrame, partition_by: Sequence[str], staging: str) -> bytes:
         """Stages the rows, and commits them unless another attempt has; returns the commit."""
         writer = frame.write.partitionBy(*partition_by) if partition_by else frame.write
         writer.parquet(staging)
         staged = [name for name in self._files.tree(staging) if name.endswith(".parquet")]
-        content = json.dumps({"staging": staging, "files": staged}).encode("ascii")
+        content = _Commit(staging, tuple(staged)).encode()
         if self._commits.create(self._commit_uri, content):
             return content
         self._files.remove_folder(staging)
@@ -98,18 +115,17 @@ class _Append:
             raise AppendError(f"{self._commit_uri} was there a moment ago; nobody may remove commits while jobs run")
         return chosen
 
-    def _publish(self, commit: dict[str, str | list[str]]) -> None:
+    def _publish(self, commit: _Commit) -> None:
         """Publishes the committed files that are not published; another attempt may do so at the same time."""
-        staging = str(commit["staging"])
-        for number, name in enumerate(commit["files"]):
+        for number, name in enumerate(commit.files):
             parent = name.rpartition("/")[0]
             target = f"{self._folder}/{parent + '/' if parent else ''}asya-{self._key}-{number:05d}.parquet"
-            if self._files.exists(target) or self._files.rename(f"{staging}/{name}", target):
+            if self._files.exists(target) or self._files.rename(f"{commit.staging}/{name}", target):
                 continue
             if not self._files.exists(target):
                 raise AppendError(
-                    f"{staging}/{name} is committed to {self._folder} and is gone, so its rows are lost: nobody may remove "
+                    f"{commit.staging}/{name} is committed to {self._folder} and is gone, so its rows are lost: nobody may remove "
                     f"{_FOLDER}/staging while jobs run. Remove {self._commit_uri} to append these rows anew"
                 )
         self._commits.create(self._published_uri, b"{}")
-        self._files.remove_folder(staging)
+        self._files.remove_folder(commit.staging)

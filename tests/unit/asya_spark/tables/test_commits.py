@@ -44,7 +44,7 @@ def test_of_many_at_the_same_time_one_writes(tmp_path: Path) -> None:
 
 
 class AnsweringS3:
-    """S3 that writes, and answers a first time as it is told."""
+    """S3 whose first answer to a write is an error, whether it wrote or not."""
 
     def __init__(self, client: Any, code: str, *, writes: bool) -> None:
         self._client = client
