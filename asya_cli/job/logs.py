@@ -113,8 +113,9 @@ class LogTail:
     def _objects(self) -> Iterator[tuple[str, str, str]]:
         """Yield key, version and stream of the worker's files."""
         from asya.protocol.job_runs import logs_prefix
+        from asya.spark.aws.run_items import job_run_number
 
-        prefix = logs_prefix(self.record.actor, self.record.number)
+        prefix = logs_prefix(self.record.actor, job_run_number(self.record))
         pages = self.mesh.s3.get_paginator("list_objects_v2").paginate(Bucket=self.mesh.bucket, Prefix=prefix)
         for entry in (entry for page in pages for entry in page.get("Contents", [])):
             found = _FILE.search(entry["Key"])

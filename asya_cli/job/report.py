@@ -86,12 +86,11 @@ def read_report(mesh: MeshRuns, record: RunRecord, prices: Prices) -> RunReport:
     Raises:
         botocore.exceptions.ClientError: AWS denies access.
     """
-    actor, number = record.actor, record.number
-    attempts = tuple(mesh.results.attempts(actor, number))
+    attempts = tuple(mesh.results.attempts(record.folder))
     lines: tuple[EnvelopeLine, ...] = ()
     manifest, problem, shared = None, "", None
     try:
-        manifest = mesh.manifests.read(actor, number, record.manifest_digest)
+        manifest = mesh.manifests.read(record.actor, record.number, record.manifest_digest)
         if manifest is None:
             problem = "the files of the run are gone; S3 keeps them for a limited time"
     except ManifestError as error:
@@ -112,7 +111,7 @@ def read_report(mesh: MeshRuns, record: RunRecord, prices: Prices) -> RunReport:
         record.members,
         attempts,
         verdict,
-        mesh.heartbeats.latest(actor, number, attempts[-1]) if attempts else None,
+        mesh.heartbeats.latest(record.folder, attempts[-1]) if attempts else None,
         record.usage,
         prices.cost(record.usage) if record.usage else None,
         prices.source,
@@ -124,15 +123,15 @@ def read_report(mesh: MeshRuns, record: RunRecord, prices: Prices) -> RunReport:
 
 def _output(mesh: MeshRuns, record: RunRecord) -> RunOutput:
     """The output that counts, or would count if the run ended now."""
-    actor, number, resolution = record.actor, record.number, record.resolution
+    resolution = record.resolution
     if resolution is not None:
         try:
             return mesh.results.read(
-                actor, number, resolution.source, resolution.attempt, parts=resolution.parts, members=record.members
+                record.folder, resolution.source, resolution.attempt, parts=resolution.parts, members=record.members
             )
         except ResultsError:
             pass  # its files have expired
-    return mesh.results.find(actor, number, record.members)
+    return mesh.results.find(record.folder, record.members)
 
 
 def _heads(mesh: MeshRuns, record: RunRecord, output: RunOutput) -> dict[int, ResultHead | None]:
@@ -140,7 +139,7 @@ def _heads(mesh: MeshRuns, record: RunRecord, output: RunOutput) -> dict[int, Re
     heads: dict[int, ResultHead | None] = {}
     for part in output.parts:
         try:
-            lines = mesh.results.lines(record.actor, record.number, output.attempt, part)
+            lines = mesh.results.lines(record.folder, output.attempt, part)
             heads |= {result.index: result.head for result in part_results(part, lines)}
         except (ResultsError, ClientError):
             heads |= dict.fromkeys(range(part.first, part.last + 1))

@@ -39,6 +39,7 @@ def show(
     import msgspec
 
     from asya.protocol.job_runs import driver_log_key
+    from asya.spark.aws.run_items import job_run_number
     from asya_cli.job.mesh_runs import MeshRuns, aws_errors
     from asya_cli.job.prices import prices_of
     from asya_cli.job.report import read_report
@@ -54,7 +55,7 @@ def show(
     for name, value in facts(report):
         echo(f"{name:<10} {one_line(value)}")
     if record.job_run_id and record.application_id:
-        log = driver_log_key(record.actor, record.number, record.application_id, record.job_run_id)
+        log = driver_log_key(record.actor, job_run_number(record), record.application_id, record.job_run_id)
         echo(f"{'log':<10} s3://{mesh.bucket}/{log}")
         echo(f"{'dashboard':<10} {_dashboard(mesh, record)}")
     _print_envelopes(report.members, limit)

@@ -58,14 +58,19 @@ class Mesh:
         return encode_table(self.table)
 
     @property
-    def jobs_read_secrets(self) -> bool:
-        """Whether a heavy actor has secrets."""
-        return any(actor.kind == "spark" and actor.secrets for actor in self.table.actors.values())
+    def jobs_linger(self) -> bool:
+        """Whether runs of a heavy actor linger."""
+        return any(actor.spark is not None and actor.spark.linger > 0 for actor in self.table.actors.values())
+
+    @property
+    def jobs_call_aws(self) -> bool:
+        """Whether the driver of a run calls AWS itself: it reads secrets, or it lingers."""
+        return self.jobs_linger or any(actor.kind == "spark" and actor.secrets for actor in self.table.actors.values())
 
     @property
     def jobs_need_packages(self) -> bool:
         """Whether job runs have an archive of Python packages."""
-        return needs_packages(self.loaded.jobs_folder, secrets=self.jobs_read_secrets)
+        return needs_packages(self.loaded.jobs_folder, aws_client=self.jobs_call_aws)
 
     def table_code(self) -> lambda_.Code:
         """Return the code of a function without user code: `mesh.json`. The layer has the rest."""

@@ -31,7 +31,7 @@ class Attempt:
     @property
     def scratch(self) -> str:
         """A reference prefix for temporary data of this attempt only."""
-        return f"scratch/{self.manifest.actor}/{self.manifest.number:010d}/{self.journal.attempt}/"
+        return f"scratch/{self.manifest.actor}/{self.manifest.job_run:010d}/{self.journal.attempt}/"
 
     def result(self, index: int) -> Result:
         """A new result of a member, whose error will have no secrets."""

@@ -13,12 +13,15 @@ class RunClock:
 
     Args:
         minutes: the limit after which EMR Serverless ends the run.
-        started_at: the start of this process on the monotonic clock.
+        started_at: the start of this process, or of this batch, on the monotonic clock.
+        within: the clock of the job run that has this batch; None for a run that is all of its job run.
     """
 
-    def __init__(self, minutes: float, started_at: float) -> None:
+    def __init__(self, minutes: float, started_at: float, within: "RunClock | None" = None) -> None:
         seconds = minutes * 60
         self._ends = started_at + seconds - min(MARGIN_SECONDS, MARGIN_SHARE * seconds)
+        if within is not None:
+            self._ends = min(self._ends, within._ends)
 
     def left(self) -> float:
         """Seconds left for user code."""

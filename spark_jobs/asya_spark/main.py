@@ -1,10 +1,11 @@
-"""Runs one attempt of a job run, from its arguments to its commit (`protocol §10`)."""
+"""Runs the attempts of a job run, from its arguments to the commits (`protocol §10`)."""
 
 import argparse
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
@@ -15,17 +16,19 @@ from asya.runtime.load import load
 from asya_spark import data
 from asya_spark.attempt import Attempt
 from asya_spark.calls.errors import JobError, describe
-from asya_spark.calls.sessions import Sessions, own_sessions
+from asya_spark.calls.sessions import Sessions, is_running, own_sessions
 from asya_spark.calls.warm_up import warm_up
 from asya_spark.clock import RunClock
 from asya_spark.dataframe_job import run_dataframe
-from asya_spark.files import HadoopFiles
+from asya_spark.files import Files, HadoopFiles
 from asya_spark.heartbeat import Heartbeat, spark_progress
 from asya_spark.journal import Journal
 from asya_spark.manifest import read_manifest
 from asya_spark.partials import Partials
 from asya_spark.payload_job import run_payloads
 from asya_spark.python_version import EXPECTED_VARIABLE, WrongPythonError, check_version, running_version
+from asya_spark.resident.batches import Batches, Linger
+from asya_spark.resident.files import resident_files
 from asya_spark.results import ResultWriter
 from asya_spark.secrets import NO_SECRETS, SecretError, Secrets, connector
 
@@ -37,73 +40,153 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data-uri", required=True, help="URI that references are relative to")
     parser.add_argument("--secret", action="append", default=[], metavar="VARIABLE=NAME", help="a secret for the job")
     parser.add_argument("--region", help="the region of the secrets")
+    parser.add_argument("--linger", type=float, default=0.0, help="seconds that the job run waits for a further batch")
+    parser.add_argument("--limit", type=float, default=0.0, help="minutes that a job run that lingers may take")
     options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
     started_at = time.monotonic()
     os.environ[data.VARIABLE] = options.data_uri
     secrets = Secrets(dict(text.split("=", 1) for text in options.secret), connector(options.region))
+    linger = Linger(options.linger, options.limit, options.region) if options.linger else None
     spark = SparkSession.builder.getOrCreate()
     try:
-        run(spark, options.manifest, started_at, secrets)
+        run(spark, options.manifest, started_at, secrets, linger)
     finally:
         spark.stop()
 
 
-def run(spark: SparkSession, manifest_uri: str, started_at: float | None = None, secrets: Secrets = NO_SECRETS) -> str:
-    """Runs one attempt.
+def run(
+    spark: SparkSession,
+    manifest_uri: str,
+    started_at: float | None = None,
+    secrets: Secrets = NO_SECRETS,
+    linger: Linger | None = None,
+) -> str:
+    """Runs one attempt, and those of further batches if the job run lingers.
 
     Args:
         started_at: the start of this process on the monotonic clock; now if None.
         secrets: the secrets of the actor.
+        linger: how long the job run waits for a further batch; None if it ends.
 
     Returns:
-        The URI of the attempt's folder.
+        The URI of the first attempt's folder.
 
     Raises:
-        ManifestError: if the manifest cannot be read.
+        ManifestError: if a manifest cannot be read.
     """
-    files = HadoopFiles(spark)
-    attempt = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid4().hex[:8]}"
-    folder = f"{manifest_uri.rpartition('/')[0]}/attempts/{attempt}/"
-    journal = Journal(files, folder, attempt, secrets=secrets)
-    try:
-        _run(spark, files, journal, manifest_uri, time.monotonic() if started_at is None else started_at)
-    except BaseException as error:
-        journal.write_error(describe(error))
-        raise
-    return folder
+    started_at = time.monotonic() if started_at is None else started_at
+    if linger is None:
+        return _Batch(spark, HadoopFiles(spark), secrets).run(manifest_uri, started_at).folder
+    files, clock = resident_files(spark, manifest_uri, linger.region), RunClock(linger.limit, started_at)
+    folder = f"{manifest_uri.rpartition('/')[0]}/"
+    batches = Batches(files, folder, linger, clock, lambda: is_running(spark))
+    batch = _Batch(spark, files, secrets, clock, batches.announce)
+    first = ended = batch.run(manifest_uri, started_at)
+    while ended.goes_on and (uri := batches.wait(ended.timeout)) is not None:
+        ended = batch.run(uri, time.monotonic())
+    return first.folder
 
 
-def _run(spark: SparkSession, files: HadoopFiles, journal: Journal, manifest_uri: str, started_at: float) -> None:
-    manifest = read_manifest(files, manifest_uri)
-    journal.run_id = manifest.run_id
-    journal.record(stage="starting")
-    print(
-        f"asya_spark: {manifest.run_id}: {len(manifest.members)} envelopes for {manifest.job}, "
-        f"attempt {journal.attempt}, Python {sys.version}",
-        flush=True,
-    )
-    try:
-        check_version(os.environ.get(EXPECTED_VARIABLE))
-        journal.secrets.set_variables()
-    except (WrongPythonError, SecretError) as obstacle:
-        # No envelope is the cause. The commit ends them all with this error, and the run is not halved.
-        print(f"asya_spark: {obstacle}", flush=True)
-        journal.commit(describe(obstacle), python=running_version())
-        return
-    partials = Partials(files, journal.folder)
-    # Members that were in a run that died may be beside the one that killed it again.
-    is_careful = any(member.is_at_risk for member in manifest.members)
-    writer = ResultWriter(files, journal.folder, journal, each_alone=is_careful)
-    clock = RunClock(manifest.time_limit, started_at)
-    attempt = Attempt(Sessions(spark), manifest, files, journal, writer, partials, clock)
+@dataclass(frozen=True)
+class _Ended:
+    """An attempt that has committed.
 
-    def describe_run() -> dict[str, Any]:
-        return {"at_work": journal.at_work, "done": writer.done, **spark_progress(spark.sparkContext)}
+    Attributes:
+        folder: its URI.
+        timeout: seconds that an envelope may take.
+        goes_on: whether the job run may have a further batch; not after an error that further ones would have too.
+    """
 
-    with Heartbeat(files, journal.folder, partials, describe_run), own_sessions():
-        warm_up(spark)
-        error, unreached = _run_job(attempt)
-    journal.commit(error, unreached, python=running_version())
+    folder: str
+    timeout: float
+    goes_on: bool
+
+
+class _Batch:
+    """Runs the attempts of a job run.
+
+    Args:
+        clock: the time of the job run, if it lingers.
+        announce: called before the commit of an attempt after which the job run goes on.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        files: Files,
+        secrets: Secrets,
+        clock: RunClock | None = None,
+        announce: Callable[[], None] | None = None,
+    ) -> None:
+        self._spark = spark
+        self._files = files
+        self._secrets = secrets
+        self._clock = clock
+        self._announce = announce
+        self._is_prepared = False
+
+    def run(self, manifest_uri: str, started_at: float) -> _Ended:
+        """Runs one attempt, to its commit.
+
+        Raises:
+            ManifestError: if the manifest cannot be read.
+        """
+        attempt = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid4().hex[:8]}"
+        folder = f"{manifest_uri.rpartition('/')[0]}/attempts/{attempt}/"
+        journal = Journal(self._files, folder, attempt, secrets=self._secrets)
+        try:
+            return self._run(journal, manifest_uri, started_at)
+        except BaseException as error:
+            journal.write_error(describe(error))
+            raise
+
+    def _run(self, journal: Journal, manifest_uri: str, started_at: float) -> _Ended:
+        spark, files = self._spark, self._files
+        manifest = read_manifest(files, manifest_uri)
+        journal.run_id = manifest.run_id
+        journal.record(stage="starting")
+        print(
+            f"asya_spark: {manifest.run_id}: {len(manifest.members)} envelopes for {manifest.job}, "
+            f"attempt {journal.attempt}, Python {sys.version}",
+            flush=True,
+        )
+        try:
+            self._prepare()
+        except (WrongPythonError, SecretError) as obstacle:
+            # No envelope is the cause. The commit ends them all with this error, and the run is not halved.
+            print(f"asya_spark: {obstacle}", flush=True)
+            journal.commit(describe(obstacle), python=running_version())
+            return _Ended(journal.folder, manifest.timeout, goes_on=False)
+        partials = Partials(files, journal.folder)
+        # Members that were in a run that died may be beside the one that killed it again.
+        is_careful = any(member.is_at_risk for member in manifest.members)
+        writer = ResultWriter(files, journal.folder, journal, each_alone=is_careful)
+        clock = RunClock(manifest.time_limit, started_at, self._clock)
+        attempt = Attempt(Sessions(spark), manifest, files, journal, writer, partials, clock)
+
+        def describe_run() -> dict[str, Any]:
+            return {"at_work": journal.at_work, "done": writer.done, **spark_progress(spark.sparkContext)}
+
+        with Heartbeat(files, journal.folder, partials, describe_run), own_sessions():
+            warm_up(spark)
+            error, unreached = _run_job(attempt)
+        goes_on = self._announce is not None and error is None and unreached is None
+        if self._announce is not None and goes_on:
+            self._announce()
+        journal.commit(error, unreached, python=running_version())
+        return _Ended(journal.folder, manifest.timeout, goes_on)
+
+    def _prepare(self) -> None:
+        """Checks the Python and reads the secrets, once for all attempts of this process.
+
+        Raises:
+            WrongPythonError: the code of jobs is built for another Python.
+            SecretError: a secret cannot be read.
+        """
+        if not self._is_prepared:
+            check_version(os.environ.get(EXPECTED_VARIABLE))
+            self._secrets.set_variables()
+            self._is_prepared = True
 
 
 def _run_job(attempt: Attempt) -> tuple[JobError | None, int | None]:

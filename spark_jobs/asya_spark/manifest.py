@@ -1,6 +1,7 @@
 """Reads the manifest of a run, which the dispatcher writes (`asya.spark.manifest_lines`)."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,8 @@ from asya_spark.files import Files
 
 # Version 1 is one JSON object; a run that was formed before a deployment may have it.
 VERSION = 2
+# The end of the folder of a batch.
+_BATCH = re.compile(r"/(?P<job_run>[0-9]{10})/(?P<batch>batches/[0-9]{6}/)$")
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,8 @@ class Manifest:
 
     Attributes:
         root: URI of the bucket; ends with `/`.
-        folder: URI of the run's folder; ends with `/`.
+        folder: URI of the folder with the manifest; ends with `/`.
+        job_run: the number of the run whose job run does the work: that of a resident run for one of its batches.
         timeout: seconds for each envelope, or for all envelopes of a DataFrame job.
         time_limit: minutes after which EMR Serverless ends the run.
         parallel: envelopes at work at the same time.
@@ -63,6 +67,7 @@ class Manifest:
     run_id: str
     actor: str
     number: int
+    job_run: int
     job: str
     shape: str
     timeout: float
@@ -134,7 +139,9 @@ def _head(lines: Iterator[bytes]) -> dict[str, Any]:
 
 def _manifest(content: dict[str, Any], texts: Iterable[bytes], count: int, uri: str) -> Manifest:
     folder = uri.rpartition("/")[0] + "/"
-    run_prefix = f"runs/{content['actor']}/{content['number']:010d}/"
+    place = _BATCH.search(folder)
+    job_run = int(place["job_run"]) if place is not None else content["number"]
+    run_prefix = f"runs/{content['actor']}/{job_run:010d}/" + (place["batch"] if place is not None else "")
     if not folder.endswith(run_prefix):
         raise ManifestError(f"{uri} holds the manifest of run {content['run_id']}, which belongs under {run_prefix}")
     members = tuple(_member(index, text) for index, text in enumerate(texts))
@@ -146,6 +153,7 @@ def _manifest(content: dict[str, Any], texts: Iterable[bytes], count: int, uri: 
         run_id=content["run_id"],
         actor=content["actor"],
         number=content["number"],
+        job_run=job_run,
         job=content["job"],
         shape=content["shape"],
         timeout=float(content["timeout"]),

@@ -15,6 +15,8 @@ from asya_spark.calls.errors import JobError
 # With boto3's backoff these outlast a throttled minute. The driver is billed meanwhile.
 _ATTEMPTS = 8
 _TIMEOUT_SECONDS = 5
+# As many threads read the bodies of envelopes at the same time.
+_CONNECTIONS = 32
 
 Connect = Callable[[str], Any]
 
@@ -31,12 +33,13 @@ def connector(region: str | None) -> Connect:
     """
 
     def connect(service: str) -> Any:
-        # Only runs with secrets need boto3, so only they have it: it comes with the archive of packages.
+        # Only runs with secrets and those that linger need boto3, so only they have it: it comes with the archive of packages.
         import boto3
         from botocore.config import Config
 
         timeouts: dict[str, Any] = {"connect_timeout": _TIMEOUT_SECONDS, "read_timeout": _TIMEOUT_SECONDS}
-        config = Config(retries={"mode": "standard", "total_max_attempts": _ATTEMPTS}, **timeouts)
+        retries: Any = {"mode": "standard", "total_max_attempts": _ATTEMPTS}
+        config = Config(retries=retries, max_pool_connections=_CONNECTIONS, **timeouts)
         client: Any = boto3.client  # typed for literal names alone
         return client(service, region_name=region, config=config)
 

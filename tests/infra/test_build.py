@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from asya.protocol.mesh_table import Actor, MeshTable, encode_table
-from asya.spark.job_python import SECRETS_CLIENT
+from asya.spark.job_python import AWS_CLIENT
 from asya_infra.build.folder import build_once, digest
 from asya_infra.build.functions import build_dispatcher, build_handlers, build_layer, build_table
 from asya_infra.build.jobs import JobFiles, build_jobs
@@ -281,10 +281,10 @@ def test_a_requirements_file_without_packages_makes_no_archive(tmp_path: Path) -
 
 
 def test_jobs_with_secrets_bring_boto3_for_these_alone(tmp_path: Path) -> None:
-    files = build_jobs(tmp_path / "build", SPARK, HERE / "mesh" / "jobs", secrets=True)
+    files = build_jobs(tmp_path / "build", SPARK, HERE / "mesh" / "jobs", aws_client=True)
     content = packed(files)
-    assert {name.partition("/")[0] for name in content} == {SECRETS_CLIENT}
-    data = f"{SECRETS_CLIENT}/botocore/data/"
+    assert {name.partition("/")[0] for name in content} == {AWS_CLIENT}
+    data = f"{AWS_CLIENT}/botocore/data/"
     services = {name.removeprefix(data).partition("/")[0] for name in content if name.startswith(data)}
     assert {"secretsmanager", "ssm", "endpoints.json", "partitions.json"} <= services
     assert "s3" not in services

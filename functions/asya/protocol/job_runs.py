@@ -4,6 +4,7 @@ The files are under `runs/{actor}/{number}/` in the mesh's bucket. The dispatche
 others, and the completion reads them. `asya_spark` has the standard library only, so it handles the same shapes as `json`.
 """
 
+import re
 from typing import Literal
 
 import msgspec
@@ -14,14 +15,25 @@ from asya.protocol.status import Status
 
 VERSION = 2  # of the manifest: JSON lines. Version 1 was one JSON object with its `members`
 NUMBER_DIGITS = 10
+BATCH_DIGITS = 6
 
 RUNS_PREFIX = "runs/"
 PENDING_PREFIX = "pending/"
 SCRATCH_PREFIX = "scratch/"
 # Within the folder of a run.
 ATTEMPTS_FOLDER = "attempts"
+BATCHES_FOLDER = "batches"
+COMMIT_FILE = "commit.json"  # within the folder of an attempt
 LOGS_FOLDER = "logs"
 
+_COMMIT = re.compile(
+    rf"{RUNS_PREFIX}(?P<actor>[^/]+)/(?P<number>[0-9]{{{NUMBER_DIGITS}}})/"
+    rf"(?:{BATCHES_FOLDER}/(?P<batch>[0-9]{{{BATCH_DIGITS}}})/)?{ATTEMPTS_FOLDER}/[^/]+/{re.escape(COMMIT_FILE)}"
+)
+
+# Why a resident run takes no batch any more. linger: it was idle for so long · limit: too little time is left for an envelope ·
+# ended: its driver ends · changed: a deployment changed its job · room: another run needs its workers · canceled: it is canceled
+CloseReason = Literal["linger", "limit", "ended", "changed", "room", "canceled"]
 Shape = Literal["payload", "dataframe"]
 End = Literal["done", "failed", "timed_out", "crashed"]
 
@@ -99,6 +111,7 @@ class ManifestHead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         client_token: makes the start of the run idempotent.
         streamed: whether the frames count of an envelope that fails after them (`frames: streamed`).
         parallel: the number of envelopes at work at the same time.
+        linger: seconds that its driver waits for a further batch; 0 for a run that ends.
         count: the number of members; version 1 did not write it.
         version: the form of the manifest.
     """
@@ -116,6 +129,7 @@ class ManifestHead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     streamed: bool = True
     payload_schema: str | None = None
     parallel: int = 1
+    linger: float = 0.0
     count: int = 0
     version: int = 1
 
@@ -266,9 +280,71 @@ def manifest_key(actor: str, number: int) -> str:
     return f"{run_prefix(actor, number)}manifest.json"
 
 
+class Host(msgspec.Struct, frozen=True):
+    """The place of a run in a resident one: batch `batch`, from 1 on, of run `number` (`protocol §10.resident`)."""
+
+    number: int
+    batch: int
+
+
+class RunFolder(msgspec.Struct, frozen=True):
+    """Where the files of a run are: in a folder of its own, or in that of the run that hosts it."""
+
+    actor: str
+    number: int
+    host: Host | None = None
+
+    @property
+    def prefix(self) -> str:
+        """The key prefix of the run's manifest, as its driver reads it, and of all that the driver writes."""
+        if self.host is None:
+            return run_prefix(self.actor, self.number)
+        return f"{run_prefix(self.actor, self.host.number)}{BATCHES_FOLDER}/{self.host.batch:0{BATCH_DIGITS}d}/"
+
+    @property
+    def attempts(self) -> str:
+        """The key prefix of the attempts; each attempt has its own folder below."""
+        return f"{self.prefix}{ATTEMPTS_FOLDER}/"
+
+
+class Closed(msgspec.Struct, frozen=True):
+    """What stands in place of the manifest of a batch that will never be: the resident run ends (`protocol §10.resident`)."""
+
+    closed: CloseReason
+
+
+class Presence(msgspec.Struct, frozen=True, kw_only=True):
+    """A sign of life of a resident run that is idle.
+
+    Attributes:
+        at: when it was written (RFC 3339).
+        batch: the batch that it waits for.
+        since: when it became idle (RFC 3339).
+    """
+
+    at: str
+    batch: int
+    since: str
+
+
 def attempts_prefix(actor: str, number: int) -> str:
-    """The key prefix of the attempts; each start of the driver writes to its own folder below."""
-    return f"{run_prefix(actor, number)}{ATTEMPTS_FOLDER}/"
+    """The key prefix of the attempts of a run that has a folder of its own."""
+    return RunFolder(actor, number).attempts
+
+
+def presence_key(actor: str, number: int) -> str:
+    """The key of the last sign of life of a resident run."""
+    return f"{run_prefix(actor, number)}{BATCHES_FOLDER}/presence.json"
+
+
+def parse_commit_key(key: str) -> RunFolder | None:
+    """Where a commit was written: the number is that of the job run, also if the commit is that of a hosted run."""
+    match = _COMMIT.fullmatch(key)
+    if match is None:
+        return None
+    number = int(match["number"])
+    host = Host(number, int(match["batch"])) if match["batch"] else None
+    return RunFolder(match["actor"], number, host)
 
 
 def logs_prefix(actor: str, number: int) -> str:

@@ -66,6 +66,8 @@ class SparkJob(msgspec.Struct, frozen=True, kw_only=True):
         parallel: the number of envelopes at work at the same time in one run; 1 for the DataFrame shape.
         max_runs: the runs of the actor that are active at once; None for no limit of its own.
         priority: whose run gets a free slot; the highest goes first.
+        linger: seconds that a run waits for further envelopes, in a driver that is warm; 0 for runs that end.
+        access: names the `access` of the actor, which a run has from its start on; empty if its runs do not linger.
     """
 
     job: str
@@ -82,6 +84,8 @@ class SparkJob(msgspec.Struct, frozen=True, kw_only=True):
     parallel: int = 1
     max_runs: int | None = None
     priority: int = 0
+    linger: float = 0.0
+    access: str = ""
     shape: Literal["payload", "dataframe"] = "payload"
 
 

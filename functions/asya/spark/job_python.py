@@ -23,9 +23,9 @@ _VARIABLES = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 # Spark prefers these to the variables. EMR Serverless starts the entry point by them.
 _SETTINGS = ("spark.pyspark.python", "spark.pyspark.driver.python")
 # The folder beside a run that Spark unpacks the packages of `requirements.txt` into, and a folder in it with the boto3
-# that reads secrets.
+# of drivers that read secrets, or that linger.
 PACKAGES_FOLDER = "asya-packages"
-SECRETS_CLIENT = ".secrets-client"
+AWS_CLIENT = ".aws-client"
 _PATH = "PYTHONPATH"
 _OWN_JOBS = "asya_spark."
 _DRIVER, _EXECUTOR = "spark.emr-serverless.driverEnv.", "spark.executorEnv."
@@ -66,16 +66,16 @@ def uses_packages(job: SparkJob) -> bool:
     return not job.job.startswith(_OWN_JOBS)
 
 
-def packages_conf(conf: Mapping[str, str], *, reads_secrets: bool) -> dict[str, str]:
+def packages_conf(conf: Mapping[str, str], *, aws_client: bool) -> dict[str, str]:
     """The settings with the folder of packages in front of the PYTHONPATH of the driver and the executors.
 
     Python searches these folders after the code of jobs and PySpark, and before the packages of the image.
 
     Args:
         conf: the settings of Spark.
-        reads_secrets: whether the driver reads secrets, which takes boto3. A boto3 among the packages wins.
+        aws_client: whether the driver itself calls AWS, which takes boto3. A boto3 among the packages wins.
     """
     folder = f"./{PACKAGES_FOLDER}"
-    driver = [folder, *([f"{folder}/{SECRETS_CLIENT}"] if reads_secrets else [])]
+    driver = [folder, *([f"{folder}/{AWS_CLIENT}"] if aws_client else [])]
     added = {_DRIVER + _PATH: driver, _EXECUTOR + _PATH: [folder]}
     return {**conf, **{key: ":".join([*paths, *filter(None, [conf.get(key)])]) for key, paths in added.items()}}

@@ -17,6 +17,10 @@ START_ALLOWANCE = (5 + 20) * 60.0
 MANIFEST_BYTES = 64 * 1024 * 1024
 
 
+# The group of envelopes that no run has failed with.
+_PLAIN = (False, 0, 0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
     """The envelopes of the next run, and whether more envelopes are pending."""
@@ -101,7 +105,16 @@ def form(members: Sequence[Member], *, namespace: str, actor: str, spec: Actor, 
         streamed=spec.frames == "streamed",
         payload_schema=job.payload_schema,
         parallel=parallel,
+        linger=job.linger if may_linger(members) else 0.0,
     )
+
+
+def may_linger(members: Sequence[Member]) -> bool:
+    """Whether a run of these envelopes may be a batch of a resident run, or become one (`protocol §10.resident`).
+
+    An envelope that a death made conspicuous, and one half of a run, run in a process of their own.
+    """
+    return bool(members) and members[0].group_key == _PLAIN and not any(member.deaths for member in members)
 
 
 def spark_job(actor: str, spec: Actor) -> SparkJob:

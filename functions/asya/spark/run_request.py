@@ -1,6 +1,8 @@
 """Builds the StartJobRun request of a run: arguments, Spark parameters and session policy (`protocol §10`)."""
 
+import hashlib
 import json
+import math
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,9 +10,13 @@ from dataclasses import dataclass
 from os.path import commonprefix
 from urllib.parse import urlsplit
 
+import msgspec
+from msgspec.structs import replace
+
 from asya.protocol import names
 from asya.protocol.job_runs import (
     ATTEMPTS_FOLDER,
+    BATCHES_FOLDER,
     LOGS_FOLDER,
     Manifest,
     logs_prefix,
@@ -105,29 +111,59 @@ def run_request(
         role_arn=deployment.role_prefix + role_name,
         entry_point=deployment.entry_point,
         # All readers of the job run see its arguments, so they carry no payload, and the names of secrets only.
-        arguments=("--manifest", manifest_uri, "--data-uri", deployment.data_uri, *_secrets(secrets or {}, deployment)),
-        submit_parameters=submit_parameters(job, deployment, reads_secrets=bool(secrets)),
+        arguments=(
+            "--manifest",
+            manifest_uri,
+            "--data-uri",
+            deployment.data_uri,
+            *_options(manifest, job, secrets, deployment),
+        ),
+        submit_parameters=submit_parameters(job, deployment, aws_client=bool(secrets) or job.linger > 0),
         session_policy=session_policy(manifest, job, deployment),
         policy_arns=_policy_arns(manifest, deployment),
-        time_limit=manifest.time_limit,
+        time_limit=_time_limit(manifest, job),
         log_uri=f"s3://{deployment.bucket}/{logs_prefix(manifest.actor, manifest.number)}",
         tags={"asya:namespace": manifest.namespace, "asya:actor": manifest.actor, "asya:run": manifest.run_id},
         managed_logs=deployment.managed_logs,
     )
 
 
-def _secrets(secrets: Mapping[str, str], deployment: JobDeployment) -> Iterator[str]:
-    for variable, name in secrets.items():
+def _options(
+    manifest: Manifest, job: SparkJob, secrets: Mapping[str, str] | None, deployment: JobDeployment
+) -> Iterator[str]:
+    for variable, name in (secrets or {}).items():
         yield from ("--secret", f"{variable}={name}")
-    if secrets:
+    if manifest.linger:
+        yield from ("--linger", f"{manifest.linger:g}", "--limit", f"{_time_limit(manifest, job)}")
+    if secrets or manifest.linger:
         yield from ("--region", deployment.region)
 
 
-def submit_parameters(job: SparkJob, deployment: JobDeployment, *, reads_secrets: bool = False) -> str:
+def _time_limit(manifest: Manifest, job: SparkJob) -> int:
+    """The minutes after which EMR Serverless ends the job run: those of the run, or `max_run` of a resident one."""
+    return math.ceil(job.max_run / 60) if manifest.linger else manifest.time_limit
+
+
+def fingerprint(job: SparkJob, deployment: JobDeployment, secrets: Mapping[str, str] | None = None) -> str:
+    """Names all that a job run has from its start on: its code and packages, settings, sizes, variables and access.
+
+    A resident run gets a batch only while this has not changed (`protocol §10.resident`).
+    """
+    content = {
+        "job": msgspec.to_builtins(replace(job, max_runs=None, priority=0, linger=0.0, max_run=0.0)),
+        "parameters": submit_parameters(job, deployment, aws_client=True),
+        "entry_point": deployment.entry_point,
+        "places": [deployment.data_uri, deployment.results_uri],
+        "secrets": dict(secrets or {}),
+    }
+    return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()[:16]
+
+
+def submit_parameters(job: SparkJob, deployment: JobDeployment, *, aws_client: bool = False) -> str:
     """`sparkSubmitParameters`: sizes, files, environment; the `conf` of the mesh file overrides them.
 
     Args:
-        reads_secrets: whether the run reads secrets of its actor.
+        aws_client: whether the driver itself calls AWS: it reads secrets of its actor, or it lingers.
 
     Raises:
         UnstartableError: if the parameters are too long.
@@ -137,7 +173,7 @@ def submit_parameters(job: SparkJob, deployment: JobDeployment, *, reads_secrets
     packages = _packages(job, deployment)
     if packages is not None:
         archives = (f"{packages}#{PACKAGES_FOLDER}", *archives)
-        conf = packages_conf(conf, reads_secrets=reads_secrets)
+        conf = packages_conf(conf, aws_client=aws_client)
     for name, value in conf.items():
         words += ["--conf", f"{name}={value}"]
     py_files = (*deployment.py_files, *job.py_files)
@@ -222,7 +258,9 @@ def _policy(manifest: Manifest, deployment: JobDeployment, code: Iterable[str]) 
     pending = f"{deployment.bucket}/{pending_prefix(manifest.actor)}"
     # A job must not write its manifest, by which the completion routes its results. `attempts*` includes the marker
     # `attempts_$folder$` of EMRFS. EMR Serverless writes the logs with the permissions of the run.
-    written = (f"{run}/{ATTEMPTS_FOLDER}*", f"{run}/{LOGS_FOLDER}*", f"{scratch}*")
+    # A resident run also writes in the folders of its batches. Only the digest protects their manifests, which are copies.
+    folders_written = (ATTEMPTS_FOLDER, LOGS_FOLDER, *([BATCHES_FOLDER] if manifest.linger else []))
+    written = (*(f"{run}/{folder}*" for folder in folders_written), f"{scratch}*")
     resource = f"arn:{deployment.partition}:s3:::".__add__
     statements: list[dict[str, object]] = [
         {

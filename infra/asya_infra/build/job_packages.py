@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from asya.spark.job_python import SECRETS_CLIENT
+from asya.spark.job_python import AWS_CLIENT
 from asya_infra.build.folder import build_once, source_files
 from asya_infra.build.packages import (
     REQUIREMENTS,
@@ -22,7 +22,7 @@ from asya_infra.build.packages import (
 from asya_infra.repository import REPOSITORY
 
 _AWS_CLIENT = REPOSITORY / "requirements" / "dispatch.txt"
-_SECRET_SERVICES = {"secretsmanager", "ssm"}
+_SERVICES = {"s3", "secretsmanager", "ssm"}
 _ARCHIVE, _DIGEST = "packages.tar.gz", "digest"
 # Higher levels take seconds for pandas and save little.
 _COMPRESSION = 6
@@ -41,13 +41,13 @@ class JobPackages:
     digest: str
 
 
-def needs_packages(jobs: Path, *, secrets: bool) -> bool:
-    """Whether runs need the archive: their `requirements.txt` names packages, or a run reads secrets."""
-    return secrets or names_packages(jobs / REQUIREMENTS)
+def needs_packages(jobs: Path, *, aws_client: bool) -> bool:
+    """Whether runs need the archive: their `requirements.txt` names packages, or a driver calls AWS itself."""
+    return aws_client or names_packages(jobs / REQUIREMENTS)
 
 
 def build_job_packages(
-    root: Path, target: Target, jobs: Path, *, hashed: bool = False, secrets: bool = False
+    root: Path, target: Target, jobs: Path, *, hashed: bool = False, aws_client: bool = False
 ) -> JobPackages | None:
     """Build the archive; None without packages.
 
@@ -56,37 +56,37 @@ def build_job_packages(
         target: the interpreter of the Spark application.
         jobs: the user's folder; its `requirements.txt` is optional.
         hashed: refuse required packages without hashes.
-        secrets: whether a run reads secrets, which needs boto3.
+        aws_client: whether a driver calls AWS itself, to read secrets or to linger, which needs boto3.
 
     Raises:
         PackagesError: a package is not available for this target, or not pinned with hashes.
     """
-    if not needs_packages(jobs, secrets=secrets):
+    if not needs_packages(jobs, aws_client=aws_client):
         return None
 
     def build(folder: Path) -> None:
         content = folder / "content"
         content.mkdir()
         install_required(jobs, content, target, hashed=hashed)
-        if secrets:
-            _install_aws_client(content / SECRETS_CLIENT, target)
+        if aws_client:
+            _install_aws_client(content / AWS_CLIENT, target)
         (folder / _DIGEST).write_text(_pack(content, folder / _ARCHIVE))
         shutil.rmtree(content)
 
     # A requirements file may include other files and wheels of the folder, but no module of the jobs.
     inputs = [path for path in source_files(jobs) if path.suffix != ".py"]
     names = [str(path.relative_to(jobs)) for path in inputs]
-    client = [_AWS_CLIENT] if secrets else []
+    client = [_AWS_CLIENT] if aws_client else []
     texts = ["job-packages", target.key(), *hashed_key(hashed=hashed), *names]
     folder = build_once(root, "job-packages", [*texts, *inputs, *client], build)
     return JobPackages(folder / _ARCHIVE, (folder / _DIGEST).read_text())
 
 
 def _install_aws_client(folder: Path, target: Target) -> None:
-    """Install boto3 with the descriptions of the services that have secrets only."""
+    """Install boto3 with the descriptions of the services that drivers call only."""
     install(_AWS_CLIENT, folder, target, hashed=True)
     for service in (folder / "botocore" / "data").iterdir():
-        if service.is_dir() and service.name not in _SECRET_SERVICES:
+        if service.is_dir() and service.name not in _SERVICES:
             shutil.rmtree(service)
 
 

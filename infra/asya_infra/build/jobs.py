@@ -29,7 +29,7 @@ class JobFiles:
     packages: JobPackages | None
 
 
-def build_jobs(root: Path, target: Target, jobs: Path, *, hashed: bool = False, secrets: bool = False) -> JobFiles:
+def build_jobs(root: Path, target: Target, jobs: Path, *, hashed: bool = False, aws_client: bool = False) -> JobFiles:
     """Build the files of job runs.
 
     Args:
@@ -37,7 +37,7 @@ def build_jobs(root: Path, target: Target, jobs: Path, *, hashed: bool = False, 
         target: the interpreter of the Spark application.
         jobs: the user's folder; its `requirements.txt` is optional.
         hashed: refuse required packages without hashes.
-        secrets: whether a run reads secrets.
+        aws_client: whether a driver calls AWS itself.
 
     Raises:
         PackagesError: a required package cannot be installed.
@@ -48,7 +48,7 @@ def build_jobs(root: Path, target: Target, jobs: Path, *, hashed: bool = False, 
         entry_point=entry / "asya_job.py",
         library=build_once(root, "job-library", [_LIBRARY, _JOB_LIBRARY], _copy_library),
         jobs=build_once(root, "jobs", ["jobs", jobs], lambda folder: _copy_jobs(jobs, folder)),
-        packages=build_job_packages(root, target, jobs, hashed=hashed, secrets=secrets),
+        packages=build_job_packages(root, target, jobs, hashed=hashed, aws_client=aws_client),
     )
 
 

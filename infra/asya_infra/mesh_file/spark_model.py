@@ -51,6 +51,8 @@ class SparkSection(Section):
     """The runs of this actor that are active at once, such as 1 for the only writer of a table; by default all that fit."""
     priority: int = Field(default=0, ge=0, le=100)
     """Whose run starts first when the application is full; the highest goes first."""
+    linger: Duration = Field(default=0.0, ge=0, le=3600)
+    """How long an idle run waits for further envelopes, which it then gets within a second or two; it is billed meanwhile."""
 
 
 class WarmSection(Section):

@@ -1,5 +1,7 @@
 """Makes the actor table (`mesh.json`), which every function reads, from the mesh file."""
 
+import hashlib
+import json
 from typing import Literal
 
 from asya.protocol import mesh_table as table
@@ -149,8 +151,16 @@ def _spark(loaded: LoadedMesh, actor: ActorSection, spark: SparkSection) -> tabl
         parallel=spark.parallel,
         max_runs=spark.max_runs,
         priority=spark.priority,
+        linger=spark.linger,
+        access=access_digest(actor) if spark.linger else "",
         shape="payload" if actor is result_index.SECTION else detect_shape(loaded.jobs_folder, spark.job),
     )
+
+
+def access_digest(actor: ActorSection) -> str:
+    """Return a digest of the access of an actor, which a job run has from its start on."""
+    entries = json.dumps([entry.model_dump(mode="json") for entry in actor.access], sort_keys=True)
+    return hashlib.sha256(entries.encode()).hexdigest()[:16]
 
 
 def _worker(worker: WorkerSection) -> table.WorkerSize:

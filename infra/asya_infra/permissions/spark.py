@@ -3,7 +3,14 @@
 from collections.abc import Iterable
 
 from asya.protocol import names
-from asya.protocol.job_runs import ATTEMPTS_FOLDER, LOGS_FOLDER, RUNS_PREFIX, SCRATCH_PREFIX, pending_prefix
+from asya.protocol.job_runs import (
+    ATTEMPTS_FOLDER,
+    BATCHES_FOLDER,
+    LOGS_FOLDER,
+    RUNS_PREFIX,
+    SCRATCH_PREFIX,
+    pending_prefix,
+)
 from asya.protocol.mesh_table import MeshTable
 from asya_infra.addresses import Addresses
 from asya_infra.permissions import common
@@ -63,7 +70,23 @@ def complete(addresses: Addresses, table: MeshTable, application_id: str) -> lis
         common.write_payloads(addresses),
         common.list_keys(addresses, "runs", "pending"),
         Grant(("emr-serverless:CancelJobRun", "emr-serverless:GetJobRun"), (runs,), reason=_RUNS_REASON),
+        *_close_batches(addresses, table),
     ]
+
+
+def lingering_actors(table: MeshTable) -> list[str]:
+    """Return the names of the heavy actors whose runs linger, sorted."""
+    return sorted(name for name, actor in table.actors.items() if actor.spark is not None and actor.spark.linger)
+
+
+def _close_batches(addresses: Addresses, table: MeshTable) -> list[Grant]:
+    """Allow marking that a resident run gets no further batch, before its job run is canceled."""
+    actors = lingering_actors(table)
+    patterns = [
+        addresses.objects_arn(addresses.bucket, f"{RUNS_PREFIX}{actor}/*/{BATCHES_FOLDER}/*") for actor in actors
+    ]
+    reason = "The keys of a run contain its number, which exists only at run time."
+    return [Grant(("s3:PutObject",), tuple(patterns), reason=reason)] if patterns else []
 
 
 def reconcile(addresses: Addresses, application_id: str) -> list[Grant]:
@@ -84,15 +107,19 @@ def scratch(addresses: Addresses, actor: str) -> list[Grant]:
     return folder_grants(addresses.data, [], [f"{SCRATCH_PREFIX}{actor}/*"], addresses, by_s3a=True)
 
 
-def job(addresses: Addresses, actor: str, code: str) -> list[Grant]:
+def job(addresses: Addresses, actor: str, code: str, *, lingers: bool = False) -> list[Grant]:
     """The job runs of an actor, beside its access policy. A session policy narrows each run to its own part.
 
     Args:
         code: a pattern for the objects with the code of this and of earlier deployments: a run that a deployment
             overtakes loads its code still.
+        lingers: whether runs of the actor linger.
     """
     runs = addresses.objects_arn(addresses.bucket, f"{RUNS_PREFIX}{actor}/*")
-    written = [f"{RUNS_PREFIX}{actor}/*/{folder}*" for folder in (ATTEMPTS_FOLDER, LOGS_FOLDER)]
+    written = [
+        f"{RUNS_PREFIX}{actor}/*/{folder}*"
+        for folder in (ATTEMPTS_FOLDER, LOGS_FOLDER, *([BATCHES_FOLDER] if lingers else []))
+    ]
     pending = addresses.objects_arn(addresses.bucket, f"{pending_prefix(actor)}*")
     reason = "The keys of a run contain its number, which exists only at run time."
     return [

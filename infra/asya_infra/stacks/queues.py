@@ -11,7 +11,7 @@ from asya.protocol import names
 from asya_infra import timings
 from asya_infra.constructs.actors.queues import ActorQueue
 from asya_infra.constructs.crew.result_index import allow_schedule
-from asya_infra.constructs.spark.run_events import rule_arn
+from asya_infra.constructs.spark.run_events import rule_arns
 from asya_infra.mesh import Mesh
 from asya_infra.permissions.spark import heavy_actors
 from asya_infra.placement import CREW_SHARD
@@ -71,6 +71,6 @@ class QueuesStack(MeshStack):
                     actions=["sqs:SendMessage"],
                     principals=[iam.ServicePrincipal("events.amazonaws.com")],
                     resources=[completion.queue.queue_arn],
-                    conditions={"ArnEquals": {"aws:SourceArn": rule_arn(mesh.addresses)}},
+                    conditions={"ArnEquals": {"aws:SourceArn": rule_arns(mesh)}},
                 )
             )

@@ -48,7 +48,7 @@ class Sessions:
         """
         self._open -= 1
         context: Any = self.root.sparkContext._jsc
-        if context is None or context.sc().isStopped():
+        if not is_running(self.root):
             raise ContextStoppedError(
                 "the SparkContext was stopped: by Spark, as after too many lost executors, or by the job's own code through "
                 "the JVM; the driver's log says more"
@@ -60,6 +60,12 @@ class Sessions:
                 rdd.unpersist(False)
             shared: Any = session._jsparkSession.sharedState()
             shared.globalTempViewManager().clear()
+
+
+def is_running(session: SparkSession) -> bool:
+    """Whether the context of a session can run jobs."""
+    context: Any = session.sparkContext._jsc
+    return context is not None and not context.sc().isStopped()
 
 
 def _stop_streams(session: SparkSession) -> None:

@@ -11,7 +11,17 @@ from msgspec.structs import replace
 
 from asya.protocol.codec import decode
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.job_runs import Commit, Half, Journal, Manifest, Member, ResultFrame, ResultHead, Usage
+from asya.protocol.job_runs import (
+    Commit,
+    Half,
+    Journal,
+    Manifest,
+    Member,
+    ResultFrame,
+    ResultHead,
+    RunFolder,
+    Usage,
+)
 from asya.protocol.run_progress import HeartbeatRecord, JobPartial, StageNote
 from asya.spark.aws.completion_messages import CanceledTask, decode_message
 from asya.spark.aws.dispatch_requests import DispatchRequest, DispatchRequests, decode_request
@@ -315,21 +325,21 @@ def test_a_manifest_is_read_by_the_job(state: Recording) -> None:
 
 
 def test_a_commit_counts(results: RunResults) -> None:
-    found = results.find(ACTOR, 13, 3)
+    found = results.find(RunFolder(ACTOR, 13), 3)
     assert (found.source, found.attempt, found.error, found.unreached) == ("commit", COMMITTED, None, 2)
     (part,) = found.parts
     assert (part.file, part.first, part.last, part.lines) == ("part-000000.jsonl", 0, 1, 5)
     assert found.missing(3) == [2]
-    commit = results.commit(ACTOR, 13, COMMITTED)
+    commit = results.commit(RunFolder(ACTOR, 13), COMMITTED)
     assert commit == Commit(
         run_id=OTHERS[13].run_id, attempt=COMMITTED, finished_at=moment(90), parts=(part,), unreached=2
     )
-    assert results.read(ACTOR, 13, "commit", COMMITTED, parts=1, members=3) == found
+    assert results.read(RunFolder(ACTOR, 13), "commit", COMMITTED, parts=1, members=3) == found
 
 
 def test_results_are_read_line_by_line(results: RunResults) -> None:
-    (part,) = results.find(ACTOR, 13, 3).parts
-    lines = list(results.lines(ACTOR, 13, COMMITTED, part))
+    (part,) = results.find(RunFolder(ACTOR, 13), 3).parts
+    lines = list(results.lines(RunFolder(ACTOR, 13), COMMITTED, part))
     assert msgspec.json.decode(lines[0], type=ResultHead) == ResultHead(
         index=0, end="done", frames=2, duration_ms=1500.0
     )
@@ -349,36 +359,36 @@ def test_results_are_read_line_by_line(results: RunResults) -> None:
 
 
 def test_a_commit_without_results_says_why(results: RunResults) -> None:
-    assert results.find(ACTOR, 14, 3) == RunOutput("commit", COMMITTED, error=PYTHON_ERROR)
+    assert results.find(RunFolder(ACTOR, 14), 3) == RunOutput("commit", COMMITTED, error=PYTHON_ERROR)
 
 
 def test_the_journal_of_an_attempt_that_died(results: RunResults) -> None:
-    found = results.find(ACTOR, 12, 3)
+    found = results.find(RunFolder(ACTOR, 12), 3)
     assert (found.source, found.attempt, found.at_work, found.stage) == ("journal", DIED, (1,), "working")
     assert not found.is_first
     assert [(part.first, part.last) for part in found.parts] == [(0, 0)]
-    journal = results.journal(ACTOR, 12, DIED)
+    journal = results.journal(RunFolder(ACTOR, 12), DIED)
     assert journal == Journal(
         run_id=MANIFEST.run_id, attempt=DIED, sequence=3, updated_at=moment(90), parts=found.parts, at_work=1
     )
-    assert results.last_error(ACTOR, 12) == PYTHON_ERROR
+    assert results.last_error(RunFolder(ACTOR, 12)) == PYTHON_ERROR
 
 
 def test_an_attempt_that_had_hardly_begun(results: RunResults) -> None:
-    assert results.find(ACTOR, 15, 3) == RunOutput("journal", DIED, stage="starting")
+    assert results.find(RunFolder(ACTOR, 15), 3) == RunOutput("journal", DIED, stage="starting")
 
 
 def test_signs_of_life(state: Recording) -> None:
     heartbeats = Heartbeats(state.s3, bucket=BUCKET)  # type: ignore[arg-type]
     stage = StageNote(stage=4, name="collect at cleaning.py:20", tasks=8, done=7, rows_read=100, rows_written=3)
-    assert heartbeats.latest(ACTOR, 12, DIED) == HeartbeatRecord(
+    assert heartbeats.latest(RunFolder(ACTOR, 12), DIED) == HeartbeatRecord(
         at=moment(90), beat=3, at_work=1, done=1, stages=(stage,)
     )
-    assert list(heartbeats.partials(ACTOR, 12, DIED, "")) == [
+    assert list(heartbeats.partials(RunFolder(ACTOR, 12), DIED, "")) == [
         ("fly-000000.jsonl", SAID[:1]),
         ("fly-000001.jsonl", SAID[1:]),
     ]
-    assert list(heartbeats.partials(ACTOR, 12, DIED, "fly-000000.jsonl")) == [("fly-000001.jsonl", SAID[1:])]
+    assert list(heartbeats.partials(RunFolder(ACTOR, 12), DIED, "fly-000000.jsonl")) == [("fly-000001.jsonl", SAID[1:])]
 
 
 class RunFiles:

@@ -1,9 +1,10 @@
-"""The messages of the completion's queue: job run events, watch requests, canceled tasks (`protocol §10`)."""
+"""The messages of the completion's queue: job run events, commits, watch requests, canceled tasks (`protocol §10`)."""
 
 import json
 from dataclasses import dataclass
 
 from asya.spark.aws.cancel_requests import decode_cancel
+from asya.spark.aws.commit_events import decode_commit
 from asya.spark.aws.run_events import JobRunEvent, decode_event
 from asya.spark.aws.watch_requests import WatchRequest, decode_watch
 
@@ -15,7 +16,14 @@ class CanceledTask:
     task_id: str
 
 
-def decode_message(body: bytes) -> JobRunEvent | WatchRequest | CanceledTask | None:
+@dataclass(frozen=True, slots=True)
+class WrittenCommit:
+    """An attempt has written its commit, at this key."""
+
+    key: str
+
+
+def decode_message(body: bytes) -> JobRunEvent | WatchRequest | CanceledTask | WrittenCommit | None:
     """Decodes a message of the completion's queue; None for an unknown kind.
 
     Raises:
@@ -27,4 +35,7 @@ def decode_message(body: bytes) -> JobRunEvent | WatchRequest | CanceledTask | N
     task_id = decode_cancel(content)
     if task_id is not None:
         return CanceledTask(task_id)
+    key = decode_commit(content)
+    if key is not None:
+        return WrittenCommit(key)
     return decode_watch(content) or decode_event(body)

@@ -72,8 +72,12 @@ class DispatchRequests:
         """
         return self._ensure(actor, self._flag(actor), delay, now=now, for_capacity=for_capacity, pending=pending)
 
-    def arrive(self, actor: str, count: int, batch: Batch, *, now: datetime) -> None:
-        """Counts envelopes that became pending, and ensures a request: after the window, or at once for a full batch."""
+    def arrive(self, actor: str, count: int, batch: Batch, *, now: datetime, at_once: bool = False) -> None:
+        """Counts envelopes that became pending, and ensures a request: after the window, or at once for a full batch.
+
+        Args:
+            at_once: whether a request leaves at once in any case, because a resident run may be idle.
+        """
         if not batch.window:
             self.ensure(actor, 0, now=now)
             return
@@ -85,8 +89,8 @@ class DispatchRequests:
             ReturnValues="ALL_NEW",
         )["Attributes"]
         arrived = int(flag["arrived"]["N"])
-        is_full = arrived // batch.size > (arrived - count) // batch.size
-        if not self._ensure(actor, flag, 0 if is_full else batch.window, now=now) and is_full:
+        is_due = at_once or arrived // batch.size > (arrived - count) // batch.size
+        if not self._ensure(actor, flag, 0 if is_due else batch.window, now=now) and is_due:
             self._send(DispatchRequest(actor), 0)
 
     def _ensure(
@@ -111,6 +115,12 @@ class DispatchRequests:
         """Sends a request at once if one waits for capacity."""
         flag = self._flag(actor)
         if _is_set(flag, now) and "for_capacity" in flag:
+            self._send(DispatchRequest(actor), 0)
+
+    def hasten(self, actor: str, *, now: datetime) -> None:
+        """Sends a request at once, also if one is on its way."""
+        flag = self._flag(actor)
+        if not self._ensure(actor, flag, 0, now=now):
             self._send(DispatchRequest(actor), 0)
 
     def is_requested(self, actor: str, *, now: datetime) -> bool:

@@ -7,7 +7,7 @@ import msgspec
 from botocore.exceptions import ClientError
 
 from asya.messaging.aws.conditional_writes import is_missing
-from asya.protocol.job_runs import attempts_prefix
+from asya.protocol.job_runs import RunFolder
 from asya.protocol.run_progress import HeartbeatRecord, JobPartial
 from asya.spark.part_results import UNREADABLE
 
@@ -26,24 +26,24 @@ class Heartbeats:
         self._s3 = s3
         self._bucket = bucket
 
-    def latest(self, actor: str, number: int, attempt: str) -> HeartbeatRecord | None:
+    def latest(self, run: RunFolder, attempt: str) -> HeartbeatRecord | None:
         """The latest heartbeat of an attempt."""
         heartbeats = []
         for slot in range(_SLOTS):
-            content = self._read(f"{attempts_prefix(actor, number)}{attempt}/heartbeat-{slot}.json")
+            content = self._read(f"{run.attempts}{attempt}/heartbeat-{slot}.json")
             try:
                 heartbeats += [_heartbeat_decoder.decode(content)] if content else []
             except UNREADABLE:
                 continue  # the driver failed during the write; the other slot is complete
         return max(heartbeats, key=lambda heartbeat: heartbeat.beat, default=None)
 
-    def partials(self, actor: str, number: int, attempt: str, after: str) -> Iterator[tuple[str, list[JobPartial]]]:
+    def partials(self, run: RunFolder, attempt: str, after: str) -> Iterator[tuple[str, list[JobPartial]]]:
         """The partials of an attempt by file name, in order.
 
         Args:
             after: the name of the last file read; empty at first.
         """
-        folder = f"{attempts_prefix(actor, number)}{attempt}/"
+        folder = f"{run.attempts}{attempt}/"
         pages = self._s3.get_paginator("list_objects_v2").paginate(
             Bucket=self._bucket, Prefix=f"{folder}fly-", StartAfter=f"{folder}{after}"
         )

@@ -4,6 +4,7 @@ Keys in the table `asya-{namespace}-pending`; stored items use them, so they nev
 
 - run: `RUN#{actor}` / `{number:010d}`; `RUN#{actor}` / `latest` holds the highest number and never expires.
 - open: `OPEN#{actor}` / `{number:010d}` exists until the run is closed.
+- resident run: `HOST#{actor}` / `{number:010d}` exists while its job run may take another batch or has one.
 - failures: `DEATHS#{actor}` / `{number:010d}` counts the failed runs of one origin, the origin included.
 """
 
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import msgspec
 
-from asya.protocol.job_runs import NUMBER_DIGITS, Usage
+from asya.protocol.job_runs import NUMBER_DIGITS, Host, RunFolder, Usage
 from asya.spark.aws.run_results import ResultSource
 from asya.spark.run_failures import CHARGED, FailureDecision, Fate
 
@@ -84,6 +85,9 @@ class RunRecord:
         application_id: the Spark application, once an event has named it.
         waiting_since: when a member's first run was formed, if it lacked capacity (RFC 3339); the earliest of all members.
         manifest_digest: the SHA-256 of the manifest; empty in records of older versions.
+        host: the place in the resident run that has, or had, the run as a batch; None if it has a job run of its own.
+        is_placed: whether it is decided which job run takes it. Only actors whose runs linger have the choice.
+        lingers: whether its job run, if it has one of its own, is a resident one.
     """
 
     actor: str
@@ -101,6 +105,19 @@ class RunRecord:
     application_id: str = ""
     waiting_since: str = ""
     manifest_digest: str = ""
+    host: Host | None = None
+    is_placed: bool = False
+    lingers: bool = False
+
+    @property
+    def folder(self) -> RunFolder:
+        """Where the files of the run are."""
+        return RunFolder(self.actor, self.number, self.host)
+
+
+def job_run_number(record: RunRecord) -> int:
+    """The number of the run whose job run does the work: its own, or that of the resident run that hosts it."""
+    return record.number if record.host is None else record.host.number
 
 
 def state_rank(state: str) -> int:
@@ -121,6 +138,11 @@ def run_key(actor: str, sort: str) -> "Item":
 def failures_key(actor: str, origin: int) -> "Item":
     """The key of the failure count of an origin."""
     return {"pk": {"S": f"DEATHS#{actor}"}, "sk": {"S": digits(origin)}}
+
+
+def host_key(actor: str, number: int) -> "Item":
+    """The key of the item that exists while a resident run may have a batch."""
+    return {"pk": {"S": f"HOST#{actor}"}, "sk": {"S": digits(number)}}
 
 
 def open_key(actor: str, number: int) -> "Item":
@@ -159,4 +181,7 @@ def decode_record(actor: str, number: int, item: "Item") -> RunRecord:
         item["application_id"]["S"] if "application_id" in item else "",
         item["waiting_since"]["S"] if "waiting_since" in item else "",
         item["manifest_digest"]["S"] if "manifest_digest" in item else "",
+        Host(host, int(item["host_batch"]["N"])) if (host := int(item.get("host", {"N": "0"})["N"])) else None,
+        "host" in item,
+        "lingers" in item,
     )

@@ -68,6 +68,7 @@ class RunRecords:
                 (member.waiting_since for member in manifest.members if member.waiting_since), default=""
             ),
             manifest_digest=digest,
+            lingers=manifest.linger > 0,
         )
         try:
             self._dynamodb.transact_write_items(
@@ -82,6 +83,7 @@ class RunRecords:
                                 "members": {"N": str(len(manifest.members))},
                                 **({"waiting_since": {"S": record.waiting_since}} if record.waiting_since else {}),
                                 **({"manifest_digest": {"S": digest}} if digest else {}),
+                                **({"lingers": {"BOOL": True}} if record.lingers else {}),
                                 "expires_at": {"N": str(int((now + self._retention).timestamp()))},
                             },
                             "ConditionExpression": "attribute_not_exists(pk)",

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from asya.messaging.aws.conditional_writes import is_missing
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.job_runs import Commit, Journal, ResultPart, attempts_prefix
+from asya.protocol.job_runs import COMMIT_FILE, Commit, Journal, ResultPart, RunFolder
 from asya.spark.part_results import UNREADABLE, ordered_parts, read_lines
 from asya.spark.run_failures import RunStage
 
@@ -61,36 +61,37 @@ class RunResults:
         self._s3 = s3
         self._bucket = bucket
 
-    def has_commit(self, actor: str, number: int) -> bool:
+    def has_commit(self, run: RunFolder) -> bool:
         """Whether an attempt at the run wrote a commit."""
-        return any(self.commit(actor, number, attempt) is not None for attempt in self.attempts(actor, number))
+        return self.committed_attempt(run) is not None
 
-    def find(self, actor: str, number: int, members: int) -> RunOutput:
+    def committed_attempt(self, run: RunFolder) -> str | None:
+        """The first attempt that wrote a commit; None if there is none."""
+        return next((attempt for attempt in self.attempts(run) if self.commit(run, attempt) is not None), None)
+
+    def find(self, run: RunFolder, members: int) -> RunOutput:
         """Selects the output that counts: a commit, else the journal with the most progress, else none.
 
         The listing gives only the names of attempts (S3 listings are consistent). The commit or the journal names the results,
         and the complete parts of a journal count.
 
         Args:
-            actor: the heavy actor.
-            number: the number of the run.
+            run: where the files of the run are.
             members: the number of its members; parts beyond them do not count.
         """
-        attempts = self.attempts(actor, number)
+        attempts = self.attempts(run)
         for attempt in attempts:
-            if (commit := self.commit(actor, number, attempt)) is not None:
+            if (commit := self.commit(run, attempt)) is not None:
                 return _committed(attempt, commit, members)
-        journals = [(attempt, journal) for attempt in attempts if (journal := self.journal(actor, number, attempt))]
+        journals = [(attempt, journal) for attempt in attempts if (journal := self.journal(run, attempt))]
         if not journals:
             return RunOutput(stage="starting" if attempts else "absent")
         attempt, journal = max(journals, key=lambda pair: (len(pair[1].parts), pair[1].stage, pair[0]))
         parts = ordered_parts(journal.parts, members)
-        parts = parts[: self._complete_parts(actor, number, attempt, parts)]
+        parts = parts[: self._complete_parts(run, attempt, parts)]
         return RunOutput("journal", attempt, parts, journal.members_at_work, journal.is_first, journal.stage)
 
-    def read(
-        self, actor: str, number: int, source: ResultSource, attempt: str, *, parts: int, members: int
-    ) -> RunOutput:
+    def read(self, run: RunFolder, source: ResultSource, attempt: str, *, parts: int, members: int) -> RunOutput:
         """Reads the output that a resolution names.
 
         Raises:
@@ -99,39 +100,39 @@ class RunResults:
         if source == "none":
             return RunOutput()
         if source == "commit":
-            commit = self.commit(actor, number, attempt)
+            commit = self.commit(run, attempt)
             if commit is None:
-                raise ResultsError(f"the commit of attempt {attempt} of run {number} of {actor} is missing")
+                raise ResultsError(f"the commit of attempt {attempt} of run {run.number} of {run.actor} is missing")
             return _committed(attempt, commit, members)
-        journal = self.journal(actor, number, attempt)
+        journal = self.journal(run, attempt)
         if journal is None:
-            raise ResultsError(f"the journal of attempt {attempt} of run {number} of {actor} is missing")
+            raise ResultsError(f"the journal of attempt {attempt} of run {run.number} of {run.actor} is missing")
         kept = ordered_parts(journal.parts, members)[:parts]
         return RunOutput("journal", attempt, kept, journal.members_at_work, journal.is_first, journal.stage)
 
-    def last_error(self, actor: str, number: int) -> ErrorInfo | None:
+    def last_error(self, run: RunFolder) -> ErrorInfo | None:
         """The exception that ended the driver's Python, if the latest attempt wrote it."""
-        for attempt in reversed(self.attempts(actor, number)):
-            return self._read_file(self._folder(actor, number, attempt) + "error.json", ErrorInfo)
+        for attempt in reversed(self.attempts(run)):
+            return self._read_file(self._folder(run, attempt) + "error.json", ErrorInfo)
         return None
 
-    def commit(self, actor: str, number: int, attempt: str) -> Commit | None:
+    def commit(self, run: RunFolder, attempt: str) -> Commit | None:
         """The commit of an attempt; None without one."""
-        return self._read_file(self._folder(actor, number, attempt) + "commit.json", Commit)
+        return self._read_file(self._folder(run, attempt) + COMMIT_FILE, Commit)
 
-    def journal(self, actor: str, number: int, attempt: str) -> Journal | None:
+    def journal(self, run: RunFolder, attempt: str) -> Journal | None:
         """The journal of an attempt: the readable slot with the higher sequence."""
-        folder = self._folder(actor, number, attempt)
+        folder = self._folder(run, attempt)
         slots = [self._read_file(f"{folder}journal-{slot}.json", Journal) for slot in range(_JOURNAL_SLOTS)]
         return max((slot for slot in slots if slot), key=lambda journal: journal.sequence, default=None)
 
-    def lines(self, actor: str, number: int, attempt: str, part: ResultPart) -> Iterator[bytes]:
+    def lines(self, run: RunFolder, attempt: str, part: ResultPart) -> Iterator[bytes]:
         """Streams the lines of a part.
 
         Raises:
             ResultsError: if the part is missing, or its size is not the recorded one.
         """
-        key = self._folder(actor, number, attempt) + part.file
+        key = self._folder(run, attempt) + part.file
         try:
             answer = self._s3.get_object(Bucket=self._bucket, Key=key)
         except ClientError as error:
@@ -144,22 +145,22 @@ class RunResults:
             )
         yield from read_lines(answer["Body"].iter_chunks(_CHUNK))
 
-    def _complete_parts(self, actor: str, number: int, attempt: str, parts: Sequence[ResultPart]) -> int:
+    def _complete_parts(self, run: RunFolder, attempt: str, parts: Sequence[ResultPart]) -> int:
         """The number of complete parts before the first incomplete one."""
         for count, part in enumerate(parts):
-            if self._size(self._folder(actor, number, attempt) + part.file) != part.size:
+            if self._size(self._folder(run, attempt) + part.file) != part.size:
                 return count
         return len(parts)
 
-    def attempts(self, actor: str, number: int) -> list[str]:
+    def attempts(self, run: RunFolder) -> list[str]:
         """The names of a run's attempts, oldest first."""
-        prefix = attempts_prefix(actor, number)
+        prefix = run.attempts
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix, Delimiter="/")
         folders = [entry["Prefix"] for page in pages for entry in page.get("CommonPrefixes", [])]
         return sorted(name.removeprefix(prefix).rstrip("/") for name in folders)
 
-    def _folder(self, actor: str, number: int, attempt: str) -> str:
-        return f"{attempts_prefix(actor, number)}{attempt}/"
+    def _folder(self, run: RunFolder, attempt: str) -> str:
+        return f"{run.attempts}{attempt}/"
 
     def _size(self, key: str) -> int | None:
         try:

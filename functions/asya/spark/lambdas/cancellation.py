@@ -9,6 +9,7 @@ from asya.spark.aws.cancel_requests import CancelRequests
 from asya.spark.aws.emr_serverless import BusyError
 from asya.spark.aws.manifests import ManifestError
 from asya.spark.aws.run_items import RunRecord
+from asya.spark.lambdas.hosting import Hosting
 from asya.spark.lambdas.services import SparkServices
 
 _STATES_BATCH = 200
@@ -59,6 +60,8 @@ class RunCancellation:
         for start in range(0, len(members), _STATES_BATCH):
             if not self._all_canceled(members[start : start + _STATES_BATCH]):
                 return
+        if not Hosting(services).close_next(record, "canceled"):
+            return  # its driver has finished them, and is at work for others
         services.base.telemetry.log.info("job run canceled: all its tasks are canceled", run_id=manifest.run_id)
         try:
             services.job_runs.cancel(record.job_run_id or "")

@@ -10,18 +10,19 @@ from botocore.exceptions import BotoCoreError, ClientError
 from asya.messaging.aws import clients
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import BatchResponse, Record, records
-from asya.protocol.job_runs import Manifest, Usage, parse_run_id
+from asya.protocol.job_runs import Manifest, Usage, parse_commit_key, parse_run_id, run_id
 from asya.protocol.run_progress import RunNote
 from asya.protocol.times import format_time, parse_time
 from asya.reporting import reports
-from asya.spark.aws.completion_messages import CanceledTask, decode_message
+from asya.spark.aws.completion_messages import CanceledTask, WrittenCommit, decode_message
 from asya.spark.aws.emr_serverless import TERMINAL_STATES, UNKNOWN_RUN, JobRunState, is_unknown_run
 from asya.spark.aws.manifests import ManifestError
 from asya.spark.aws.run_events import JobRunEvent
-from asya.spark.aws.run_items import RunRecord, state_rank
+from asya.spark.aws.run_items import RunRecord, job_run_number, state_rank
 from asya.spark.aws.watch_requests import WatchRequest
 from asya.spark.capacity import RETRY_SECONDS
 from asya.spark.lambdas.cancellation import RunCancellation, UnknownStatesError
+from asya.spark.lambdas.resident_runs import ResidentRuns
 from asya.spark.lambdas.resolution import is_duplicate_run
 from asya.spark.lambdas.result_routing import OutOfTime, ResultRouter
 from asya.spark.lambdas.services import SparkServices
@@ -80,7 +81,11 @@ class Completion:
         except (ValueError, RecursionError) as error:
             log.warning("malformed message dropped", problem=str(error), message_id=record.message_id)
             return []
-        if message is not None and not self.services.base.admission.has_role(record.arrival):
+        # A commit counts if it is in S3, whoever says so.
+        is_from_outside = not isinstance(message, WrittenCommit | None) and not self.services.base.admission.has_role(
+            record.arrival
+        )
+        if is_from_outside:
             # EventBridge is no role of the mesh either, so only what EMR Serverless confirms counts.
             message = self._confirmed(message, record) if isinstance(message, JobRunEvent) else None
         match message:
@@ -90,6 +95,8 @@ class Completion:
                 RunWatch(self.services).poll(message, record.message_id)
             case CanceledTask():
                 self._cancel_idle_runs(message.task_id, record)
+            case WrittenCommit():
+                self._handle_commit(message.key, record)
             case None:
                 log.info("unknown message dropped", message_id=record.message_id, sender=record.arrival.sender)
         return []
@@ -139,7 +146,7 @@ class Completion:
         if event.state in STARTING_STATES:
             services.requests.expedite(name[0], now=services.now())
         if event.state in TERMINAL_STATES:
-            self._complete(*name, event, record)
+            self._handle_end(*name, event, record)
             return
         if state_rank(event.state) < 0:
             log.warning("unknown job run state", state=event.state, run_id=event.name)
@@ -166,14 +173,36 @@ class Completion:
         except UnknownStatesError:
             self.services.base.telemetry.log.info("task states unknown; job run not canceled", run_id=event.name)
 
-    def _complete(self, actor: str, number: int, event: JobRunEvent, message: Record) -> None:
-        """Routes the remaining results of an ended run and closes it."""
-        services, log = self.services, self.services.base.telemetry.log
-        record = services.records.get(actor, number)
-        spec = services.heavy_actor(actor)
+    def _handle_commit(self, key: str, message: Record) -> None:
+        """Completes a run that a resident job run has committed; others wait for the end of their job run."""
+        folder = parse_commit_key(key)
+        record = ResidentRuns(self.services).committed(folder, key) if folder is not None else None
         if record is None:
-            log.info("run without a record", run_id=event.name)
+            self.services.base.telemetry.log.info("commit of no resident run dropped", key=key)
             return
+        name = run_id(self.services.settings.namespace, record.actor, record.number)
+        application, job_run_id = self.services.spark.application_id, record.job_run_id or ""
+        self._complete(record, JobRunEvent(application, job_run_id, name, "SUCCESS"), message, is_over=False)
+
+    def _handle_end(self, actor: str, number: int, event: JobRunEvent, message: Record) -> None:
+        """Completes a run whose job run has ended."""
+        record = self.services.records.get(actor, number)
+        if record is None:
+            self.services.base.telemetry.log.info("run without a record", run_id=event.name)
+            return
+        if record.lingers:
+            record = ResidentRuns(self.services).end(record, event)
+        self._complete(record, event, message)
+
+    def _complete(self, record: RunRecord, event: JobRunEvent, message: Record, *, is_over: bool = True) -> None:
+        """Routes the remaining results of a run and closes it.
+
+        Args:
+            is_over: whether the job run has ended, as the event says; else the run has a commit.
+        """
+        services, log = self.services, self.services.base.telemetry.log
+        actor, number = record.actor, record.number
+        spec = services.heavy_actor(actor)
         if record.state == "closed":
             log.info("run already closed", run_id=event.name)
             self._request_returned(actor, record.resolution.decision if record.resolution else CHARGED)
@@ -187,7 +216,7 @@ class Completion:
             log.info("another invocation routes this run", run_id=event.name)
             return
         try:
-            event, usage = self._with_details(record, event)
+            event, usage = self._with_details(record, event) if is_over else (event, None)
         except RunNotEndedError as error:
             # Any sender may send an event. The watch and the reconciler notice the true end of the run.
             log.warning("event contradicts the job run; dropped", run_id=event.name, problem=str(error))
@@ -221,6 +250,8 @@ class Completion:
             services.requests.expedite(heavy_actor, now=self.services.now())
         # Only after the close, because returned members wait for it.
         self._request_returned(actor, decision)
+        if not is_over and services.pending.has_any(actor):
+            services.requests.hasten(actor, now=self.services.now())  # the resident run is idle
 
     def _request_returned(self, actor: str, decision: FailureDecision) -> None:
         if decision.fate != "charged":
@@ -247,12 +278,16 @@ class Completion:
             ended = self._ended(record, event)
         except (ClientError, BotoCoreError) as error:
             is_recorded = event.job_run_id == record.job_run_id
-            if not is_recorded or not self.services.results.has_commit(record.actor, record.number):
+            if not is_recorded or not self.services.results.has_commit(record.folder):
                 raise
             self.services.base.telemetry.log.warning("usage of the run unknown", exc_info=error)
             return replace(event, details=record.details), None
-        if ended.name != event.name or not ended.is_terminal:
+        if ended.name != self._job_run_name(record) or not ended.is_terminal:
             raise RunNotEndedError(f"job run {event.job_run_id} is {ended.name!r} in state {ended.state}")
+        if record.host is not None:
+            return replace(
+                event, state=ended.state, details=ended.details
+            ), None  # the usage is that of all its batches
         self.services.records.record_state(
             record.actor,
             record.number,
@@ -279,6 +314,10 @@ class Completion:
                 raise RunNotEndedError(f"EMR Serverless does not know job run {event.job_run_id}") from error
             details = record.details or event.details or UNKNOWN_RUN
             return JobRunState(event.job_run_id, event.name, event.state, details)
+
+    def _job_run_name(self, record: RunRecord) -> str:
+        """The name of the job run that does the work of a run."""
+        return run_id(self.services.settings.namespace, record.actor, job_run_number(record))
 
     def _note(self, record: RunRecord, event: JobRunEvent, usage: Usage | None) -> RunNote:
         """The note on the run for reports; with its usage, once it has ended."""

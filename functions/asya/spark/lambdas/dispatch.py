@@ -7,7 +7,6 @@ at capacity, the dispatcher sends a delayed request.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import cache
 from typing import Any
 
@@ -17,7 +16,7 @@ from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import BatchResponse, Record, records
 from asya.messaging.nack import BlockedError
 from asya.protocol.events import TaskEvent
-from asya.protocol.job_runs import Manifest, Member, parse_run_id, run_id
+from asya.protocol.job_runs import Manifest, Member
 from asya.protocol.mesh_table import Actor
 from asya.protocol.times import parse_time
 from asya.reporting import reports
@@ -25,28 +24,13 @@ from asya.sidecar.lambdas.metrics import record_diversion
 from asya.sidecar.lambdas.problems import problem_report
 from asya.spark import run_formation
 from asya.spark.aws.dispatch_requests import DispatchRequest, decode_request
-from asya.spark.aws.emr_serverless import (
-    TERMINAL_STATES,
-    WAITING_STATES,
-    BusyError,
-    ConflictingRunError,
-    RefusedRunError,
-)
-from asya.spark.aws.manifests import ManifestError
+from asya.spark.aws.emr_serverless import WAITING_STATES
 from asya.spark.aws.run_items import RunRecord
 from asya.spark.capacity import POLL_SECONDS
-from asya.spark.lambdas.resolution import has_ended
+from asya.spark.lambdas.hosting import Hosting
+from asya.spark.lambdas.run_start import MissingManifestError, RunStart
 from asya.spark.lambdas.services import SparkServices
-from asya.spark.run_request import RunRequestError, run_request
 from asya.spark.stopped_envelopes import check_before_run, is_too_late_to_start
-
-# EMR Serverless does not document how long it remembers a token; later the dispatcher searches the run by name first.
-TOKEN_LIFETIME = timedelta(hours=1)
-# Clock skew: a run is started after it was formed.
-CLOCK_MARGIN = timedelta(minutes=5)
-# A conflict can mean that the application starts or stops.
-CONFLICT_SECONDS = 30.0
-
 
 # Three receives of a blocked message outlast a deployment: 5, 10 and 15 minutes. The fourth one gives the request up.
 LAST_RECEIVE = 4
@@ -54,10 +38,6 @@ LAST_RECEIVE = 4
 
 class NewActorError(BlockedError):
     """A request names a heavy actor that a deployment has added, but the dispatcher is not deployed yet."""
-
-
-class MissingManifestError(RuntimeError):
-    """A recorded run has no manifest; its request becomes a dead letter for an operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +118,13 @@ class Dispatcher:
         number = services.records.latest(actor)
         record = services.records.get(actor, number) if number else None
         unfinished = record is not None and record.state == "formed"
-        if unfinished and record is not None and not self._finish(record, spec):
+        if (
+            unfinished
+            and record is not None
+            and not RunStart(services).start(
+                record, spec, lambda: self._manifest(actor, number, record.manifest_digest)[0]
+            )
+        ):
             return False
         selection = self._select(actor, spec)
         if selection.members and self._has_max_runs(actor, spec):
@@ -154,9 +140,7 @@ class Dispatcher:
             opened = services.records.open(manifest, now=self.services.now(), digest=digest)
             if reached := max((member.round for member in manifest.members), default=0):
                 services.rounds.reach(actor, reached)
-            if opened.state == "formed" and not (
-                self._may_start(actor, spec, manifest.number) and self._start(manifest, spec)
-            ):
+            if opened.state == "formed" and not RunStart(services).start(opened, spec, lambda: manifest):
                 return False
         return more
 
@@ -170,19 +154,6 @@ class Dispatcher:
             return run_formation.Selection((), more=False)
         closed = cache(lambda returned_by: self._is_closed(actor, returned_by))
         return run_formation.select(self.services.pending.members(actor), spec.batch.size, is_closed=closed)
-
-    def _finish(self, record: RunRecord, spec: Actor) -> bool:
-        """Starts a formed run; returns False if it must wait."""
-        actor, number = record.actor, record.number
-        # The quota first, so that a waiting run is not read repeatedly.
-        if not self._may_start(actor, spec, number):
-            return False
-        try:
-            manifest, _ = self._manifest(actor, number, record.manifest_digest)
-        except (MissingManifestError, ManifestError):
-            self._give_slot_back(actor, number)
-            raise
-        return self._start(manifest, spec)
 
     def _form(self, actor: str, spec: Actor, number: int, members: Sequence[Member]) -> tuple[Manifest, str] | None:
         """Forms run `number` of these members, or reads the manifest that another dispatcher wrote first.
@@ -206,9 +177,11 @@ class Dispatcher:
     ) -> bool:
         """Whether the next run is not full, and its window is open or the previous run still waits for capacity.
 
-        Then a delayed request is on its way. The start of the previous run expedites it if that one waits.
+        It does not wait if a resident run is idle. If it waits, a delayed request is on its way. The start of the previous run
+        expedites it if that one waits.
         """
-        if selection.more or len(selection.members) >= spec.batch.size:
+        is_full = selection.more or len(selection.members) >= spec.batch.size
+        if is_full or Hosting(self.services).has_idle(actor, spec):
             return False
         now = self.services.now()
         left = run_formation.window_left(selection, spec.batch, now)
@@ -226,6 +199,7 @@ class Dispatcher:
             return False
         if state not in WAITING_STATES:
             return False
+        Hosting(self.services).make_room()
         self.services.requests.ensure(actor, POLL_SECONDS, now=self.services.now(), for_capacity=True)
         return True
 
@@ -291,105 +265,8 @@ class Dispatcher:
         services, most = self.services, run_formation.spark_job(actor, spec).max_runs
         if most is None:
             return False
-        names = (run_id(services.settings.namespace, actor, number) for number in services.records.open_numbers(actor))
-        if sum(map(self._is_active, names)) < most:
+        records = (services.records.get(actor, number) for number in services.records.open_numbers(actor))
+        if sum(record is not None and RunStart(services).is_at_work(record) for record in records) < most:
             return False
         services.requests.ensure(actor, POLL_SECONDS, now=services.now(), for_capacity=True)
         return True
-
-    def _may_start(self, actor: str, spec: Actor, number: int) -> bool:
-        """Whether a slot and the start quota allow a start; if not, a delayed request is on its way."""
-        services, now = self.services, self.services.now()
-        name = run_id(services.settings.namespace, actor, number)
-        priority = run_formation.spark_job(actor, spec).priority
-        if not services.run_slots.take(name, is_active=self._is_active, priority=priority, now=now):
-            services.base.telemetry.log.info("run waits for another one to end", run_id=name)
-            services.base.telemetry.count("JobRuns", by=("state", "waiting"), actor=actor)
-            seconds = POLL_SECONDS * (0.5 + services.base.environment.random())
-            services.requests.ensure(actor, seconds, now=now, for_capacity=True)
-            return False
-        wait = services.start_rate.take(now=now)
-        if wait:
-            services.requests.ensure(actor, wait, now=now)
-        return not wait
-
-    def _give_slot_back(self, actor: str, number: int) -> None:
-        """Gives the slot of a run back that EMR Serverless has not accepted; else it might block all others for ever."""
-        self.services.run_slots.give_back(run_id(self.services.settings.namespace, actor, number))
-
-    def _is_active(self, name: str) -> bool:
-        """Whether a run may still use the application."""
-        parsed = parse_run_id(name, self.services.settings.namespace)
-        record = self.services.records.get(*parsed) if parsed else None
-        if record is None or record.state == "closed" or record.resolution is not None:
-            return False
-        if record.state == "formed":
-            return self.services.heavy_actor(record.actor) is not None  # only a run of the mesh will start
-        if not record.job_run_id or record.job_state in TERMINAL_STATES:
-            return False
-        return self.services.heavy_actor(record.actor) is not None or not self._has_ended(record.job_run_id)
-
-    def _has_ended(self, job_run_id: str) -> bool:
-        """Whether the job run of a removed actor has ended; the reconciler does not ask for its state."""
-        try:
-            return has_ended(self.services, job_run_id)
-        except (ClientError, BotoCoreError) as error:
-            self.services.base.telemetry.log.warning(
-                "state of a run unknown; it keeps its slot", job_run_id=job_run_id, problem=str(error)
-            )
-            return False
-
-    def _start(self, manifest: Manifest, spec: Actor) -> bool:
-        """Deletes a run's pending envelopes and starts the run; idempotent.
-
-        Returns:
-            False if the run must wait; then a delayed request is on its way.
-        """
-        services, actor = self.services, manifest.actor
-        services.pending.remove(actor, manifest.members)
-        log = services.base.telemetry.log
-        try:
-            job_run_id = self._start_job_run(manifest, spec)
-        except BusyError as busy:
-            log.info("run waits for EMR Serverless", run_id=manifest.run_id, problem=str(busy), seconds=busy.seconds)
-            services.base.telemetry.count("JobRuns", by=("state", "waiting"), actor=actor)
-            if busy.for_capacity:
-                self._give_slot_back(actor, manifest.number)
-            seconds = busy.seconds * (0.5 + services.base.environment.random())
-            services.requests.ensure(actor, seconds, now=self.services.now(), for_capacity=busy.for_capacity)
-            return False
-        except (RefusedRunError, RunRequestError) as refused:
-            log.exception("run rejected; its envelopes fail", run_id=manifest.run_id)
-            # The completion believes in a rejection only after the record. The reconciler repeats a lost notification.
-            services.records.mark_started(actor, manifest.number, "")
-            services.notify_completion(manifest, job_run_id="", state="FAILED", details=str(refused))
-            job_run_id = ""
-        else:
-            services.records.mark_started(actor, manifest.number, job_run_id)
-        state = "started" if job_run_id else "refused"
-        services.base.telemetry.count("JobRuns", by=("state", state), actor=actor)
-        services.base.telemetry.measure("EnvelopesPerRun", len(manifest.members), "Count", actor=actor)
-        log.info("run started", run_id=manifest.run_id, job_run_id=job_run_id, envelopes=len(manifest.members))
-        return True
-
-    def _start_job_run(self, manifest: Manifest, spec: Actor) -> str:
-        """Starts the run unless EMR Serverless has it; returns its job run id."""
-        job_runs = self.services.job_runs
-        job = run_formation.spark_job(manifest.actor, spec)
-        request = run_request(manifest, job, self.services.deployment, spec.secrets)
-        formed = parse_time(manifest.formed_at)
-        if self.services.now() - formed > TOKEN_LIFETIME:
-            adopted = job_runs.find(manifest.run_id, since=formed - CLOCK_MARGIN)
-            if adopted is not None:
-                return adopted
-        try:
-            return job_runs.start(request)
-        except ConflictingRunError as conflict:
-            adopted = job_runs.find(manifest.run_id, since=formed - CLOCK_MARGIN)
-            if adopted is None:
-                raise BusyError(str(conflict), seconds=CONFLICT_SECONDS) from conflict
-            return adopted
-        except ClientError:
-            # Access is denied, or the application is missing: only an operator ends this.
-            self._give_slot_back(manifest.actor, manifest.number)
-            raise

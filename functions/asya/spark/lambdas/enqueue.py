@@ -125,9 +125,10 @@ class Enqueuer:
             count: the number of attempts that became pending now.
         """
         settings = self.services.settings
-        batch = settings.table.actors[settings.actor].batch
+        actor, spec, now = settings.actor, settings.table.actors[settings.actor], self.services.now()
         try:
-            self.services.requests.arrive(settings.actor, count, batch, now=self.services.now())
+            at_once = spec.spark is not None and spec.spark.linger > 0 and bool(self.services.hosts.all(actor))
+            self.services.requests.arrive(actor, count, spec.batch, now=now, at_once=at_once)
         except Exception as error:  # noqa: BLE001 - keeps the messages on the queue
             return error
         return None

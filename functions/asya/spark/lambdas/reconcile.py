@@ -13,6 +13,7 @@ from asya.protocol.times import parse_time
 from asya.spark.aws.emr_serverless import UNKNOWN_RUN, JobRunState, is_unknown_run
 from asya.spark.aws.manifests import ManifestError
 from asya.spark.aws.run_items import RunRecord
+from asya.spark.lambdas.resident_runs import ResidentRuns
 from asya.spark.lambdas.services import SparkServices
 from asya.spark.run_delay import EXECUTOR_WAIT, run_delay
 
@@ -40,6 +41,7 @@ class Reconciler:
                     self._request_if_needed(actor)
                     records = self._open_runs(actor)
                     self._complete_ended(records, permits)
+                    self._end_residents(actor, permits)
                     self._measure_runs(actor, records)
                 except (ClientError, BotoCoreError):
                     complete = False
@@ -99,8 +101,8 @@ class Reconciler:
         if record.running_at is None or self.services.now() - parse_time(record.running_at) > EXECUTOR_WAIT:
             return True
         try:
-            attempts = self.services.results.attempts(record.actor, record.number)
-            heartbeat = self.services.heartbeats.latest(record.actor, record.number, attempts[-1]) if attempts else None
+            attempts = self.services.results.attempts(record.folder)
+            heartbeat = self.services.heartbeats.latest(record.folder, attempts[-1]) if attempts else None
         except (ClientError, BotoCoreError) as error:
             self.services.base.telemetry.log.warning("heartbeat of a run not read", exc_info=error, actor=record.actor)
             return True
@@ -132,7 +134,7 @@ class Reconciler:
             return True
         if not record.job_run_id:
             services.notify_completion(
-                manifest, job_run_id="", state="FAILED", details="EMR Serverless rejected the run"
+                manifest.run_id, job_run_id="", state="FAILED", details="EMR Serverless rejected the run"
             )
             return True
         if not next(permits, False):
@@ -145,11 +147,25 @@ class Reconciler:
             state = JobRunState(record.job_run_id, manifest.run_id, "FAILED", UNKNOWN_RUN)
         if state.is_terminal:
             services.base.telemetry.log.warning("run ended without an event", run_id=manifest.run_id, state=state.state)
-            services.notify_completion(manifest, job_run_id=state.job_run_id, state=state.state, details=state.details)
+            services.notify_completion(
+                manifest.run_id, job_run_id=state.job_run_id, state=state.state, details=state.details
+            )
+        elif (record.lingers or record.host is not None) and (
+            attempt := services.results.committed_attempt(record.folder)
+        ) is not None:
+            services.base.telemetry.log.warning("commit without a notification", run_id=manifest.run_id)
+            services.notify_commit(record.folder, attempt)
         elif record.running_at is None and self._is_unreported(state):
             # No report and no watch have started for it.
-            services.notify_completion(manifest, job_run_id=state.job_run_id, state=state.state, details="")
+            services.notify_completion(manifest.run_id, job_run_id=state.job_run_id, state=state.state, details="")
         return True
+
+    def _end_residents(self, actor: str, permits: Iterator[bool]) -> None:
+        """Notifies the completion of resident runs that have ended without an event."""
+        for resident in self.services.hosts.all(actor):
+            if not next(permits, False):
+                return
+            ResidentRuns(self.services).sweep(resident)
 
     def _is_unreported(self, state: JobRunState) -> bool:
         """Whether a run has been `RUNNING` for longer than an event takes to arrive."""

@@ -7,26 +7,28 @@ from asya.protocol.job_runs import Manifest, driver_log_key
 from asya.spark import run_failures
 from asya.spark.aws.emr_serverless import is_unknown_run
 from asya.spark.aws.run_events import JobRunEvent
-from asya.spark.aws.run_items import Resolution, RunRecord
+from asya.spark.aws.run_items import Resolution, RunRecord, job_run_number
 from asya.spark.aws.run_results import RunOutput
 from asya.spark.capacity import failed_for_capacity, got_no_executor
 from asya.spark.lambdas.services import SparkServices
 from asya.spark.run_failures import CHARGED, NO_EXECUTOR, SPARK_JOB_FAILED, WAITING, FailedRun, FailureDecision
 
 
-def resolve(services: SparkServices, manifest: Manifest, event: JobRunEvent) -> Resolution:
+def resolve(services: SparkServices, manifest: Manifest, record: RunRecord, event: JobRunEvent) -> Resolution:
     """Resolves a run once; later calls return the first resolution.
 
     Raises:
         botocore.exceptions.ClientError: if S3 or DynamoDB fails.
     """
     records, actor, number = services.records, manifest.actor, manifest.number
-    output = services.results.find(actor, number, len(manifest.members))
+    output = services.results.find(record.folder, len(manifest.members))
     failed_origin = None
     if output.source == "commit":
         decision = FailureDecision("again") if output.unreached is not None and output.error is None else CHARGED
     elif not event.job_run_id:
         decision = CHARGED  # EMR Serverless rejected the run; a smaller one would be rejected too
+    elif record.host is not None and output.stage == "absent":
+        decision = WAITING  # the resident run ended before it took this batch
     elif failed_for_capacity(event.state, event.details, has_driver_output=output.stage != "absent"):
         decision = NO_EXECUTOR if got_no_executor(event.details) else WAITING
     else:
@@ -53,7 +55,7 @@ def is_duplicate_run(services: SparkServices, record: RunRecord, event: JobRunEv
     """
     if record.resolution is not None or not record.job_run_id or record.job_run_id == event.job_run_id:
         return False
-    if services.results.has_commit(record.actor, record.number):
+    if services.results.has_commit(record.folder):
         return False
     return bool(event.job_run_id) and not has_ended(services, record.job_run_id)
 
@@ -79,6 +81,7 @@ def charge_error(
     output: RunOutput,
     event: JobRunEvent,
     *,
+    record: RunRecord,
     charged: int,
 ) -> ErrorInfo:
     """The error of the members that are charged with a run; `charged` is their number."""
@@ -90,13 +93,13 @@ def charge_error(
         return ErrorInfo(type=SPARK_JOB_FAILED, message=f"{ending}, without a result for this envelope")
     if not event.job_run_id:
         return ErrorInfo(type=SPARK_JOB_FAILED, message=ending)
-    log = driver_log_key(manifest.actor, manifest.number, event.application_id, event.job_run_id)
+    log = driver_log_key(manifest.actor, job_run_number(record), event.application_id, event.job_run_id)
     return run_failures.charge_error(
         ending,
         resolution.decision,
         missing=len(output.missing(len(manifest.members))),
         charged=charged,
         started=resolution.started,
-        python_error=services.results.last_error(manifest.actor, manifest.number),
+        python_error=services.results.last_error(record.folder),
         hint=f"Log: s3://{services.settings.bucket}/{log}; details: asya job show {manifest.run_id}",
     )

@@ -94,11 +94,10 @@ class ResultRouter:
             OutOfTime: if results are left.
             ResultsError, SendError, botocore.exceptions.ClientError: if routing fails; a retry repeats one chunk at most.
         """
-        services, actor, number = self._services, self._manifest.actor, self._manifest.number
-        resolution = self._record.resolution or resolve(services, self._manifest, self._event)
+        services, record = self._services, self._record
+        resolution = record.resolution or resolve(services, self._manifest, record, self._event)
         output = services.results.read(
-            actor,
-            number,
+            record.folder,
             resolution.source,
             resolution.attempt,
             parts=resolution.parts,
@@ -124,7 +123,7 @@ class ResultRouter:
     def _results(self, part: ResultPart, attempt: str) -> Iterator[PartResult]:
         """The results of a part; all are unreadable if the part is missing or has another size."""
         try:
-            lines = self._services.results.lines(self._manifest.actor, self._manifest.number, attempt, part)
+            lines = self._services.results.lines(self._record.folder, attempt, part)
             first = next(lines, None)
         except ResultsError as error:
             return unreadable_results(part, str(error), first=part.first)
@@ -184,7 +183,13 @@ class ResultRouter:
         back = returned_members(self._manifest, resolution.decision, missing)
         error = (
             charge_error(
-                self._services, self._manifest, resolution, output, self._event, charged=len(missing) - len(back)
+                self._services,
+                self._manifest,
+                resolution,
+                output,
+                self._event,
+                record=self._record,
+                charged=len(missing) - len(back),
             )
             if len(back) < len(missing)
             else None

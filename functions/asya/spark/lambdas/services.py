@@ -12,15 +12,18 @@ from asya.messaging.aws.settings import Settings, SettingsError, SparkSettings
 from asya.messaging.hop import Arrival, Hop
 from asya.protocol import names
 from asya.protocol.codec import decode
-from asya.protocol.job_runs import Manifest, Member
+from asya.protocol.job_runs import COMMIT_FILE, Member, RunFolder
 from asya.protocol.mesh_table import Actor
 from asya.protocol.status import TERMINAL_PHASES, Status
 from asya.protocol.times import format_time, parse_time
 from asya.sidecar.lambdas.services import Services, services
+from asya.spark.aws.batches import Batches
+from asya.spark.aws.commit_events import encode_commit
 from asya.spark.aws.dispatch_requests import DispatchRequests
 from asya.spark.aws.drains import Drains
 from asya.spark.aws.emr_serverless import EmrServerless
 from asya.spark.aws.heartbeats import Heartbeats
+from asya.spark.aws.hosts import Hosts
 from asya.spark.aws.manifests import Manifests
 from asya.spark.aws.pending import Pending
 from asya.spark.aws.run_events import JobRunEvent, encode_event
@@ -101,6 +104,17 @@ class SparkServices:
         return RunResults(clients.s3(), bucket=self.settings.bucket)
 
     @cached_property
+    def hosts(self) -> Hosts:
+        """The resident runs."""
+        retention = timedelta(seconds=self.settings.table.retention.runs)
+        return Hosts(clients.dynamodb(), table=self._table, retention=retention)
+
+    @cached_property
+    def batches(self) -> Batches:
+        """The batches of resident runs."""
+        return Batches(clients.s3(), bucket=self.settings.bucket)
+
+    @cached_property
     def heartbeats(self) -> Heartbeats:
         """The heartbeats and partials of runs."""
         return Heartbeats(clients.s3(), bucket=self.settings.bucket)
@@ -164,10 +178,16 @@ class SparkServices:
         queries = [StateQuery(id=each.id, root_id=each.root_id) for each in members if own and each.callback == own]
         return self.base.state_queries.ask(queries, self.now())
 
-    def notify_completion(self, manifest: Manifest, *, job_run_id: str, state: str, details: str) -> None:
+    def notify_completion(self, run_id: str, *, job_run_id: str, state: str, details: str) -> None:
         """Sends the completion an event that EMR Serverless did not send."""
-        event = JobRunEvent(self.spark.application_id, job_run_id, manifest.run_id, state, details)
-        clients.sqs().send_message(QueueUrl=self.settings.queue_url(names.COMPLETION), MessageBody=encode_event(event))
+        self._send(encode_event(JobRunEvent(self.spark.application_id, job_run_id, run_id, state, details)))
+
+    def notify_commit(self, run: RunFolder, attempt: str) -> None:
+        """Sends the completion the notification of a commit that S3 did not send."""
+        self._send(encode_commit(self.settings.bucket, f"{run.attempts}{attempt}/{COMMIT_FILE}"))
+
+    def _send(self, body: str) -> None:
+        clients.sqs().send_message(QueueUrl=self.settings.queue_url(names.COMPLETION), MessageBody=body)
 
     @property
     def _table(self) -> str:

@@ -19,6 +19,7 @@ from asya.protocol.times import parse_time
 from asya.reporting import reports
 from asya.spark.aws.run_items import RunRecord
 from asya.spark.aws.watch_requests import WatchRequest, send_watch
+from asya.spark.lambdas.resident_runs import ResidentRuns
 from asya.spark.lambdas.services import SparkServices
 
 # Tasks that one poll reports; the members of a larger run get reports in turns.
@@ -57,6 +58,7 @@ class RunWatch:
         polled = watch
         try:
             polled = self._report_progress(watch, record, spec, manifest)
+            ResidentRuns(services).watch(record, manifest, watch.turn)
         except Exception as error:
             services.base.telemetry.log.warning("run not polled", exc_info=error, run_id=watch.run_id)
         if record.state != "closed" and self._is_within_limit(record, manifest):
@@ -68,18 +70,16 @@ class RunWatch:
 
     def _report_progress(self, watch: WatchRequest, record: RunRecord, spec: Actor, manifest: Manifest) -> WatchRequest:
         services = self.services
-        attempts = services.results.attempts(record.actor, record.number)
+        attempts = services.results.attempts(record.folder)
         if not attempts:
             return watch
         if attempts[-1] != watch.attempt:
             watch = replace(watch, attempt=attempts[-1], beat=0, partials_file="")
-        for name, partials in services.heartbeats.partials(
-            record.actor, record.number, watch.attempt, watch.partials_file
-        ):
+        for name, partials in services.heartbeats.partials(record.folder, watch.attempt, watch.partials_file):
             for partial in partials:
                 self._report_partial(partial, spec, manifest)
             watch = replace(watch, partials_file=name)
-        heartbeat = services.heartbeats.latest(record.actor, record.number, watch.attempt)
+        heartbeat = services.heartbeats.latest(record.folder, watch.attempt)
         if heartbeat is None or heartbeat.beat <= watch.beat or record.state == "closed":
             return watch
         return self._report(replace(watch, beat=heartbeat.beat), heartbeat, record, spec, manifest)

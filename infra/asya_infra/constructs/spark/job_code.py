@@ -27,7 +27,7 @@ class JobCode:
             target,
             mesh.loaded.jobs_folder,
             hashed=mesh.file.requires_hashes,
-            secrets=mesh.jobs_read_secrets,
+            aws_client=mesh.jobs_call_aws,
         )
         packages = files.packages
         return cls(

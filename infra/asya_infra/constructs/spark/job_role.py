@@ -25,7 +25,7 @@ def job_role(scope: Construct, mesh: Mesh, actor: str, access: iam.IManagedPolic
     job = section_of(mesh.file, actor).spark
     code = addresses.objects_arn(mesh.asset_bucket, f"{mesh.asset_prefix}*")
     grants = [
-        *spark.job(addresses, actor, code),
+        *spark.job(addresses, actor, code, lingers=job is not None and job.linger > 0),
         *(spark.referenced_files(addresses, (*job.archives, *job.py_files)) if job is not None else []),
     ]
     mesh_role(

@@ -1,11 +1,12 @@
-"""The rule that sends state changes of job runs to the completion queue. The reconciler finds lost events."""
+"""The rules that send state changes and commits of job runs to the completion queue. The reconciler finds lost events."""
 
 from aws_cdk import aws_events as events
 from constructs import Construct
 
 from asya.protocol import names
-from asya_infra.addresses import Addresses
+from asya.protocol.job_runs import COMMIT_FILE, RUNS_PREFIX
 from asya_infra.mesh import Mesh
+from asya_infra.permissions.spark import lingering_actors
 
 
 def rule_name(namespace: str) -> str:
@@ -13,9 +14,17 @@ def rule_name(namespace: str) -> str:
     return names.resource_name(namespace, "job-runs")
 
 
-def rule_arn(addresses: Addresses) -> str:
-    """Return the ARN of the rule, for the policy of the completion queue."""
-    return addresses.arn("events", f"rule/{rule_name(addresses.namespace)}")
+def commit_rule_name(namespace: str) -> str:
+    """Return the name of the rule for commits of resident runs."""
+    return names.resource_name(namespace, "commits")
+
+
+def rule_arns(mesh: Mesh) -> str | list[str]:
+    """Return the ARN of the rule, or those of both, for the policy of the completion queue."""
+    runs, commits = (
+        mesh.addresses.arn("events", f"rule/{name(mesh.namespace)}") for name in (rule_name, commit_rule_name)
+    )
+    return [runs, commits] if mesh.jobs_linger else runs
 
 
 def run_name_prefix(namespace: str) -> str:
@@ -41,4 +50,27 @@ def run_events(scope: Construct, mesh: Mesh, application_id: str) -> None:
             },
         },
         targets=[events.CfnRule.TargetProperty(id="completion", arn=completion)],
+    )
+
+
+def commit_events(scope: Construct, mesh: Mesh) -> None:
+    """Add the rule for the commits of resident runs, whose job runs go on."""
+    events.CfnRule(
+        scope,
+        "CommitEvents",
+        name=commit_rule_name(mesh.namespace),
+        description=f"Commits of resident job runs of the mesh {mesh.namespace}",
+        event_pattern={
+            "source": ["aws.s3"],
+            "detail-type": ["Object Created"],
+            "detail": {
+                "bucket": {"name": [mesh.addresses.bucket]},
+                "object": {
+                    "key": [
+                        {"wildcard": f"{RUNS_PREFIX}{actor}/*/{COMMIT_FILE}"} for actor in lingering_actors(mesh.table)
+                    ]
+                },
+            },
+        },
+        targets=[events.CfnRule.TargetProperty(id="completion", arn=mesh.addresses.queue_arn(names.COMPLETION))],
     )

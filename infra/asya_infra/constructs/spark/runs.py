@@ -11,7 +11,7 @@ from asya_infra.constructs.function import EventSourceSettings, FunctionSettings
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.constructs.spark.application import application_id
 from asya_infra.constructs.spark.job_code import JobCode
-from asya_infra.constructs.spark.run_events import run_events
+from asya_infra.constructs.spark.run_events import commit_events, run_events
 from asya_infra.mesh import Mesh
 from asya_infra.permissions import spark
 
@@ -27,6 +27,8 @@ class Spark(Construct):
         self._application_id = application_id(self, mesh)
         code = JobCode.uploaded(self, mesh)
         run_events(self, mesh, self._application_id)
+        if mesh.jobs_linger:
+            commit_events(self, mesh)
         self._environment = {
             "ASYA_GATEWAY_URL": gateway.url,
             "ASYA_SPARK_APPLICATION_ID": self._application_id,

@@ -65,6 +65,13 @@ class MeshStorage(Construct):
                 ),
             ],
         )
+        if mesh.jobs_linger:
+            # For the rule of the commits of resident runs. The option of `Bucket` would add a function to set it.
+            resource = bucket.node.default_child
+            assert isinstance(resource, s3.CfnBucket)
+            resource.notification_configuration = s3.CfnBucket.NotificationConfigurationProperty(
+                event_bridge_configuration=s3.CfnBucket.EventBridgeConfigurationProperty(event_bridge_enabled=True)
+            )
         acknowledge(bucket, "AwsSolutions-S1", _NO_ACCESS_LOGS)
         acknowledge_check(bucket, "CKV_AWS_18", _NO_ACCESS_LOGS)
         acknowledge_check(

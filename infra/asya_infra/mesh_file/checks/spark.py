@@ -86,6 +86,8 @@ def _actor(actor: ActorSection, spark: SparkSection) -> Iterator[Finding]:
         )
     if spark.max_run > RUN_MINUTES.usable * 60:
         yield ("spark", "max_run"), f"should be at most {RUN_MINUTES.usable // 1440}d, the limit of EMR Serverless"
+    if spark.linger > spark.max_run:
+        yield ("spark", "linger"), f"is longer than the time limit of a job run ({format_duration(spark.max_run)})"
     if spark.executors.min > spark.executors.max:
         yield ("spark", "executors", "min"), f"is more than max ({spark.executors.max})"
     for key, kind, worker in (("driver", "driver", spark.driver), ("executors", "executor", spark.executors)):

@@ -117,7 +117,7 @@ def test_10_conf_adds_to_the_path_of_packages() -> None:
 @pytest.mark.rule("10.packages")
 def test_10_only_a_driver_with_secrets_gets_their_client() -> None:
     conf = conf_of(run_request(MANIFEST, JOB, PACKED, {"SHOP_KEY": "shop/key"}).submit_parameters)
-    assert conf[DRIVER_PATH] == "./asya-packages:./asya-packages/.secrets-client"
+    assert conf[DRIVER_PATH] == "./asya-packages:./asya-packages/.aws-client"
     assert conf[EXECUTOR_PATH] == "./asya-packages"
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from asya.protocol.mesh_table import SparkApplication, SparkJob
 from asya.spark.lambdas.dispatch import Dispatcher
+from asya.spark.lambdas.run_start import RunStart
 from tests.doubles.dispatching import dispatch_now, enqueue_ids, waiting_requests
 from tests.doubles.heavy import BUCKET, TABLE, HeavyWorld, done_result, heavy_world
 
@@ -76,7 +77,7 @@ def test_a_dispatcher_that_died_after_taking_a_slot_starts_the_run_with_it(
 ) -> None:
     enqueue_ids(shared, "a")
     with monkeypatch.context() as patch:
-        patch.setattr(Dispatcher, "_start", lambda *_: False)
+        patch.setattr(RunStart, "_start", lambda *_: False)
         dispatch_now(shared, "clean")
     assert names_of(shared) == []
     shared.services.run_slots.take("asya.flights.stats.0000000009", is_active=lambda _: True, now=datetime.now(UTC))
@@ -101,11 +102,11 @@ def test_a_run_of_a_removed_actor_that_never_started_holds_no_slot(shared: Heavy
     shared.dispatch()
     assert names_of(shared) == []
     others = replace(shared.table, actors={"stats": shared.table.actors["stats"]})
-    remaining = Dispatcher(HeavyWorld(others).services)
+    remaining = RunStart(HeavyWorld(others).services)
 
-    assert Dispatcher(shared.services)._is_active(FIRST[0])
-    assert not remaining._is_active(FIRST[0])
-    assert not remaining._is_active("nightly")
+    assert RunStart(shared.services)._holds_slot(FIRST[0])
+    assert not remaining._holds_slot(FIRST[0])
+    assert not remaining._holds_slot("nightly")
 
 
 @pytest.mark.rule("10.busy.slots")
@@ -115,15 +116,15 @@ def test_a_run_of_a_removed_actor_holds_its_slot_until_it_ends(shared: HeavyWorl
     enqueue_ids(shared, "a")
     shared.dispatch()
     shared.table = replace(shared.table, actors={"stats": shared.table.actors["stats"]})
-    dispatcher = Dispatcher(shared.services_of("x-dispatch"))
-    assert dispatcher._is_active(FIRST[0])
+    dispatcher = RunStart(shared.services_of("x-dispatch"))
+    assert dispatcher._holds_slot(FIRST[0])
 
     if end == "unknown":
         shared.emr.forgotten.add("run1")
     else:
         shared.set_state("run1", end, event=False)
 
-    assert not dispatcher._is_active(FIRST[0])
+    assert not dispatcher._holds_slot(FIRST[0])
 
 
 def test_an_unknown_state_of_a_run_of_a_removed_actor_keeps_its_slot(
@@ -137,7 +138,7 @@ def test_an_unknown_state_of_a_run_of_a_removed_actor_keeps_its_slot(
         raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "busy"}}, "GetJobRun")
 
     monkeypatch.setattr(shared.emr, "get_job_run", throttled)
-    assert Dispatcher(shared.services_of("x-dispatch"))._is_active(FIRST[0])
+    assert RunStart(shared.services_of("x-dispatch"))._holds_slot(FIRST[0])
 
 
 def holders(world: HeavyWorld) -> list[str]:
