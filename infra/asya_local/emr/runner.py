@@ -17,9 +17,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 from asya_local.emr.access.readable_prefixes import expand_buckets, folders, readable_prefixes
 from asya_local.emr.archives import unpack_once
 from asya_local.emr.clients import client
-from asya_local.emr.drivers.pool import Driver, DriverJob, DriverPool, JobOutcome
+from asya_local.emr.drivers.pool import Driver, DriverJob, DriverPool, JobOutcome, SyncRequest
 from asya_local.emr.logs import upload_logs
-from asya_local.emr.storage.mirror import Mirror, MirrorError
+from asya_local.emr.storage.listing import MirrorError, refused_paths
+from asya_local.emr.storage.mirror import Mirror
 from asya_local.emr.submit_parameters import SubmitParameters
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class Runner:
             documents = self._policy_documents()
             mirror = self._mirror(session, documents)
             driver_job.conf.update(mounts(mirror))
-            driver_job.refused_paths.extend(mirror.refused_paths(self._expand(folders(documents))))
+            driver_job.refused_paths.extend(refused_paths(session.s3, self._expand(folders(documents))))
             return self._run_driver(driver_job, mirror, on_running)
         finally:
             if session is not None:
@@ -166,6 +167,7 @@ class Runner:
             conf=conf,
             environment={**session.environment, **environment},
             folder=str(work),
+            mirror=str(self._folder / "s3"),
             stdout=str(self._folder / "stdout"),
             stderr=str(self._folder / "stderr"),
             executor_delay=self._executors.delay,
@@ -226,7 +228,7 @@ class Runner:
                 raise RunFailedError(f"The driver did not start; see {driver.folder / 'stderr'}")
             on_running()
             pusher.start()
-            outcome = driver.run(driver_job)
+            outcome = driver.run(driver_job, lambda request: self._synchronize(request, mirror, driver))
         finally:
             ended.set()
             if pusher.is_alive():
@@ -240,13 +242,29 @@ class Runner:
             raise RunFailedError(self._push_error)
         return outcome
 
+    def _synchronize(self, request: SyncRequest, mirror: Mirror, driver: Driver) -> str:
+        """Bring S3 or the mirror up to date for a job that uses S3 beside Spark; return the error if S3 fails."""
+        try:
+            if request.is_push:
+                mirror.push_complete()
+            else:
+                mirror.pull(request.names)
+        except MirrorError as error:
+            if request.is_push:
+                self._fail_push(error, driver)
+            return str(error)
+        return ""
+
+    def _fail_push(self, error: MirrorError, driver: Driver) -> None:
+        self._push_error = self._push_error or str(error)
+        driver.kill()
+
     def _push_control_files(self, ended: threading.Event, mirror: Mirror, driver: Driver) -> None:
         while not ended.wait(_PUSH_EVERY):
             try:
                 mirror.push(everything=False)
             except MirrorError as error:
-                self._push_error = str(error)
-                driver.kill()
+                self._fail_push(error, driver)
                 return
 
 

@@ -6,7 +6,8 @@
     driver.py <file descriptor to read jobs from> <file descriptor to write outcomes to> [--reuse]
 
 The driver writes `ready`. It reads each job as one line of JSON, and answers with one line of JSON: the exit code, and the error
-of a failed job. Without `--reuse` it runs one job and exits with the job's exit code.
+of a failed job. Before, it may write requests to synchronize S3 (`s3_sync.py`), each of which gets one line as its answer.
+Without `--reuse` it runs one job and exits with the job's exit code.
 """
 
 import contextlib
@@ -15,7 +16,7 @@ import os
 import runpy
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pyspark import RDD, SparkContext
@@ -32,6 +33,7 @@ def _beside(name: str) -> dict[str, Any]:
 
 _refusing = _beside("refused_paths")["refusing"]
 _faulty_executors = _beside("executors")["faulty_executors"]
+_synchronizing = _beside("s3_sync")["synchronizing"]
 _WITH_PATHS = (
     *(DataFrameReader, DataFrameWriter, DataStreamReader, DataStreamWriter),
     *(SparkContext, RDD, SparkSession),
@@ -84,11 +86,12 @@ def _forget(modules: set[str]) -> None:
             del sys.modules[name]
 
 
-def _run(job: dict[str, Any], gateway: Any) -> dict[str, Any]:
+def _run(job: dict[str, Any], gateway: Any, ask: Callable[[dict[str, Any]], str]) -> dict[str, Any]:
     outcome: dict[str, Any] = {"exit_code": 0, "error": ""}
     try:
         with (
             _job_environment(job, gateway),
+            _synchronizing(job["mirror"], gateway, ask),
             _refusing(job["refused_paths"], *_WITH_PATHS),
             _faulty_executors(SparkContext, job["executor_delay"], job["executor_loss"]),
         ):
@@ -134,11 +137,16 @@ def main(read_from: int, write_to: int, *, reuse: bool) -> int:
     SparkContext._ensure_initialized(gateway=gateway)
     outcome: dict[str, Any] = {"exit_code": 0}
     with os.fdopen(read_from) as jobs, os.fdopen(write_to, "w", buffering=1) as outcomes:
+
+        def ask(request: dict[str, Any]) -> str:
+            outcomes.write(json.dumps(request) + "\n")
+            return str(json.loads(jobs.readline())["error"])
+
         outcomes.write("ready\n")
-        for line in jobs:
+        while line := jobs.readline():
             job = json.loads(line)
             with _redirected_output(job, redirect=reuse):
-                outcome = _run(job, gateway)
+                outcome = _run(job, gateway, ask)
             outcomes.write(json.dumps(outcome) + "\n")
             if not reuse:
                 break

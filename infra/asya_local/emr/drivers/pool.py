@@ -11,7 +11,7 @@ import subprocess
 import threading
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
@@ -20,7 +20,7 @@ from asya_local.emr.drivers.job_environment import SPARK_HOME
 from asya_local.state_folder import MARK
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from asya_local.emr.settings import EmrSettings
 
@@ -40,6 +40,7 @@ class DriverJob:
     conf: dict[str, str]
     environment: dict[str, str]
     folder: str
+    mirror: str
     stdout: str
     stderr: str
     refused_paths: list[str] = field(default_factory=list)
@@ -53,6 +54,19 @@ class JobOutcome:
 
     exit_code: int
     error: str = ""
+
+
+@dataclass(frozen=True)
+class SyncRequest:
+    """What a job that uses S3 beside Spark needs (`s3_sync.py`).
+
+    Attributes:
+        is_push: True if S3 shall have what Spark wrote; False if Spark shall see what S3 has.
+        names: Only these objects, as `bucket/key`; None for all.
+    """
+
+    is_push: bool
+    names: tuple[str, ...] | None = None
 
 
 class Driver:
@@ -94,16 +108,28 @@ class Driver:
         self._is_ready = self._is_ready or self._outcomes.readline().strip() == "ready"
         return self._is_ready
 
-    def run(self, job: DriverJob) -> JobOutcome:
-        """Run a job and return its outcome, also if the driver is killed."""
-        with contextlib.suppress(BrokenPipeError):
-            self._jobs.write(json.dumps(asdict(job)) + "\n")
-        line = self._outcomes.readline()
-        if line:
-            return JobOutcome(**json.loads(line))
+    def run(self, job: DriverJob, synchronize: Callable[[SyncRequest], str]) -> JobOutcome:
+        """Run a job and return its outcome, also if the driver is killed.
+
+        Args:
+            job: The job.
+            synchronize: Answers the job's requests before it goes on: with an error, or an empty text.
+        """
+        self._tell(asdict(job))
+        while line := self._outcomes.readline():
+            message = json.loads(line)
+            if "sync" not in message:
+                return JobOutcome(**message)
+            names = message["names"]
+            request = SyncRequest(message["sync"] == "push", None if names is None else tuple(names))
+            self._tell({"error": synchronize(request)})
         code = self._process.wait()
         reason = f"the driver was killed by {signal.Signals(-code).name}" if code < 0 else ""
         return JobOutcome(128 - code if code < 0 else code or 1, reason)
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            self._jobs.write(json.dumps(message) + "\n")
 
     def open_for_writing(self) -> set[str]:
         """Return the files that the driver's processes have open for writing."""

@@ -1,6 +1,7 @@
 """Mirrors the part of S3 that one job run sees into a folder, which Spark mounts at `s3://`.
 
-The mirror reads and writes with the run's own credentials: the job role, restricted by the run's session policy.
+The mirror reads and writes with the run's own credentials: the job role, restricted by the run's session policy. A job may use
+S3 beside Spark, so the mirror goes both ways while the job runs (`asya_local.emr.drivers.s3_sync`).
 """
 
 from __future__ import annotations
@@ -8,38 +9,36 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import tempfile
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya_local.emr.access.readable_prefixes import ReadablePrefix
+from asya_local.emr.storage.listing import TRANSFERS, is_unreadable, list_objects, mirror_error
+from asya_local.emr.storage.merging import covers, merge
 from asya_local.emr.storage.ordering import FileVersion, MirrorChanges, Snapshot, compare, is_object
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Collection, Iterable
 
-    from asya_local.emr.access.readable_prefixes import ReadablePrefix
     from asya_local.emr.settings import ControlRule
 
 _logger = logging.getLogger(__name__)
-_TRANSFERS = 8
-_DENIED = frozenset({"AccessDenied", "403", "AllAccessDisabled", "Forbidden"})
-
-
-class MirrorError(Exception):
-    """S3 refuses a write of the job. On EMR Serverless the job itself would fail."""
+_NOTHING = MirrorChanges((), (), (), ())
 
 
 @dataclass
 class Mirror:
-    """A folder `{root}/{bucket}/{key}` and the versions of its files that S3 has.
+    """A folder `{root}/{bucket}/{key}` and the versions of its files that S3 has. Pushes and pulls exclude each other.
 
     Args:
         root: The folder; Spark mounts the folder of each bucket.
-        staging: A folder outside the root for copies of control files during a push.
+        staging: A folder outside the root, on its file system: copies of control files and unfinished downloads.
         s3: A client with the run's credentials.
         rule: Selects control files and commits.
         open_files: Returns the incomplete files: those that the job's processes have open for writing.
@@ -50,7 +49,12 @@ class Mirror:
     s3: Any
     rule: ControlRule
     open_files: Callable[[], set[str]]
-    _uploaded: dict[str, FileVersion] = field(default_factory=dict)
+    _synced: dict[str, FileVersion] = field(default_factory=dict)
+    """The files as S3 has them."""
+    _etags: dict[str, str] = field(default_factory=dict)
+    """The objects that the mirror has dealt with, also those that it cannot read."""
+    _prefixes: tuple[ReadablePrefix, ...] = ()
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def buckets(self) -> list[str]:
@@ -58,69 +62,102 @@ class Mirror:
         return sorted(entry.name for entry in self.root.iterdir()) if self.root.is_dir() else []
 
     def fetch(self, prefixes: Iterable[ReadablePrefix]) -> int:
-        """Download all objects that the job may read; return their number."""
-        objects: set[tuple[str, str]] = set()
-        for prefix in prefixes:
-            (self.root / prefix.bucket).mkdir(parents=True, exist_ok=True)
-            objects.update((prefix.bucket, key) for key in self._keys(prefix))
-        with ThreadPoolExecutor(_TRANSFERS) as pool:
-            count = sum(pool.map(lambda each: self._fetch(*each), sorted(objects - _folders_of(objects))))
-        self._uploaded = self._scan()
-        return count
+        """Download all objects that the job may read; return their number.
 
-    def refused_paths(self, folders: Iterable[ReadablePrefix]) -> list[str]:
-        """Return the paths that S3A could not open as the run: before it lists a folder, it sends HEAD to its key.
-
-        Returns:
-            `s3://bucket/folder` for the folder itself, `s3://bucket/folder/` for everything below it.
+        Raises:
+            MirrorError: S3 fails.
         """
-        places = [(place.bucket, f"{place.folder}{below}") for place in folders for below in ("", "/")]
-        with ThreadPoolExecutor(_TRANSFERS) as pool:
-            refused = pool.map(lambda each: self._refuses_head(*each), places)
-            return [f"s3://{bucket}/{key}" for (bucket, key), denied in zip(places, refused, strict=True) if denied]
+        self._prefixes = tuple(prefixes)
+        for prefix in self._prefixes:
+            (self.root / prefix.bucket).mkdir(parents=True, exist_ok=True)
+        return self.pull()
 
-    def _refuses_head(self, bucket: str, key: str) -> bool:
-        # MiniStack checks `folder/` as `folder`, so another key stands for those below.
-        name = f"{key}_" if key.endswith("/") else key
+    def pull(self, names: Collection[str] | None = None) -> int:
+        """Download the objects that are new or changed in S3, and remove the files of deleted ones; return their number.
+
+        Files that the job wrote since the latest push stay.
+
+        Args:
+            names: Only these objects, as `bucket/key`.
+
+        Raises:
+            MirrorError: S3 fails.
+        """
+        with self._lock:
+            prefixes = self._prefixes if names is None else self._readable(names)
+            if not prefixes:
+                return 0
+            listing = list_objects(self.s3, prefixes)
+            changes = merge(self._synced, self._scan(names), self._etags, listing)
+            if changes.fetched:
+                self.staging.mkdir(parents=True, exist_ok=True)
+                with ThreadPoolExecutor(TRANSFERS) as pool:
+                    count = sum(pool.map(lambda name: self._fetch(name, listing.objects[name]), changes.fetched))
+            else:
+                count = 0
+            for name in changes.removed:
+                self._remove(name)
+            return count + len(changes.removed)
+
+    def _readable(self, names: Iterable[str]) -> tuple[ReadablePrefix, ...]:
+        parts = (name.partition("/") for name in names if covers(self._prefixes, name))
+        return tuple(ReadablePrefix(bucket, key) for bucket, _, key in parts)
+
+    def _fetch(self, name: str, etag: str) -> bool:
+        path = self._path(name)
+        if path is None:
+            _logger.warning("s3://%s is not a valid file path; the job does not see it", name)
+        is_fetched = path is not None and self._download(name, path)
+        self._etags[name] = etag
+        return is_fetched
+
+    def _download(self, name: str, path: Path) -> bool:
+        bucket, _, key = name.partition("/")
+        number, draft = tempfile.mkstemp(dir=self.staging)
         try:
-            self.s3.head_object(Bucket=bucket, Key=name)
-        except ClientError as error:
-            return error.response["Error"]["Code"] in _DENIED
+            with open(number, "wb") as file:
+                shutil.copyfileobj(self.s3.get_object(Bucket=bucket, Key=key)["Body"], file)
+            return self._install(Path(draft), path, name)
+        except (ClientError, BotoCoreError) as error:
+            if not is_unreadable(error):
+                raise mirror_error("s3:GetObject", name, error) from error
+            _logger.info("the job cannot read s3://%s: %s", name, error)
+        except OSError as error:
+            _logger.info("the job cannot read s3://%s: %s", name, error)
+        finally:
+            Path(draft).unlink(missing_ok=True)
         return False
 
-    def _keys(self, prefix: ReadablePrefix) -> Iterator[str]:
-        if prefix.is_single_object:
-            yield prefix.pattern
-            return
-        try:
-            for page in self.s3.get_paginator("list_objects_v2").paginate(
-                Bucket=prefix.bucket, Prefix=prefix.key_prefix
-            ):
-                for entry in page.get("Contents", []):
-                    if fnmatchcase(entry["Key"], prefix.pattern):
-                        yield entry["Key"]
-        except ClientError as error:
-            _logger.warning("the job cannot list s3://%s/%s: %s", prefix.bucket, prefix.pattern, error)
-
-    def _fetch(self, bucket: str, key: str) -> bool:
-        path = self._path(f"{bucket}/{key}")
-        if path is None:
-            _logger.warning("s3://%s/%s is not a valid file path; the job does not see it", bucket, key)
+    def _install(self, draft: Path, path: Path, name: str) -> bool:
+        """Move a download to its place, unless the job wrote there meanwhile. Open readers keep the file that they have."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        version, synced = _version(draft), self._synced.get(name)
+        if _version(path) != synced:
             return False
-        try:
-            body = self.s3.get_object(Bucket=bucket, Key=key)["Body"]
-        except ClientError as error:
-            _logger.info("the job cannot read s3://%s/%s: %s", bucket, key, error)
-            return False
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("wb") as file:
-                shutil.copyfileobj(body, file)
-        except (ClientError, OSError) as error:
-            _logger.info("the job cannot read s3://%s/%s: %s", bucket, key, error)
-            path.unlink(missing_ok=True)
-            return False
+        _checksum_of(path).unlink(missing_ok=True)
+        if synced is None:
+            os.link(draft, path)  # fails if the job has made the file meanwhile
+        else:
+            os.replace(draft, path)
+        if version is not None and is_object(name):
+            self._synced[name] = version
         return True
+
+    def _remove(self, name: str) -> None:
+        path = self.root / name
+        if _version(path) != self._synced.pop(name):
+            return
+        self._etags.pop(name, None)
+        path.unlink(missing_ok=True)
+        _checksum_of(path).unlink(missing_ok=True)
+        bucket = self.root / name.partition("/")[0]
+        for folder in path.parents:
+            if folder == bucket:
+                return
+            try:
+                folder.rmdir()  # S3 has no folders without objects
+            except OSError:
+                return
 
     def _path(self, name: str) -> Path | None:
         """Return the file of an object; None for keys of folders or outside the root (`a//b`, `../a`, `a/`)."""
@@ -136,64 +173,71 @@ class Mirror:
         Raises:
             MirrorError: S3 refuses a write; later changes stay in the folder.
         """
-        first = compare(self._uploaded, self._complete_files(everything=everything), self.rule)
+        with self._lock:
+            return self._push(everything=everything, waits=not everything)
+
+    def push_complete(self) -> MirrorChanges:
+        """Upload all changes of the job but files that it still writes; cheap if there are none.
+
+        Raises:
+            MirrorError: S3 refuses a write; later changes stay in the folder.
+        """
+        with self._lock:
+            return self._push(everything=False, waits=False)
+
+    def _push(self, *, everything: bool, waits: bool) -> MirrorChanges:
+        now = self._scan()
+        if not compare(self._synced, now, self.rule):
+            return _NOTHING
+        first = compare(self._synced, self._complete(now, everything=everything), self.rule)
         control_files = [*first.control, *first.commits]
-        if not control_files and not everything:
-            return MirrorChanges((), (), (), ())
+        if not first or (waits and not control_files):
+            return _NOTHING
         staged = {name: version for name in control_files if (version := self._copy_to_staging(name))}
-        now = self._complete_files(everything=everything)
-        second = compare(self._uploaded, now, self.rule)
-        self._upload(((name, self.root / name) for name in second.data), now)
+        complete = self._complete(self._scan(), everything=everything)
+        second = compare(self._synced, complete, self.rule)
+        self._upload(((name, self.root / name) for name in second.data), complete)
         self._delete(second.deleted)
         self._upload(((name, self.staging / name) for name in first.control if name in staged), staged)
         self._upload(((name, self.staging / name) for name in first.commits if name in staged), staged)
         shutil.rmtree(self.staging, ignore_errors=True)
         return MirrorChanges(second.data, second.deleted, first.control, first.commits)
 
-    def _complete_files(self, *, everything: bool) -> Snapshot:
-        """Return the complete files, and the uploaded versions of incomplete ones."""
-        now = self._scan()
-        incomplete = set() if everything else self.open_files()
-        for path in incomplete:
+    def _complete(self, now: dict[str, FileVersion], *, everything: bool) -> Snapshot:
+        """Return the complete files, and the synced versions of incomplete ones."""
+        complete = dict(now)
+        for path in set() if everything else self.open_files():
             name = os.path.relpath(path, self.root)
-            if name in now:
-                if name in self._uploaded:
-                    now[name] = self._uploaded[name]
+            if name in complete:
+                if name in self._synced:
+                    complete[name] = self._synced[name]
                 else:
-                    del now[name]
-        return now
+                    del complete[name]
+        return complete
 
-    def _scan(self) -> dict[str, FileVersion]:
-        versions: dict[str, FileVersion] = {}
-        for folder, _, files in os.walk(self.root):
-            for file in files:
-                path = os.path.join(folder, file)
-                name = os.path.relpath(path, self.root)
-                if not is_object(name):
-                    continue
-                try:
-                    status = os.stat(path)
-                except FileNotFoundError:
-                    continue
-                versions[name] = FileVersion(status.st_size, status.st_mtime_ns, status.st_ino)
-        return versions
+    def _scan(self, names: Collection[str] | None = None) -> dict[str, FileVersion]:
+        """Return the versions of all files, or of these."""
+        paths = self._files() if names is None else names
+        versions = ((name, _version(os.path.join(self.root, name))) for name in paths if is_object(name))
+        return {name: version for name, version in versions if version is not None}
+
+    def _files(self) -> list[str]:
+        start = len(str(self.root)) + 1
+        return [os.path.join(folder, file)[start:] for folder, _, files in os.walk(self.root) for file in files]
 
     def _copy_to_staging(self, name: str) -> FileVersion | None:
         """Copy a file; return None if it changes or disappears meanwhile. The next push copies it again."""
         copy = self.staging / name
         copy.parent.mkdir(parents=True, exist_ok=True)
+        before = _version(self.root / name)
         try:
-            before = os.stat(self.root / name)
             shutil.copyfile(self.root / name, copy)
-            after = os.stat(self.root / name)
         except FileNotFoundError:
             return None
-        version = FileVersion(before.st_size, before.st_mtime_ns, before.st_ino)
         is_unchanged = (
-            version == FileVersion(after.st_size, after.st_mtime_ns, after.st_ino)
-            and copy.stat().st_size == version.size
+            before is not None and before == _version(self.root / name) and copy.stat().st_size == before.size
         )
-        return version if is_unchanged else None
+        return before if is_unchanged else None
 
     def _upload(self, files: Iterable[tuple[str, Path]], versions: Snapshot) -> None:
         def upload(item: tuple[str, Path]) -> None:
@@ -201,14 +245,15 @@ class Mirror:
             bucket, _, key = name.partition("/")
             try:
                 with path.open("rb") as file:
-                    self.s3.put_object(Bucket=bucket, Key=key, Body=file)
+                    response = self.s3.put_object(Bucket=bucket, Key=key, Body=file)
             except FileNotFoundError:
                 return  # deleted since the scan; the next push deletes the object
             except Exception as error:
-                raise _mirror_error("s3:PutObject", name, error) from error
-            self._uploaded[name] = versions[name]
+                raise mirror_error("s3:PutObject", name, error) from error
+            self._synced[name] = versions[name]
+            self._etags[name] = str(response["ETag"])
 
-        with ThreadPoolExecutor(_TRANSFERS) as pool:
+        with ThreadPoolExecutor(TRANSFERS) as pool:
             list(pool.map(upload, files))
 
     def _delete(self, names: Iterable[str]) -> None:
@@ -217,21 +262,20 @@ class Mirror:
             try:
                 self.s3.delete_object(Bucket=bucket, Key=key)
             except (ClientError, BotoCoreError) as error:
-                raise _mirror_error("s3:DeleteObject", name, error) from error
-            self._uploaded.pop(name, None)
+                raise mirror_error("s3:DeleteObject", name, error) from error
+            self._synced.pop(name, None)
+            self._etags.pop(name, None)
 
 
-def _folders_of(objects: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Return the folders of these objects. A pattern `clean` beside `clean/*` names no file if there are files below it."""
-    return {
-        (bucket, "/".join(parts[:length]))
-        for bucket, key in objects
-        for parts in [key.split("/")]
-        for length in range(1, len(parts))
-    }
+def _version(path: Path | str) -> FileVersion | None:
+    """Return the version of a file; None if there is none."""
+    try:
+        status = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return FileVersion(status.st_size, status.st_mtime_ns, status.st_ino)
 
 
-def _mirror_error(action: str, name: str, error: Exception) -> MirrorError:
-    text = str(error)
-    kind = "AccessDenied" if any(code in text for code in _DENIED) else type(error).__name__
-    return MirrorError(f"{kind}: {action} on s3://{name}: {text}")
+def _checksum_of(path: Path) -> Path:
+    """Return the file with the checksum that Hadoop writes beside a file, and checks when it reads the file."""
+    return path.with_name(f".{path.name}.crc")

@@ -1,82 +1,19 @@
-# ruff: noqa: N803 - boto3 names its parameters so
 """The mirror uploads to a bucket in memory, which records the order of the writes."""
 
 from __future__ import annotations
 
-import io
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from botocore.exceptions import ClientError
 
 from asya_local.emr.access.readable_prefixes import ReadablePrefix
-from asya_local.emr.settings import ControlRule
-from asya_local.emr.storage.mirror import Mirror, MirrorError
+from asya_local.emr.storage.listing import MirrorError
 from asya_local.emr.storage.ordering import FileVersion, compare, is_object
+from tests.doubles.mirrored_bucket import RULE, Folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
-
-RULE = ControlRule()
-
-
-class Bucket:
-    """The calls of an S3 client that the mirror uses. It refuses keys under `denied/`."""
-
-    def __init__(self, objects: dict[str, bytes] | None = None) -> None:
-        self.objects = dict(objects or {})
-        self.writes: list[str] = []
-
-    def get_paginator(self, _operation: str) -> Bucket:
-        return self
-
-    def paginate(self, Bucket: str, Prefix: str) -> Iterator[dict[str, Any]]:
-        yield {"Contents": [{"Key": key} for key in sorted(self.objects) if key.startswith(Prefix)]}
-
-    def get_object(self, Bucket: str, Key: str) -> dict[str, Any]:
-        self._check(Key, "GetObject")
-        if Key not in self.objects:
-            raise ClientError({"Error": {"Code": "NoSuchKey"}}, "GetObject")
-        return {"Body": io.BytesIO(self.objects[Key])}
-
-    def head_object(self, Bucket: str, Key: str) -> dict[str, Any]:
-        if Key.startswith("denied/") or Key in {"data", "write-only", "write-only/_"}:
-            raise ClientError({"Error": {"Code": "403", "Message": "Forbidden"}}, "HeadObject")
-        if Key not in self.objects:
-            raise ClientError({"Error": {"Code": "404", "Message": "Not Found"}}, "HeadObject")
-        return {}
-
-    def put_object(self, Bucket: str, Key: str, Body: io.BufferedReader) -> None:
-        self._check(Key, "PutObject")
-        self.objects[Key] = Body.read()
-        self.writes.append(f"put {Key}")
-
-    def delete_object(self, Bucket: str, Key: str) -> None:
-        self._check(Key, "DeleteObject")
-        del self.objects[Key]
-        self.writes.append(f"delete {Key}")
-
-    def _check(self, key: str, operation: str) -> None:
-        if key.startswith("denied/"):
-            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, operation)
-
-
-class Folder:
-    """A mirror of one bucket; `busy` are its open files."""
-
-    def __init__(self, path: Path, objects: dict[str, bytes] | None = None) -> None:
-        self.bucket = Bucket(objects)
-        self.busy: set[str] = set()
-        self.root = path / "s3"
-        (self.root / "b").mkdir(parents=True)
-        self.mirror = Mirror(self.root, path / "staging", self.bucket, RULE, lambda: self.busy)
-
-    def write(self, key: str, text: str = "x") -> None:
-        path = self.root / "b" / key
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
 
 
 @pytest.fixture
@@ -101,12 +38,12 @@ def test_only_what_matches_comes_in(tmp_path: Path) -> None:
     assert not folder.mirror.push(everything=True)
 
 
-def test_a_folder_that_policies_name_is_no_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("names", [["data", "data/*", "none", "none/*"], ["none", "data/*", "data"]])
+def test_a_folder_that_policies_name_is_no_file(tmp_path: Path, names: list[str]) -> None:
     """Policies allow `data` beside `data/*`, because S3A asks for it."""
     folder = Folder(tmp_path, {f"data/{number}": b"1" for number in range(20)})
 
-    for names in (["data", "data/*", "none", "none/*"], ["none", "data/*", "data"]):
-        assert folder.mirror.fetch([ReadablePrefix("b", name) for name in names]) == 20
+    assert folder.mirror.fetch([ReadablePrefix("b", name) for name in names]) == 20
 
     assert (folder.root / "b/data").is_dir()
     assert not (folder.root / "b/none").exists()
@@ -116,11 +53,6 @@ def test_an_object_may_have_the_name_of_a_folder_pattern(tmp_path: Path) -> None
     folder = Folder(tmp_path, {"data": b"1"})
     assert folder.mirror.fetch([ReadablePrefix("b", "data"), ReadablePrefix("b", "data/*")]) == 1
     assert (folder.root / "b/data").read_bytes() == b"1"
-
-
-def test_paths_are_refused_whose_head_is_refused(folder: Folder) -> None:
-    places = [ReadablePrefix("b", f"{name}/*") for name in ("clean", "data", "write-only")]
-    assert folder.mirror.refused_paths(places) == ["s3://b/data", "s3://b/write-only", "s3://b/write-only/"]
 
 
 def test_data_waits_until_a_control_file_needs_it(folder: Folder) -> None:
@@ -189,6 +121,129 @@ def test_a_refused_write_holds_the_commit_back(folder: Folder) -> None:
         folder.mirror.push(everything=True)
 
     assert "runs/a/1/commit.json" not in folder.bucket.objects
+
+
+def test_a_push_for_boto3_takes_data_and_deletions_but_no_open_files(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, {"data/old": b"old"})
+    folder.mirror.fetch([ReadablePrefix("b", "data/*")])
+    (folder.root / "b/data/old").unlink()
+    folder.write("data/done")
+    folder.write("data/half", "hal")
+    folder.write("data/out/_temporary/0/part")
+    folder.busy = {str(folder.root / "b/data/half")}
+
+    assert folder.mirror.push_complete()
+
+    assert folder.bucket.writes == ["put data/done", "delete data/old"]
+
+
+def test_a_push_for_boto3_without_changes_does_not_look_at_open_files(folder: Folder) -> None:
+    folder.write("data/done")
+    folder.mirror.push_complete()
+    del folder.busy
+
+    assert not folder.mirror.push_complete()
+
+
+def test_a_pull_brings_what_others_wrote(tmp_path: Path) -> None:
+    objects = {"data/same": b"1", "data/changed": b"1", "data/out/gone": b"1", "data/out/gone2": b"1"}
+    folder = Folder(tmp_path, objects)
+    folder.mirror.fetch([ReadablePrefix("b", "data/*")])
+    del folder.bucket.objects["data/out/gone"], folder.bucket.objects["data/out/gone2"]
+    folder.bucket.objects.update({"data/changed": b"2", "data/new": b"3"})
+    folder.bucket.reads.clear()
+
+    assert folder.mirror.pull() == 4
+
+    assert folder.files() == {"data/same": "1", "data/changed": "2", "data/new": "3"}
+    assert not (folder.root / "b/data/out").exists()  # S3 has no folders
+    assert sorted(folder.bucket.reads) == ["data/changed", "data/new"]
+    assert folder.mirror.pull() == 0
+    assert not folder.mirror.push(everything=True)
+    assert not folder.bucket.writes
+
+
+def test_a_pull_keeps_what_the_job_wrote(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, {"data/written": b"1", "data/deleted": b"1", "data/gone": b"1"})
+    folder.mirror.fetch([ReadablePrefix("b", "data/*")])
+    folder.write("data/written", "mine")
+    folder.write("data/gone", "mine")
+    folder.write("data/new", "mine")
+    (folder.root / "b/data/deleted").unlink()
+    folder.bucket.objects.update({"data/written": b"2", "data/deleted": b"2", "data/new": b"2"})
+    del folder.bucket.objects["data/gone"]
+
+    assert folder.mirror.pull() == 0
+    assert folder.files() == {"data/written": "mine", "data/gone": "mine", "data/new": "mine"}
+
+    folder.mirror.push(everything=True)
+    assert folder.bucket.objects == {"data/written": b"mine", "data/gone": b"mine", "data/new": b"mine"}
+
+
+def test_a_pull_does_not_replace_what_the_job_writes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Folder(tmp_path, {"data/1": b"1"})
+    folder.mirror.fetch([ReadablePrefix("b", "data/*")])
+    folder.bucket.objects.update({"data/1": b"2", "data/2": b"2"})
+    read = folder.bucket.get_object
+
+    def read_while_the_job_writes(**parameters: str) -> object:
+        folder.write(parameters["Key"], "mine")
+        return read(**parameters)
+
+    monkeypatch.setattr(folder.bucket, "get_object", read_while_the_job_writes)
+    folder.mirror.pull()
+    assert folder.files() == {"data/1": "mine", "data/2": "mine"}
+
+    folder.mirror.push(everything=True)
+    assert folder.bucket.objects == {"data/1": b"mine", "data/2": b"mine"}
+
+
+def test_a_pull_removes_the_checksums_of_replaced_files(tmp_path: Path) -> None:
+    """Hadoop would refuse the new content."""
+    folder = Folder(tmp_path)
+    folder.mirror.fetch([ReadablePrefix("b", "data/*")])
+    for name in ("1", "2", ".1.crc", ".2.crc"):
+        folder.write(f"data/{name}")
+    folder.mirror.push_complete()
+    folder.bucket.objects = {"data/1": b"changed"}
+
+    folder.mirror.pull()
+
+    assert folder.files() == {"data/1": "changed"}
+
+
+def test_a_pull_of_single_objects_asks_for_them_only(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, {"data/gone": b"1"})
+    folder.mirror.fetch([ReadablePrefix("b", "data/*")])
+    folder.bucket.objects = {"data/1": b"1", "data/2": b"2", "other": b"3"}
+
+    assert folder.mirror.pull(["b/data/1", "b/data/gone", "b/data/none", "b/other"]) == 2
+
+    assert folder.files() == {"data/1": "1"}
+    assert folder.bucket.reads[-1] == "data/1"
+
+
+def test_an_object_that_the_job_may_not_read_is_asked_for_once(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, {"denied/1": b"1"})
+    folder.mirror.fetch([ReadablePrefix("b", "denied/*")])
+    assert folder.mirror.pull() == 0
+    assert folder.bucket.reads == ["denied/1"]
+
+
+def test_a_pull_removes_nothing_that_it_cannot_list(folder: Folder) -> None:
+    folder.mirror.fetch([ReadablePrefix("b", "hidden/*")])
+    for key in ("hidden/1", "write-only/1"):
+        folder.write(key)
+    folder.mirror.push_complete()
+    folder.bucket.objects.clear()
+
+    assert folder.mirror.pull() == 0
+    assert folder.files() == {"hidden/1": "x", "write-only/1": "x"}
+
+
+def test_a_failing_list_fails_the_pull(folder: Folder) -> None:
+    with pytest.raises(MirrorError, match="SlowDown"):
+        folder.mirror.fetch([ReadablePrefix("b", "broken/*")])
 
 
 @pytest.mark.parametrize("name", ["b/data/.part.crc", "b/data/_temporary/0/part", "b/.spark-staging-1/part"])
