@@ -148,6 +148,7 @@ class _Observer:
         self._sends = SendChecks(ledger)
         self._acks = AckChecks(ledger)
         self._writes = WriteChecks(ledger)
+        self.on_object: Callable[[str], None] = lambda _: None
 
     def accepted(self, message: Message, sender: Process | None) -> None:
         self._sends.accepted(message, sender)
@@ -165,6 +166,7 @@ class _Observer:
 
     def put(self, key: str, body: bytes, by: Process, before: bytes | None) -> None:
         self._writes.object_written(key, body, by, before)
+        self.on_object(key)
 
     def removed(self, key: str, body: bytes, by: Process) -> None:
         self._writes.object_removed(key, body, by)
@@ -262,6 +264,8 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
         sources.functions[queue] = reports
     queues.change_report = lambda body: with_unreadable_report(body) if random.random() < 0.1 else body
     heavy = HeavySide(simulation, job_faults or JobFaults(), bucket, new_process, ledger, queues)
+    if any(actor.spark is not None and actor.spark.linger for actor in mesh.table.actors.values()):
+        observer.on_object = heavy.service.object_written
     system = SystemFunctions(simulation, {name: settings(name) for name in SystemFunctions.NAMES}, new_process, ledger)
     return Cloud(
         simulation,

@@ -85,7 +85,8 @@ class WriteChecks:
         if key.startswith("buffered/") and before not in (None, body):
             self.ledger.report_violation(f"{by.name} replaced {key}, but only its first content counts")
         if key.startswith("runs/") and key.endswith("/manifest.json"):
-            self.ledger.runs.manifest_written(key, body, before)
+            check = self.ledger.runs.batch_written if "/batches/" in key else self.ledger.runs.manifest_written
+            check(key, body, before)
         self.ledger.pauses.object_written(key, body, before)
         if not key.startswith("results/") or key.startswith("results/checkpoint/") or "/unreadable/" in key:
             return

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from types import ModuleType, SimpleNamespace
 from typing import Any, TypeVar
 from unittest import mock
@@ -15,6 +16,8 @@ from asya.spark.manifest_lines import decode_manifest
 from asya_spark import dataframe_job, main, payload_job
 from asya_spark.calls.time_limit import Ending
 from asya_spark.manifest import load_envelope
+from asya_spark.resident import batches
+from asya_spark.resident.batches import Linger
 from tests.simulation.heavy.job_rows import INDEX, RowsJob
 from tests.simulation.heavy.job_service import JobRun
 from tests.simulation.heavy.run_files import ROOT, RunFiles
@@ -70,15 +73,18 @@ def start_driver(
 ) -> Driver:
     """Starts a driver for a run; calls `ended` at its end with whether it succeeded."""
     manifest = decode_manifest([bucket.objects[run.manifest_uri.removeprefix(ROOT)]])
-    process.invocation = _invocation(manifest, bucket, process)
     session: Any = Session(process, bucket, lambda name: jobs.load(name, manifest.shape))
     sessions = _sessions
+
+    linger = (
+        Linger(float(run.argument("--linger")), float(run.argument("--limit"))) if run.argument("--linger") else None
+    )
 
     def body() -> None:
         with running(process):
             sessions[process.name] = session
             try:
-                main.run(session, run.manifest_uri)
+                main.run(session, run.manifest_uri, linger=linger)
             except ProcessCrashed:
                 ended(False)
                 return
@@ -111,6 +117,20 @@ def _body(member: Member, bucket: Bucket) -> str:
     if member.envelope_key is not None:
         return bucket.objects[member.envelope_key].decode()
     return bytes(member.envelope or b"").decode()
+
+
+def _read_manifest(real: Callable[[Any, str], Any], files: RunFiles, uri: str) -> Any:
+    """Reads a manifest; the members of a batch become the messages of the driver's invocation."""
+    manifest = real(files, uri)
+    process = current_process()
+    content = decode_manifest([process_bucket(process).objects[uri.removeprefix(ROOT)]])
+    process.invocation = _invocation(content, process_bucket(process), process)
+    return manifest
+
+
+def process_bucket(process: Process) -> Bucket:
+    """The bucket of a driver."""
+    return _sessions[process.name].bucket
 
 
 def _load(name: str) -> Callable[[Any, Any], Any]:
@@ -208,7 +228,9 @@ class _Clock:
         return current_process().now()
 
 
-_TIME = SimpleNamespace(monotonic=lambda: current_process().monotonic())
+_TIME = SimpleNamespace(
+    monotonic=lambda: current_process().monotonic(), sleep=lambda seconds: current_process().sleep(seconds)
+)
 
 
 @contextmanager
@@ -237,6 +259,10 @@ def activate_drivers() -> Iterator[None]:
         put(dataframe_job, "_envelopes", _envelopes)
         put(dataframe_job, "_ordered", _ordered)
         put(main, "HadoopFiles", lambda session: RunFiles(session.process, session.bucket))
+        put(main, "resident_files", lambda session, *_: RunFiles(session.process, session.bucket))
+        put(batches, "POLL_SECONDS", 1.0)  # fewer steps
+        put(main, "is_running", lambda _session: True)
+        put(main, "read_manifest", partial(_read_manifest, main.read_manifest))
         put(main, "Heartbeat", lambda *_: nullcontext())
         put(main, "load", _load)
         put(main, "uuid4", lambda: SimpleNamespace(hex=current_process().new_span()))

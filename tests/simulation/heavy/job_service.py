@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
 from tests.simulation.heavy.job_faults import JobFaults
@@ -61,8 +62,12 @@ class JobRun:
     @property
     def manifest_uri(self) -> str:
         """The manifest in the arguments of its driver."""
+        return self.argument("--manifest")
+
+    def argument(self, name: str) -> str:
+        """An argument of its driver; empty without one."""
         arguments = self.request["jobDriver"]["sparkSubmit"]["entryPointArguments"]
-        return str(arguments[arguments.index("--manifest") + 1])
+        return str(arguments[arguments.index(name) + 1]) if name in arguments else ""
 
 
 @dataclass
@@ -209,15 +214,24 @@ class JobService:
 
     # --- events ----------------------------------------------------------------------------------------------------
 
+    def object_written(self, key: str) -> None:
+        """S3 notifies EventBridge of a new object."""
+        if fnmatchcase(key, "runs/*/commit.json"):
+            detail = {"bucket": {"name": "the mesh's"}, "object": {"key": key}}
+            text = json.dumps({"source": "aws.s3", "detail-type": "Object Created", "detail": detail})
+            self._send(text, f"that {key} was written")
+
     def _send_event_of(self, run: JobRun, state: str) -> None:
+        self._send(_event(run, state), f"that {run.job_run_id} is {state}")
+
+    def _send(self, text: str, what: str) -> None:
         if self._happens(self.faults.lost_events):
-            self._log(f"the event that {run.job_run_id} is {state} is lost")
+            self._log(f"the event {what} is lost")
             return
         # Without a delay the event may arrive before the response to StartJobRun.
         delay = 0.0 if self._happens(self.faults.early_events) else self.simulation.random.uniform(0.05, 2.0)
         if self._happens(self.faults.late_events):
             delay = self.simulation.random.uniform(30.0, 900.0)
-        text = _event(run, state)
         self.simulation.scheduler.after(delay, lambda: self.send_event(text))
         if self._happens(self.faults.repeated_events):
             self.simulation.scheduler.after(

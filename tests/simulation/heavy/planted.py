@@ -11,16 +11,18 @@ from msgspec.structs import replace as changed
 from asya.messaging.aws import clients
 from asya.protocol.job_runs import Manifest, Member
 from asya.spark import run_failures
-from asya.spark.aws import completion_messages
+from asya.spark.aws import batches, completion_messages
 from asya.spark.aws.dispatch_requests import DispatchRequest, DispatchRequests
 from asya.spark.aws.drains import Drains
 from asya.spark.aws.emr_serverless import BusyError, EmrServerless
+from asya.spark.aws.hosts import Hosts
 from asya.spark.aws.manifests import Manifests
 from asya.spark.aws.pending import Pending
 from asya.spark.aws.run_records import RunRecords
 from asya.spark.aws.run_results import RunOutput
 from asya.spark.lambdas import result_routing
 from asya.spark.lambdas.dispatch import Dispatcher
+from asya.spark.lambdas.hosting import Hosting
 from asya.spark.lambdas.reconcile import Reconciler
 from asya.spark.lambdas.services import SparkServices
 from asya.spark.run_failures import CHARGED
@@ -109,6 +111,29 @@ def _return_under_former_key(real: Any, *args: Any) -> dict[int, Member]:
     return {index: changed(member, returned_by=0) for index, member in real(*args).items()}
 
 
+def _place_unconditionally(real: Any, self: MemoryDynamo, **request: Any) -> Any:
+    for write in request["TransactItems"]:
+        if write.get("Update", {}).get("UpdateExpression", "").startswith(("SET host", "SET placed")):
+            del write["Update"]["ConditionExpression"]
+            write["Update"].pop("ExpressionAttributeNames", None)
+            for name in (":formed", ":before"):
+                write["Update"]["ExpressionAttributeValues"].pop(name, None)
+    return real(self, **request)
+
+
+def _write_over(s3: Any, *, bucket: str, key: str, body: bytes) -> bool:
+    s3.put_object(Bucket=bucket, Key=key, Body=body)
+    return True
+
+
+def _start_again(real: Any, self: Hosting, *args: Any) -> bool:
+    """Gives a run to a resident one, and takes it for one that has no job run."""
+    real(self, *args)
+    return False
+
+
+_LINGERS: Any = {"features": frozenset({"lingers"})}
+
 MISTAKES = (
     Mistake("clears the flag after the read", _clear_flag_late(), "fault-free"),
     Mistake("sends no dispatch request", substitute(DispatchRequests, "ensure", lambda *_, **__: False), "fault-free"),
@@ -147,5 +172,16 @@ MISTAKES = (
     ),
     Mistake("forms runs of drained actors", substitute(Drains, "get", lambda *_: None), features=frozenset({"drains"})),
     Mistake("ends no drain", substitute(Drains, "end", lambda *_: None), features=frozenset({"drains"})),
+    Mistake(
+        "places a run twice", wrap(MemoryDynamo, "transact_write_items", _place_unconditionally), seed=24, **_LINGERS
+    ),
+    Mistake("writes over a closed batch", substitute(batches, "put_if_absent", _write_over), seed=2, **_LINGERS),
+    Mistake(
+        "starts a job run for a batch",
+        (wrap(Hosting, "start", _start_again), substitute(Hosting, "place_alone", lambda *_: True)),
+        seed=7,
+        **_LINGERS,
+    ),
+    Mistake("remembers resident runs that have ended", substitute(Hosts, "remove", lambda *_: None), **_LINGERS),
     Mistake("requeues no members", substitute(Pending, "requeue", lambda *_, **__: None), "poison", seed=5),
 )

@@ -42,6 +42,16 @@ class RunFiles:
         """See `Files`."""
         yield self.read(uri)
 
+    def create(self, uri: str, content: bytes) -> bool:
+        """See `asya_spark.resident.files.ResidentFiles`."""
+        try:
+            S3Client(self.process, self.bucket).put_object(Bucket=BUCKET, Key=_key(uri), Body=content, IfNoneMatch="*")
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "PreconditionFailed":
+                raise
+            return self.read(uri) == content
+        return True
+
     def write(self, uri: str, content: bytes) -> None:
         """See `Files`."""
         with self.open(uri) as writer:

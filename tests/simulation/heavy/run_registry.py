@@ -67,6 +67,8 @@ class RunRegistry:
     was_drained: bool = False
     _runs_of: dict[AttemptKey, list[Run]] = field(default_factory=lambda: defaultdict(list))
     _jobs: dict[str, JobRun] = field(default_factory=dict)
+    _batches: dict[str, str] = field(default_factory=dict)
+    _placed: set[tuple[str, str, int]] = field(default_factory=set)
     _trails: dict[str, frozenset[tuple[str, ...]]] = field(default_factory=dict)
 
     # --- writes to the table ---------------------------------------------------------------------------------------
@@ -126,7 +128,7 @@ class RunRegistry:
                     self.report_violation(f"{key} is in {run.name}, and was in {other.name}")
                 if not returned_by or not self._is_resolved(other):
                     self.report_violation(f"{key} is in {run.name}, and {other.name} has not given it back")
-                if other.name in self._jobs and not self._jobs[other.name].is_over:
+                if other.name in self._jobs and not self._jobs[other.name].is_over and not self._is_committed(other):
                     self.report_violation(f"{key} is in {run.name}, and {other.name} goes on")
             if key in self.sent:
                 self.report_violation(f"{key} is in {run.name}, and left before: {self.sent[key]}")
@@ -137,6 +139,26 @@ class RunRegistry:
             self.report_violation(f"{run.name} was formed, and there is none before it")
         if latest is not None:
             self._check_finished(latest, run)
+
+    def batch_written(self, key: str, body: bytes, before: bytes | None) -> None:
+        """Checks a batch of a resident run: it is written once, as one run that is in no other batch."""
+        if before is not None:
+            self.report_violation(f"{key} was written twice")
+        content = json.loads(body.split(b"\n")[0])
+        if "closed" in content:
+            return
+        name = content["run_id"]
+        if name in self._jobs:
+            self.report_violation(f"{name} is {key}, and has a job run of its own")
+        if self._batches.setdefault(name, key) != key:
+            self.report_violation(f"{name} is {key}, and was {self._batches[name]}")
+        actor, number, _, batch = key.split("/")[1:5]
+        host = self._jobs.get(f"asya.{content['namespace']}.{actor}.{number}")
+        if int(batch) > 1 and (actor, number, int(batch) - 1) not in self._placed:
+            self.report_violation(f"{key} was written, and the batch before is none")
+        self._placed.add((actor, number, int(batch)))
+        if host is None:
+            self.report_violation(f"{name} is {key}, and the job run was never started")
 
     def _check_finished(self, latest: Run, run: Run) -> None:
         if self._state(latest) not in ("started", "closed"):
@@ -149,6 +171,8 @@ class RunRegistry:
     def run_made(self, job: JobRun) -> None:
         """Checks a new job run: EMR Serverless has one of each name."""
         name = job.name
+        if self._host_of(name):
+            self.report_violation(f"{name} was started, and is a batch of run {self._host_of(name)}")
         if name in self._jobs:
             self.report_violation(f"{name} was started twice, as {self._jobs[name].job_run_id} and as {job.job_run_id}")
         self._jobs[name] = job
@@ -224,7 +248,9 @@ class RunRegistry:
         item = self.items.get((f"RUN#{run.actor}", f"{run.number:010d}"), {})
         if item.get("source", {"S": "none"})["S"] == "none":
             return frozenset()
-        folder = f"runs/{run.actor}/{run.number:010d}/attempts/{item['attempt']['S']}/"
+        host = int(item.get("host", {"N": "0"})["N"])
+        place = f"{host:010d}/batches/{int(item['host_batch']['N']):06d}" if host else f"{run.number:010d}"
+        folder = f"runs/{run.actor}/{place}/attempts/{item['attempt']['S']}/"
         if item["source"]["S"] == "commit":
             parts = [part["file"] for part in json.loads(self.objects[f"{folder}commit.json"])["parts"]]
         else:
@@ -246,12 +272,12 @@ class RunRegistry:
     @property
     def is_quiet(self) -> bool:
         """Whether no envelope is pending and every run is closed."""
-        return not any(pk.startswith(("PENDING#", "OPEN#")) for pk, _ in self.items)
+        return not any(pk.startswith(("PENDING#", "OPEN#", "HOST#")) for pk, _ in self.items)
 
     def problems(self) -> Iterator[str]:
         """The violations of the final state."""
         for pk, sk in self.items:
-            if pk.startswith(("PENDING#", "OPEN#")):
+            if pk.startswith(("PENDING#", "OPEN#", "HOST#")):
                 yield f"{pk} {sk} is left"
         for run in self.runs.values():
             if self._state(run) != "closed":
@@ -277,6 +303,16 @@ class RunRegistry:
     def _state(self, run: Run) -> str:
         item = self.items.get((f"RUN#{run.actor}", f"{run.number:010d}"))
         return str(item["state"]["S"]) if item is not None else "not on record"
+
+    def _host_of(self, name: str) -> int:
+        """The number of the resident run that a run is placed in; 0 if it is in none."""
+        run = next((run for run in self.runs.values() if run.name == name), None)
+        item = self.items.get((f"RUN#{run.actor}", f"{run.number:010d}"), {}) if run is not None else {}
+        return int(item.get("host", {"N": "0"})["N"])
+
+    def _is_committed(self, run: Run) -> bool:
+        item = self.items.get((f"RUN#{run.actor}", f"{run.number:010d}"), {})
+        return item.get("source", {"S": ""})["S"] == "commit"
 
     def _is_resolved(self, run: Run) -> bool:
         return "source" in self.items.get((f"RUN#{run.actor}", f"{run.number:010d}"), {})

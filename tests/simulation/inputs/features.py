@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from random import Random
 from typing import Literal, get_args
 
-Feature = Literal["pauses", "cancels", "overrides", "ends", "deadlines", "moves", "reruns", "deploys", "drains"]
+Feature = Literal[
+    "pauses", "cancels", "overrides", "ends", "deadlines", "moves", "reruns", "deploys", "drains", "lingers"
+]
 Features = frozenset[Feature]
 
 # pauses: pause actors, x-resume, the sweep of pauses, and a caller who answers.
@@ -16,6 +18,7 @@ Features = frozenset[Feature]
 # reruns: handlers whose later calls differ: generators that die between frames, calls that fail or are late.
 # deploys: functions of two versions of the mesh work at once.
 # drains: an operator drains a heavy actor for some minutes.
+# lingers: job runs of heavy actors linger.
 ALL: Features = frozenset(get_args(Feature))
 # The features of a schedule, unless the caller names others.
 DEFAULT: Features = ALL

@@ -85,7 +85,9 @@ def random_mesh(
     for name in names:
         actors[name], programs[name] = _light(random, name, others, profile, behaviors=behaviors, fan_ins=fan_ins)
     for name in heavy:
-        actors[name], programs[name] = _heavy(random, name, others, profile, fan_ins=fan_ins)
+        actors[name], programs[name] = _heavy(
+            random, name, others, profile, fan_ins=fan_ins, lingers="lingers" in features
+        )
     sink = Sink(persist=random.random() < 0.95)
     if random.random() < 0.2:
         actors["hook"], programs["hook"] = _light(
@@ -161,7 +163,13 @@ def _is_possible(behavior: Behavior, profile: FaultProfile) -> bool:
 
 
 def _heavy(
-    random: Random, name: str, others: tuple[str, ...], profile: FaultProfile, *, fan_ins: tuple[str, ...]
+    random: Random,
+    name: str,
+    others: tuple[str, ...],
+    profile: FaultProfile,
+    *,
+    fan_ins: tuple[str, ...],
+    lingers: bool = False,
 ) -> tuple[Actor, Program]:
     """Draw a heavy actor; its results may differ in each call, because the committed ones count."""
     light, program = _light(random, name, others, profile, fan_ins=fan_ins)
@@ -173,9 +181,10 @@ def _heavy(
         spark=SparkJob(
             job=f"jobs.{name}",
             shape=shape,
-            max_run=random.choice((120.0, 1800.0)),
+            max_run=max(random.choice((120.0, 1800.0)), 1800.0 if lingers else 0.0),
             parallel=Random(f"{random.getstate()}").choice((1, 1, 4)),  # leaves the other draws as they are
             max_runs=Random(f"max_runs {random.getstate()}").choice((None, None, 1, 2)),
+            linger=Random(f"linger {random.getstate()}").choice((10.0, 120.0, 300.0)) if lingers else 0.0,
             priority=Random(f"priority {random.getstate()}").choice((0, 0, 1, 5)),
         ),
         timeout=random.choice((5.0, 20.0, 60.0)),
