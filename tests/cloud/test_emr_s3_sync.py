@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from asya_local.emr.settings import WorkerSettings
+from asya_local.emr.settings import ApplicationSettings, WorkerSettings
 from asya_local.servers import ServerOptions
 from tests.cloud.stand_in_cloud import BUCKET, SECONDS, StandIn, stand_in, until
 
@@ -59,6 +59,18 @@ b'by Spark\\n'
 ['by boto3']
 []
 """
+POLLER = """
+import sys, time
+import boto3
+from pyspark.sql import SparkSession
+s3, spark = boto3.client("s3"), SparkSession.builder.getOrCreate()
+while True:
+    try:
+        s3.get_object(Bucket=sys.argv[1], Key="data/poller/next")
+        break
+    except s3.exceptions.NoSuchKey:
+        time.sleep(0.25)
+"""
 REFUSED = """
 import sys
 import boto3
@@ -70,7 +82,8 @@ boto3.client("s3").put_object(Bucket=sys.argv[1], Key="data/refused", Body=b"ref
 
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandIn]:
-    options = ServerOptions(starts_per_second=50, workers=WorkerSettings(slots=1, reuse=True))
+    application = ApplicationSettings(max_vcpu=64, max_memory_gb=512)
+    options = ServerOptions(starts_per_second=50, application=application, workers=WorkerSettings(slots=1, reuse=True))
     with stand_in(tmp_path_factory.mktemp("stand-in"), options) as running:
         yield running
 
@@ -109,3 +122,15 @@ def test_a_refused_write_of_spark_stops_the_job_before_boto3_writes(cloud: Stand
     assert run["state"] == "FAILED"
     assert f"AccessDenied: s3:PutObject on s3://{BUCKET}/elsewhere/out" in run["stateDetails"]
     assert not cloud.keys("data/refused")
+
+
+def test_a_run_that_polls_s3_holds_no_slot(cloud: StandIn, boto3_path: str) -> None:
+    waits = cloud.start(POLLER, BUCKET, name="poller", parameters=boto3_path)
+    cloud.wait(waits, ["RUNNING"])
+
+    works = cloud.wait(cloud.start("print('works')", name="works"))
+
+    assert works["state"] == "SUCCESS", works["stateDetails"]
+    assert cloud.run(waits)["state"] == "RUNNING"
+    cloud.put("data/poller/next", "")
+    assert cloud.wait(waits)["state"] == "SUCCESS"

@@ -74,6 +74,8 @@ class Runner:
         self._run = run
         self._folder = settings.folder / run.run_id
         self._driver: Driver | None = None
+        self._at_work: Driver | None = None
+        """The driver while it runs the job."""
         self._stop_requested = threading.Event()
         self._push_error = ""
 
@@ -108,6 +110,11 @@ class Runner:
         self._stop_requested.set()
         if self._driver is not None:
             self._driver.kill()
+
+    def cpu_seconds(self) -> float | None:
+        """Return the CPU time that the driver has used; None unless it runs the job. Thread-safe."""
+        driver = self._at_work
+        return driver.cpu_seconds() if driver is not None else None
 
     def _session(self) -> Session:
         policy: Mapping[str, Any] = self._run.request.get("executionIamPolicy", {})
@@ -228,8 +235,10 @@ class Runner:
                 raise RunFailedError(f"The driver did not start; see {driver.folder / 'stderr'}")
             on_running()
             pusher.start()
+            self._at_work = driver
             outcome = driver.run(driver_job, lambda request: self._synchronize(request, mirror, driver))
         finally:
+            self._at_work = None
             ended.set()
             if pusher.is_alive():
                 pusher.join()

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from asya_local.emr.capacity import Limits, driver_fits, executors_that_fit
 from asya_local.emr.drivers.pool import DriverPool, JobOutcome
+from asya_local.emr.idle import IdleRuns
 from asya_local.emr.logs import failure_details
 from asya_local.emr.run_registry import RunRegistry, now
 from asya_local.emr.runner import ExecutorFaults, RunFailedError, Runner
@@ -37,6 +39,8 @@ _NO_EXECUTOR = (
 )
 _TICK = 0.1
 """Seconds between two passes over the runs without changes."""
+_SAMPLE_EVERY = 1.0
+"""Seconds between two samples of the drivers' CPU time."""
 
 
 class Scheduler:
@@ -51,6 +55,8 @@ class Scheduler:
         self._drivers = drivers
         self._faults = faults
         self._runners: dict[str, Runner] = {}
+        self._idle = IdleRuns()
+        self._sampled_at = 0.0
         self._ended = threading.Event()
 
     def start(self) -> None:
@@ -91,12 +97,27 @@ class Scheduler:
 
     def _loop(self) -> None:
         while not self._ended.is_set():
+            self._sample()
             with self._registry.changed:
                 try:
                     self._advance()
                 except Exception:
                     _logger.exception("a pass of the scheduler failed; the next one follows")
                 self._registry.changed.wait(_TICK)
+
+    def _sample(self) -> None:
+        """Take samples of the drivers' CPU time, outside the lock of the registry."""
+        if time.monotonic() - self._sampled_at < _SAMPLE_EVERY:
+            return
+        with self._registry.changed:
+            runners = dict(self._runners)
+        used = {run_id: seconds for run_id, each in runners.items() if (seconds := each.cpu_seconds()) is not None}
+        self._sampled_at = time.monotonic()
+        self._idle.observe(self._sampled_at, used)
+
+    def _at_work(self) -> int:
+        """Return the number of runs that hold a slot: all with a driver but idle ones."""
+        return sum(not self._idle.is_idle(run_id) for run_id in self._runners)
 
     def _advance(self) -> None:
         runs = self._registry.runs()
@@ -112,7 +133,7 @@ class Scheduler:
             elif run.state is RunState.RUNNING and run.started_at and now() - run.started_at > run.timeout:
                 minutes = int(run.timeout.total_seconds() // 60)
                 self.cancel(run, f"Job execution timed out after {minutes} minutes")
-        if not self._runners:  # the start of a JVM would slow down a running job
+        if not self._at_work():  # the start of a JVM would slow down a running job
             self._drivers.fill()
 
     def _admit(self, run: JobRun, runs: list[JobRun]) -> None:
@@ -147,7 +168,7 @@ class Scheduler:
         return timedelta(minutes=self._registry.application(run.application_id).settings.queue_timeout_minutes)
 
     def _start(self, run: JobRun) -> None:
-        if len(self._runners) >= self._settings.workers.slots:
+        if self._at_work() >= self._settings.workers.slots:
             return
         executors = ExecutorFaults(self._faults.executor_delay(), self._faults.executor_loss())
         runner = self._runners[run.run_id] = Runner(self._settings, self._iam, self._drivers, run, executors)

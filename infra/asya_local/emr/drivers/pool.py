@@ -134,14 +134,29 @@ class Driver:
     def open_for_writing(self) -> set[str]:
         """Return the files that the driver's processes have open for writing."""
         paths: set[str] = set()
-        with contextlib.suppress(psutil.Error):
-            top = psutil.Process(self._process.pid)
-            for process in [top, *top.children(recursive=True)]:
-                with contextlib.suppress(psutil.Error):
-                    paths.update(
-                        file.path for file in process.open_files() if getattr(file, "mode", "w") not in {"r", "rt"}
-                    )
+        for process in self._processes():
+            with contextlib.suppress(psutil.Error):
+                paths.update(
+                    file.path for file in process.open_files() if getattr(file, "mode", "w") not in {"r", "rt"}
+                )
         return paths
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU time that the driver's processes have used since their start."""
+        used = 0.0
+        for process in self._processes():
+            with contextlib.suppress(psutil.Error):
+                times = process.cpu_times()
+                # A process takes over the times of its children when they end.
+                used += times.user + times.system + times.children_user + times.children_system
+        return used
+
+    def _processes(self) -> list[psutil.Process]:
+        try:
+            top = psutil.Process(self._process.pid)
+            return [top, *top.children(recursive=True)]
+        except psutil.Error:
+            return []
 
     def kill(self) -> None:
         """Kill the driver with its children. Thread-safe and idempotent."""

@@ -1,5 +1,6 @@
 """The scheduler admits drivers first, as EMR Serverless does, and executors when they fit."""
 
+import threading
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -12,6 +13,7 @@ import pytest
 from asya.spark.capacity import failed_for_capacity
 from asya_local.emr import scheduler
 from asya_local.emr.capacity import Resources, Size
+from asya_local.emr.drivers.pool import JobOutcome
 from asya_local.emr.faults import Faults
 from asya_local.emr.run_registry import RunRegistry, now
 from asya_local.emr.runs import JobRun
@@ -25,7 +27,7 @@ ONE = Resources(1, 2, 20)
 class Stage:
     """A scheduler with waiting runs, and no drivers to start."""
 
-    def __init__(self, folder: Path, *, runs: int, executors: int, max_concurrent_runs: int) -> None:
+    def __init__(self, folder: Path, *, runs: int, executors: int, max_concurrent_runs: int, slots: int = 0) -> None:
         settings = EmrSettings(
             port=1,
             state=str(folder),
@@ -37,7 +39,7 @@ class Stage:
             temporary="",
             cache="",
             application=ApplicationSettings(max_concurrent_runs=max_concurrent_runs),
-            workers=WorkerSettings(slots=0),
+            workers=WorkerSettings(slots=slots),
         )
         self.registry = RunRegistry(settings, lambda _changes: None)
         drivers: Any = SimpleNamespace(fill=lambda: None)
@@ -65,6 +67,40 @@ def test_the_default_of_emr_serverless_starves_executors(tmp_path: Path) -> None
 def test_the_computed_limit_gives_each_run_its_executors(tmp_path: Path) -> None:
     stage = Stage(tmp_path, runs=20, executors=4, max_concurrent_runs=3)
     assert stage.settle() == {(RunState.SCHEDULED, 4): 3, (RunState.QUEUED, None): 17}
+
+
+def test_an_idle_run_holds_no_slot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = threading.Event()
+    used: dict[str, float] = {}
+
+    class HeldRunner:
+        """A runner whose job waits until the end of the test."""
+
+        def __init__(self, *arguments: Any) -> None:
+            self.run_id = arguments[3].run_id
+
+        def execute(self, _on_running: Any) -> JobOutcome:
+            held.wait()
+            return JobOutcome(0)
+
+        def cpu_seconds(self) -> float | None:
+            return used.get(self.run_id)
+
+    monkeypatch.setattr(scheduler, "Runner", HeldRunner)
+    stage = Stage(tmp_path, runs=3, executors=0, max_concurrent_runs=15, slots=1)
+    stage.settle()
+    assert list(stage.scheduler._runners) == ["run0"]
+
+    clock = [100.0]
+    monkeypatch.setattr(scheduler, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    for at, cpu in ((200.0, 1.0), (203.0, 4.0), (206.0, 4.1)):
+        assert list(stage.scheduler._runners) == ["run0"]
+        clock[0], used["run0"] = at, cpu
+        stage.scheduler._sample()
+        stage.scheduler._advance()
+
+    assert list(stage.scheduler._runners) == ["run0", "run1"]
+    held.set()
 
 
 def test_a_run_without_an_executor_fails_for_capacity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
