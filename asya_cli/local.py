@@ -33,6 +33,8 @@ def up(
 ) -> None:
     """Start a local cloud with a mesh, or deploy the mesh again. Returns when the mesh takes messages."""
     from asya_cli.output.console import Console
+    from asya_infra.mesh_file import load_mesh
+    from asya_infra.notes import code_notes
     from asya_local.cloud import UpOptions
     from asya_local.cloud import up as start_cloud
     from asya_local.steps import Steps
@@ -45,6 +47,8 @@ def up(
     signal.signal(signal.SIGTERM, _leave)
     with console.status("starting the local cloud"):
         connection = start_cloud(mesh, state, UpOptions(stage=stage, secrets=secrets), Steps(print_step))
+    for note in code_notes(load_mesh(mesh, stage)):
+        echo(f"note: {note}", err=True)
     console.print(f"\n[bold]{connection.namespace}[/] takes messages. Its endpoints and keys: {state / 'local.json'}")
 
 

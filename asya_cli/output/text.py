@@ -41,8 +41,8 @@ def write_json(body: bytes) -> None:
 
 
 def write_exact(body: bytes) -> None:
-    """Write bytes to standard output, unchanged unless it is a terminal."""
-    _write(_escape_json(body) if sys.stdout.isatty() else body)
+    """Write bytes to standard output, unchanged unless it is a terminal, which gets a newline at their end."""
+    _write(_escape_json(body).removesuffix(b"\n") + b"\n" if sys.stdout.isatty() else body)
 
 
 def _write(body: bytes) -> None:

@@ -20,12 +20,7 @@ def notes(loaded: LoadedMesh) -> Iterator[str]:
             f"{loaded.path}: gateway.starts: is left out, so every caller may start a task at any actor, also at one behind a "
             "pause; name the actors, or [] for tools alone"
         )
-    for name, actor in loaded.mesh.actors.items():
-        for path, line in find_stops(loaded.jobs_folder, actor.spark.job) if actor.spark else ():
-            yield (
-                f"{path}:{line}: stop() does nothing in a job of actor {name!r}, because its run stops Spark after the last "
-                "envelope; remove the call"
-            )
+    yield from code_notes(loaded)
     if not loaded.mesh.requires_hashes:
         yield from _without_hashes(loaded)
     for host in loaded.mesh.gateway.foreign_gateways:
@@ -33,6 +28,16 @@ def notes(loaded: LoadedMesh) -> Iterator[str]:
             yield (
                 f"{loaded.path}: gateway.foreign_gateways: x-reports gets no permission to call {host}, because only the "
                 "address of an API says which one it is; name the host of the output GatewayUrl of that mesh"
+            )
+
+
+def code_notes(loaded: LoadedMesh) -> Iterator[str]:
+    """Yield the notes on the code of the mesh, which hold on the local cloud too."""
+    for name, actor in loaded.mesh.actors.items():
+        for path, line in find_stops(loaded.jobs_folder, actor.spark.job) if actor.spark else ():
+            yield (
+                f"{path}:{line}: stop() does nothing in a job of actor {name!r}, because its run stops Spark after the last "
+                "envelope; remove the call"
             )
 
 

@@ -51,7 +51,7 @@ def _plain(value: Any, path: str) -> Any:
         case list() | tuple():
             return [_plain(item, f"{path}[{index}]") for index, item in enumerate(value)]
         case _:
-            raise NotJsonError(f"{path}: a value of type {_type_name(value)} has no form in JSON")
+            raise NotJsonError(f"{path}: a value of type {_type_name(value)} has no form in JSON{_advice(value)}")
 
 
 def _key(key: Any, path: str) -> str:
@@ -70,6 +70,11 @@ def _text(text: str, path: str) -> str:
 
 def _below(path: str, key: Any) -> str:
     return f"{path}.{key}" if isinstance(key, str) and key.isidentifier() else f"{path}[{json.dumps(str(key))}]"
+
+
+def _advice(value: Any) -> str:
+    """What turns the value into JSON: arrays of NumPy, pandas and PyTorch have a method for it."""
+    return "; return its tolist()" if hasattr(type(value), "tolist") else ""
 
 
 def _type_name(value: Any) -> str:

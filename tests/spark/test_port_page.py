@@ -16,6 +16,33 @@ PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "port-a-pyspark-script.m
 TEXT = "the whale the sea\nthe ship\n"
 COUNTS = {"the": 3, "whale": 1, "sea": 1, "ship": 1}
 
+HASTY = """
+import argparse
+import numpy as np
+from asya_spark import data
+
+def variable(spark, payload):
+    data = spark.read.text(data.uri("texts/moby-dick.txt")).collect()
+
+def array(spark, payload):
+    return {"centers": [np.array([1.0])]}
+
+def relative(spark, payload):
+    spark.read.text("moby-dick.txt")
+
+def arguments(spark, payload):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("text")
+    parser.add_argument("top")
+    parser.parse_args([])
+"""
+HASTY_ERRORS = {
+    "variable": "cannot access local variable 'data'",
+    "array": "has no form in JSON",
+    "relative": "Path does not exist: file:",
+    "arguments": "SystemExit: 2",
+}
+
 
 def code(name):
     return "\n\n".join(re.findall(rf"^```python {re.escape(name)}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
@@ -55,6 +82,23 @@ def test_the_functions_of_the_page_do_what_it_says(spark, folder, data_folder):
         rows = spark.read.parquet(f"file://{data_folder}/{table}").collect()
         assert {row["word"]: row["count"] for row in rows} == COUNTS
         assert len(rows) == len(COUNTS)
+
+
+@pytest.mark.parametrize(("name", "error"), HASTY_ERRORS.items())
+def test_a_hasty_port_fails_with_an_error_of_the_page(spark, folder, monkeypatch, name, error):
+    (folder / "hasty.py").write_text(HASTY)
+    monkeypatch.delitem(sys.modules, "hasty", raising=False)
+    failed = Run(spark, folder / "1", [{}], job=f"hasty.{name}").heads[0].error
+    assert error in f"{failed.type}: {failed.message}"
+    assert f"| `{error}` |" in PAGE
+
+
+def test_a_missing_package_fails_every_envelope_with_an_error_of_the_page(spark, folder, monkeypatch):
+    (folder / "hasty.py").write_text("import package_of_the_script")
+    monkeypatch.delitem(sys.modules, "hasty", raising=False)
+    error = "imports 'package_of_the_script', which is not installed"
+    assert error in Run(spark, folder / "1", [{}], job="hasty.count").commit.error.message
+    assert f"| `{error.replace('package_of_the_script', 'numpy')}` |" in PAGE
 
 
 def test_the_script_of_the_page_is_one_that_runs(folder, data_folder):

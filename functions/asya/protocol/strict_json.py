@@ -87,7 +87,7 @@ def _plain(value: object, path: str) -> object:
         case list() | tuple():
             return [_plain(item, f"{path}[{index}]") for index, item in enumerate(value)]
         case _:
-            raise NotJsonError(f"{path}: a value of type {_type_name(value)} has no form in JSON")
+            raise NotJsonError(f"{path}: a value of type {_type_name(value)} has no form in JSON{_advice(value)}")
 
 
 def _plain_text(text: str, path: str) -> str:
@@ -100,6 +100,11 @@ def _plain_text(text: str, path: str) -> str:
 
 def _child_path(path: str, key: str) -> str:
     return f"{path}.{key}" if key.isidentifier() else f"{path}[{json.dumps(key)}]"
+
+
+def _advice(value: object) -> str:
+    """What turns the value into JSON: arrays of NumPy, pandas and PyTorch have a method for it."""
+    return "; return its tolist()" if hasattr(type(value), "tolist") else ""
 
 
 def _type_name(value: object) -> str:

@@ -64,7 +64,11 @@ def _imported(name: str, module_name: str) -> Any:
         return importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         missing = error.name or module_name
-        hint = "is not in the code folder" if missing == module_name else f"imports {missing!r}, which is not installed"
+        hint = (
+            "is not in the code folder"
+            if missing == module_name
+            else f"imports {missing!r}, which is not installed; name its package in the requirements.txt of the code folder"
+        )
         raise LoadError(f"handler {name!r}: module {module_name!r} {hint}") from error
     except Exception as error:
         raise LoadError(

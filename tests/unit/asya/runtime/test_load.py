@@ -76,7 +76,7 @@ def test_a_class_is_made_once_and_kept() -> None:
         ("plain_handlers.Model", "is a class; name one of its methods"),
         ("plain_handlers.NeedsArguments.run", "is made without arguments"),
         ("plain_handlers.Broken.run", "Broken() failed: OSError: no model file"),
-        ("wants_missing.run", "imports 'a_package_that_is_not_there', which is not installed"),
+        ("wants_missing.run", "imports 'a_package_that_is_not_there', which is not installed; name its package in"),
         ("broken_syntax.run", "SyntaxError"),
         ("fails_at_import.run", "importing 'fails_at_import' failed: OSError: no config"),
         ("pack.bad.inner.run", "imports 'another_missing_package', which is not installed"),
