@@ -82,6 +82,19 @@ def test_10_a_driver_says_that_it_is_idle_before_it_commits(
     assert said == [(1, 0)]
 
 
+@pytest.mark.rule("10.resident.idle")
+def test_10_a_driver_that_waits_goes_on_to_name_the_batch(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "PRESENCE_SECONDS", 0.0)
+    monkeypatch.setattr(batches, "POLL_SECONDS", 0.01)
+    first = write_manifest(tmp_path, 7, [{"do": "none"}])
+    write_manifest(tmp_path, 8, [{"do": "none"}], Host(7, 1))
+    run(spark, first.as_uri(), linger=Linger(0.5, 60.0))
+    presence = tmp_path / RunFolder("heavy", 7).prefix / "batches" / "presence.json"
+    assert json.loads(presence.read_text())["batch"] == 2
+
+
 @pytest.mark.rule("10.resident")
 def test_10_a_batch_that_comes_while_the_driver_waits_is_taken(spark: SparkSession, tmp_path: Path) -> None:
     first = write_manifest(tmp_path, 7, [{"do": "none"}])

@@ -51,7 +51,7 @@ class Batches:
         self._linger = linger
         self._clock = clock
         self._is_alive = is_alive
-        self._number = 0
+        self._next = 1
         self._since = ""
 
     def announce(self) -> None:
@@ -68,13 +68,13 @@ class Batches:
         Returns:
             The URI of its manifest; None if the run ends.
         """
-        self._number += 1
-        uri = f"{self._folder}batches/{self._number:06d}/manifest.json"
+        uri = f"{self._folder}batches/{self._next:06d}/manifest.json"
         ends_at = time.monotonic() + self._linger.seconds
         said_at = time.monotonic()
         while True:
             content = self._read_head(uri)
             if content is not None:
+                self._next += 1
                 return None if "closed" in content else uri
             reason = self._reason_to_end(ends_at, timeout)
             if reason is not None:
@@ -103,5 +103,5 @@ class Batches:
         return head
 
     def _write_presence(self) -> None:
-        content = {"at": now_text(), "batch": self._number + 1, "since": self._since}
+        content = {"at": now_text(), "batch": self._next, "since": self._since}
         self._files.write(f"{self._folder}batches/presence.json", json.dumps(content).encode("ascii"))

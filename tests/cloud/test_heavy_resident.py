@@ -1,0 +1,74 @@
+"""Tests resident runs (protocol §10) on the deployed mesh, with IAM enforced."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from asya.protocol import names
+from tests.cloud.deployed_cloud import until
+
+if TYPE_CHECKING:
+    from tests.cloud.heavy_cloud import HeavyCloud
+
+pytestmark = [pytest.mark.cloud, pytest.mark.slow]
+
+FOLDER = "resident/"
+
+
+def hosts(heavy: HeavyCloud) -> list[dict[str, Any]]:
+    """The items of the resident runs of the actor."""
+    table = names.table_name("heavy", "pending")
+    pages = (
+        heavy.client("dynamodb")
+        .get_paginator("query")
+        .paginate(
+            TableName=table,
+            KeyConditionExpression="pk = :hosts",
+            ExpressionAttributeValues={":hosts": {"S": "HOST#resident"}},
+        )
+    )
+    return [item for page in pages for item in page["Items"]]
+
+
+def is_quiet(heavy: HeavyCloud) -> bool:
+    """Whether no other run waits for workers: an idle run would make room for it. The run of `endless` has its workers."""
+    table = names.table_name("heavy", "pending")
+    pages = heavy.client("dynamodb").get_paginator("scan").paginate(TableName=table, ProjectionExpression="pk")
+    waiting = {item["pk"]["S"] for page in pages for item in page["Items"]} - {"OPEN#endless"}
+    return not any(key.startswith(("OPEN#", "PENDING#")) for key in waiting)
+
+
+def deaths(heavy: HeavyCloud, run: str) -> int:
+    """The number of failures on record of a run."""
+    key = {"pk": {"S": "DEATHS#resident"}, "sk": {"S": run}}
+    item = heavy.client("dynamodb").get_item(TableName=names.table_name("heavy", "pending"), Key=key).get("Item")
+    return int(item["deaths"]["N"]) if item else 0
+
+
+@pytest.mark.rule("10.resident", "10.resident.commit", "10.resident.idle")
+def test_10_envelopes_share_a_driver_that_lingers(heavy: HeavyCloud) -> None:
+    until(lambda: is_quiet(heavy) or None, "the runs of the other actors to end")
+    heavy.send_all({"resident-1": {}}, "resident")
+    (first,) = heavy.result_payloads(["resident-1"])
+    (host,) = hosts(heavy)
+
+    # The data came after the start of the job run, and the rows are in S3 before its end.
+    connection = heavy.cloud.mesh.connection
+    s3, place = heavy.client("s3"), connection.data
+    s3.put_object(Bucket=place.bucket, Key=f"{place.prefix}{FOLDER}lines.txt", Body=b"one\ntwo\n")
+    heavy.send_all({"resident-2": {"lines": f"{FOLDER}lines.txt", "rows": f"{FOLDER}rows"}}, "resident")
+    (second,) = heavy.result_payloads(["resident-2"])
+    assert second == {"process": first["process"], "rows": 2}
+    written = s3.list_objects_v2(Bucket=place.bucket, Prefix=f"{place.prefix}{FOLDER}rows/")["Contents"]
+    assert any(entry["Key"].endswith(".parquet") for entry in written)
+    assert [item["placed"]["N"] for item in hosts(heavy)] == ["1"]
+
+    # A driver that dies while it is idle costs nobody an attempt.
+    assert heavy.kill_run(host["job_run_id"]["S"])
+    until(lambda: not hosts(heavy) or None, "the item of the dead job run to go")
+    heavy.send_all({"resident-3": {}}, "resident")
+    (third,) = heavy.result_payloads(["resident-3"])
+    assert third["process"] != first["process"]
+    assert deaths(heavy, "0000000003") == 0
