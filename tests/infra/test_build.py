@@ -280,14 +280,14 @@ def test_a_requirements_file_without_packages_makes_no_archive(tmp_path: Path) -
     assert not list((tmp_path / "build").glob("job-packages*"))
 
 
-def test_jobs_with_secrets_bring_boto3_for_these_alone(tmp_path: Path) -> None:
+def test_drivers_that_call_aws_bring_boto3_for_these_calls_alone(tmp_path: Path) -> None:
     files = build_jobs(tmp_path / "build", SPARK, HERE / "mesh" / "jobs", aws_client=True)
     content = packed(files)
     assert {name.partition("/")[0] for name in content} == {AWS_CLIENT}
     data = f"{AWS_CLIENT}/botocore/data/"
     services = {name.removeprefix(data).partition("/")[0] for name in content if name.startswith(data)}
-    assert {"secretsmanager", "ssm", "endpoints.json", "partitions.json"} <= services
-    assert "s3" not in services
+    assert {"s3", "secretsmanager", "ssm", "endpoints.json", "partitions.json"} <= services
+    assert "ec2" not in services
 
 
 @pytest.mark.parametrize(("requirement", "package"), [("pyspark", "pyspark"), ("pyarrow==0.17.0", "pyarrow==0.17.0")])

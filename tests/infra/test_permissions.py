@@ -339,7 +339,7 @@ def test_each_heavy_actor_has_a_job_role_of_its_own(shop: Any) -> None:
     trusted = [each["Principal"] for each in role["AssumeRolePolicyDocument"]["Statement"]]
     assert trusted == [{"Service": "emr-serverless.amazonaws.com"}]
     for action in ("s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"):
-        written = {f"{BUCKET}/runs/crunch/*/{folder}*" for folder in ("attempts", "logs")}
+        written = {f"{BUCKET}/runs/crunch/*/{folder}*" for folder in ("attempts", "batches", "logs")}
         assert resources(shop, "x-job-crunch", action) == written
     assert resources(shop, "x-job-crunch", "s3:GetObject") == {
         f"{BUCKET}/runs/crunch/*",

@@ -174,3 +174,24 @@ def test_the_roles_of_job_runs_tell_which_actors_are_heavy(shop: Any) -> None:
     heavy = [actor for part in parts for actor in no_longer_heavy(part, {}, actors, "shop", "eu-west-1")]
     assert sorted(heavy) == ["crunch", "x-index"]
     assert not any(no_longer_heavy(part, part, actors, "shop", "eu-west-1") for part in parts)
+
+
+@pytest.mark.rule("10.resident.commit")
+def test_10_commits_of_actors_that_linger_reach_the_completion(shop: Any, example: Any) -> None:
+    bucket = shop.one("AWS::S3::Bucket")
+    assert bucket["NotificationConfiguration"] == {"EventBridgeConfiguration": {"EventBridgeEnabled": True}}
+    rule = shop.one("AWS::Events::Rule", Name="asya-shop-commits")
+    assert rule["EventPattern"] == {
+        "source": ["aws.s3"],
+        "detail-type": ["Object Created"],
+        "detail": {
+            "bucket": {"name": ["asya-shop-<AccountId>-<Region>"]},
+            "object": {"key": [{"wildcard": "runs/crunch/*/commit.json"}]},
+        },
+    }
+    policy = json.dumps(shop.resources("AWS::SQS::QueuePolicy"))
+    for name in ("asya-shop-job-runs", "asya-shop-commits"):
+        assert f"rule/{name}" in policy
+    # A mesh whose runs end has none of it.
+    assert "NotificationConfiguration" not in example.one("AWS::S3::Bucket")
+    assert not [rule for rule in example.resources("AWS::Events::Rule") if rule["Name"].endswith("-commits")]
