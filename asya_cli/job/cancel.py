@@ -45,10 +45,12 @@ def cancel_run(mesh: MeshRuns, record: RunRecord) -> None:
     Raises:
         CommandError: The run has not started, it has ended, or EMR Serverless is busy.
     """
-    from asya.spark.aws.emr_serverless import BusyError, EmrServerless
+    from asya.spark.aws.emr_serverless import TERMINAL_STATES, BusyError, EmrServerless
 
     run_id = mesh.run_id(record)
-    if record.state == "closed" or record.usage is not None:
+    # The job run of a resident run goes on after its own envelopes.
+    has_ended = record.state == "closed" and not record.is_resident
+    if has_ended or record.usage is not None or record.job_state in TERMINAL_STATES:
         raise CommandError(f"{run_id} has ended already: {record.job_state or 'refused'}")
     application = mesh.application_id(record)
     if not record.job_run_id or not application:

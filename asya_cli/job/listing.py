@@ -118,12 +118,22 @@ def read_runs(mesh: MeshRuns, actors: list[str], *, before: int | None, limit: i
 
 
 def run_state(record: RunRecord) -> str:
-    """Return the state of a run in one word or two: of the mesh until it is started, then of EMR Serverless."""
+    """Return the state of a run in few words: of the mesh until it is started, then of EMR Serverless.
+
+    The state of a batch of a resident run is that of its own envelopes, because the job run goes on.
+    """
+    from asya.spark.aws.emr_serverless import TERMINAL_STATES
+
     if record.state == "formed":
         return "formed"
     if not record.job_run_id:
         return "refused"
     state = record.job_state or "SUBMITTED"
+    if record.host is not None:
+        is_committed = record.resolution is not None and record.resolution.source == "commit"
+        return f"{'committed' if is_committed else state}, batch {record.host.batch} of run {record.host.number}"
+    if record.is_resident and record.state == "closed" and state not in TERMINAL_STATES:
+        return f"{state}, resident"
     return f"{state}, routing" if record.usage is not None and record.state != "closed" else state
 
 

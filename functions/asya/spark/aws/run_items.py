@@ -87,7 +87,7 @@ class RunRecord:
         manifest_digest: the SHA-256 of the manifest; empty in records of older versions.
         host: the place in the resident run that has, or had, the run as a batch; None if it has a job run of its own.
         is_placed: whether it is decided which job run takes it. Only actors whose runs linger have the choice.
-        lingers: whether its job run, if it has one of its own, is a resident one.
+        lingers: whether it may be resident, or a batch of a resident run.
     """
 
     actor: str
@@ -108,6 +108,11 @@ class RunRecord:
     host: Host | None = None
     is_placed: bool = False
     lingers: bool = False
+
+    @property
+    def is_resident(self) -> bool:
+        """Whether it has a job run of its own, which lingers."""
+        return self.lingers and self.host is None
 
     @property
     def folder(self) -> RunFolder:

@@ -190,7 +190,7 @@ class Completion:
         if record is None:
             self.services.base.telemetry.log.info("run without a record", run_id=event.name)
             return
-        if record.lingers:
+        if record.is_resident:
             record = ResidentRuns(self.services).end(record, event)
         self._complete(record, event, message)
 

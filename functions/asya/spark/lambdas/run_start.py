@@ -78,7 +78,9 @@ class RunStart:
         """Whether the job run of a run may still use the application; a resident one does after its own envelopes."""
         parsed = parse_run_id(name, self.services.settings.namespace)
         record = self.services.records.get(*parsed) if parsed else None
-        return record is not None and (self._may_use_application(record) if record.lingers else self.is_at_work(record))
+        return record is not None and (
+            self._may_use_application(record) if record.is_resident else self.is_at_work(record)
+        )
 
     def _may_use_application(self, record: RunRecord) -> bool:
         if record.state == "formed":
