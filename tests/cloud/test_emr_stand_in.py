@@ -442,6 +442,10 @@ def test_requests_are_checked_against_the_service_model(cloud: StandIn) -> None:
         ClientError, match=r"sparkSubmitParameters: the local EMR Serverless does not know --deploy-mode"
     ):
         cloud.start(PLAIN, name="bad", parameters="--deploy-mode cluster")
+    with pytest.raises(ClientError, match="Iceberg's jars are not on this machine"):
+        cloud.start(
+            PLAIN, name="bad", parameters="--conf spark.jars=/usr/share/aws/iceberg/lib/iceberg-spark3-runtime.jar"
+        )
     with pytest.raises(ClientError, match="Application 00none does not exist"):
         client.get_application(applicationId="00none")
     with pytest.raises(ClientError, match="JobRun 00none does not exist"):

@@ -85,7 +85,7 @@ class Statement(Section):
 
 
 class AccessEntry(Section):
-    """Grants access to one bucket, table or secret by name, or by a raw IAM statement."""
+    """Grants access to one bucket, table, database or secret by name, or by a raw IAM statement."""
 
     bucket: str | None = Field(default=None, min_length=1)
     """`data` or `results` of the mesh, or the name of a bucket."""
@@ -93,6 +93,10 @@ class AccessEntry(Section):
     """A DynamoDB table; the patterns match partition keys."""
     secret: str | None = Field(default=None, min_length=1)
     """A secret of Secrets Manager."""
+    database: str | None = Field(default=None, min_length=1)
+    """A database of the Glue Data Catalog; the patterns match its tables."""
+    location: str | None = Field(default=None, min_length=1)
+    """The folder with the folders of a database's tables: `s3://bucket/folder`, or a reference below the data."""
     read: Patterns = ()
     write: Patterns = ()
     statement: Statement | None = None

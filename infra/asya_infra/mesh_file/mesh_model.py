@@ -214,6 +214,15 @@ class MeshFile(Section):
                 tool.__dict__["timeout"] = HEAVY_TOOL_TIMEOUT
         return self
 
+    @model_validator(mode="after")
+    def _fill_in_catalogs(self) -> Self:
+        """Set the catalog and the tables of heavy actors that do not set them."""
+        for spark in filter(None, (actor.spark for actor in self.actors.values())):
+            # The model is frozen for its readers, and it is not built yet.
+            spark.__dict__["catalog"] = spark.catalog or self.spark.catalog
+            spark.__dict__["tables"] = spark.tables or self.spark.tables
+        return self
+
     @property
     def requires_hashes(self) -> bool:
         """Whether the user's required packages need hashes."""

@@ -9,6 +9,9 @@ from asya_infra.mesh_file.account_model import VpcSection
 from asya_infra.mesh_file.base import Section, Text
 from asya_infra.mesh_file.units import Duration, Megabytes
 
+Catalog = Literal["none", "glue"]
+Tables = Literal["parquet", "iceberg"]
+
 _MEGABYTES = {"": 1.0, "b": 1 / 1024**2, "k": 1 / 1024, "m": 1.0, "g": 1024.0, "t": 1024.0**2}
 
 
@@ -53,6 +56,10 @@ class SparkSection(Section):
     """Whose run starts first when the application is full; the highest goes first."""
     linger: Duration = Field(default=0.0, ge=0, le=3600)
     """How long an idle run waits for further envelopes, which it then gets within a second or two; it is billed meanwhile."""
+    catalog: Catalog | None = None
+    """`glue`: the tables of the Glue Data Catalog; by default that of the mesh."""
+    tables: Tables | None = None
+    """`iceberg`: Iceberg tables too; by default those of the mesh."""
 
 
 class WarmSection(Section):
@@ -97,6 +104,10 @@ class SparkSettings(Section):
 
     application: ApplicationSection = ApplicationSection()
     start_rate: StartRateSection = StartRateSection()
+    catalog: Catalog = "none"
+    """`glue`: jobs find the tables of the Glue Data Catalog of the account and region."""
+    tables: Tables = "parquet"
+    """`iceberg`: jobs find Iceberg tables as `iceberg.database.table`; it needs `catalog: glue`."""
 
 
 def conf_megabytes(text: str | None) -> int | None:

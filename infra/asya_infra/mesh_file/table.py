@@ -16,6 +16,7 @@ from asya_infra.mesh_file.result_index import compacts_index, has_index
 from asya_infra.mesh_file.send_targets import ALL_ACTORS, send_targets
 from asya_infra.mesh_file.spark_capacity import max_concurrent_runs, max_executors
 from asya_infra.mesh_file.spark_model import SparkSection, WorkerSection
+from asya_infra.mesh_file.spark_tables import spark_conf
 from asya_infra.mesh_file.user_code import detect_shape, returns
 
 CREW = (names.SINK, names.SUMP, names.CHECKPOINT, names.RESUME)
@@ -142,7 +143,7 @@ def _spark(loaded: LoadedMesh, actor: ActorSection, spark: SparkSection) -> tabl
         executor=_worker(spark.executors),
         min_executors=spark.executors.min,
         max_executors=max_executors(spark, loaded.mesh.spark.application),
-        conf=dict(spark.conf),
+        conf=spark_conf(spark),
         env=dict(actor.env),
         archives=spark.archives,
         py_files=spark.py_files,

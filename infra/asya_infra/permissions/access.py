@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from asya_infra.addresses import Addresses, S3Prefix
 from asya_infra.mesh_file.actor_model import AccessEntry
+from asya_infra.permissions.glue import files_of, table_grants
 from asya_infra.permissions.grant import Grant
 
 _REASON = "The mesh file grants this actor the resources that the patterns match."
@@ -23,7 +24,10 @@ def access_grants(entries: Iterable[AccessEntry], addresses: Addresses, *, by_s3
     Args:
         by_s3a: True for job runs, which reach S3 through Hadoop's S3A: writing includes reading.
     """
-    return [grant for entry in entries for grant in _entry(entry, addresses, by_s3a=by_s3a)]
+    entries = list(entries)
+    databases = [entry for entry in entries if entry.database is not None]
+    grants = [grant for entry in entries for grant in _entry(entry, addresses, by_s3a=by_s3a)]
+    return [*grants, *table_grants(databases, addresses)]
 
 
 def folder_grants(
@@ -66,6 +70,9 @@ def _entry(entry: AccessEntry, addresses: Addresses, *, by_s3a: bool) -> list[Gr
         return folder_grants(place, entry.read, entry.write, addresses, by_s3a=by_s3a)
     if entry.table is not None:
         return _table(entry, addresses.arn("dynamodb", f"table/{entry.table}"))
+    if entry.database is not None:
+        place, read_keys, write_keys = files_of(entry, addresses)
+        return folder_grants(place, read_keys, write_keys, addresses, by_s3a=by_s3a)
     if entry.secret is not None:
         secret = addresses.arn("secretsmanager", f"secret:{entry.secret}-??????")
         read = [Grant(("secretsmanager:DescribeSecret", "secretsmanager:GetSecretValue"), (secret,), reason=_REASON)]

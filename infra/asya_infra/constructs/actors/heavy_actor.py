@@ -15,6 +15,7 @@ from asya_infra.nag import acknowledge_wildcards
 from asya_infra.permissions import actors
 from asya_infra.permissions.access import access_grants
 from asya_infra.permissions.encryption import use_key
+from asya_infra.permissions.glue import catalog_grants
 from asya_infra.permissions.grant import Grant, document
 from asya_infra.permissions.secrets import secret_grants
 from asya_infra.permissions.spark import scratch
@@ -42,14 +43,16 @@ def heavy_actor(
 
 
 def run_access(mesh: Mesh, name: str) -> list[Grant]:
-    """Return the permissions of an actor's job runs beside their own files: scratch folder, `access`, `secrets`, the key.
+    """Return the permissions of an actor's job runs beside their own files: scratch, catalog, `access`, `secrets`, the key.
 
     The access policy belongs to the role and to the session of each run, so these take nothing of the session policy.
     """
     section = section_of(mesh.file, name)
     access = access_grants(section.access, mesh.addresses, by_s3a=True)
     secrets = secret_grants(section.secrets.values(), mesh.addresses)
-    grants = [*scratch(mesh.addresses, name), *access, *secrets]
+    has_catalog = section.spark is not None and section.spark.catalog == "glue"
+    catalog = catalog_grants(mesh.addresses) if has_catalog else []
+    grants = [*scratch(mesh.addresses, name), *catalog, *access, *secrets]
     return [*grants, *use_key(mesh.kms_key, grants, mesh.addresses)]
 
 

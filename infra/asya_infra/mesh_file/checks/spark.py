@@ -40,6 +40,8 @@ _OWN_KEYS = {
     "spark.archives": "archives",
     "spark.submit.pyFiles": "py_files",
 }
+# A catalog of files needs a rename that fails if the target exists, and S3 has none: two writers would lose a commit.
+_NO_CATALOG = "needs catalog: glue beside it: without a catalog, Iceberg loses commits of several writers on S3; set catalog: glue"
 _FILE_SETTINGS = ("spark.jars", "spark.files")
 
 
@@ -59,6 +61,8 @@ def check(context: Context) -> Iterator[Finding]:
             f"needs {needed.vcpu} vCPU and {needed.memory_gb} GB, because each warm worker fits the largest job, but the "
             f"application has {capacity.vcpu} vCPU and {capacity.memory_gb} GB; raise max_vcpu or max_memory",
         )
+    if context.mesh.spark.tables == "iceberg" and context.mesh.spark.catalog != "glue":
+        yield ("spark", "tables"), _NO_CATALOG
     misfits = False
     for name, actor in context.mesh.actors.items():
         if actor.spark is None:
@@ -99,6 +103,8 @@ def _actor(actor: ActorSection, spark: SparkSection) -> Iterator[Finding]:
                     ("spark", key, index),
                     f"should be an s3:// address; got {address!r}; put code into the jobs folder instead",
                 )
+    if spark.tables == "iceberg" and spark.catalog != "glue" and {"catalog", "tables"} & spark.model_fields_set:
+        yield ("spark", "tables"), _NO_CATALOG
     for setting in spark.conf:
         if setting in _OWN_KEYS:
             yield ("spark", "conf", setting), f"has a key of its own; set {_OWN_KEYS[setting]} instead"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from asya_local.authentication.admission import page_token
 from asya_local.emr.capacity import size_of
+from asya_local.emr.catalogs import missing_catalog
 from asya_local.emr.errors import conflict, throttled, validation_error
 from asya_local.emr.run_registry import RunRegistry, now
 from asya_local.emr.runs import JobRun, new_run_id
@@ -159,6 +160,8 @@ class Service:
             size = size_of(submit.conf)
         except (SubmitParametersError, ValueError) as error:
             raise validation_error(str(error)) from None
+        if missing := missing_catalog(submit.conf):
+            raise validation_error(missing)
         token = parameters["clientToken"]
         request = {key: value for key, value in parameters.items() if key != "clientToken"}
         fingerprint = json.dumps(request, sort_keys=True)

@@ -11,6 +11,8 @@ pytestmark = pytest.mark.usefixtures("folder")
     ("keys", "spark", "more", "problem"),
     [
         ("", "jop: x", "", "4: actors.a.spark.jop: unknown key; did you mean 'job'?"),
+        ("", "catalog: hive", "", "4: actors.a.spark.catalog: should be 'none' or 'glue'; got 'hive'"),
+        ("", "", "spark: {tables: delta}", "5: spark.tables: should be 'parquet' or 'iceberg'; got 'delta'"),
         ("", "driver: {cores: 3}", "", "4: actors.a.spark.driver.cores: should be 1, 2, 4, 8 or 16; got 3"),
     ],
 )

@@ -144,7 +144,8 @@ def test_a_list_that_a_stage_replaces() -> None:
     """Also where the list of the file has the missing key."""
     base = "  b: {handler: shop.one, access: [{secret: key, read: true}]}"
     assert problems("prod:\n  actors:\n    b: {access: [{read: true}]}", more=base) == [
-        "8: stages.prod.actors.b.access[0]: has no resource; an entry needs exactly one of bucket, table, secret and statement"
+        "8: stages.prod.actors.b.access[0]: has no resource; an entry needs exactly one of bucket, table, database, secret and "
+        "statement"
     ]
     assert problems("prod:\n  tools:\n    t: {route: [c]}", more=f"{base}\ntools: {{t: {{route: [a, b]}}}}") == [
         "9: stages.prod.tools.t.route[0]: there is no actor 'c'"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.asya_infra.mesh_file.loading import light_actor_problems, mesh_problems
+from tests.unit.asya_infra.mesh_file.loading import heavy_actor_problems, light_actor_problems, mesh_problems
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -12,7 +12,8 @@ pytestmark = pytest.mark.usefixtures("folder")
     [
         (
             "access: [{read: x}]",
-            "4: actors.a.access[0]: has no resource; an entry needs exactly one of bucket, table, secret and statement",
+            "4: actors.a.access[0]: has no resource; an entry needs exactly one of bucket, table, database, secret and "
+            "statement",
         ),
         (
             "access: [{bucket: data}]",
@@ -30,10 +31,75 @@ pytestmark = pytest.mark.usefixtures("folder")
             "access: [{secret: s, read: x}]",
             "4: actors.a.access[0].read: should be true, because a secret has no parts; got 'x'",
         ),
+        (
+            "access: [{bucket: data, read: x, location: y}]",
+            "4: actors.a.access[0].location: is for a database; remove it, or name the database",
+        ),
+        (
+            "access: [{database: sales, read: true}]",
+            "4: actors.a.access[0]: has no location; name the folder that has the folders of the tables, such as "
+            "location: s3://my-lake/sales: their files are read and written there",
+        ),
+        (
+            "access: [{database: sales, location: tables/sales}]",
+            "4: actors.a.access[0]: grants nothing; add read or write patterns, such as read: true",
+        ),
+        (
+            "access: [{database: sales, location: tables/sales, read: 'Orders'}]",
+            "4: actors.a.access[0].read: should be a pattern of table names in lower case such as orders_*; got 'Orders'",
+        ),
+        (
+            "access: [{database: sales, location: tables/sales, read: hr/people}]",
+            "4: actors.a.access[0].read: should be a pattern of table names in lower case such as orders_*; got 'hr/people'",
+        ),
     ],
 )
 def test_access_entries(keys: str, problem: str) -> None:
     assert light_actor_problems(keys) == [problem]
+
+
+@pytest.mark.parametrize("name", ["*", "sal?s", "Sales", "sales/orders", "a:b"])
+def test_a_database_is_one(name: str) -> None:
+    assert light_actor_problems(f"access: [{{database: '{name}', location: tables/sales, read: true}}]") == [
+        "4: actors.a.access[0].database: should be the name of one database, of lower-case letters, digits, _ and -; "
+        f"got {name!r}"
+    ]
+
+
+@pytest.mark.parametrize("location", ["s3://lake", "s3://lake/", "s3://lake/sales/", "tables/sales", "t/day=1/"])
+def test_locations(location: str) -> None:
+    assert light_actor_problems(f"access: [{{database: sales, location: '{location}', read: true}}]") == []
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "s3://*/sales",
+        "s3://lake/*",
+        "s3://lake/../hr",
+        "/sales",
+        "a//b",
+        "s3a://lake/x",
+        "s3://lake/a?c",
+        "..",
+        "s3://",
+    ],
+)
+def test_a_location_is_one_folder(location: str) -> None:
+    assert light_actor_problems(f"access: [{{database: sales, location: '{location}', read: true}}]") == [
+        "4: actors.a.access[0].location: should be a folder without wildcards, such as s3://my-lake/sales or, below the "
+        f"data of the mesh, tables/sales; got {location!r}"
+    ]
+
+
+def test_a_job_with_a_database_has_a_catalog() -> None:
+    access = "access: [{database: sales, location: tables/sales, read: true}]"
+    assert heavy_actor_problems(access) == [
+        "4: actors.a.access[0].database: is in a catalog that the job does not have; set spark: {catalog: glue} of the "
+        "mesh or of the actor"
+    ]
+    assert heavy_actor_problems(access, "catalog: glue") == []
+    assert heavy_actor_problems(access, "", "spark: {catalog: glue}") == []
 
 
 @pytest.mark.parametrize(

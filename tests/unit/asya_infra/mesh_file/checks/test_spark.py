@@ -121,5 +121,15 @@ def test_an_index_that_does_not_fit() -> None:
     ]
 
 
+def test_iceberg_needs_a_catalog() -> None:
+    problem = "needs catalog: glue beside it: without a catalog, Iceberg loses commits of several writers on S3; set catalog: glue"
+    assert heavy_actor_problems("", "tables: iceberg") == [f"4: actors.a.spark.tables: {problem}"]
+    assert heavy_actor_problems("", "", "spark: {tables: iceberg}") == [f"5: spark.tables: {problem}"]
+    assert heavy_actor_problems("", "catalog: none", "spark: {catalog: glue, tables: iceberg}") == [
+        f"4: actors.a.spark.tables: {problem}"
+    ]
+    assert heavy_actor_problems("", "", "spark: {catalog: glue, tables: iceberg}") == []
+
+
 def test_a_heavy_actor_may_take_long_and_many() -> None:
     assert heavy_actor_problems("timeout: 30m, batch: {size: 10000, window: 5m}") == []
