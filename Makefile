@@ -8,6 +8,7 @@ BIN     := $(VENV)/bin
 CLOUD   := .venv-cloud
 CHECKOV := .venv-checkov
 AUDIT   := .venv-audit
+ICEBERG := .venv-iceberg
 UV      := $(BIN)/uv pip install --quiet
 CDK     := node_modules/.bin/cdk
 # Node comes with the Python packages: the machine's own may be missing, or too old for the CDK.
@@ -59,6 +60,12 @@ $(AUDIT)/.installed: $(VENV)/.bootstrapped requirements/audit.txt
 	@echo "· bandit and pip-audit"
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(AUDIT)
 	@$(UV) --python $(AUDIT)/bin/python --require-hashes -r requirements/audit.txt
+	@touch $@
+
+$(ICEBERG)/.installed: $(VENV)/.bootstrapped requirements/iceberg.txt
+	@echo "· Iceberg and the Spark that its jar is for"
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(ICEBERG)
+	@$(UV) --python $(ICEBERG)/bin/python --require-hashes -r requirements/iceberg.txt
 	@touch $@
 
 node_modules/.installed: $(VENV)/.installed package-lock.json
@@ -114,7 +121,12 @@ test-full: setup  ## full size: 20,000 schedules of the simulation; on the local
 	  tests/cloud/test_crew_failures.py tests/cloud/test_deploy_under_load.py tests/fuzz tests/simulation/test_strangers.py \
 	  tests/unit/asya/fan_in/lambdas/test_fan_in_counts.py tests/spark/test_append_once.py tests/spark/test_manifest_memory.py \
 	  tests/cloud/test_append_kills.py
+	@ASYA_FULL_SIZE=1 $(MAKE) --no-print-directory iceberg
 	@$(BIN)/python -m tests.chaos
+
+.PHONY: iceberg
+iceberg: setup $(ICEBERG)/.installed  ## appends to tables of Iceberg itself, with a Spark of their own (2 minutes)
+	@PYTHONPATH=functions:spark_jobs:infra $(ICEBERG)/bin/python -m pytest tests/iceberg
 
 .PHONY: chaos
 chaos: setup  ## 2,000 envelopes while processes die, services fail and the gateway stops (20 minutes; ENVELOPES=200 SEED=7 OUTAGE=180 KEEP=1)
@@ -157,7 +169,7 @@ destroy: setup  ## remove the mesh from that account (MESH=file, STAGE=name, OPT
 
 .PHONY: lock
 lock: $(VENV)/.bootstrapped  ## compile requirements/*.in to pinned and hashed requirements/*.txt
-	@cd requirements && for name in layer dispatch gateway telemetry cloud checkov audit bootstrap dev; do \
+	@cd requirements && for name in layer dispatch gateway telemetry cloud checkov audit iceberg bootstrap dev; do \
 	  test ! -f $$name.txt || cp $$name.txt $$name.new; \
 	  ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	    $$name.in -o $$name.new || exit 1; \

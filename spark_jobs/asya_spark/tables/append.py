@@ -1,4 +1,6 @@
-"""Adds rows to a folder of Parquet files once, however often the job runs (`protocol §10.append-once`).
+"""Adds rows to a table once, however often the job runs (`protocol §10.append-once`): a folder of Parquet files.
+
+Tables of a catalog are in `asya_spark.tables.iceberg`.
 
     {table}/_asya/staging/{key}/{random}/…    the files of one attempt
     {table}/_asya/commits/{key}.json          the attempt that counts, written on the condition that it is absent
@@ -21,34 +23,42 @@ from asya_spark import data
 from asya_spark.context import context
 from asya_spark.files import HadoopFiles
 from asya_spark.tables.commits import commits_for
+from asya_spark.tables.errors import AppendError
+from asya_spark.tables.iceberg import append_to_table, find_table
 
 _FOLDER = "_asya"
 
 
-class AppendError(RuntimeError):
-    """Rows cannot be appended once; the message names the table and the cause."""
-
-
 def append_once(frame: DataFrame, table: str, *, partition_by: Sequence[str] = (), name: str = "") -> None:
-    """Appends the rows of a frame to a folder of Parquet files, once for this hop of the envelope.
+    """Appends the rows of a frame to a folder of Parquet files or to an Iceberg table, once for this hop of the envelope.
 
     The rows of the first attempt that gets this far count, also if a later attempt has other ones. The calls of a hop are told
     apart by table and by their order. In threads, where the order is left to chance, name them.
 
-    A reader may see a part of the rows until this returns. A replay is a hop of its own and appends again.
+    A reader of a folder may see a part of the rows until this returns; a reader of an Iceberg table sees all or none. A replay
+    is a hop of its own and appends again.
 
     Args:
         frame: the rows.
-        table: the folder, as a reference below the data of the mesh, or as a URI.
-        partition_by: columns that become folders.
+        table: the folder, as a reference below the data of the mesh, or as a URI; or an Iceberg table, as
+            `catalog.database.table` with a catalog of the session.
+        partition_by: columns that become folders. An Iceberg table has partitions of its own.
         name: tells this call apart from others of the hop, in place of their order.
 
     Raises:
-        AppendError: in a DataFrame job, whose call has many envelopes; or a staged file is gone.
+        AppendError: in a DataFrame job, whose call has many envelopes; what was staged is gone; or the Iceberg table does not
+            have `write.wap.enabled`.
+        ValueError: `partition_by` for an Iceberg table.
         RuntimeError: outside a job.
         ModuleNotFoundError: the table is on S3 and the run has no boto3, which writes on a condition; name it in the
             `requirements.txt` of the jobs.
     """
+    iceberg = find_table(frame.sparkSession, table)
+    if iceberg is not None:
+        if partition_by:
+            raise ValueError(f"{table} is an Iceberg table, which has its own partitions; leave partition_by out")
+        append_to_table(frame, iceberg, _key(table, name))
+        return
     folder = (table if "://" in table else data.uri(table)).rstrip("/")
     _Append(folder, _key(folder, name), HadoopFiles(frame.sparkSession)).run(frame, partition_by)
 
