@@ -4,8 +4,10 @@ tests/iceberg runs whole appends, on the Spark that its jar is for.
 """
 
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql.readwriter import DataFrameWriterV2
 
+from asya_spark.calls.sessions import active_session, own_sessions
 from asya_spark.tables.iceberg import IcebergTable
 
 pytestmark = pytest.mark.spark
@@ -51,3 +53,13 @@ def test_10_a_cached_frame_stays_cached(spark, written):
     for each in (frame, written[0][0]):
         assert "InMemoryTableScan" in each.select("id")._jdf.queryExecution().executedPlan().toString()
     frame.unpersist()
+
+
+def test_10_in_a_call_of_a_run_the_session_stays_that_of_the_envelope(spark, written):
+    session = spark.newSession()
+    with own_sessions(), active_session(session):
+        IcebergTable(session, "iceberg.sales.orders").stage(session.range(3), "key")
+        assert SparkSession.active() is session
+        assert spark._jvm.org.apache.spark.sql.SparkSession.active().equals(session._jsparkSession)
+        assert SparkSession.active().conf.get(WAP_ID, None) is None
+    assert written[0][0].count() == 3
