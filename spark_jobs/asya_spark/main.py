@@ -17,6 +17,7 @@ from asya_spark import data
 from asya_spark.attempt import Attempt
 from asya_spark.calls.errors import JobError, describe
 from asya_spark.calls.sessions import Sessions, is_running, own_sessions
+from asya_spark.calls.time_limit import has_abandoned
 from asya_spark.calls.warm_up import warm_up
 from asya_spark.clock import RunClock
 from asya_spark.dataframe_job import run_dataframe
@@ -170,7 +171,8 @@ class _Batch:
         with Heartbeat(files, journal.folder, partials, describe_run), own_sessions():
             warm_up(spark)
             error, unreached = _run_job(attempt)
-        goes_on = self._announce is not None and error is None and unreached is None
+        # Code that ignores its time limit would be at work beside the next batch.
+        goes_on = self._announce is not None and error is None and unreached is None and not has_abandoned()
         if self._announce is not None and goes_on:
             self._announce()
         journal.commit(error, unreached, python=running_version())

@@ -1,9 +1,11 @@
 """Sample jobs for the tests of `asya_spark`."""
 
 import asyncio
+import contextlib
 import json
 import os
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -58,6 +60,17 @@ def _sleep(spark, payload):
 def _spin(spark, payload):
     while True:
         pass
+
+
+# Ends the calls that ignore their interruption.
+RELEASED = threading.Event()
+
+
+def _ignore_interruption(spark, payload):
+    while not RELEASED.is_set():
+        with contextlib.suppress(BaseException):
+            while not RELEASED.wait(0.05):
+                pass
 
 
 def _long_spark(spark, payload):
@@ -151,6 +164,7 @@ BEHAVIORS = {
     "exit": _exit,
     "sleep": _sleep,
     "spin": _spin,
+    "ignore-interruption": _ignore_interruption,
     "long-spark": _long_spark,
     "async": _async,
     "async-generator": _async_generator,

@@ -11,9 +11,11 @@ from pyspark.sql import SparkSession
 
 from asya.protocol.job_runs import Commit, Host, Manifest, RunFolder
 from asya.spark.manifest_lines import encode_manifest
+from asya_spark.calls import time_limit
 from asya_spark.main import run
 from asya_spark.resident import batches
 from asya_spark.resident.batches import Linger
+from tests.spark import sample_jobs
 from tests.spark.job_run import JOBS, member
 
 pytestmark = pytest.mark.usefixtures("data_folder")
@@ -142,4 +144,17 @@ def test_a_job_that_cannot_be_loaded_takes_no_batch(spark: SparkSession, tmp_pat
     batch = write_manifest(tmp_path, 8, [{"do": "none"}], Host(7, 1))
     run(spark, first.as_uri(), linger=Linger(600.0, 60.0))
     assert commits(tmp_path, 7)[0].error is not None
+    assert not (batch.parent / "attempts").exists()
+
+
+def test_a_driver_with_abandoned_code_takes_no_batch(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time_limit, "GRACE_SECONDS", 0.2)
+    first = write_manifest(tmp_path, 7, [{"do": "ignore-interruption"}], timeout=0.5)
+    batch = write_manifest(tmp_path, 8, [{"do": "none"}], Host(7, 1))
+    try:
+        run(spark, first.as_uri(), linger=Linger(600.0, 60.0))
+    finally:
+        sample_jobs.RELEASED.set()
     assert not (batch.parent / "attempts").exists()

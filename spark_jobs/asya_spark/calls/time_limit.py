@@ -7,6 +7,7 @@ would read the responses of this one. A thread that ignores its interruption is 
 import ctypes
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from contextvars import copy_context
 from dataclasses import dataclass, field
@@ -52,6 +53,15 @@ class _Call(Generic[Value]):
     ends: float
     is_interrupted: bool = False
     ending: Ending[Value] = field(default_factory=Ending)
+
+
+# The threads of calls that ignored their interruption.
+_abandoned: "weakref.WeakSet[threading.Thread]" = weakref.WeakSet()
+
+
+def has_abandoned() -> bool:
+    """Whether user code is still at work that was abandoned after its time limit."""
+    return any(thread.is_alive() for thread in _abandoned)
 
 
 class Calls(Generic[Value]):
@@ -103,6 +113,7 @@ class Calls(Generic[Value]):
                     first.ends = time.monotonic() + GRACE_SECONDS
                     continue
                 call = first
+                _abandoned.add(call.thread)
             if self._at_work.get(call.index) is call:  # else it had been abandoned
                 del self._at_work[call.index]
                 # A new object, because an abandoned thread may still change its ending.

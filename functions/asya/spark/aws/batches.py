@@ -19,6 +19,8 @@ from asya.spark.part_results import UNREADABLE
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
+# The first line of a batch has no envelope. A job may write anything there, so no more than this is read.
+_HEAD_BYTES = 1024 * 1024
 # A resident run says every 2 s that it is idle.
 FRESH = timedelta(seconds=5)
 
@@ -58,7 +60,9 @@ class Batches:
     def presence(self, actor: str, number: int, *, now: datetime) -> Presence | None:
         """What a resident run that is idle has said last, unless that is more than `FRESH` ago."""
         try:
-            content = self._s3.get_object(Bucket=self._bucket, Key=presence_key(actor, number))["Body"].read()
+            content = self._s3.get_object(Bucket=self._bucket, Key=presence_key(actor, number))["Body"].read(
+                _HEAD_BYTES
+            )
             presence = msgspec.json.decode(content, type=Presence)
             return presence if now - parse_time(presence.at) <= FRESH else None
         except UNREADABLE:
@@ -75,7 +79,7 @@ class Batches:
         """The number of the run that is this batch; 0 if the resident run is closed."""
         body = self._s3.get_object(Bucket=self._bucket, Key=_key(folder))["Body"]
         try:
-            return msgspec.json.decode(next(iter(body.iter_lines()), b""), type=_Batch).number
+            return msgspec.json.decode(body.read(_HEAD_BYTES).partition(b"\n")[0], type=_Batch).number
         except UNREADABLE:
             return 0  # a job may write anything into the folders of its batches
 

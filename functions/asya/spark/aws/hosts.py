@@ -1,6 +1,6 @@
 """The resident runs of heavy actors, and which of them takes a formed run as its next batch (`protocol §10.resident`).
 
-The item `HOST#{actor}` / `{number:010d}` of the pending table exists while a resident run may have a batch. The transaction
+The item `HOST#{actor}` / `{number:010d}` of the pending table exists until the job run of a resident run has ended. The transaction
 that places a run counts the batch there, so no two dispatchers give one batch number to two runs, and none places a run
 twice. S3 then decides between the dispatcher and the driver: the manifest of a batch, or the mark that there will be none.
 """
@@ -30,6 +30,7 @@ class ResidentRun:
         job_run_id: its id at EMR Serverless.
         fingerprint: names the code and the settings that it was started with.
         batch: the latest batch that was placed on it; 0 for the run itself.
+        is_closed: whether it takes no further batch. It is listed until its job run has ended, which may need a look.
     """
 
     actor: str
@@ -37,6 +38,7 @@ class ResidentRun:
     job_run_id: str
     fingerprint: str
     batch: int = 0
+    is_closed: bool = False
 
     @property
     def next(self) -> Host:
@@ -107,7 +109,7 @@ class Hosts:
                     "TableName": self._table,
                     "Key": host_key(actor, host.number),
                     "UpdateExpression": "SET placed = :batch",
-                    "ConditionExpression": "placed = :before",
+                    "ConditionExpression": "placed = :before AND attribute_not_exists(closed)",
                     "ExpressionAttributeValues": {
                         ":batch": {"N": str(host.batch)},
                         ":before": {"N": str(host.batch - 1)},
@@ -119,7 +121,7 @@ class Hosts:
         return self._transact([update, *count])
 
     def displace(self, actor: str, number: int, host: Host) -> None:
-        """Takes back the place of a run whose batch will never be, and removes the resident run, which ends; idempotent."""
+        """Takes back the place of a run whose batch will never be, and closes the resident run; idempotent."""
         self._transact(
             [
                 {
@@ -138,10 +140,24 @@ class Hosts:
                 }
             ]
         )
-        self.remove(actor, host.number)
+        self.close(actor, host.number)
+
+    def close(self, actor: str, number: int) -> None:
+        """Notes that a run takes no batch any more; idempotent."""
+        try:
+            self._dynamodb.update_item(
+                TableName=self._table,
+                Key=host_key(actor, number),
+                UpdateExpression="SET closed = :yes",
+                ConditionExpression="attribute_exists(pk)",
+                ExpressionAttributeValues={":yes": {"BOOL": True}},
+            )
+        except ClientError as error:
+            if not is_condition_failure(error):
+                raise
 
     def remove(self, actor: str, number: int) -> None:
-        """Removes a run that takes no batch any more; idempotent."""
+        """Removes a run whose job run has ended; idempotent."""
         self._dynamodb.delete_item(TableName=self._table, Key=host_key(actor, number))
 
     def _transact(self, writes: "list[TransactWriteItemTypeDef]") -> bool:
@@ -156,5 +172,10 @@ class Hosts:
 
 def _resident_run(actor: str, item: "Item") -> ResidentRun:
     return ResidentRun(
-        actor, int(item["sk"]["S"]), item["job_run_id"]["S"], item["fingerprint"]["S"], int(item["placed"]["N"])
+        actor,
+        int(item["sk"]["S"]),
+        item["job_run_id"]["S"],
+        item["fingerprint"]["S"],
+        int(item["placed"]["N"]),
+        "closed" in item,
     )

@@ -4,7 +4,7 @@ Keys in the table `asya-{namespace}-pending`; stored items use them, so they nev
 
 - run: `RUN#{actor}` / `{number:010d}`; `RUN#{actor}` / `latest` holds the highest number and never expires.
 - open: `OPEN#{actor}` / `{number:010d}` exists until the run is closed.
-- resident run: `HOST#{actor}` / `{number:010d}` exists while its job run may take another batch or has one.
+- resident run: `HOST#{actor}` / `{number:010d}` exists until its job run has ended.
 - failures: `DEATHS#{actor}` / `{number:010d}` counts the failed runs of one origin, the origin included.
 """
 

@@ -127,11 +127,14 @@ class Enqueuer:
         settings = self.services.settings
         actor, spec, now = settings.actor, settings.table.actors[settings.actor], self.services.now()
         try:
-            at_once = spec.spark is not None and spec.spark.linger > 0 and bool(self.services.hosts.all(actor))
+            at_once = spec.spark is not None and spec.spark.linger > 0 and self._has_resident(actor)
             self.services.requests.arrive(actor, count, spec.batch, now=now, at_once=at_once)
         except Exception as error:  # noqa: BLE001 - keeps the messages on the queue
             return error
         return None
+
+    def _has_resident(self, actor: str) -> bool:
+        return any(not resident.is_closed for resident in self.services.hosts.all(actor))
 
     def _finish(self, entry: _Entry, request: Exception | None) -> list[Receipt]:
         """Reports or diverts one hop before its message is acknowledged.

@@ -56,13 +56,15 @@ class Hosting:
         number, batch = job_run_number(record), record.host.batch if record.host else 0
         if not self.services.batches.close(record.actor, Host(number, batch + 1), reason):
             return False
-        self.services.hosts.remove(record.actor, number)
+        self.services.hosts.close(record.actor, number)
         return True
 
     def make_room(self) -> None:
         """Closes the resident run of the mesh that has been idle for longest, because another run waits for workers."""
         services = self.services
-        idle = [(since, resident) for actor in services.heavy_actors() for since, resident in self._present(actor)]
+        actors = services.settings.table.actors
+        lingering = [name for name, spec in actors.items() if spec.spark is not None and spec.spark.linger]
+        idle = [(since, resident) for actor in lingering for since, resident in self._present(actor)]
         if idle:
             _, resident = min(idle, key=lambda pair: pair[0])
             self._close(resident, "room")
@@ -127,6 +129,8 @@ class Hosting:
         """The resident runs that wait for their next batch, with the times since when."""
         present = []
         for resident in self.services.hosts.all(actor):
+            if resident.is_closed:
+                continue
             presence = self.services.batches.presence(actor, resident.number, now=self.services.now())
             if presence is not None and presence.batch == resident.next.batch:
                 present.append((presence.since, resident))
@@ -134,7 +138,7 @@ class Hosting:
 
     def _close(self, resident: ResidentRun, reason: CloseReason) -> None:
         if self.services.batches.close(resident.actor, resident.next, reason):
-            self.services.hosts.remove(resident.actor, resident.number)
+            self.services.hosts.close(resident.actor, resident.number)
             self.services.base.telemetry.log.info(
                 "resident run closed", job_run_id=resident.job_run_id, why=reason, requested=resident.actor
             )

@@ -50,7 +50,7 @@ def test_10_a_run_is_placed_once(hosts: Hosts, first: Host | None, second: Host 
 def test_10_a_run_is_placed_anew_after_its_batch_was_closed(hosts: Hosts) -> None:
     hosts.place("clean", 2, RESIDENT.next)
     hosts.displace("clean", 2, RESIDENT.next)
-    assert hosts.all("clean") == []
+    assert hosts.all("clean") == [ResidentRun("clean", 1, "run1", "code", batch=1, is_closed=True)]
     assert not hosts.place("clean", 2, RESIDENT.next)
     assert hosts.place("clean", 2, None)
     hosts.displace("clean", 2, RESIDENT.next)  # a slower dispatcher

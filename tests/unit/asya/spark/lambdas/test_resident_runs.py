@@ -103,7 +103,7 @@ def test_10_a_driver_that_closed_first_gets_no_batch(world: HeavyWorld) -> None:
     world.dispatch()
     assert list(world.emr.runs) == ["run1", "run2"]
     assert (record(world, 2).host, record(world, 2).job_run_id) == (None, "run2")
-    assert world.services.hosts.all("clean")[0].number == 2
+    assert [(each.number, each.is_closed) for each in world.services.hosts.all("clean")] == [(1, True), (2, False)]
 
 
 @pytest.mark.rule("10.resident.untaken")
@@ -318,3 +318,17 @@ def test_10_the_usage_is_on_record_for_the_resident_run_alone(world: HeavyWorld)
     world.complete()
     usages = [record(world, number).usage for number in (1, 2)]
     assert [usage and usage.vcpu_hours for usage in usages] == [2.0, None]
+
+
+@pytest.mark.rule("10.resident.room")
+def test_10_a_closed_run_whose_end_is_lost_keeps_no_slot(world: HeavyWorld) -> None:
+    world.table = replace(LINGERING, spark=replace(LINGERING.spark, max_concurrent_runs=1))
+    start_resident(world)
+    world.send("s", actor="stats")
+    world.enqueue("stats")
+    world.dispatch()
+    world.set_state("run1", "SUCCESS", event=False)
+    world.reconcile()
+    world.complete()
+    world.dispatch()
+    assert list(world.emr.runs) == ["run1", "run2"]
