@@ -17,7 +17,7 @@ from asya_spark import data
 from asya_spark.attempt import Attempt
 from asya_spark.calls.errors import JobError, describe
 from asya_spark.calls.sessions import Sessions, is_running, own_sessions
-from asya_spark.calls.time_limit import has_abandoned
+from asya_spark.calls.time_limit import is_at_work
 from asya_spark.calls.warm_up import warm_up
 from asya_spark.clock import RunClock
 from asya_spark.dataframe_job import run_dataframe
@@ -172,7 +172,8 @@ class _Batch:
             warm_up(spark)
             error, unreached = _run_job(attempt)
         # Code that ignores its time limit would be at work beside the next batch.
-        goes_on = self._announce is not None and error is None and unreached is None and not has_abandoned()
+        is_done = error is None and unreached is None
+        goes_on = self._announce is not None and is_done and not is_at_work(attempt.name)
         if self._announce is not None and goes_on:
             self._announce()
         journal.commit(error, unreached, python=running_version())

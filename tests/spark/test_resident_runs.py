@@ -113,10 +113,10 @@ def test_10_a_batch_that_comes_while_the_driver_waits_is_taken(spark: SparkSessi
         mark.parent.mkdir(parents=True)
         mark.write_text('{"closed":"room"}')
 
-    thread = threading.Thread(target=dispatch)
+    thread = threading.Thread(target=dispatch, daemon=True)
     thread.start()
     run(spark, first.as_uri(), linger=Linger(600.0, 60.0))
-    thread.join()
+    thread.join(60.0)
     assert len(commits(tmp_path, 8, Host(7, 1))) == 1
 
 

@@ -7,7 +7,6 @@ would read the responses of this one. A thread that ignores its interruption is 
 import ctypes
 import threading
 import time
-import weakref
 from collections.abc import Callable
 from contextvars import copy_context
 from dataclasses import dataclass, field
@@ -20,6 +19,8 @@ from pyspark.sql import SparkSession
 Value = TypeVar("Value")
 
 GRACE_SECONDS = 10.0
+# A thread has given its ending a moment before it exits.
+_EXIT_SECONDS = 1.0
 _POOL = "spark.scheduler.pool"
 
 
@@ -55,13 +56,12 @@ class _Call(Generic[Value]):
     ending: Ending[Value] = field(default_factory=Ending)
 
 
-# The threads of calls that ignored their interruption.
-_abandoned: "weakref.WeakSet[threading.Thread]" = weakref.WeakSet()
-
-
-def has_abandoned() -> bool:
-    """Whether user code is still at work that was abandoned after its time limit."""
-    return any(thread.is_alive() for thread in _abandoned)
+def is_at_work(attempt: str) -> bool:
+    """Whether calls of an attempt are still at work after its end: those that ignored their interruption."""
+    threads = [thread for thread in threading.enumerate() if thread.name.startswith(attempt)]
+    for thread in threads:
+        thread.join(_EXIT_SECONDS)
+    return any(thread.is_alive() for thread in threads)
 
 
 class Calls(Generic[Value]):
@@ -113,7 +113,6 @@ class Calls(Generic[Value]):
                     first.ends = time.monotonic() + GRACE_SECONDS
                     continue
                 call = first
-                _abandoned.add(call.thread)
             if self._at_work.get(call.index) is call:  # else it had been abandoned
                 del self._at_work[call.index]
                 # A new object, because an abandoned thread may still change its ending.

@@ -261,7 +261,7 @@ def activate_drivers() -> Iterator[None]:
         put(main, "HadoopFiles", lambda session: RunFiles(session.process, session.bucket))
         put(main, "resident_files", lambda session, *_: RunFiles(session.process, session.bucket))
         put(batches, "POLL_SECONDS", 1.0)  # fewer steps
-        put(main, "has_abandoned", lambda: False)
+        put(main, "is_at_work", lambda _attempt: False)
         put(main, "is_running", lambda _session: True)
         put(main, "read_manifest", partial(_read_manifest, main.read_manifest))
         put(main, "Heartbeat", lambda *_: nullcontext())
