@@ -75,7 +75,10 @@ REFUSED = """
 import sys
 import boto3
 from pyspark.sql import SparkSession
-SparkSession.builder.getOrCreate().range(1).write.parquet(f"s3://{sys.argv[1]}/elsewhere/out")
+# By Hadoop's own class: the writers of DataFrames refuse the path before they write.
+spark = SparkSession.builder.getOrCreate()
+path = spark._jvm.org.apache.hadoop.fs.Path(f"s3://{sys.argv[1]}/elsewhere/out")
+path.getFileSystem(spark._jsc.hadoopConfiguration()).create(path, True).close()
 boto3.client("s3").put_object(Bucket=sys.argv[1], Key="data/refused", Body=b"refers to what is not there")
 """
 

@@ -164,7 +164,8 @@ spark = SparkSession.builder.getOrCreate()
 for name in ("mine", "theirs"):
     path = spark._jvm.org.apache.hadoop.fs.Path(f"s3://stand-in-bucket/data/{name}/in.txt")
     print(name, path.getFileSystem(spark._jsc.hadoopConfiguration()).exists(path))
-spark.range(1).write.csv(f"s3://stand-in-bucket/data/{sys.argv[1]}/out")
+path = spark._jvm.org.apache.hadoop.fs.Path(f"s3://stand-in-bucket/data/{sys.argv[1]}/out")
+path.getFileSystem(spark._jsc.hadoopConfiguration()).create(path, True).close()
 """
     narrow = {"executionIamPolicy": {"policy": json.dumps(policy)}}
 
@@ -212,6 +213,8 @@ for read in (
 """
     sql_and_rdd = narrow("sql-and-rdd", elsewhere, below, [])
     write_only = narrow("write-only", write, below, [f"{objects}/data/written/*"])
+    cloud.put("data/other/numbers.csv", "1\n")
+    unnamed = narrow("unnamed", count.replace("folder'", "other/numbers.csv'"), below, [])
 
     for run_id in (allowed, one_file):
         run = cloud.wait(run_id)
@@ -219,7 +222,8 @@ for read in (
         assert (cloud.folder.emr / run_id / "stdout").read_text() == "2\n"
     assert cloud.wait(sql_and_rdd)["state"] == "SUCCESS"
     assert (cloud.folder.emr / sql_and_rdd / "stdout").read_text() == "RefusedPathError\n" * 2
-    for run_id, path in ((refused, "data/folder"), (write_only, "data/written/out")):
+    refusals = ((refused, "data/folder"), (write_only, "data/written/out"), (unnamed, "data/other/numbers.csv"))
+    for run_id, path in refusals:
         failed = cloud.wait(run_id)
         assert failed["state"] == "FAILED"
         assert f"getFileStatus on s3://stand-in-bucket/{path}: 403 Forbidden" in failed["stateDetails"]

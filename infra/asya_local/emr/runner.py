@@ -98,6 +98,8 @@ class Runner:
             mirror = self._mirror(session, documents)
             driver_job.conf.update(mounts(mirror))
             driver_job.refused_paths.extend(refused_paths(session.s3, self._expand(folders(documents))))
+            readable = readable_prefixes(documents)
+            driver_job.readable_paths.extend(f"s3://{place.bucket}/{place.pattern}" for place in readable)
             return self._run_driver(driver_job, mirror, on_running)
         finally:
             if session is not None:

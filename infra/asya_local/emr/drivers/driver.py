@@ -92,7 +92,7 @@ def _run(job: dict[str, Any], gateway: Any, ask: Callable[[dict[str, Any]], str]
         with (
             _job_environment(job, gateway),
             _synchronizing(job["mirror"], gateway, ask),
-            _refusing(job["refused_paths"], *_WITH_PATHS),
+            _refusing(job["refused_paths"], *_WITH_PATHS, readable=job["readable_paths"]),
             _faulty_executors(SparkContext, job["executor_delay"], job["executor_loss"]),
         ):
             runpy.run_path(job["entry_point"], run_name="__main__")

@@ -1,7 +1,7 @@
 """Executors that come late or get lost: faults of a local driver, whose tasks run in its own process.
 
-The driver loads this module by its path. A late executor is an idle job that holds all cores of the driver; a lost one is its
-running tasks killed, which Spark then starts again, as it does with those of a lost executor.
+The driver loads this module by its path. A late executor is an idle job that holds all cores of the driver. A lost one takes
+along its running tasks, its shuffle files and its cached blocks: Spark starts the tasks again, and computes the rest again.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ DESCRIPTION = "no executor yet"
 REASON = "ExecutorLostFailure: the executor was lost (a fault of the local cloud)"
 _POLL_SECONDS = 0.05
 _TASKS = 10_000
+_EXECUTOR = "driver"
+"""The id of the only executor of a local Spark."""
 
 
 @contextlib.contextmanager
@@ -41,7 +43,7 @@ def faulty_executors(context_class: Any, delay: float, loss: float | None) -> It
         if delay:
             _hold_cores(self, delay)
         if loss is not None:
-            threading.Thread(target=_lose_tasks, args=(self, loss), daemon=True).start()
+            threading.Thread(target=_lose_later, args=(self, loss), daemon=True).start()
 
     context_class.__init__ = init
     try:
@@ -68,14 +70,27 @@ def _hold_cores(context: Any, seconds: float) -> None:
         time.sleep(_POLL_SECONDS)
 
 
-def _lose_tasks(context: Any, seconds: float) -> None:
-    """Kill the tasks that run then; without any, those that run next."""
+def _lose_later(context: Any, seconds: float) -> None:
     time.sleep(seconds)
     with contextlib.suppress(Exception):  # the context may be stopped meanwhile
-        while not (tasks := list(_running_tasks(context))):
-            time.sleep(_POLL_SECONDS)
-        for task in tasks:
-            context._jsc.sc().killTaskAttempt(task, True, REASON)
+        lose_executors(context)
+
+
+def lose_executors(context: Any) -> None:
+    """Lose all executors with the tasks that run; if none runs, wait for the next one.
+
+    Args:
+        context: A `SparkContext`.
+    """
+    while not (tasks := list(_running_tasks(context))):
+        time.sleep(_POLL_SECONDS)
+    environment = context._jsc.sc().env()
+    # The block manager stays registered: that of a driver cannot register again.
+    environment.mapOutputTracker().removeOutputsOnExecutor(_EXECUTOR)
+    for rdd in list(context._jsc.getPersistentRDDs()):
+        environment.blockManager().master().removeRdd(rdd, True)
+    for task in tasks:
+        context._jsc.sc().killTaskAttempt(task, True, REASON)
 
 
 def _running_tasks(context: Any) -> Iterator[int]:

@@ -44,6 +44,7 @@ class DriverJob:
     stdout: str
     stderr: str
     refused_paths: list[str] = field(default_factory=list)
+    readable_paths: list[str] = field(default_factory=list)
     executor_delay: float = 0.0
     executor_loss: float | None = None
 
@@ -247,7 +248,9 @@ def _environment(settings: EmrSettings, memory: str, jvm_options: str) -> Mappin
         "PYSPARK_PYTHON": settings.python,
         "PYSPARK_DRIVER_PYTHON": settings.python,
         "PYSPARK_SUBMIT_ARGS": f"{submit} --driver-java-options '{_JVM_OPTIONS}{jvm_options}' "
-        "--conf spark.ui.enabled=false --conf spark.driver.bindAddress=127.0.0.1 pyspark-shell",
+        # A shell draws a progress bar into the log; spark-submit does not.
+        "--conf spark.ui.enabled=false --conf spark.ui.showConsoleProgress=false "
+        "--conf spark.driver.bindAddress=127.0.0.1 pyspark-shell",
         "SPARK_LOCAL_IP": "127.0.0.1",
         MARK: settings.mark,
     }

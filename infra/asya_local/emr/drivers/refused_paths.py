@@ -24,6 +24,7 @@ _IN_SQL = re.compile(
     r"`(s3a?://[^`]+)`|\b(?:location|path|directory|inpath)\b\s*=?\s*(?:'(s3a?://[^']+)'|\"(s3a?://[^\"]+)\")",
     re.IGNORECASE,
 )
+_WILDCARDS = frozenset("*?[{")
 
 
 class RefusedPathError(PermissionError):
@@ -31,31 +32,35 @@ class RefusedPathError(PermissionError):
 
 
 @contextlib.contextmanager
-def refusing(refused: Collection[str], *classes: Any) -> Iterator[None]:
+def refusing(refused: Collection[str], *classes: Any, readable: Collection[str] = ()) -> Iterator[None]:
     """Refuse paths in the calls of Spark's readers and writers.
 
     Args:
         refused: `s3://bucket/folder` refuses the folder itself, `s3://bucket/folder/` everything below it.
         classes: `DataFrameReader` and `DataFrameWriter`.
+        readable: The patterns of IAM, such as `s3://bucket/folder/*`, of all that may be read; without any, the rest is
+            not refused.
     """
+    patterns = [_compiled(pattern) for pattern in readable]
     originals = [(each, name, getattr(each, name)) for each in classes for name in _METHODS if hasattr(each, name)]
     try:
-        for each, name, method in originals if refused else ():
-            setattr(each, name, _checked(method, refused))
+        for each, name, method in originals if refused or patterns else ():
+            setattr(each, name, _checked(method, lambda path: is_refused(path, refused) or _is_beyond(path, patterns)))
         yield
     finally:
         for each, name, method in originals:
             setattr(each, name, method)
 
 
-def _checked(method: Callable[..., Any], refused: Collection[str]) -> Callable[..., Any]:
+def _checked(method: Callable[..., Any], refuses: Callable[[str], bool]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         for path in _paths([*args, *kwargs.values()]):
-            if is_refused(path, refused):
+            if refuses(path):
                 raise RefusedPathError(
                     f"getFileStatus on {path}: 403 Forbidden (AccessDenied). S3A sends HEAD to the path before it reads or "
-                    "writes it, so the run needs s3:GetObject on this key, beside the keys below it"
+                    "writes it, so the run needs s3:GetObject on this key, beside the keys below it. The key `access` of an "
+                    "actor grants it"
                 )
         return method(self, *args, **kwargs)
 
@@ -79,3 +84,17 @@ def is_refused(path: str, refused: Collection[str]) -> bool:
         return False
     name = f"s3://{rest.rstrip('/')}"
     return any(name.startswith(each) if each.endswith("/") else name == each for each in refused)
+
+
+def _is_beyond(path: str, readable: Collection[re.Pattern[str]]) -> bool:
+    """Return whether no pattern names a path. S3A lists the folder of a path with wildcards, and sends no HEAD to a bucket."""
+    scheme, _, rest = path.partition("://")
+    name = rest.rstrip("/")
+    if not readable or scheme not in {"s3", "s3a"} or "/" not in name or _WILDCARDS & set(name):
+        return False
+    return not any(pattern.fullmatch(name) for pattern in readable)
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    text = re.escape(pattern.removeprefix("s3://"))
+    return re.compile(text.replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)

@@ -72,6 +72,26 @@ def test_readers_and_writers_are_refused_by_the_path() -> None:
     assert Reader().csv("s3://b/clean") == "s3://b/clean"
 
 
+@pytest.mark.parametrize(
+    "path", ["s3://b/other/x", "s3a://b/other", "s3://c/in/x", "s3://b/in", "s3://b/inn/x", "s3://b/"]
+)
+def test_paths_that_no_pattern_names_are_refused(path: str) -> None:
+    with refusing([], Reader, readable=["s3://b/in/*", "s3://b/one-?.csv"]):
+        if path == "s3://b/":  # no key, no HEAD
+            assert Reader().csv(path) == path
+            return
+        with pytest.raises(RefusedPathError, match="The key `access` of an actor grants it"):
+            Reader().csv(path)
+
+
+@pytest.mark.parametrize(
+    "path", ["s3://b/in/x", "s3a://b/in/x/y/", "s3://b/one-1.csv", "s3://b/other/*.csv", "file:///x", "x"]
+)
+def test_paths_that_a_pattern_names_are_not_refused(path: str) -> None:
+    with refusing([], Reader, readable=["s3://b/in/*", "s3://b/one-?.csv"]):
+        assert Reader().csv(path) == path
+
+
 def test_the_next_job_in_a_driver_has_its_own_paths() -> None:
     with pytest.raises(ZeroDivisionError), refusing(REFUSED, Reader, Writer):
         raise ZeroDivisionError
