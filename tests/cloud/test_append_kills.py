@@ -34,9 +34,14 @@ from tests.cloud.stand_in_cloud import BUCKET, StandIn, stand_in
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.cloud, pytest.mark.slow]
-
 KILLS = 200 if os.environ.get("ASYA_FULL_SIZE") else 0
+pytestmark = [
+    pytest.mark.cloud,
+    pytest.mark.skipif(
+        not KILLS, reason="takes minutes (make test-full); tests/spark/test_append_once.py has the deaths"
+    ),
+]
+
 DEATHS = 5
 """Of each envelope, before an attempt may live."""
 LAST_STEP = 14
