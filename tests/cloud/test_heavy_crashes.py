@@ -84,7 +84,7 @@ def test_10_the_operator_sees_ended_runs(heavy: HeavyCloud) -> None:
     assert "prices     $0.042094 per vCPU-hour" in output
     assert "every envelope has a result" in output
     assert f"{crashing_id('each')} was the first" in output or "suspected: " in output
-    assert first in job(heavy, "list")
+    assert first in job(heavy, "list", "-n", "1000")
     assert "==> driver stderr <==" in job(heavy, "logs", first, "--follow")
 
 
