@@ -81,7 +81,7 @@ class Completion:
         except (ValueError, RecursionError) as error:
             log.warning("malformed message dropped", problem=str(error), message_id=record.message_id)
             return []
-        # A commit counts if it is in S3, whoever says so.
+        # A commit counts if it is in S3, whatever role sent the message.
         is_from_outside = not isinstance(message, WrittenCommit | None) and not self.services.base.admission.has_role(
             record.arrival
         )
