@@ -112,6 +112,20 @@ class Process:
         finally:
             self._limits.pop()
 
+    @contextmanager
+    def back_at(self, seconds: float) -> Iterator[None]:
+        """Let user code run from an earlier time on, beside what this process has done since.
+
+        Args:
+            seconds: the time of its start, in virtual seconds; see `monotonic`.
+        """
+        reached = self.monotonic()
+        self.lag = seconds - self.simulation.scheduler.seconds
+        try:
+            yield
+        finally:
+            self.lag = max(reached, self.monotonic()) - self.simulation.scheduler.seconds
+
     def spend(self, seconds: float) -> None:
         """Let user code take time.
 

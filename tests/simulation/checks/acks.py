@@ -34,6 +34,7 @@ class AckChecks:
             return
         if invocation is None:
             return
+        self.ledger.acked_at[message.queue] = self.ledger.simulation.scheduler.seconds
         task_id = invocation.to_register.get(message.message_id)
         if task_id is not None and task_id not in self.ledger.reports.registered:
             self.ledger.report_violation(f"{invocation.actor} acked {task_id}, but its task was not registered")

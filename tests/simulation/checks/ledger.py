@@ -33,6 +33,7 @@ class Ledger:
         handlers_are_mended: whether an operator has mended the handlers that crash their process.
         has_redrives: whether an operator has redriven dead letters.
         message_count: returns the number of messages on a queue, also those in flight.
+        acked_at: queue → the time when a message of it was last acknowledged.
         volatile_actors: actors that only one of two deployed versions of the mesh has.
         jobs_are_fault_free: whether all events of job runs arrive and all drivers end by themselves.
         violations: the violations, with their times.
@@ -57,6 +58,7 @@ class Ledger:
     handlers_are_mended: bool = False
     has_redrives: bool = False
     message_count: Callable[[str], int] = lambda _: 0
+    acked_at: dict[str, float] = field(default_factory=dict)
     volatile_actors: frozenset[str] = frozenset()
     jobs_are_fault_free: bool = True
     violations: list[str] = field(default_factory=list)

@@ -77,17 +77,15 @@ class SendChecks:
         simulation.log.note(
             simulation.scheduler.seconds, "message", f"{message.message_id[:8]} for {actor}: {message.body}"
         )
-        is_reconciler = (
-            sender is not None and sender.invocation is not None and sender.invocation.actor == names.RECONCILE
+        invocation = sender.invocation if sender is not None else None
+        if invocation is None or invocation.actor != names.RECONCILE or not self.ledger.is_fault_free:
+            return
+        # The reconciler may repeat a message that was on the queue or in flight during its sweep, and it ends a drain.
+        was_in_flight = (
+            self.ledger.message_count(message.queue) > 1
+            or self.ledger.acked_at.get(message.queue, -1.0) >= invocation.began
         )
-        # The reconciler may repeat a message that is still on the queue or in flight, and it ends a drain.
-        is_expected = self.ledger.runs.was_drained
-        if (
-            is_reconciler
-            and not is_expected
-            and self.ledger.is_fault_free
-            and self.ledger.message_count(message.queue) == 1
-        ):
+        if not was_in_flight and not self.ledger.runs.was_drained:
             self.ledger.report_violation(f"without faults the reconciler had to send {message.body} to {actor}")
 
     def _log(

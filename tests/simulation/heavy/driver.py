@@ -187,14 +187,24 @@ def run_within(seconds: float, work: Callable[[], T], _session: object, _group: 
 
 
 class Calls:
-    """`asya_spark.calls.time_limit.Calls` without threads: of the calls at work, any may end next."""
+    """`asya_spark.calls.time_limit.Calls` without threads: of the calls at work, any may end next.
+
+    Each call takes its time from its own start, so calls at work at the same time do not wait for each other.
+    """
 
     def __init__(self) -> None:
         self._at_work: dict[int, Callable[[], Ending[Any]]] = {}
 
     def start(self, index: int, seconds: float, work: Callable[[], Any], session: object, group: str) -> None:
         """See the original."""
-        self._at_work[index] = lambda: run_within(seconds, work, session, group)
+        process = current_process()
+        started = process.monotonic()
+
+        def run() -> Ending[Any]:
+            with process.back_at(started):
+                return run_within(seconds, work, session, group)
+
+        self._at_work[index] = run
 
     def wait(self) -> tuple[int, Ending[Any]]:
         """Runs one of the calls at work to its end."""
