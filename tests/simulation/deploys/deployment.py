@@ -41,6 +41,7 @@ class Deployment:
         self.table = structs.replace(first, actors=kept | added)
         ledger = self.cloud.ledger
         ledger.volatile_actors = self._removed | {ADDED}
+        ledger.runs.has_versions = True
         ledger.mesh.actors.update(added)
 
     def roll_out(self) -> None:

@@ -47,6 +47,8 @@ class RunRegistry:
         stopped: attempts diverted as canceled or late.
         failed: attempts that failed, perhaps after some frames.
         sent_trails: the trails of sent payloads.
+        mismatched: attempts that a function of one deployed version ended because it does not know an actor of the other.
+        has_versions: whether two versions of the mesh are deployed one after the other.
         drained: the actors that are drained for longer than any invocation takes.
         was_drained: whether any actor was drained.
     """
@@ -63,6 +65,8 @@ class RunRegistry:
     stopped: set[AttemptKey] = field(default_factory=set)
     failed: set[AttemptKey] = field(default_factory=set)
     sent_trails: set[tuple[str, ...]] = field(default_factory=set)
+    mismatched: set[AttemptKey] = field(default_factory=set)
+    has_versions: bool = False
     drained: set[str] = field(default_factory=set)
     was_drained: bool = False
     _runs_of: dict[AttemptKey, list[Run]] = field(default_factory=lambda: defaultdict(list))
@@ -213,9 +217,11 @@ class RunRegistry:
         if _is_stop(envelope):
             self.stopped.add(key)
             return
+        if self.has_versions and envelope.status.get("reason") == "RouteMismatch":
+            self.mismatched.add(key)
         what = f"{envelope.phase} {'>'.join(envelope.prev)}[{envelope.curr}] {envelope.status.get('attempt')} {envelope.trail}"
         before = self.sent.setdefault(key, what)
-        if before != what and not self._depends_on_time(key):
+        if before != what and key not in self.mismatched and not self._depends_on_time(key):
             self.report_violation(f"{key} left as {before}, and then as {what}")
 
     def _check_charge(self, pending: list[ObservedEnvelope], envelope: ObservedEnvelope) -> None:
