@@ -2,6 +2,7 @@
 
 import os
 import random
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -137,11 +138,11 @@ def test_10_no_row_is_lost_or_doubled_by_processes_that_die(spark, table, monkey
         def step(*arguments):
             nonlocal deaths
             fate = chance.random() if deaths < KILLS else 1.0
-            if fate < 0.15:
+            if fate < 0.08:
                 deaths += 1
                 raise KilledError
             result = original(*arguments)
-            if fate < 0.3:
+            if fate < 0.16:
                 deaths += 1
                 raise KilledError
             return result
@@ -153,7 +154,7 @@ def test_10_no_row_is_lost_or_doubled_by_processes_that_die(spark, table, monkey
     envelopes = 0
     while deaths < KILLS:
         envelopes += 1
-        for attempt in range(1, 100):
+        for attempt in count(1):
             try:
                 append_attempt(spark, table, f"e{envelopes}", attempt)
                 break
