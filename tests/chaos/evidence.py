@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
 
 _PHASES = ("succeeded", "failed", "canceled", "sump")
 _FAN_IN_QUEUE = "gather"
+_READINGS = 20
 
 
 def read_evidence(cloud: HeavyCloud, observer: Observer, earlier: frozenset[str]) -> Evidence:
     """Read everything once, except the tasks of `earlier`; the cloud should be at rest."""
-    queues, timers = message_counts(cloud)
+    queues, timers = _left(cloud)
     results = cloud.cloud.mesh.connection.results
     return Evidence(
         ids=dict(observer.workload.ids),
@@ -71,6 +73,16 @@ def read_objects(cloud: HeavyCloud, began: float) -> dict[str, list[Stored]]:
             stored = Stored(phase, payload, entry["LastModified"].timestamp() - began)
             objects.setdefault(envelope_id, []).append(stored)
     return objects
+
+
+def _left(cloud: HeavyCloud) -> tuple[dict[str, int], int]:
+    """The messages that stay: a timer that is due is on its queue for a moment, until its function has taken it."""
+    for _ in range(_READINGS):
+        queues, timers = message_counts(cloud)
+        if all(queue.endswith("-dlq") for queue in queues):
+            break
+        time.sleep(1)
+    return queues, timers
 
 
 def message_counts(cloud: HeavyCloud) -> tuple[dict[str, int], int]:
