@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -14,6 +15,7 @@ from asya_cli.output.text import echo
 if TYPE_CHECKING:
     from types import FrameType
 
+    from asya_local.cloud import UpOptions
     from asya_local.steps import Step
 
 app = typer.Typer(no_args_is_help=True, help="Deploy the CDK stacks of a mesh to a local cloud on this machine.")
@@ -30,12 +32,28 @@ def up(
         Path | None,
         typer.Option("--secrets", help="File with the values of secrets; by default secrets.env in the state folder."),
     ] = None,
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch", help="Stay, and bring the cloud up to date after each change. Ctrl-C ends the command only."
+        ),
+    ] = False,
 ) -> None:
-    """Start a local cloud with a mesh, or deploy the mesh again. Returns when the mesh takes messages."""
+    """Start a local cloud with a mesh, or bring a running one up to date. Returns when the mesh takes messages."""
+    from asya_local.cloud import UpOptions
+
+    signal.signal(signal.SIGTERM, _leave)
+    options = UpOptions(stage=stage, secrets=secrets)
+    if watch:
+        _follow(mesh, state, options)
+    else:
+        _bring_up(mesh, state, options)
+
+
+def _bring_up(mesh: Path, state: Path, options: UpOptions) -> None:
     from asya_cli.output.console import Console
     from asya_infra.mesh_file import load_mesh
     from asya_infra.notes import code_notes
-    from asya_local.cloud import UpOptions
     from asya_local.cloud import up as start_cloud
     from asya_local.steps import Steps
 
@@ -44,12 +62,29 @@ def up(
     def print_step(step: Step) -> None:
         console.print(f"  [green]✔[/] {step.name:<16}{step.seconds:6.1f} s")
 
-    signal.signal(signal.SIGTERM, _leave)
     with console.status("starting the local cloud"):
-        connection = start_cloud(mesh, state, UpOptions(stage=stage, secrets=secrets), Steps(print_step))
-    for note in code_notes(load_mesh(mesh, stage)):
+        connection = start_cloud(mesh, state, options, Steps(print_step))
+    for note in code_notes(load_mesh(mesh, options.stage)):
         echo(f"note: {note}", err=True)
     console.print(f"\n[bold]{connection.namespace}[/] takes messages. Its endpoints and keys: {state / 'local.json'}")
+
+
+def _follow(mesh: Path, state: Path, options: UpOptions) -> None:
+    """Bring the cloud up to date after each change, until Ctrl-C; a mistake in a file is printed and ends nothing."""
+    from asya_local.errors import LocalCloudError
+    from asya_local.watching import folders_of, watching
+
+    with suppress(KeyboardInterrupt):
+        while True:
+            folders = folders_of(mesh, options.stage)
+            with watching(mesh, folders) as wait:
+                while folders == folders_of(mesh, options.stage, otherwise=folders):
+                    try:
+                        _bring_up(mesh, state, options)
+                    except LocalCloudError as error:
+                        echo(f"asya: {error}", err=True)
+                    echo("Waiting for changes. Ctrl-C ends; the cloud stays up until `asya local down`.")
+                    wait()
 
 
 @app.command()

@@ -9,7 +9,6 @@ from asya_infra.mesh_file import LoadedMesh, MeshFileError, load_mesh
 from asya_local.connection import LocalConnection
 from asya_local.errors import LocalCloudError
 from asya_local.installation import Installation, UpOptions
-from asya_local.keys import read_keys
 from asya_local.processes import end_all, end_orphans, sigint_ignored
 from asya_local.secret_file import FILE_NAME, secret_values
 from asya_local.servers import running_servers
@@ -25,6 +24,9 @@ __all__ = ["UpOptions", "down", "up"]
 
 def up(mesh: Path, state: Path, options: UpOptions | None = None, steps: Steps | None = None) -> LocalConnection:
     """Start a local cloud and deploy the mesh, or deploy the mesh again to a running cloud.
+
+    A cloud that runs gets what has changed: the code of handlers and jobs, or all of the templates. A cloud that starts again
+    starts with the state after its first deployment, if the templates are the same.
 
     Returns when the mesh takes messages. A cloud that fails to start leaves no process.
 
@@ -42,11 +44,10 @@ def up(mesh: Path, state: Path, options: UpOptions | None = None, steps: Steps |
         if servers is not None and connection is not None:
             _require_same_cloud(folder, connection, loaded)
             end_orphans(folder)
-            installation.synthesize()
-            return installation.deploy(servers, read_keys(folder.keys)["deployer"])
+            return installation.update(servers, connection)
         try:
             _clean_up(folder)
-            return installation.deploy(*installation.start())
+            return installation.start()
         except BaseException:
             with sigint_ignored():
                 _clean_up(folder)
@@ -56,7 +57,7 @@ def up(mesh: Path, state: Path, options: UpOptions | None = None, steps: Steps |
 def down(state: Path) -> int:
     """Stop all processes of a local cloud, also after a crash, and remove its temporary files.
 
-    Logs and foreign files stay. Returns the number of stopped processes.
+    Logs, keys, the snapshot and foreign files stay. Returns the number of stopped processes.
     """
     folder = StateFolder.at(state)
     if not folder.root.is_dir():
@@ -82,7 +83,7 @@ def _require_same_cloud(folder: StateFolder, connection: LocalConnection, loaded
 
 def _clean_up(folder: StateFolder) -> int:
     count = end_all(folder)
-    for path in (folder.connection, folder.keys, folder.secret, folder.processes, folder.outputs):
+    for path in (folder.connection, folder.deployed, folder.processes, folder.outputs):
         path.unlink(missing_ok=True)
     for path in (folder.temporary, folder.ministack, folder.cdk_home, folder.emr / "drivers"):
         shutil.rmtree(path, ignore_errors=True)

@@ -6,25 +6,30 @@ import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from asya.protocol import names
-from asya_infra.build.folder import digest
 from asya_infra.mesh_file.spark_capacity import QUEUE_TIMEOUT_MINUTES, application_capacity, max_concurrent_runs
+from asya_infra.options import Options
 from asya_local.accounts import OperatorScope, aws_client, make_deployer, make_operator
+from asya_local.code_updates import CodeUpdate
 from asya_local.connection import LocalConnection, bucket_and_prefix
 from asya_local.deployment import Cdk
 from asya_local.emr.settings import ApplicationSettings, WorkerSettings
 from asya_local.errors import LocalCloudError
-from asya_local.keys import ACCOUNT_ID, REGION, AccessKey, new_root_key, write_keys
+from asya_local.keys import ACCOUNT_ID, REGION, AccessKey, read_keys, root_key, write_keys
 from asya_local.processes import end_all, sigint_ignored
 from asya_local.secret_file import store_secrets
-from asya_local.servers import ServerOptions, Servers, start_servers, wait_until
-from asya_local.tools import PROJECT, Tools
+from asya_local.servers import ServerOptions, Servers, previous_servers, start_servers, wait_until
+from asya_local.snapshots import Snapshot, discard_snapshot, take_snapshot
+from asya_local.sources import Deployed, Sources, read_sources
+from asya_local.tools import Tools
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from asya_infra.mesh_file import LoadedMesh
     from asya_local.state_folder import StateFolder
     from asya_local.steps import Steps
@@ -32,8 +37,6 @@ if TYPE_CHECKING:
 _MAPPINGS_SECONDS = 60.0
 _CONCURRENT_BATCHES = max(2, 2 * (os.cpu_count() or 1))
 """Of one queue. On AWS the mesh file's `concurrency` applies, because each batch has its own processor."""
-_PROJECT_SOURCES = ("app.py", "cdk.json", "package.json", "infra", "functions", "spark_jobs", "requirements")
-"""The sources of the templates and assets in this project."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +70,106 @@ class Installation:
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
     """The values of the mesh's secrets and parameters, by name."""
 
-    def start(self) -> tuple[Servers, AccessKey]:
-        """Start the servers and synthesize the mesh in parallel; return the servers and the deployer's key."""
+    @cached_property
+    def sources(self) -> Sources:
+        """The hashes of the mesh as it is now."""
+        return read_sources(self.mesh, self.options.stage, self._application().application_id, self.tools.cloud_python)
+
+    def start(self) -> LocalConnection:
+        """Start a cloud with the mesh: with the state of an earlier deployment, or by a deployment."""
         self.folder.create()
         _rotate_logs(self.folder.logs)
+        return self._restore() or self._install()
+
+    def _install(self) -> LocalConnection:
+        """Start the servers, and deploy the mesh; the next cloud of the folder may start with the state of this one."""
+        servers, deployer = self._start_servers()
+        connection = self._deploy(servers, deployer)
+        with self.steps.step("snapshot"):
+            self._take_snapshot(servers, connection)
+        return connection
+
+    def _take_snapshot(self, servers: Servers, connection: LocalConnection) -> None:
+        """Save the state for the next cloud; this one does without it, so a failure is logged only."""
+        try:
+            take_snapshot(self.folder, servers, Snapshot(self.sources, connection))
+        except LocalCloudError as error:
+            self._discard_snapshot(error)
+
+    def _discard_snapshot(self, why: Exception) -> None:
+        (self.folder.logs / "snapshot.log").write_text(f"{why}\n")
+        discard_snapshot(self.folder)
+
+    def _restore(self) -> LocalConnection | None:
+        """Start the servers with the state of an earlier deployment; None if there is none for these templates.
+
+        A state that cannot be restored is discarded; `snapshot.log` says why.
+        """
+        snapshot = Snapshot.read(self.folder)
+        if snapshot is None or not snapshot.fits(self.sources, previous_servers(self.folder)):
+            return None
+        try:
+            with self.steps.step("servers"):
+                servers = start_servers(
+                    self.folder, self.tools, root_key(self.folder.keys), self._server_options(), restores=True
+                )
+            self._wait_for_mappings(aws_client("lambda", servers.endpoint, self._deployer()))
+        except (LocalCloudError, ClientError, BotoCoreError, OSError) as error:
+            self._discard_snapshot(error)
+            end_all(self.folder)
+            return None
+        Deployed(snapshot.sources).write(self.folder.deployed)
+        return self._follow_code(servers, snapshot.connection)
+
+    def update(self, servers: Servers, connection: LocalConnection) -> LocalConnection:
+        """Bring a running cloud up to date: nothing, the code alone, or all of the templates."""
+        deployed = Deployed.read(self.folder.deployed)
+        if deployed is not None and deployed.sources.templates == self.sources.templates:
+            return self._follow_code(servers, connection)
+        self._synthesize()
+        connection = self._deploy(servers, self._deployer())
+        if deployed is not None and deployed.in_place:
+            # CloudFormation leaves a function as it is whose template names the code of the previous deployment again.
+            self._replace_code(servers, handlers=True, jobs=True)
+        return connection
+
+    def _follow_code(self, servers: Servers, connection: LocalConnection) -> LocalConnection:
+        """Replace the code that has changed since it was deployed."""
+        self._store_secrets(servers, self._deployer())
+        deployed = Deployed.read(self.folder.deployed)
+        before, now = deployed.sources if deployed is not None else None, self.sources
+        handlers = before is None or before.handlers != now.handlers
+        jobs = before is None or before.jobs != now.jobs
+        if handlers or jobs:
+            self._replace_code(servers, handlers=handlers, jobs=jobs)
+        connection.write(self.folder.connection)
+        return connection
+
+    def _replace_code(self, servers: Servers, *, handlers: bool, jobs: bool) -> None:
+        update = CodeUpdate(
+            self.mesh,
+            Options(mesh=self.mesh.path, layer_target="host", host_python=Path(self.tools.cloud_python)),
+            self._application().application_id,
+            servers.endpoint,
+            self._deployer(),
+        )
+        if handlers:
+            with self.steps.step("handlers"):
+                update.replace_handlers()
+        if jobs:
+            with self.steps.step("jobs"):
+                update.replace_jobs()
+        Deployed(self.sources, in_place=True).write(self.folder.deployed)
+
+    def _deployer(self) -> AccessKey:
+        return read_keys(self.folder.keys)["deployer"]
+
+    def _start_servers(self) -> tuple[Servers, AccessKey]:
+        """Start the servers and synthesize the mesh in parallel; return the servers and the deployer's key."""
         with ThreadPoolExecutor(1) as executor:
-            synthesis = executor.submit(self.synthesize)
+            synthesis = executor.submit(self._synthesize)
             try:
-                root = new_root_key()
+                root = root_key(self.folder.keys)
                 with self.steps.step("servers"):
                     servers = start_servers(self.folder, self.tools, root, self._server_options())
                 deployer = make_deployer(servers.endpoint, root)
@@ -88,18 +183,9 @@ class Installation:
                 raise
         return servers, deployer
 
-    def synthesize(self) -> None:
+    def _synthesize(self) -> None:
         """Make the templates and assets, unless their sources are unchanged."""
-        application_id = self._application().application_id
-        sources = (
-            self.mesh.path,
-            self.mesh.code_folder,
-            self.mesh.jobs_folder,
-            *(PROJECT / name for name in _PROJECT_SOURCES),
-        )
-        source_digest = digest(
-            [self.options.stage, str(self.mesh.path.resolve()), application_id, self.tools.cloud_python, *sources]
-        )
+        application_id, source_digest = self._application().application_id, self.sources.combined()
         previous = self.folder.source_digest.read_text() if self.folder.source_digest.exists() else ""
         if previous == source_digest and (self.folder.cdk_out / "manifest.json").exists():
             return
@@ -109,11 +195,15 @@ class Installation:
             self._cdk.synthesize(self.mesh.path.resolve(), application_id, self.options.stage)
         self.folder.source_digest.write_text(source_digest)
 
-    def deploy(self, servers: Servers, deployer: AccessKey) -> LocalConnection:
-        """Deploy the templates; return when all queues are polled."""
+    def _store_secrets(self, servers: Servers, deployer: AccessKey) -> None:
         if self.secrets:
             with self.steps.step("secrets"):
                 store_secrets(self.secrets, servers.endpoint, deployer)
+
+    def _deploy(self, servers: Servers, deployer: AccessKey) -> LocalConnection:
+        """Deploy the templates; return when all queues are polled."""
+        self._store_secrets(servers, deployer)
+        self.folder.deployed.unlink(missing_ok=True)
         with self.steps.step("cdk deploy"):
             outputs = self._cdk.deploy(servers, deployer)
         with self.steps.step("ready"):
@@ -124,6 +214,7 @@ class Installation:
             self._wait_for_mappings(functions)
             self._limit_concurrency(functions)
         connection.write(self.folder.connection)
+        Deployed(self.sources).write(self.folder.deployed)
         return connection
 
     @property

@@ -1,4 +1,4 @@
-"""The access keys of a local cloud: random, and new with each fresh start."""
+"""The access keys of a local cloud: random, and the same in each cloud of a state folder."""
 
 from __future__ import annotations
 
@@ -28,8 +28,13 @@ class AccessKey:
         return {"AWS_ACCESS_KEY_ID": self.access_key, "AWS_SECRET_ACCESS_KEY": self.secret_key}
 
 
+def root_key(path: Path) -> AccessKey:
+    """Return the key of MiniStack's root user, who may do everything in this local cloud: that of the file, or a random one."""
+    return read_keys(path)["root"] if path.exists() else new_root_key()
+
+
 def new_root_key() -> AccessKey:
-    """Make a random key for MiniStack's root user, who may do everything in this local cloud."""
+    """Make a random key for MiniStack's root user."""
     return AccessKey("AKIA" + secrets.token_hex(8).upper(), secrets.token_hex(20))
 
 
@@ -47,11 +52,12 @@ def read_keys(path: Path) -> dict[str, AccessKey]:
     return {name: AccessKey(**key) for name, key in json.loads(path.read_text()).items()}
 
 
-def new_secret(path: Path) -> None:
-    """Make the random secret of a cloud, and write it to a file with mode 600."""
-    write_private(path, secrets.token_hex(32))
+def keep_secret(path: Path) -> None:
+    """Make the random secret of a cloud, and write it to a file with mode 600, unless the file is there."""
+    if not read_secret(path):
+        write_private(path, secrets.token_hex(32))
 
 
 def read_secret(path: Path) -> str:
-    """Return the secret of a cloud; empty if the cloud is not up."""
+    """Return the secret of a cloud; empty if no cloud was up yet."""
     return path.read_text() if path.exists() else ""

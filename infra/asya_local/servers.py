@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import socket
 import time
 import urllib.request
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +17,10 @@ from asya_local.authentication.admission import SECRET_HEADER, SECRET_VARIABLE
 from asya_local.emr.drivers.job_environment import job_python
 from asya_local.emr.settings import ApplicationSettings, EmrSettings, WorkerSettings
 from asya_local.errors import LocalCloudError
-from asya_local.keys import ACCOUNT_ID, REGION, AccessKey, new_secret, read_secret
+from asya_local.keys import ACCOUNT_ID, REGION, AccessKey, keep_secret, read_secret
+from asya_local.ministack.snapshot import RESTORE_VARIABLE
 from asya_local.processes import ProcessRecord, read_records, start
+from asya_local.state_folder import write_private
 from asya_local.tools import PROJECT, Tools
 
 if TYPE_CHECKING:
@@ -71,24 +75,54 @@ class ServerOptions:
     """The URL of a proxy in front of MiniStack, for the calls of functions, job runs and the stand-in (tests)."""
 
 
-def start_servers(folder: StateFolder, tools: Tools, root: AccessKey, options: ServerOptions) -> Servers:
-    """Start both servers with a new secret, and wait until they answer.
+def start_servers(
+    folder: StateFolder, tools: Tools, root: AccessKey, options: ServerOptions, *, restores: bool = False
+) -> Servers:
+    """Start both servers, on the ports of the last cloud in the folder if they are free, and wait until they answer.
+
+    Args:
+        restores: Whether MiniStack starts with the state of the snapshot, whose addresses have its ports.
 
     Raises:
         LocalCloudError: A server does not start; the detail is the end of its log.
     """
-    new_secret(folder.secret)
+    keep_secret(folder.secret)
+    if not restores:
+        shutil.rmtree(folder.snapshot, ignore_errors=True)
     for attempt in range(_ATTEMPTS):
-        servers = Servers(*_free_ports(2))
+        servers = previous_servers(folder) if attempt == 0 else None
+        if servers is None and restores:
+            raise _PortTakenError("The ports of the snapshot are taken.")
+        servers = servers or Servers(*_free_ports(2))
+        write_private(folder.ports, json.dumps(asdict(servers)))
         try:
             _start_emr(folder, tools, root, options, servers)
-            _start_ministack(folder, tools, root, options, servers)
+            _start_ministack(folder, tools, root, options, servers, restores=restores)
         except _PortTakenError:
-            if attempt == _ATTEMPTS - 1:
+            if attempt == _ATTEMPTS - 1 or restores:
                 raise
             continue
         return servers
     raise AssertionError("unreachable")
+
+
+def previous_servers(folder: StateFolder) -> Servers | None:
+    """Return the servers with the ports of the last cloud in the folder, if they are free."""
+    try:
+        servers = Servers(**json.loads(folder.ports.read_text()))
+    except (FileNotFoundError, ValueError, TypeError):
+        return None
+    return servers if _is_free(servers.ministack_port) and _is_free(servers.emr_port) else None
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the servers do
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+    return True
 
 
 def _free_ports(count: int) -> list[int]:
@@ -105,7 +139,7 @@ class _PortTakenError(LocalCloudError):
 
 
 def _start_ministack(
-    folder: StateFolder, tools: Tools, root: AccessKey, options: ServerOptions, servers: Servers
+    folder: StateFolder, tools: Tools, root: AccessKey, options: ServerOptions, servers: Servers, *, restores: bool
 ) -> None:
     environment = {
         **_clean_environment(folder, tools),
@@ -117,7 +151,8 @@ def _start_ministack(
         "MINISTACK_ACCOUNT_ID": ACCOUNT_ID,
         "MINISTACK_REGION": REGION,
         "AUTH": "true",
-        "STATE_DIR": str(folder.ministack / "state"),
+        "STATE_DIR": str(folder.snapshot),
+        RESTORE_VARIABLE: "1" if restores else "",
         "S3_DATA_DIR": str(folder.ministack / "s3"),
         # MiniStack would bind MQTT to port 8883 of every interface.
         "IOT_MTLS_ENABLED": "0",
@@ -126,7 +161,7 @@ def _start_ministack(
         "AWS_ENDPOINT_URL_EMR_SERVERLESS": servers.emr_endpoint,
         "AWS_ENDPOINT_URL_EXECUTE_API": servers.execute_api,
     }
-    command = [tools.cloud_python, "-P", str(Path(__file__).with_name("ministack_server.py"))]
+    command = [tools.cloud_python, "-P", str(Path(__file__).parent / "ministack" / "server.py")]
     log = folder.logs / "ministack.log"
     record = start(MINISTACK, command, environment, folder, log=log, port=servers.ministack_port)
     _wait_for(record, f"{servers.endpoint}/_ministack/health", folder, log)

@@ -51,6 +51,21 @@ class StateFolder:
         return self.root / "internal.secret"
 
     @property
+    def ports(self) -> Path:
+        """The ports of the servers, which the next cloud takes again."""
+        return self.root / "ports.json"
+
+    @property
+    def deployed(self) -> Path:
+        """The hashes of what runs in the cloud."""
+        return self.root / "deployed.json"
+
+    @property
+    def snapshot(self) -> Path:
+        """The state of the cloud after its first deployment, with which the next one starts; `down` keeps it."""
+        return self.root / "snapshot"
+
+    @property
     def logs(self) -> Path:
         """The log files."""
         return self.root / "logs"
@@ -62,7 +77,7 @@ class StateFolder:
 
     @property
     def ministack(self) -> Path:
-        """MiniStack's state and its S3 objects."""
+        """MiniStack's S3 objects."""
         return self.root / "ministack"
 
     @property

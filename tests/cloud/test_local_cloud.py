@@ -168,16 +168,103 @@ def test_messages_are_processed_and_iam_is_enforced(running: Asya) -> None:
     assert running.folder.connection.stat().st_mode & 0o077 == 0
 
 
-def test_a_second_up_deploys_the_changes(running: Asya) -> None:
-    before = read_records(running.folder)
-    (running.mesh.parent / "handlers" / "echo.py").write_text(
-        "def echo(payload):\n    return {**payload, 'new': True}\n"
+def run_echo(asya: Asya, envelope_id: str) -> Any:
+    """Send an envelope to the mesh, and return the payload of its result."""
+    sqs, s3 = asya.client("sqs"), asya.client("s3")
+    connection = json.loads(asya.folder.connection.read_text())
+    envelope = {"id": envelope_id, "payload": {}, "route": {"prev": [], "curr": "echo", "next": []}}
+    url = sqs.get_queue_url(QueueName="asya-tiny-echo")["QueueUrl"]
+    sqs.send_message(QueueUrl=url, MessageBody=json.dumps(envelope))
+    key = f"{connection['results_prefix']}succeeded/{envelope_id}.json"
+    content: list[bytes] = []
+
+    def stored() -> bool:
+        try:
+            content.append(s3.get_object(Bucket=connection["results_bucket"], Key=key)["Body"].read())
+        except s3.exceptions.NoSuchKey:
+            return False
+        return True
+
+    until(stored, SECONDS, f"the result of {envelope_id}")
+    return json.loads(content[0])["payload"]
+
+
+def change_handler(asya: Asya, value: int) -> None:
+    (asya.mesh.parent / "handlers" / "echo.py").write_text(
+        f"def echo(payload):\n    return {{**payload, 'value': {value}}}\n"
     )
+
+
+def test_a_second_up_without_a_change_runs_no_step(running: Asya) -> None:
+    code, output = running.up()
+
+    assert code == 0, output
+    assert "✔" not in output
+
+
+def test_a_changed_handler_replaces_the_code_alone(running: Asya) -> None:
+    before, connection = read_records(running.folder), running.folder.connection.read_text()
+    change_handler(running, 1)
 
     code, output = running.up()
 
     assert code == 0, output
+    assert "handlers" in output
+    assert "cdk" not in output
     assert read_records(running.folder) == before
+    assert running.folder.connection.read_text() == connection
+    assert run_echo(running, "changed-handler") == {"value": 1}
+
+
+def test_code_is_that_of_the_folder_after_any_order_of_changes(running: Asya) -> None:
+    """CloudFormation sees no change where the code is again that of its last deployment."""
+    deployed = (running.mesh.parent / "handlers" / "echo.py").read_text()
+    change_handler(running, 2)
+    assert running.up()[0] == 0
+    (running.mesh.parent / "handlers" / "echo.py").write_text(deployed)
+    running.mesh.write_text(MESH + "  again: {description: says it twice, route: [echo]}\n")
+
+    code, output = running.up()
+
+    assert code == 0, output
+    assert "cdk deploy" in output
+    expected: dict[str, object] = {}
+    exec(deployed, expected)
+    assert run_echo(running, "order-of-changes") == expected["echo"]({})  # type: ignore[operator]
+    running.mesh.write_text(MESH)
+
+
+def test_up_after_down_restores_the_cloud_under_the_same_keys_and_addresses(running: Asya) -> None:
+    asya, connection = running, running.folder.connection.read_text()
+    run_echo(asya, "before")
+    assert asya.run("down")[0] == 0
+    change_handler(asya, 4)
+
+    code, output = asya.up()
+
+    assert code == 0, output
+    assert "cdk" not in output
+    assert asya.folder.connection.read_text() == connection
+    assert run_echo(asya, "after") == {"value": 4}
+    with pytest.raises(ClientError, match="not authorized to perform: sqs:ReceiveMessage"):
+        asya.client("sqs").receive_message(QueueUrl=f"{json.loads(connection)['endpoint_url']}/0/asya-tiny-echo")
+    tasks = asya.client("dynamodb").scan(TableName=json.loads(connection)["tasks_table"])["Items"]
+    assert "before" not in {item["pk"]["S"].rpartition("#")[2] for item in tasks}
+
+
+def test_watch_follows_the_changes_of_a_mesh(running: Asya) -> None:
+    process = running.begin("up", "--mesh", str(running.mesh), "--watch")
+    try:
+        lines = iter(process.stdout or ())
+        next(line for line in lines if line.startswith("Waiting for changes"))
+        change_handler(running, 5)
+        next(line for line in lines if line.startswith("Waiting for changes"))
+        assert run_echo(running, "watched") == {"value": 5}
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=SECONDS)
+    assert process.returncode == 0
+    assert running.run("status")[0] == 0
 
 
 def test_down_stops_the_workers_of_a_killed_ministack(running: Asya) -> None:
@@ -195,6 +282,7 @@ def test_down_stops_the_workers_of_a_killed_ministack(running: Asya) -> None:
     assert code == 0, output
     until(lambda: not cloud_processes(running.folder), SECONDS, "the end of the workers")
     assert not running.folder.connection.exists()
+    assert not running.folder.deployed.exists()
     assert not running.folder.temporary.exists()
     assert (running.folder.logs / "ministack.log").exists()
     assert running.run("down")[0] == 0

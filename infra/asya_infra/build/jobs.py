@@ -47,9 +47,14 @@ def build_jobs(root: Path, target: Target, jobs: Path, *, hashed: bool = False, 
     return JobFiles(
         entry_point=entry / "asya_job.py",
         library=build_once(root, "job-library", [_LIBRARY, _JOB_LIBRARY], _copy_library),
-        jobs=build_once(root, "jobs", ["jobs", jobs], lambda folder: _copy_jobs(jobs, folder)),
+        jobs=build_user_jobs(root, jobs),
         packages=build_job_packages(root, target, jobs, hashed=hashed, aws_client=aws_client),
     )
+
+
+def build_user_jobs(root: Path, jobs: Path) -> Path:
+    """Build the zip's folder of the user's jobs, without their packages."""
+    return build_once(root, "jobs", ["jobs", jobs], lambda folder: _copy_jobs(jobs, folder))
 
 
 def _copy_library(folder: Path) -> None:

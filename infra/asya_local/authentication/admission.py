@@ -19,6 +19,8 @@ SECRET_HEADER = "x-asya-local-secret"
 SECRET_VARIABLE = "ASYA_LOCAL_SECRET"
 CALLER_PATH = "/_local/caller"
 """Of MiniStack's process: names the caller of a request that came to another server of the cloud."""
+SNAPSHOT_PATH = "/_local/snapshot"
+"""Of MiniStack's process: saves its state."""
 
 _HOST = re.compile(r"(127\.0\.0\.1|([a-z0-9-]+\.)*localhost)(:\d{1,5})?", re.IGNORECASE | re.ASCII)
 _CALLBACKS = ("/_ministack/cfn-response/", "/_ministack/cfn-signal/")

@@ -92,7 +92,7 @@ COMMANDS = {
     "job cancel": "RUN_ID --state --namespace --region",
     "job drain": "ACTOR --reason --state --namespace --region",
     "job undrain": "ACTOR --state --namespace --region",
-    "local up": "--mesh --state --stage --secrets",
+    "local up": "--mesh --state --stage --secrets --watch",
     "doctor": "--mesh --stage --synthesized --region",
     "local down": "--state",
     "local status": "--state",

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from asya_local.code_cache import CodeCache, install
+from asya_local.ministack.code_cache import CodeCache, install
 
 
 @pytest.fixture

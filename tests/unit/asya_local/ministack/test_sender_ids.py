@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from asya_local.sender_ids import SenderIds, install, name_senders
+from asya_local.ministack.sender_ids import SenderIds, install, name_senders
 
 ROLES = {("123456789012", "asya-shop-infer-us-east-1"): {"RoleId": "AROA1"}}
 

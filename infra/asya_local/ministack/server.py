@@ -20,6 +20,10 @@ Attributes: AWS knows which attributes a BatchGetItem of DynamoDB names (`dynamo
 
 Senders: `sender_ids.py` names the senders of messages.
 
+Names: `fixed_ids.py` derives access keys and the ids of HTTP APIs from the cloud's secret.
+
+State: `snapshot.py` saves the state of all services, and a new process may start with it.
+
 Functions: `function_workers.py`, `code_cache.py` and `function_credentials.py` replace parts of the Lambda runtime.
 """
 
@@ -45,15 +49,15 @@ import jwt
 import ministack.app as front
 from hypercorn.asyncio import serve  # type: ignore[import-not-found,unused-ignore]
 from hypercorn.config import Config  # type: ignore[import-not-found,unused-ignore]
-from ministack.core import iam_actions, iam_evaluator, lambda_runtime
+from ministack.core import iam_actions, iam_evaluator, lambda_runtime, persistence
 from ministack.core.router import detect_service
 from ministack.core.sigv4 import decode_header_value
-from ministack.services import apigateway, iam, lambda_svc, sqs, sts
+from ministack.services import apigateway, iam, lambda_svc, s3, sqs, sts
 
 
 def _own_package() -> ModuleType:
-    """Return the package of this file. The project is not on the path here, and its other packages must not be."""
-    folder = Path(__file__).parent
+    """Return `asya_local`. The project is not on the path here, and its other packages must not be."""
+    folder = Path(__file__).parent.parent
     found = importlib.util.spec_from_file_location(
         "asya_local", folder / "__init__.py", submodule_search_locations=[str(folder)]
     )
@@ -66,6 +70,7 @@ from asya_local.authentication import function_credentials  # noqa: E402
 from asya_local.authentication.admission import (  # noqa: E402
     CALLER_PATH,
     SECRET_VARIABLE,
+    SNAPSHOT_PATH,
     Entry,
     Refusal,
     admit,
@@ -208,6 +213,10 @@ async def _serve_call(call: HttpCall, scope: dict[str, Any], receive: Any, send:
         body, _ = await _buffered(receive)
         await _respond(send, _json(200, _caller(json.loads(body))))
         return
+    if answer is Entry.SECRET and path == SNAPSHOT_PATH:
+        await asyncio.to_thread(snapshot["save"], snapshot_folder(), front, persistence, s3)
+        await _respond(send, _json(200, {}))
+        return
     access_key = answer.access_key if isinstance(answer, Signature) else ""
     iam_evaluator._verified_key.set(access_key)
     iam_evaluator._anonymous.set(not access_key)
@@ -308,7 +317,12 @@ def _without_cors(send: Any) -> Any:
     return filtered
 
 
-def _patch_ministack() -> None:
+def snapshot_folder() -> Path:
+    """Return the folder of the saved state."""
+    return Path(os.environ["STATE_DIR"])
+
+
+def _patch_ministack(secret: str) -> None:
     iam_actions.extract_iam_action = extract_iam_action
     iam_actions.dynamodb_service_context = dynamodb_service_context
     apigateway._verify_rs256_signature = has_valid_signature
@@ -320,6 +334,7 @@ def _patch_ministack() -> None:
     _module("code_cache")["install"](lambda_runtime)
     _module("function_workers")["install"](lambda_runtime, lambda_svc)
     _module("sender_ids")["install"](sqs, lambda_svc, iam_evaluator, iam)
+    _module("fixed_ids")["install"](iam, apigateway, secret)
 
 
 def _module(name: str) -> dict[str, Any]:
@@ -327,10 +342,15 @@ def _module(name: str) -> dict[str, Any]:
     return runpy.run_path(str(Path(__file__).with_name(f"{name}.py")))
 
 
+snapshot = _module("snapshot")
+
+
 def main() -> None:
     """Serve on BIND_HOST and GATEWAY_PORT until SIGTERM."""
     secret = os.environ.pop(SECRET_VARIABLE)  # functions inherit the environment
-    _patch_ministack()
+    _patch_ministack(secret)
+    if os.environ.pop(snapshot["RESTORE_VARIABLE"]):
+        snapshot["restore"](snapshot_folder(), front, persistence, s3)
     _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
     config = Config()

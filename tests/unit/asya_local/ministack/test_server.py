@@ -16,14 +16,14 @@ CLOUD_PYTHON = PROJECT / ".venv-cloud" / "bin" / "python"
 CHECK = """
 import json, runpy, sys
 server = runpy.run_path(sys.argv[1])
-server["_patch_ministack"]()
+server["_patch_ministack"]("secret")
 check = server["apigateway"]._verify_rs256_signature
 print(json.dumps([check(token, key) for token, key in json.load(sys.stdin)]))
 """
 TRUST = """
 import json, runpy, sys
 server = runpy.run_path(sys.argv[1])
-server["_patch_ministack"]()
+server["_patch_ministack"]("secret")
 from ministack.core.iam_evaluator import EvalContext, evaluate_trust_policy
 def admits(account, caller, document):
     context = EvalContext(caller, "Root", account, "sts:AssumeRole", "*", "eu-central-1")
@@ -33,7 +33,7 @@ print(json.dumps([admits(*case) for case in json.load(sys.stdin)]))
 ACTIONS = """
 import json, runpy, sys
 server = runpy.run_path(sys.argv[1])
-server["_patch_ministack"]()
+server["_patch_ministack"]("secret")
 from ministack.core.iam_actions import extract_iam_action
 def action(target):
     return extract_iam_action("sqs", "POST", "/", {"x-amz-target": f"AmazonSQS.{target}"}, b"{}", {})
@@ -42,7 +42,7 @@ print(json.dumps([action(target) for target in json.load(sys.stdin)]))
 CONDITIONS = """
 import json, runpy, sys
 server = runpy.run_path(sys.argv[1])
-server["_patch_ministack"]()
+server["_patch_ministack"]("secret")
 from ministack.core import iam_actions
 print(json.dumps([iam_actions.dynamodb_service_context(body.encode()) for body in json.load(sys.stdin)]))
 """
@@ -60,7 +60,13 @@ def accepted(*tokens_and_keys: tuple[str, Mapping[str, Any]]) -> list[bool]:
 
 
 def results_of(program: str, cases: object) -> list[Any]:
-    command = [str(CLOUD_PYTHON), "-I", "-c", program, str(PROJECT / "infra" / "asya_local" / "ministack_server.py")]
+    command = [
+        str(CLOUD_PYTHON),
+        "-I",
+        "-c",
+        program,
+        str(PROJECT / "infra" / "asya_local" / "ministack" / "server.py"),
+    ]
     result = subprocess.run(command, input=json.dumps(cases), capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     results: list[Any] = json.loads(result.stdout)

@@ -35,7 +35,7 @@ results = {}
 def results_of(scenario: str) -> Any:
     """Run a scenario in MiniStack's interpreter and return its `results`."""
     program = f"{PROGRAM}\n{scenario}\nprint(json.dumps(results))"
-    module = PROJECT / "infra" / "asya_local" / "function_workers.py"
+    module = PROJECT / "infra" / "asya_local" / "ministack" / "function_workers.py"
     command = [str(CLOUD_PYTHON), "-I", "-c", program, str(module)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr

@@ -1,0 +1,105 @@
+"""What a local cloud is made of, as hashes: what has changed decides what `up` does."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from asya.protocol.mesh_table import encode_table, with_version
+from asya_infra.build.folder import digest
+from asya_infra.mesh_file import to_table
+from asya_local.state_folder import write_private
+from asya_local.tools import PROJECT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from asya_infra.mesh_file import LoadedMesh
+
+_PROJECT_SOURCES = (
+    "app.py",
+    "cdk.json",
+    "package.json",
+    "infra",
+    "functions/asya",
+    "spark_jobs/asya_spark",
+    "requirements",
+)
+"""The sources of the templates, the layer and the job library in this project."""
+_REQUIREMENTS = "requirements.txt"
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The hashes of one state of a mesh.
+
+    Attributes:
+        templates: of all that the templates follow from, packages included.
+        handlers: of the folder with the light handlers.
+        jobs: of the folder with the heavy jobs.
+    """
+
+    templates: str
+    handlers: str
+    jobs: str
+
+    def combined(self) -> str:
+        """Return a hash of all of them."""
+        return digest([self.templates, self.handlers, self.jobs])
+
+
+def read_sources(loaded: LoadedMesh, stage: str, application_id: str, cloud_python: str) -> Sources:
+    """Hash the sources of a mesh.
+
+    Args:
+        loaded: The mesh.
+        stage: Its stage.
+        application_id: The id of the Spark application, which is in the templates.
+        cloud_python: The interpreter of the functions.
+    """
+    folders = (loaded.code_folder, loaded.jobs_folder)
+    return Sources(
+        templates=digest(
+            [
+                *(stage, application_id, cloud_python, str(loaded.path.resolve())),
+                loaded.path,
+                table_bytes(loaded, application_id),
+                *(folder / _REQUIREMENTS for folder in folders),
+                *(PROJECT / name for name in _PROJECT_SOURCES),
+            ]
+        ),
+        handlers=digest([loaded.code_folder]),
+        jobs=digest([loaded.jobs_folder]),
+    )
+
+
+def table_bytes(loaded: LoadedMesh, application_id: str) -> bytes:
+    """Return the content of `mesh.json`, which is part of the code of each function."""
+    return encode_table(with_version(to_table(loaded, existing_application=application_id)))
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """What runs in a local cloud.
+
+    Attributes:
+        sources: the hashes of its sources.
+        in_place: whether code was replaced since the last deployment of the templates, which name older code.
+    """
+
+    sources: Sources
+    in_place: bool = False
+
+    def write(self, path: Path) -> None:
+        """Write the record atomically."""
+        write_private(path, json.dumps(asdict(self)))
+
+    @classmethod
+    def read(cls, path: Path) -> Deployed | None:
+        """Read the record; return None if it is missing, or if another version wrote it."""
+        try:
+            content = json.loads(path.read_text())
+            return cls(Sources(**content["sources"]), content["in_place"])
+        except (FileNotFoundError, ValueError, TypeError, KeyError):
+            return None

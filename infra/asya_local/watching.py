@@ -1,0 +1,114 @@
+"""Waits for changes of a mesh: of its file, and of the folders with its code."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from itertools import chain
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING
+
+from watchfiles import Change, DefaultFilter, watch
+
+from asya_infra.mesh_file import MeshFileError, load_mesh
+from asya_local.errors import LocalCloudError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from watchfiles.main import FileChange
+
+# Milliseconds: editors write a file in several steps, and a change of branch writes many files.
+_DEBOUNCE = 200
+
+
+def folders_of(mesh: Path, stage: str, otherwise: tuple[Path, ...] | None = None) -> tuple[Path, ...]:
+    """Return the folders with the code of a mesh.
+
+    Args:
+        mesh: The mesh file.
+        stage: Its stage.
+        otherwise: Returned if the file has a mistake.
+
+    Raises:
+        LocalCloudError: The file has a mistake, and there is no `otherwise`.
+    """
+    try:
+        loaded = load_mesh(mesh, stage)
+    except MeshFileError as error:
+        if otherwise is None:
+            raise LocalCloudError(str(error)) from error
+        return otherwise
+    return tuple(folder.resolve() for folder in (loaded.code_folder, loaded.jobs_folder) if folder.is_dir())
+
+
+@contextmanager
+def watching(mesh: Path, folders: Sequence[Path]) -> Iterator[Callable[[], None]]:
+    """Watch a mesh; yields a function that waits until something has changed since its last call, or since the start.
+
+    Args:
+        mesh: The mesh file.
+        folders: The folders with its code.
+
+    Raises:
+        OSError: The operating system watches no more files; its limit is `fs.inotify.max_user_watches`.
+    """
+    changes: SimpleQueue[None] = SimpleQueue()
+    stop = threading.Event()
+    # An editor may replace the file, so its folder is watched, without those below it.
+    file = mesh.resolve()
+    watches = [_begin(file.parent, stop, _OneFile(file), recursive=False)]
+    watches += [_begin(folder, stop, DefaultFilter()) for folder in folders]
+    threads = [threading.Thread(target=_follow, args=(each, changes), daemon=True) for each in watches]
+    for thread in threads:
+        thread.start()
+    try:
+        yield lambda: _next(changes)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+class _OneFile(DefaultFilter):
+    """Accepts the changes of one file."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self._file = str(file)
+
+    def __call__(self, _change: Change, path: str) -> bool:
+        return path == self._file
+
+
+def _begin(
+    folder: Path, stop: threading.Event, accepts: DefaultFilter, *, recursive: bool = True
+) -> Iterator[set[FileChange]]:
+    """Begin to watch a folder: each change from now on is yielded."""
+    watched = watch(
+        folder,
+        watch_filter=accepts,
+        debounce=_DEBOUNCE,
+        stop_event=stop,
+        rust_timeout=_DEBOUNCE,
+        yield_on_timeout=True,
+        recursive=recursive,
+        raise_interrupt=False,
+    )
+    return chain([next(watched)], watched)
+
+
+def _follow(watched: Iterator[set[FileChange]], changes: SimpleQueue[None]) -> None:
+    for changed in watched:
+        if changed:
+            changes.put(None)
+
+
+def _next(changes: SimpleQueue[None]) -> None:
+    changes.get()
+    while True:  # the threads may have seen one change each
+        try:
+            changes.get_nowait()
+        except Empty:
+            return

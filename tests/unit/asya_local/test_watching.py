@@ -1,0 +1,56 @@
+"""`asya local up --watch` sees each change of a mesh, and no other ones."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from asya_local.errors import LocalCloudError
+from asya_local.watching import folders_of, watching
+
+MESH = "namespace: shop\ncode: handlers\nactors:\n  check: {handler: orders.check}\n"
+
+
+@pytest.fixture
+def mesh(tmp_path: Path) -> Path:
+    (tmp_path / "handlers").mkdir()
+    (tmp_path / "handlers" / "orders.py").write_text("def check(payload):\n    return payload\n")
+    (tmp_path / "mesh.yaml").write_text(MESH)
+    return tmp_path / "mesh.yaml"
+
+
+def replaced(mesh: Path) -> None:
+    """What many editors do: write another file, and rename it."""
+    draft = mesh.with_suffix(".draft")
+    draft.write_text(MESH + "# changed\n")
+    draft.replace(mesh)
+
+
+def changed_handler(mesh: Path) -> None:
+    (mesh.parent / "handlers" / "orders.py").write_text("")
+
+
+def new_folder(mesh: Path) -> None:
+    (mesh.parent / "handlers" / "shop").mkdir()
+
+
+@pytest.mark.parametrize("change", [replaced, changed_handler, new_folder])
+def test_a_change_ends_the_waiting_and_another_file_does_not(mesh: Path, change) -> None:  # type: ignore[no-untyped-def]
+    with watching(mesh, folders_of(mesh, "")) as wait:
+        (mesh.parent / "notes.txt").write_text("not of the mesh")
+        ended = threading.Event()
+        waiting = threading.Thread(target=lambda: (wait(), ended.set()), daemon=True)
+        waiting.start()
+        waiting.join(1)  # long enough for the file above to be seen
+        assert not ended.is_set()
+        change(mesh)
+        assert ended.wait(30)
+
+
+def test_a_mistake_keeps_the_folders(mesh: Path) -> None:
+    folders = folders_of(mesh, "")
+    assert folders == (mesh.parent / "handlers",)
+    mesh.write_text("namespace: [")
+    assert folders_of(mesh, "", otherwise=folders) == folders
+    with pytest.raises(LocalCloudError, match="not valid YAML"):
+        folders_of(mesh, "")
