@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING
 from asya_local.authentication.admission import SECRET_HEADER, SECRET_VARIABLE
 from asya_local.emr.drivers.job_environment import job_python
 from asya_local.emr.settings import ApplicationSettings, EmrSettings, WorkerSettings
+from asya_local.environments import function_python
 from asya_local.errors import LocalCloudError
 from asya_local.keys import ACCOUNT_ID, REGION, AccessKey, keep_secret, read_secret
+from asya_local.ministack.function_workers import PYTHON_VARIABLE
 from asya_local.ministack.snapshot import RESTORE_VARIABLE
 from asya_local.processes import ProcessRecord, read_records, start
 from asya_local.state_folder import write_private
@@ -153,6 +155,7 @@ def _start_ministack(
         "AUTH": "true",
         "STATE_DIR": str(folder.snapshot),
         RESTORE_VARIABLE: "1" if restores else "",
+        PYTHON_VARIABLE: str(function_python(PROJECT / ".build", Path(tools.cloud_python))),
         "S3_DATA_DIR": str(folder.ministack / "s3"),
         # MiniStack would bind MQTT to port 8883 of every interface.
         "IOT_MTLS_ENABLED": "0",

@@ -7,6 +7,9 @@ Replacement: MiniStack kills all processes of a function whose code or configura
 AWS a call ends with the code that it started with. So a busy process is retired here: it ends after its call. A call that has
 waited starts no process with the code of its beginning for later calls.
 
+Interpreter: MiniStack runs functions on its own interpreter, which has MiniStack's packages. Here it is one with the packages of
+Lambda's runtime.
+
 Runs in MiniStack's process, in `.venv-cloud`. It imports nothing of this project.
 """
 
@@ -15,6 +18,8 @@ import threading
 from types import ModuleType
 from typing import Any
 
+PYTHON_VARIABLE = "ASYA_LOCAL_FUNCTION_PYTHON"
+"""In MiniStack's environment: the interpreter of functions."""
 MAX_PROCESSES = max(4, 2 * (os.cpu_count() or 1))
 """Of one function. No function waits for a call of itself, so waiting calls cannot deadlock."""
 _POLL_SECONDS = 1.0
@@ -74,7 +79,14 @@ class FunctionWorkers:
 
 
 def install(runtime: ModuleType, service: ModuleType) -> None:
-    """Make MiniStack's Lambda runtime and its Lambda service use these functions."""
+    """Make MiniStack's Lambda runtime and its Lambda service use these functions, and the interpreter of functions."""
     workers = FunctionWorkers(runtime)
+    detect = runtime._detect_runtime_binary
+
+    def detect_runtime_binary(name: str) -> tuple[str, str]:
+        binary, script = detect(name)
+        return (os.environ[PYTHON_VARIABLE] if name.startswith("python") else binary), script
+
+    runtime._detect_runtime_binary = detect_runtime_binary  # type: ignore[attr-defined]
     runtime.kill_workers = workers.kill_workers  # type: ignore[attr-defined]
     service.acquire_worker, service.release_worker = workers.acquire_worker, workers.release_worker  # type: ignore[attr-defined]

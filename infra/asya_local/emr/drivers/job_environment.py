@@ -1,7 +1,6 @@
 """Makes the Python environment of job runs: the standard library and PySpark, and nothing of this project.
 
-A job thus finds the same packages as on EMR Serverless: those of its `requirements.txt`, which its run unpacks. The
-environment has links only, so it takes milliseconds and no package index.
+A job thus finds the same packages as on EMR Serverless: those of its `requirements.txt`, which its run unpacks.
 """
 
 from __future__ import annotations
@@ -9,12 +8,11 @@ from __future__ import annotations
 import importlib.util
 import platform
 import sys
-import sysconfig
 from pathlib import Path
 
 import pyspark
 
-from asya_infra.build.folder import build_once
+from asya_local.environments import linked_environment
 
 _PACKAGES = ("pyspark", "py4j")
 SPARK_HOME = Path(pyspark.__path__[0])
@@ -27,26 +25,9 @@ def job_python(root: Path) -> Path:
     Args:
         root: The folder for builds.
     """
-    base = str(getattr(sys, "_base_executable", sys.executable))
-    folders = [_folder(name) for name in _PACKAGES]
-
-    def build(folder: Path) -> None:
-        (folder / "bin").mkdir()
-        (folder / "bin" / "python").symlink_to(base)
-        settings = {
-            "home": Path(base).parent,
-            "include-system-site-packages": "false",
-            "version": platform.python_version(),
-        }
-        lines = [f"{key} = {value}\n" for key, value in settings.items()]
-        (folder / "pyvenv.cfg").write_text("".join(lines))
-        packages = Path(sysconfig.get_path("purelib", "venv", {"base": str(folder)}))
-        packages.mkdir(parents=True)
-        for package in folders:
-            (packages / package.name).symlink_to(package)
-
-    key = ["job-environment", platform.python_version(), base, *map(str, folders)]
-    return build_once(root, "job-environment", key, build) / "bin" / "python"
+    base = Path(getattr(sys, "_base_executable", sys.executable))
+    packages = [_folder(name) for name in _PACKAGES]
+    return linked_environment(root, "job-environment", base, platform.python_version(), packages)
 
 
 def _folder(package: str) -> Path:

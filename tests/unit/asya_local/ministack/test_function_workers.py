@@ -96,3 +96,14 @@ results["code"] = begin(b"2").code_zip.decode()
 results["waited"] = waiting[0]._proc is None
 """
     assert results_of(scenario) == {"code": "2", "waited": True}
+
+
+def test_functions_have_an_interpreter_of_their_own() -> None:
+    scenario = """
+import os
+os.environ["ASYA_LOCAL_FUNCTION_PYTHON"] = "/functions/python"
+results["python"] = lambda_runtime._detect_runtime_binary("python3.13")[0]
+results["node"] = lambda_runtime._detect_runtime_binary("nodejs22.x")[0]
+"""
+    assert results_of(scenario)["node"] == "node"
+    assert results_of(scenario)["python"] == "/functions/python"
