@@ -9,6 +9,9 @@ from typing import Any, Protocol
 
 from msgspec.structs import replace
 
+from asya.contracts.errors import MRO as CONTRACT_ANCESTORS
+from asya.contracts.errors import NAME as CONTRACT_ERROR
+from asya.contracts.errors import ContractError
 from asya.protocol.errors import ErrorInfo, describe_exception
 from asya.protocol.frame import Frame
 from asya.protocol.strict_json import NotJsonError
@@ -237,6 +240,8 @@ def _guarded(budget: TimeBudget, run: Callable[[], Any], grace: float = 0.0) -> 
 
 def _described(error: BaseException) -> ErrorInfo:
     """The error with a traceback that starts in user code, without the frames of the runtime and of asyncio."""
+    if isinstance(error, ContractError):
+        return ErrorInfo(type=CONTRACT_ERROR, message=str(error), mro=CONTRACT_ANCESTORS)
     trace = frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:
         file = frame.tb_frame.f_code.co_filename

@@ -59,9 +59,24 @@ def slice_frames(output: FanOut, state: GeneratorState) -> Iterator[Frame]:
         yield replace(frame, next=part.next, headers={**frame.headers, header_names.FAN_IN: header})
 
 
+def encode_models(value: Any) -> Raw:
+    """JSON text of a value that may hold models, dates, decimals and so on, each in the form of its own type.
+
+    Raises:
+        ContractError: a model is not valid.
+        NotJsonError: the value has another type that JSON cannot hold.
+    """
+    try:
+        return encode_value(value)
+    except NotJsonError:
+        from asya.contracts.codec import plain  # most results are plain already
+
+        return encode_value(plain(value))
+
+
 def _encode_item(index: int, item: Any) -> Raw:
     try:
-        return encode_value(item)
+        return encode_models(item)
     except NotJsonError as error:
         raise NotJsonError(f"items[{index}]: {error}") from None
 

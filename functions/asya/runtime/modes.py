@@ -10,7 +10,7 @@ from asya.protocol import headers
 from asya.protocol.frame import Frame
 from asya.protocol.strict_json import encode_value
 from asya.runtime.abi import EnvelopeView
-from asya.runtime.changes import GeneratorState, changes, encode_members
+from asya.runtime.changes import GeneratorState, changes, encode_members, encode_models
 
 
 class Mode(Protocol):
@@ -33,14 +33,16 @@ class PayloadMode:
     """The handler gets the payload and gives payloads.
 
     Attributes:
-        adapt: converts the JSON value of the payload to the handler's argument (typed signatures).
+        adapt: converts the JSON value of the payload to the handler's argument, if the handler is typed.
+        give: converts a result to its JSON value, if the type of the results is known.
     """
 
-    adapt: Callable[[Any], Any] = lambda payload: payload
+    adapt: Callable[[Any], Any] | None = None
+    give: Callable[[Any], Any] | None = None
 
     def argument(self, payload: Any, open_view: Callable[[], EnvelopeView]) -> Any:  # noqa: ARG002
         """The payload in the type of the handler's parameter."""
-        return self.adapt(payload)
+        return payload if self.adapt is None else self.adapt(payload)
 
     def frame(
         self,
@@ -49,7 +51,7 @@ class PayloadMode:
         state: GeneratorState | None,
     ) -> Frame:
         """The frame with the value as its payload, and the changes of a generator's commands."""
-        payload = encode_value(value)
+        payload = encode_value(value) if self.give is None else encode_models(self.give(value))
         return Frame(payload) if state is None else state.frame(payload)
 
 

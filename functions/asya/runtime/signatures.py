@@ -1,80 +1,78 @@
-"""Typed handlers: converts the payload to the annotated dataclass or pydantic model (`protocol §6`)."""
+"""Typed handlers: holds a handler to its annotations (`protocol §6.typed`)."""
 
-import dataclasses
-import inspect
-import typing
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
+from asya.contracts.signature import SignatureError, check_one_argument, is_annotated, signature_of
 from asya.runtime.load import Handler, LoadError
+from asya.runtime.modes import EnvelopeMode, Mode, PayloadMode
 
 
-def adapter(name: str, handler: Handler) -> Callable[[Any], Any]:
-    """The function that converts the JSON value of a payload to the handler's argument.
+@dataclass(frozen=True, slots=True)
+class TypedHandler:
+    """A handler, and the mode that converts its argument and its results.
 
-    The returned function raises ValueError for a payload that does not fit the annotation; the error names the field.
+    Attributes:
+        call: takes the argument that the mode makes.
+    """
+
+    call: Handler
+    mode: Mode
+
+
+def typed(name: str, handler: Handler, mode: str = "payload", *, lists_fan_out: bool = False) -> TypedHandler:
+    """Hold a handler to its annotations. One without annotations is called as it is.
+
+    Args:
+        name: the name of the handler.
+        handler: the handler.
+        mode: `handler_mode`; only handlers of payloads are typed.
+        lists_fan_out: whether each item of a returned list is a frame.
 
     Raises:
-        LoadError: the handler does not accept exactly one argument.
+        LoadError: the handler cannot be called with one payload, or it is typed and gets envelopes.
     """
-    parameter = _only_parameter(name, handler)
-    annotation = _annotation(handler, parameter)
-    if hasattr(annotation, "model_validate"):
-        return _pydantic_adapter(annotation)
-    if dataclasses.is_dataclass(annotation):
-        return _dataclass_adapter(annotation)
-    return lambda payload: payload
+    try:
+        if not is_annotated(handler):
+            check_one_argument(signature_of(handler))
+            return TypedHandler(handler, PayloadMode() if mode == "payload" else _envelope_mode(mode))
+        # Imported late, because most of a cold start is imports.
+        from asya.contracts.function import contract_of
+
+        contract = contract_of(handler, lists_fan_out=lists_fan_out)
+    except SignatureError as error:
+        raise LoadError(f"handler {name!r} {error}") from error
+    if mode != "payload":
+        _check_envelopes(name, mode, contract.payload, is_keyed=contract.keys is not None)
+        return TypedHandler(handler, _envelope_mode(mode))
+    converts_payload = contract.payload is not None or contract.keys is not None
+    payload_mode = PayloadMode(
+        contract.arguments if converts_payload else None, contract.dumped if contract.result is not None else None
+    )
+    return TypedHandler(handler if contract.keys is None else _by_name(handler), payload_mode)
 
 
-def _only_parameter(name: str, handler: Handler) -> inspect.Parameter | None:
-    try:
-        signature = inspect.signature(handler)
-    except (TypeError, ValueError):
-        return None  # some callables in C have no signature; the call itself shows a mistake
-    try:
-        signature.bind(None)
-    except TypeError as error:
+def _envelope_mode(mode: str) -> EnvelopeMode:
+    return EnvelopeMode("envelope" if mode == "envelope" else "envelope-v1")
+
+
+def _by_name(handler: Callable[..., Any]) -> Handler:
+    def call(arguments: dict[str, Any]) -> Any:
+        return handler(**arguments)
+
+    return call
+
+
+def _check_envelopes(name: str, mode: str, payload: Any, *, is_keyed: bool) -> None:
+    """Refuse models where a handler gets an envelope, which is a dict."""
+    from asya.contracts.codec import AnyCodec
+    from asya.contracts.containers import ObjectCodec
+    from asya.contracts.records import RecordCodec
+
+    is_dict = isinstance(payload, AnyCodec | ObjectCodec) or (isinstance(payload, RecordCodec) and payload.is_dict)
+    if is_keyed or not (payload is None or is_dict):
         raise LoadError(
-            f"handler {name!r} must take one argument, the payload; its signature is {signature}"
-        ) from error
-    return next(iter(signature.parameters.values()))
-
-
-def _annotation(handler: Handler, parameter: inspect.Parameter | None) -> Any:
-    if parameter is None or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-        return None
-    target = handler if inspect.isroutine(handler) else type(handler).__call__
-    try:
-        return typing.get_type_hints(target).get(parameter.name)
-    except (NameError, TypeError, AttributeError):
-        return None  # an annotation that cannot be resolved at run time is ignored
-
-
-def _dataclass_adapter(kind: Any) -> Callable[[Any], Any]:
-    def adapt(payload: Any) -> Any:
-        try:
-            return msgspec.convert(payload, kind)
-        except msgspec.ValidationError as error:
-            problem, _, location = str(error).partition(" - at `$")
-            raise ValueError(f"payload{location.rstrip('`')}: {problem}") from None
-
-    return adapt
-
-
-def _pydantic_adapter(kind: Any) -> Callable[[Any], Any]:
-    def adapt(payload: Any) -> Any:
-        from pydantic import ValidationError
-
-        try:
-            return kind.model_validate(payload)
-        except ValidationError as error:
-            details = (f"payload{_field_path(item['loc'])}: {item['msg']}" for item in error.errors())
-            raise ValueError("; ".join(details)) from None
-
-    return adapt
-
-
-def _field_path(location: tuple[int | str, ...]) -> str:
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+            f"handler {name!r} has typed parameters, and with handler_mode: {mode} it gets an envelope, a dict; take one "
+            "dict, or leave out handler_mode"
+        )

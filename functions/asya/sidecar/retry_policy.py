@@ -4,11 +4,13 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from asya.contracts.errors import NAME as CONTRACT_ERROR
 from asya.messaging.delivery import MAX_WAIT
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.mesh_table import Policy, Resiliency, Rule
 
 DEFAULT = "default"
+_TIMEOUT = "Timeout"
 
 
 class Retry(msgspec.Struct, frozen=True):
@@ -50,7 +52,7 @@ def decide(
         jitter: uniform in [0, 1); only policies with `jitter` use it.
         time_limit: the actor's time limit was reached, so only a rule that lists `Timeout` literally applies.
     """
-    policy = _literal_timeout_policy(resiliency) if time_limit else _policy_for(resiliency, error)
+    policy = _literal_policy(resiliency, _TIMEOUT) if time_limit else _policy_for(resiliency, error)
     if policy is None:
         return NoPolicy()
     elapsed = now - first_attempt
@@ -94,6 +96,8 @@ def has_rule_for(resiliency: Resiliency, error: ErrorInfo) -> bool:
 
 
 def _policy_for(resiliency: Resiliency, error: ErrorInfo) -> Policy | None:
+    if error.type == CONTRACT_ERROR:
+        return _literal_policy(resiliency, CONTRACT_ERROR)
     rule = _rule_for(resiliency, error)
     return resiliency.policies[rule.policy] if rule is not None else resiliency.policies.get(DEFAULT)
 
@@ -107,5 +111,6 @@ def _rule_for(resiliency: Resiliency, error: ErrorInfo) -> Rule | None:
     return None
 
 
-def _literal_timeout_policy(resiliency: Resiliency) -> Policy | None:
-    return next((resiliency.policies[rule.policy] for rule in resiliency.rules if "Timeout" in rule.errors), None)
+def _literal_policy(resiliency: Resiliency, name: str) -> Policy | None:
+    """The policy of the first rule with exactly this name; a rule for an ancestor, and the default, do not apply."""
+    return next((resiliency.policies[rule.policy] for rule in resiliency.rules if name in rule.errors), None)

@@ -1,13 +1,9 @@
 """The Lambda entry point of a light actor."""
 
-from collections.abc import Callable
-from typing import Any
-
 from asya.protocol.mesh_table import Actor
 from asya.runtime.call import HandlerInvoker
 from asya.runtime.load import LoadError
-from asya.runtime.modes import EnvelopeMode, Mode, PayloadMode
-from asya.runtime.signatures import adapter
+from asya.runtime.signatures import typed
 from asya.sidecar.lambdas.entry_point import queue_entry_point
 from asya.sidecar.lambdas.secret_calls import load_handler, with_secrets
 from asya.sidecar.lambdas.services import Services
@@ -23,7 +19,8 @@ def build_sidecar(services: Services) -> Sidecar:
     """
     spec, name = own_actor(services)
     handler = load_handler(services, name)
-    call = HandlerInvoker(handler, _mode(spec, adapter(name, handler)), spec.fan_out_lists, services.environment)
+    held = typed(name, handler, spec.handler_mode, lists_fan_out=spec.fan_out_lists)
+    call = HandlerInvoker(held.call, held.mode, spec.fan_out_lists, services.environment)
     return Sidecar(services, with_secrets(services, call), spec.deduplicate)
 
 
@@ -38,10 +35,6 @@ def own_actor(services: Services) -> tuple[Actor, str]:
     if spec.handler is None:
         raise LoadError(f"actor {actor!r} is of kind {spec.kind!r} and has no handler")
     return spec, spec.handler
-
-
-def _mode(spec: Actor, adapt: Callable[[Any], Any]) -> Mode:
-    return PayloadMode(adapt) if spec.handler_mode == "payload" else EnvelopeMode(spec.handler_mode)
 
 
 sidecar = queue_entry_point(build_sidecar)

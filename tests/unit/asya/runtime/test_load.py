@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from asya.runtime.load import LoadError, load
-from asya.runtime.signatures import adapter
+from asya.runtime.signatures import typed
 
 MODULES = {
     "plain_handlers.py": """
@@ -93,4 +93,4 @@ def test_load_errors_name_the_handler_and_what_is_wrong(name: str, problem: str)
 @pytest.mark.parametrize("handler", [lambda: None, lambda a, b: None, lambda *, a: None])
 def test_a_handler_takes_one_argument(handler: object) -> None:
     with pytest.raises(LoadError, match=r"'m\.run' must take one argument, the payload; its signature is"):
-        adapter("m.run", handler)  # type: ignore[arg-type]
+        typed("m.run", handler)  # type: ignore[arg-type]

@@ -148,3 +148,21 @@ def test_protocol_5_11_only_a_rule_that_says_timeout_literally_is_for_the_time_l
     )
     for pattern in ("TimeoutError", "builtins.Timeout", "Exception", "requests.Timeout"):
         assert decided(rules((pattern, "a")), TIMEOUT, time_limit=True) == NoPolicy()
+
+
+CONTRACT = ErrorInfo(type="ContractError", message="payload.x: missing", mro=("ValueError", "Exception"))
+
+
+@pytest.mark.rule("6.contract.literal-rule")
+@pytest.mark.parametrize("pattern", ["ValueError", "Exception", "shop.ContractError"])
+def test_a_contract_error_is_retried_by_no_rule_for_an_ancestor_and_no_default(pattern: str) -> None:
+    resiliency = Resiliency(policies={"default": policy(), "p": policy()}, rules=(Rule(errors=(pattern,), policy="p"),))
+    assert decided(resiliency, CONTRACT) == NoPolicy()
+
+
+@pytest.mark.rule("6.contract.literal-rule")
+def test_a_contract_error_is_retried_by_a_rule_with_its_name() -> None:
+    rules = (Rule(errors=("ValueError",), policy="other"), Rule(errors=("ContractError",), policy="p"))
+    resiliency = Resiliency(policies={"other": policy(), "p": policy(max_attempts=2)}, rules=rules)
+    assert isinstance(decided(resiliency, CONTRACT), Retry)
+    assert decided(resiliency, CONTRACT, attempt=2) == Exhausted(2, None)

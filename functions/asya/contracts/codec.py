@@ -1,0 +1,116 @@
+"""What a codec is, and the JSON form of values by their own types."""
+
+import dataclasses
+import datetime
+import decimal
+import enum
+import uuid
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from asya.contracts.errors import ContractError
+
+Schema = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SchemaContext:
+    """What the schemas of one type share.
+
+    Attributes:
+        output: whether the schema is of results, which have what a type gives, or of payloads, which have what it accepts.
+        definitions: the `$defs`.
+    """
+
+    output: bool
+    definitions: dict[str, Schema] = dataclasses.field(default_factory=dict)
+
+
+class Codec(Protocol):
+    """Converts the values of one type."""
+
+    def load(self, value: Any, path: str) -> Any:
+        """The value of a JSON value. A `ContractError` names the field at `path`."""
+
+    def dump(self, value: Any, path: str) -> Any:
+        """The JSON value of a value. A `ContractError` names the field at `path`."""
+
+    def schema(self, context: SchemaContext) -> Schema:
+        """The JSON Schema of the JSON values."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AnyCodec:
+    """Any value: `Any`, `object`, and annotations that are no contract.
+
+    Attributes:
+        known: whether the annotation says so itself. A parameter with a default and another type is none of the payload.
+    """
+
+    known: bool = True
+
+    def load(self, value: Any, path: str) -> Any:  # noqa: ARG002
+        """The value itself."""
+        return value
+
+    def dump(self, value: Any, path: str) -> Any:  # noqa: ARG002
+        """The value itself; the encoder converts models within it (`plain`)."""
+        return value
+
+    def schema(self, context: SchemaContext) -> Schema:  # noqa: ARG002
+        """The schema of anything."""
+        return {}
+
+
+def plain(value: Any, path: str = "result") -> Any:  # noqa: PLR0911 - one for each type
+    """A value with models, dates, decimals, UUIDs and enums in their JSON form, by the type that each value has.
+
+    Values of other types stay as they are.
+
+    Raises:
+        ContractError: a model is not valid.
+    """
+    kind = type(value)
+    if kind in (str, int, float, bool, type(None)):
+        return value
+    match value:
+        case enum.Enum():
+            return plain(value.value, path)
+        case dict():
+            return {plain_key(key): plain(item, f"{path}.{key}") for key, item in value.items()}
+        case list() | tuple():
+            return [plain(item, f"{path}[{index}]") for index, item in enumerate(value)]
+        case datetime.datetime():
+            return datetime_text(value)
+        case datetime.date() | datetime.time():
+            return value.isoformat()
+        case decimal.Decimal():
+            return decimal_text(value, path)
+        case uuid.UUID():
+            return str(value)
+    if hasattr(kind, "__pydantic_serializer__") or hasattr(kind, "__struct_fields__"):
+        from asya.contracts.annotations import codec_of
+
+        return codec_of(kind).dump(value, path)
+    if dataclasses.is_dataclass(value):
+        return {
+            field.name: plain(getattr(value, field.name), f"{path}.{field.name}") for field in dataclasses.fields(value)
+        }
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def plain_key(key: Any) -> Any:
+    """The key of an object for the key of a dict."""
+    return str(plain(key)) if isinstance(key, datetime.date | uuid.UUID | enum.Enum | decimal.Decimal) else key
+
+
+def decimal_text(value: decimal.Decimal, path: str) -> str:
+    """A decimal as a string; a float would round it."""
+    if not value.is_finite():
+        raise ContractError(f"{path}: {value} has no form in JSON")
+    return str(value)
+
+
+def datetime_text(value: datetime.datetime) -> str:
+    """A time in ISO 8601, in UTC with `Z`, as the libraries of models write it."""
+    return value.isoformat().replace("+00:00", "Z")

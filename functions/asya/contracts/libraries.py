@@ -1,0 +1,98 @@
+"""Codecs of the types of pydantic and msgspec, which validate and serialize them. They come with the user's packages."""
+
+import json
+from typing import Any
+
+from asya.contracts.codec import Schema, SchemaContext, plain
+from asya.contracts.errors import ContractError
+
+_SHOWN_ERRORS = 5
+
+
+class PydanticCodec:
+    """A type that pydantic knows how to validate: a model, its dataclasses, or a type with its constraints.
+
+    Payloads are JSON, so they are validated as JSON in strict mode: a date comes as a string, and no string becomes a number.
+    A field or model may say otherwise (`Field(strict=False)`).
+    """
+
+    def __init__(self, kind: Any) -> None:
+        from pydantic import TypeAdapter
+
+        self._kind = kind
+        self._adapter: Any = TypeAdapter(kind)
+
+    def load(self, value: Any, path: str) -> Any:
+        """The value of a JSON value, by pydantic."""
+        from pydantic import ValidationError
+
+        try:
+            return self._adapter.validate_json(json.dumps(value), strict=True)
+        except ValidationError as error:
+            raise ContractError(_problems(error, path)) from None
+
+    def dump(self, value: Any, path: str) -> Any:
+        """The JSON value by pydantic, with the aliases of fields."""
+        if not self._is_instance(value):
+            value = self.load(plain(value, path), path)
+        try:
+            return self._adapter.dump_python(value, mode="json", by_alias=True, warnings="error")
+        except ValueError as error:  # PydanticSerializationError: a field was set to another type
+            raise ContractError(f"{path}: {' '.join(str(error).split())}") from None
+
+    def schema(self, context: SchemaContext) -> Schema:
+        """The schema of pydantic, with decimals as they travel."""
+        from asya.contracts.library_schemas import pydantic_schema
+
+        return pydantic_schema(self._adapter, self._kind, context)
+
+    def _is_instance(self, value: Any) -> bool:
+        return isinstance(self._kind, type) and isinstance(value, self._kind)
+
+
+class MsgspecCodec:
+    """A struct, or a type with constraints of msgspec."""
+
+    def __init__(self, kind: Any) -> None:
+        self._kind = kind
+
+    def load(self, value: Any, path: str) -> Any:
+        """The value of a JSON value, by msgspec."""
+        import msgspec
+
+        try:
+            return msgspec.convert(value, self._kind)
+        except msgspec.ValidationError as error:
+            problem, _, place = str(error).partition(" - at `$")
+            raise ContractError(f"{path}{place.rstrip('`')}: {problem}") from None
+
+    def dump(self, value: Any, path: str) -> Any:
+        """The JSON value by msgspec, which does not validate structs when they are made."""
+        import msgspec
+
+        try:
+            dumped = plain(msgspec.to_builtins(value, str_keys=True), path)
+        except TypeError as error:
+            raise ContractError(f"{path}: {error}") from None
+        return plain(msgspec.to_builtins(self.load(dumped, path), str_keys=True), path)
+
+    def schema(self, context: SchemaContext) -> Schema:
+        """The schema of msgspec, with decimals as they travel."""
+        from asya.contracts.library_schemas import msgspec_schema
+
+        return msgspec_schema(self._kind, context)
+
+
+def _problems(error: Any, path: str) -> str:
+    problems = error.errors(include_url=False, include_context=False)
+    texts = [
+        f"{path}{_place(item['loc'])}: {'missing' if item['type'] == 'missing' else item['msg']}"
+        for item in problems[:_SHOWN_ERRORS]
+    ]
+    if len(problems) > _SHOWN_ERRORS:
+        texts.append(f"and {len(problems) - _SHOWN_ERRORS} more")
+    return "; ".join(texts)
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)

@@ -1,0 +1,186 @@
+"""Codecs of values that are no collections."""
+
+import base64
+import binascii
+import datetime
+import decimal
+import enum
+import re
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from asya.contracts.codec import Schema, SchemaContext, datetime_text, decimal_text, plain
+from asya.contracts.errors import mismatch, shown
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_DATETIME = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}.*")
+_TIME = re.compile(r"\d{2}:\d{2}.*")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}")
+_DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class JsonScalar:
+    """A value that JSON has itself. No value is converted: `"5"` is no number, and `1` is no boolean.
+
+    Attributes:
+        kinds: the classes of such values. A boolean is an int in Python only.
+        convert: makes the value of the JSON value.
+    """
+
+    title: str
+    name: str
+    kinds: tuple[type, ...]
+    convert: Callable[[Any], Any] = lambda value: value
+
+    def load(self, value: Any, path: str) -> Any:
+        """The value, after a check."""
+        if isinstance(value, self.kinds) and (bool in self.kinds or not isinstance(value, bool)):
+            return self.convert(value)
+        raise mismatch(path, self.title, value)
+
+    def dump(self, value: Any, path: str) -> Any:
+        """The value, after a check."""
+        self.load(value, path)
+        return value.value if isinstance(value, enum.Enum) else value
+
+    def schema(self, context: SchemaContext) -> Schema:  # noqa: ARG002
+        """The schema of the type."""
+        return {"type": self.name}
+
+
+STRING = JsonScalar("a string", "string", (str,))
+INTEGER = JsonScalar("a whole number", "integer", (int,))
+NUMBER = JsonScalar("a number", "number", (int, float), float)
+BOOLEAN = JsonScalar("true or false", "boolean", (bool,))
+NULL = JsonScalar("null", "null", (type(None),))
+
+
+@dataclass(frozen=True, slots=True)
+class TextCodec:
+    """A value that travels as a string.
+
+    Attributes:
+        kind: the class of the values.
+        title: the form, for people.
+        format: the `format` of the JSON Schema.
+        pattern: the form of the strings.
+        parse: makes the value of a string; a ValueError refuses it.
+        text: the string of a value and its path.
+        numbers: whether numbers are accepted, too.
+    """
+
+    kind: type
+    title: str
+    format: str
+    pattern: re.Pattern[str]
+    parse: Callable[[str], Any]
+    text: Callable[[Any, str], str]
+    numbers: bool = False
+
+    def load(self, value: Any, path: str) -> Any:
+        """The value of a string."""
+        is_number = self.numbers and isinstance(value, int | float) and not isinstance(value, bool)
+        text = str(value) if is_number else value
+        if not isinstance(text, str) or not self.pattern.fullmatch(text):
+            raise mismatch(path, self.title, value)
+        try:
+            return self.parse(text)
+        except (ValueError, ArithmeticError):
+            raise mismatch(path, self.title, value) from None
+
+    def dump(self, value: Any, path: str) -> Any:
+        """The string of a value."""
+        # Each datetime is a date in Python, and none in JSON.
+        if not isinstance(value, self.kind) or (self.kind is datetime.date and isinstance(value, datetime.datetime)):
+            value = self.load(value, path)
+        return self.text(value, path)
+
+    def schema(self, context: SchemaContext) -> Schema:
+        """The schema of the strings."""
+        accepts_numbers = self.numbers and not context.output
+        return {"type": ["string", "number"] if accepts_numbers else "string", "format": self.format}
+
+
+def _iso(value: Any, path: str) -> str:  # noqa: ARG001
+    return str(value.isoformat())
+
+
+TEXTS: dict[type, TextCodec] = {
+    codec.kind: codec
+    for codec in (
+        TextCodec(
+            decimal.Decimal,
+            "a decimal number as a string, such as '12.30'",
+            "decimal",
+            _DECIMAL,
+            decimal.Decimal,
+            decimal_text,
+            numbers=True,
+        ),
+        TextCodec(uuid.UUID, "a UUID", "uuid", _UUID, uuid.UUID, lambda value, _: str(value)),
+        TextCodec(datetime.date, "a date, such as '2026-11-24'", "date", _DATE, datetime.date.fromisoformat, _iso),
+        TextCodec(
+            datetime.datetime,
+            "a time, such as '2026-11-24T08:30:00Z'",
+            "date-time",
+            _DATETIME,
+            datetime.datetime.fromisoformat,
+            lambda value, _: datetime_text(value),
+        ),
+        TextCodec(datetime.time, "a time of day, such as '08:30:00'", "time", _TIME, datetime.time.fromisoformat, _iso),
+    )
+}
+
+
+class BytesCodec:
+    """Bytes, which travel in base64."""
+
+    def load(self, value: Any, path: str) -> bytes:
+        """The bytes of a string."""
+        try:
+            return base64.b64decode(value, validate=True)
+        except (TypeError, ValueError, binascii.Error):
+            raise mismatch(path, "bytes in base64", value) from None
+
+    def dump(self, value: Any, path: str) -> str:
+        """The string of bytes."""
+        data = value if isinstance(value, bytes | bytearray) else self.load(value, path)
+        return base64.b64encode(data).decode("ascii")
+
+    def schema(self, context: SchemaContext) -> Schema:  # noqa: ARG002
+        """The schema of the strings."""
+        return {"type": "string", "contentEncoding": "base64"}
+
+
+class ChoiceCodec:
+    """One of the values of an enum or of a `Literal`."""
+
+    def __init__(self, members: dict[Any, Any] | list[tuple[Any, Any]]) -> None:
+        """Take the JSON value and the value of each member."""
+        self._members = list(members.items()) if isinstance(members, dict) else members
+
+    @classmethod
+    def of(cls, values: tuple[Any, ...]) -> "ChoiceCodec":
+        """The codec of members of an enum, or of the values of a `Literal`."""
+        return cls([(plain(value), value) for value in values])
+
+    def load(self, value: Any, path: str) -> Any:
+        """The member with this JSON value."""
+        for text, member in self._members:
+            if text == value and isinstance(text, bool) == isinstance(value, bool):
+                return member
+        raise mismatch(path, " or ".join(shown(text) for text, _ in self._members), value)
+
+    def dump(self, value: Any, path: str) -> Any:
+        """The JSON value of a member."""
+        for text, member in self._members:
+            if member is value:
+                return text
+        return plain(self.load(plain(value, path), path))
+
+    def schema(self, context: SchemaContext) -> Schema:  # noqa: ARG002
+        """The schema with all values."""
+        return {"enum": [text for text, _ in self._members]}
