@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
+from asya.contracts.signature import SignatureError
 from asya.runtime.load import load
 from asya_spark import data
 from asya_spark.attempt import Attempt
@@ -201,4 +202,7 @@ def _run_job(attempt: Attempt) -> tuple[JobError | None, int | None]:
     if attempt.manifest.shape == "dataframe":
         run_dataframe(job, attempt)
         return None, None
-    return None, run_payloads(job, attempt)
+    try:
+        return None, run_payloads(job, attempt)
+    except SignatureError as error:
+        return describe(SignatureError(f"job {attempt.manifest.job!r} {error}")), None

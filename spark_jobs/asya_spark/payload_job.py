@@ -14,6 +14,7 @@ from asya_spark.calls.errors import JobError, describe
 from asya_spark.calls.evaluate import ProcessingError, frames
 from asya_spark.calls.sessions import ContextStoppedError, active_session
 from asya_spark.calls.time_limit import Calls, Ending
+from asya_spark.calls.typed_job import TypedJob, typed_job
 from asya_spark.context import Context, active_context
 from asya_spark.manifest import Envelope, Member
 from asya_spark.results import Result
@@ -63,14 +64,15 @@ def run_payloads(job: PayloadJob, attempt: Attempt) -> int | None:
 
     Raises:
         ContextStoppedError: the SparkContext is gone, so the process ends as if it had died.
+        SignatureError: the job cannot be called with a session and a payload.
     """
-    return _PayloadRun(job, attempt).run()
+    return _PayloadRun(typed_job(job), attempt).run()
 
 
 class _PayloadRun:
     """The calls of one run: one after the other, or several at the same time (`protocol §10.parallel`)."""
 
-    def __init__(self, job: PayloadJob, attempt: Attempt) -> None:
+    def __init__(self, job: TypedJob, attempt: Attempt) -> None:
         self._job = job
         self._attempt = attempt
         self._members = attempt.manifest.members
@@ -153,7 +155,9 @@ class _PayloadRun:
 
         def work() -> None:
             with active_context(current), active_session(session):
-                for frame in frames(lambda: self._job(session, envelope.payload), envelope, publish):
+                for frame in frames(
+                    lambda: self._job.call(session, envelope.payload), envelope, publish, self._job.give
+                ):
                     result.add(frame)
 
         return work

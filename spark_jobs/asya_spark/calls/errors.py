@@ -4,6 +4,8 @@ import traceback
 from dataclasses import dataclass
 from types import TracebackType
 
+from asya.contracts import errors as contract_errors
+from asya.contracts.errors import ContractError
 from asya_spark.calls.jvm_errors import jvm_error
 
 TRACEBACK_LIMIT = 16 * 1024  # bytes of UTF-8
@@ -25,6 +27,8 @@ def describe(error: BaseException) -> JobError:
     An error of the JVM has Spark's error class and the classes of its causes among its ancestors. An error of a Python worker
     is that of the user's own function, with PySpark's among its ancestors (`protocol §10.jvm-errors`).
     """
+    if isinstance(error, ContractError):
+        return JobError(contract_errors.NAME, str(error), contract_errors.MRO)
     kind = type(error)
     text = _tail("".join(traceback.format_exception(kind, error, _user_traceback(error))))
     jvm = jvm_error(error)

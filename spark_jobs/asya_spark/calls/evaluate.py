@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mappi
 from dataclasses import replace
 from typing import Any
 
+from asya.contracts.codec import plain
 from asya.protocol import headers
 from asya.runtime.abi import EnvelopeView, execute
 from asya.runtime.fan_out import FanOut, FanOutError, OutputGuard
@@ -21,31 +22,40 @@ class ProcessingError(Exception):
 Publish = Callable[[Mapping[str, Any]], None]
 
 
-def frames(call: Callable[[], Any], envelope: Envelope, publish: Publish | None = None) -> Iterator[str]:
+Give = Callable[[Any], Any]
+
+
+def frames(
+    call: Callable[[], Any], envelope: Envelope, publish: Publish | None = None, give: Give | None = None
+) -> Iterator[str]:
     """Calls the job and gives each frame as JSON text: payload, and the changes of route, headers and status.
 
     Args:
         call: calls the job function.
         publish: publishes a partial.
+        give: makes the JSON value of a result, if the job says its type.
 
     Raises:
         ProcessingError: if JSON cannot hold a value.
+        ContractError: if a result does not have its type.
         BaseException: the error that the job raised.
     """
     result = call()
     if inspect.iscoroutine(result):
         result = asyncio.run(result)
     if inspect.isgenerator(result):
-        yield from _generator_frames(result, _view(envelope, publish), envelope)
+        yield from _generator_frames(result, _view(envelope, publish), envelope, give)
     elif inspect.isasyncgen(result):
-        yield from _generator_frames(_synchronous(result), _view(envelope, publish), envelope)
+        yield from _generator_frames(_synchronous(result), _view(envelope, publish), envelope, give)
     elif isinstance(result, FanOut):
         yield from _slices(result, _view(envelope), envelope)
     elif result is not None:
-        yield f'{{"payload":{_encoded(result)}}}'
+        yield f'{{"payload":{_given(result, give)}}}'
 
 
-def _generator_frames(generator: Generator[Any, Any, Any], view: EnvelopeView, envelope: Envelope) -> Iterator[str]:
+def _generator_frames(
+    generator: Generator[Any, Any, Any], view: EnvelopeView, envelope: Envelope, give: Give | None
+) -> Iterator[str]:
     """The frames of a generator: bare yields are ignored, tuples are commands, other values are frames."""
     guard = OutputGuard()
     try:
@@ -64,7 +74,7 @@ def _generator_frames(generator: Generator[Any, Any, Any], view: EnvelopeView, e
                     if isinstance(value, FanOut):
                         yield from _slices(value, view, envelope)
                     else:
-                        yield _frame({"payload": _encoded(value)}, view, envelope)
+                        yield _frame({"payload": _given(value, give)}, view, envelope)
                 value = next(generator)
     except StopIteration:
         return
@@ -118,7 +128,7 @@ def _check_output(guard: OutputGuard, value: object) -> None:
 def _slices(fan_out: FanOut, view: EnvelopeView, envelope: Envelope) -> Iterator[str]:
     """The frames of a fan-out: the origin, with the payload as received, and one frame for each item."""
     for fan_out_slice in fan_out.slices(view):
-        members = {"payload": _encoded(fan_out_slice.item)} if fan_out_slice.index else {}
+        members = {"payload": _with_models(fan_out_slice.item)} if fan_out_slice.index else {}
         slice_view = replace(
             view,
             next=list(fan_out_slice.next),
@@ -141,6 +151,18 @@ def _frame(members: dict[str, str], view: EnvelopeView, envelope: Envelope) -> s
         if changed:
             members[name] = _encoded(changed)
     return "{" + ",".join(f'"{name}":{text}' for name, text in members.items()) + "}"
+
+
+def _given(value: Any, give: Give | None) -> str:
+    return _encoded(value) if give is None else _with_models(give(value))
+
+
+def _with_models(value: Any) -> str:
+    """The JSON text of a value that may hold models, dates and decimals, each in the form of its own type."""
+    try:
+        return strict_json.encode(value)
+    except strict_json.NotJsonError:
+        return _encoded(plain(value))
 
 
 def _encoded(value: Any) -> str:
