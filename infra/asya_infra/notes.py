@@ -23,6 +23,7 @@ def notes(loaded: LoadedMesh) -> Iterator[str]:
     yield from code_notes(loaded)
     if not loaded.mesh.requires_hashes:
         yield from _without_hashes(loaded)
+    yield from loaded.notes
     for host in loaded.mesh.gateway.foreign_gateways:
         if api_of(host) is None:
             yield (

@@ -5,6 +5,7 @@ from pathlib import Path
 from aws_cdk import App, Validations
 from cdk_nag import AwsSolutionsChecks, ServerlessChecks
 
+from asya_infra.contracts.check import hold_together
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file import load_mesh
 from asya_infra.nag import acknowledge
@@ -35,11 +36,11 @@ def add_mesh(app: App, folder: Path) -> Mesh:
 
     Raises:
         OptionError: a context value is invalid.
-        MeshFileError: the mesh file is invalid.
+        MeshFileError: the mesh file is invalid, or types conflict along a route.
         PackagesError: packages cannot be installed for their target.
     """
     options = read_options(app.node.try_get_context, folder)
-    loaded = load_mesh(options.mesh, options.stage)
+    loaded = hold_together(load_mesh(options.mesh, options.stage), options.build_folder)
     mesh = Mesh(loaded, options)
     add_stacks(app, mesh)
     for rule, reason in _ACKNOWLEDGED.items():

@@ -15,12 +15,17 @@ from asya_infra.mesh_file.validation import ValidationResult, validate
 
 @dataclass(frozen=True)
 class LoadedMesh:
-    """A valid mesh file: its path, its model, and the namespace with the stage."""
+    """A valid mesh file: its path, its model, and the namespace with the stage.
+
+    Attributes:
+        notes: what synthesis tells of types that it cannot read (`asya_infra.contracts`).
+    """
 
     path: Path
     mesh: MeshFile
     namespace: str
     source: Source
+    notes: tuple[str, ...] = ()
 
     @property
     def code_folder(self) -> Path:

@@ -1,9 +1,10 @@
 """The keys of the mesh file. The model has durations in seconds and `max_body` in bytes."""
 
 import re
-from typing import Annotated, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import AfterValidator, Field, JsonValue, model_validator
+from pydantic import AfterValidator, Field, JsonValue, ValidatorFunctionWrapHandler, WrapValidator, model_validator
+from pydantic_core import PydanticCustomError
 
 from asya.gateway.calls import Group
 from asya.protocol import names
@@ -34,6 +35,19 @@ def _check_host(text: str) -> str:
 
 Host = Annotated[str, AfterValidator(_check_host)]
 
+
+def _check_schema(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+    if isinstance(value, str) and not re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", value):
+        raise ValueError(f"should be a JSON Schema, or a model such as shop.models.Order; got {value!r}")
+    if not isinstance(value, dict | str):
+        raise PydanticCustomError("dict_type", "Input should be a valid dictionary")
+    return validate(value)
+
+
+InputSchema = Annotated[dict[str, JsonValue] | str, WrapValidator(_check_schema)]
+
+_ANY_OBJECT: dict[str, JsonValue] = {"type": "object"}
+
 # `mesh_file.stages` merges a stage into the file before the values are validated, and `schema` describes them.
 Stages = dict[str, dict[str, JsonValue]]
 
@@ -46,9 +60,14 @@ class ToolSection(Section):
     """The actors in order; by default the actor with the name of the tool."""
     timeout: Duration = Field(default=300.0, ge=2)
     """The deadline of a task; by default 2h if the route has a heavy actor."""
-    input_schema: dict[str, JsonValue] = Field(default={"type": "object"})
-    """The JSON Schema of the arguments."""
+    input_schema: InputSchema = Field(default=_ANY_OBJECT)
+    """The JSON Schema of the arguments, or a model in the `code` folder, such as `shop.models.Order`."""
     progress: bool = True
+
+    @property
+    def json_schema(self) -> dict[str, JsonValue]:
+        """The schema; anything for a model that has not been read (`asya_infra.contracts`)."""
+        return dict(self.input_schema) if isinstance(self.input_schema, dict) else _ANY_OBJECT
 
 
 class AgentSection(Section):

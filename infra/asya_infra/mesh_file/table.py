@@ -42,7 +42,7 @@ def to_table(loaded: LoadedMesh, *, existing_application: str | None = None) -> 
                 description=tool.description,
                 route=tool.route or (name,),
                 timeout=tool.timeout,
-                input_schema=dict(tool.input_schema),
+                input_schema=dict(tool.json_schema),
                 progress=tool.progress,
             )
             for name, tool in mesh.tools.items()

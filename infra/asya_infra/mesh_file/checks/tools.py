@@ -17,7 +17,7 @@ def check(context: Context) -> Iterator[Finding]:
     for tool, section in context.mesh.tools.items():
         yield from _name(tool)
         place: Location = ("tools", tool, "input_schema")
-        yield from _schema(dict(section.input_schema), place)
+        yield from _schema(dict(section.json_schema), place)
 
 
 def _name(tool: str) -> Iterator[Finding]:

@@ -1,0 +1,148 @@
+"""Reads the types of a folder of code, by importing it in a subprocess with the folder's own packages."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from asya_infra.build.folder import build_once, source_files
+from asya_infra.build.packages import REQUIREMENTS, PackagesError, Target, install_required, names_packages
+from asya_infra.repository import REPOSITORY
+
+Schema = dict[str, Any]
+
+_LIBRARY = REPOSITORY / "functions" / "asya" / "contracts"
+_READER = Path(__file__).parent / "reader.py"
+_ANSWER = "types.json"
+_SECONDS = 120
+
+
+@dataclass(frozen=True, order=True)
+class Function:
+    """A function whose types to read.
+
+    Attributes:
+        key: the name of its actor.
+        name: the dotted name of the function.
+        given: how many parameters come before the payload.
+        lists_fan_out: whether a returned list is a frame for each item.
+    """
+
+    key: str
+    name: str
+    given: int = 0
+    lists_fan_out: bool = False
+
+
+@dataclass(frozen=True)
+class Types:
+    """The types of one function, as JSON Schemas; None says nothing."""
+
+    input: Schema | None = None
+    output: Schema | None = None
+
+
+@dataclass(frozen=True)
+class FolderTypes:
+    """What was read of a folder.
+
+    Attributes:
+        functions: the types of each function by its key.
+        models: the schema of each model by its name.
+        errors: why the types of a key or a name are not known.
+    """
+
+    functions: Mapping[str, Types]
+    models: Mapping[str, Schema]
+    errors: Mapping[str, str]
+
+
+NOTHING = FolderTypes({}, {}, {})
+
+
+def read_types(
+    root: Path, folder: Path, functions: Sequence[Function], models: Sequence[str], variables: Mapping[str, str]
+) -> FolderTypes:
+    """Read the types of functions and models. The answer is kept for the same content of the folder.
+
+    Args:
+        root: the folder for builds.
+        folder: the user's code, with its `requirements.txt`.
+        functions: the functions.
+        models: the dotted names of models.
+        variables: the environment variables that the code may read when it is imported.
+    """
+    if not functions and not models:
+        return NOTHING
+    request = json.dumps({"functions": [asdict(each) for each in sorted(functions)], "models": sorted(set(models))})
+    known = json.dumps(sorted(variables.items()))
+    inputs: list[str | Path] = ["types", request, known, f"{sys.executable} {sys.version}", _LIBRARY, _READER, folder]
+    # An answer with errors is not kept: what it lacks may come from outside of the folder.
+    keys = [*(each.key for each in functions), *models]
+    try:
+        answer = build_once(
+            root, "types", inputs, lambda draft: _ask(draft, _packages(root, folder), folder, request, variables)
+        )
+        return _parsed(json.loads((answer / _ANSWER).read_text(encoding="utf-8")))
+    except _IncompleteError as error:
+        return _parsed(error.answer)
+    except (PackagesError, OSError, ValueError, subprocess.SubprocessError) as error:
+        return FolderTypes({}, {}, dict.fromkeys(keys, str(error)))
+
+
+class _IncompleteError(Exception):
+    """Some types cannot be read."""
+
+    def __init__(self, answer: dict[str, Any]) -> None:
+        super().__init__()
+        self.answer = answer
+
+
+def _packages(root: Path, folder: Path) -> Path | None:
+    """The folder's own packages for this interpreter; None without any."""
+    if not names_packages(folder / REQUIREMENTS):
+        return None
+    target = Target(interpreter=Path(sys.executable))
+    inputs = [path for path in source_files(folder) if path.suffix != ".py"]
+
+    def build(draft: Path) -> None:
+        install_required(folder, draft, target, hashed=False)
+
+    return build_once(root, "type-packages", ["type-packages", target.key(), *inputs], build)
+
+
+def _ask(draft: Path, packages: Path | None, folder: Path, request: str, variables: Mapping[str, str]) -> None:
+    path = [folder.resolve(), *([packages] if packages else []), REPOSITORY / "functions", REPOSITORY / "spark_jobs"]
+    environment = {
+        "AWS_DEFAULT_REGION": "us-east-1",
+        **os.environ,
+        **variables,
+        "PYTHONPATH": os.pathsep.join(map(str, path)),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    with tempfile.TemporaryDirectory() as temporary:
+        question, answer = Path(temporary) / "request.json", Path(temporary) / _ANSWER
+        question.write_text(request, encoding="utf-8")
+        command = [sys.executable, "-P", str(_READER), str(question), str(answer)]
+        result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=_SECONDS)
+        if not answer.is_file():
+            raise ValueError(f"its import ended the process ({result.returncode}): {result.stderr.strip()[-300:]}")
+        text = answer.read_text(encoding="utf-8")
+    parsed = json.loads(text)
+    if any("error" in each for group in parsed.values() for each in group.values()):
+        raise _IncompleteError(parsed)
+    (draft / _ANSWER).write_text(text, encoding="utf-8")
+
+
+def _parsed(answer: dict[str, Any]) -> FolderTypes:
+    functions, models = answer["functions"], answer["models"]
+    return FolderTypes(
+        {key: Types(each["input"], each["output"]) for key, each in functions.items() if "error" not in each},
+        {name: each["input"] for name, each in models.items() if "error" not in each},
+        {key: each["error"] for key, each in (functions | models).items() if "error" in each},
+    )

@@ -1,0 +1,157 @@
+"""The contracts of a mesh are held together: from the files of a user to the problems of the mesh file."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from asya_infra.contracts.check import hold_together
+from asya_infra.mesh_file import LoadedMesh, MeshFileError, load_mesh
+from asya_infra.mesh_file.table import to_table
+from tests.paths import PROJECT
+
+MESH = """
+namespace: shop
+code: handlers
+jobs: jobs
+actors:
+  check: {handler: shop.check}
+  bill: {handler: shop.bill}
+tools:
+  order:
+    input_schema: shop.Order
+    route: [check, bill]
+"""
+
+SHOP = """
+from dataclasses import dataclass
+from decimal import Decimal
+
+@dataclass
+class Order:
+    id: str
+    total: Decimal
+
+@dataclass
+class Checked:
+    id: str
+
+def check(order: Order) -> RESULT: ...
+def bill(id: str, total: Decimal) -> dict: ...
+"""
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Path:
+    return tmp_path / "build"
+
+
+def mesh(folder: Path, code: str, text: str = MESH, jobs: str = "") -> LoadedMesh:
+    for name, content in (("mesh.yaml", text), ("handlers/shop.py", code), ("jobs/sums.py", jobs)):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(content)
+    return load_mesh(folder / "mesh.yaml")
+
+
+def problems(loaded: LoadedMesh, build: Path) -> Iterable[str]:
+    with pytest.raises(MeshFileError) as caught:
+        hold_together(loaded, build)
+    return [str(problem).removeprefix(f"{loaded.path}:") for problem in caught.value.problems]
+
+
+def test_a_mismatch_is_a_problem_of_the_line_where_the_actors_meet(tmp_path: Path, build: Path) -> None:
+    loaded = mesh(tmp_path, SHOP.replace("RESULT", "Checked"))
+    (problem,) = problems(loaded, build)
+    assert problem == "11: tools.order.route[1]: 'bill' needs total: Decimal; 'check' gives none"
+
+
+def test_a_model_is_the_schema_of_a_tool(tmp_path: Path, build: Path) -> None:
+    held = hold_together(mesh(tmp_path, SHOP.replace("RESULT", "Order")), build)
+    assert held.notes == ()
+    assert to_table(held).tools["order"].input_schema == {
+        "type": "object",
+        "title": "Order",
+        "properties": {"id": {"type": "string"}, "total": {"type": ["string", "number"], "format": "decimal"}},
+        "required": ["id", "total"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("shop.Nothing", "cannot be read: AttributeError"),
+        ("nowhere.Order", "cannot be read: ModuleNotFoundError: there is no module 'nowhere'"),
+        ("shop.Decimal", "should be a model with fields"),
+    ],
+)
+def test_a_model_that_is_none_is_a_problem(tmp_path: Path, build: Path, model: str, message: str) -> None:
+    loaded = mesh(tmp_path, SHOP.replace("RESULT", "Order"), MESH.replace("shop.Order", model))
+    (problem,) = (each for each in problems(loaded, build) if each.startswith("10: tools.order.input_schema: "))
+    assert message in problem
+
+
+@pytest.mark.parametrize("value", ["Order", "shop/Order", "[1]", "5"])
+def test_other_values_are_no_schema(tmp_path: Path, value: str) -> None:
+    with pytest.raises(MeshFileError, match=r"tools\.order\.input_schema: should be"):
+        mesh(tmp_path, SHOP, MESH.replace("shop.Order", value))
+
+
+@pytest.mark.parametrize("failure", ["import nowhere", "raise RuntimeError('no region')", "import sys; sys.exit(3)"])
+def test_an_import_that_fails_is_a_note(tmp_path: Path, build: Path, failure: str) -> None:
+    text = MESH.replace("    input_schema: shop.Order\n", "")
+    held = hold_together(mesh(tmp_path, f"{failure}\n{SHOP}", text), build)
+    assert [note.partition("actors.")[2].partition(":")[0] for note in held.notes] == ["bill", "check"]
+    assert all("importing its code failed" in note for note in held.notes)
+
+
+def test_an_import_that_ends_the_process_is_a_note(tmp_path: Path, build: Path) -> None:
+    text = MESH.replace("    input_schema: shop.Order\n", "")
+    held = hold_together(mesh(tmp_path, f"import os; os._exit(3)\n{SHOP}", text), build)
+    assert "its import ended the process (3)" in held.notes[0]
+
+
+def test_code_without_types_is_not_imported(tmp_path: Path, build: Path) -> None:
+    code = "import nowhere\nfrom typing import Any\ndef check(p: dict[str, Any]) -> dict: ...\ndef bill(p): ...\n"
+    held = hold_together(mesh(tmp_path, code, MESH.replace("    input_schema: shop.Order\n", "")), build)
+    assert held.notes == ()
+    assert not build.exists()
+
+
+def test_an_answer_is_kept_for_the_same_code(tmp_path: Path, build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = mesh(tmp_path, SHOP.replace("RESULT", "Checked"))
+    first = problems(loaded, build)
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: pytest.fail("read again"))
+    assert problems(loaded, build) == first
+
+
+def test_variables_of_actors_are_there_when_code_is_imported(tmp_path: Path, build: Path) -> None:
+    code = f"import os\nTABLE, KEY = os.environ['TABLE'], os.environ['KEY']\n{SHOP.replace('RESULT', 'Order')}"
+    text = MESH.replace("shop.check}", "shop.check, env: {TABLE: orders}, secrets: {KEY: shop/key}}")
+    assert hold_together(mesh(tmp_path, code, text), build).notes == ()
+
+
+JOBS = """
+from decimal import Decimal
+from asya_spark import context
+
+def total(spark, prices: list[Decimal]) -> Decimal: ...
+def all_totals(spark, envelopes: "DataFrame") -> "DataFrame": ...
+"""
+
+
+def test_jobs_are_held_to_their_types_too(tmp_path: Path, build: Path) -> None:
+    text = MESH.replace(
+        "actors:", "actors:\n  total: {spark: {job: sums.total}}\n  all: {spark: {job: sums.all_totals}}"
+    )
+    text = text.replace("[check, bill]", "[check, all, total, bill]")
+    found = problems(mesh(tmp_path, SHOP.replace("RESULT", "Checked"), text, JOBS), build)
+    assert found == ["13: tools.order.route[3]: 'bill' needs dict; 'total' gives Decimal"]
+
+
+FILES = [PROJECT / "mesh.yaml", *(path for folder in ("tests", "bench") for path in (PROJECT / folder).rglob("*.yaml"))]
+MESHES = [path for path in FILES if "mesh" in str(path.relative_to(PROJECT))]
+
+
+@pytest.mark.parametrize("path", MESHES, ids=str)
+def test_no_mesh_of_this_project_has_a_mismatch(path: Path, build: Path) -> None:
+    assert hold_together(load_mesh(path), build).notes == ()
