@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
+from asya_infra.contracts.check import hold_together
 from asya_infra.mesh_file import LoadedMesh, MeshFileError, load_mesh
+from asya_infra.repository import REPOSITORY
 from asya_local.connection import LocalConnection
 from asya_local.errors import LocalCloudError
 from asya_local.installation import Installation, UpOptions
@@ -68,7 +70,7 @@ def down(state: Path) -> int:
 
 def _load(mesh: Path, stage: str) -> LoadedMesh:
     try:
-        return load_mesh(mesh, stage)
+        return hold_together(load_mesh(mesh, stage), REPOSITORY / ".build")
     except MeshFileError as error:
         raise LocalCloudError(str(error)) from error
 

@@ -127,8 +127,10 @@ class _Types:
 
     def _dataclass(self, kind: Any) -> Codec:
         if kind not in self._records:
+            hints = _hints(kind)
+            if hints is None:
+                return _UNKNOWN
             self._records[kind] = record = RecordCodec(kind, lambda values: kind(**values))
-            hints = typing.get_type_hints(kind, include_extras=True)
             record.fields = tuple(
                 Field(field.name, self.codec(hints[field.name]), required=_has_no_default(field), given=True)
                 for field in dataclasses.fields(kind)
@@ -138,15 +140,25 @@ class _Types:
 
     def _typed_dict(self, kind: Any) -> Codec:
         if kind not in self._records:
+            hints = _hints(kind)
+            if hints is None:
+                return _UNKNOWN
             # What a TypedDict with `total=False` names is a part of what the object has.
             self._records[kind] = record = RecordCodec(kind, dict, is_open=not kind.__total__)
-            hints = typing.get_type_hints(kind, include_extras=True)
             required = kind.__required_keys__
             record.fields = tuple(
                 Field(name, self.codec(hint), required=name in required, given=name in required)
                 for name, hint in hints.items()
             )
         return self._records[kind]
+
+
+def _hints(kind: Any) -> dict[str, Any] | None:
+    """The annotations of a class; None if one cannot be resolved at run time, so the class is no contract."""
+    try:
+        return typing.get_type_hints(kind, include_extras=True)
+    except (NameError, TypeError, AttributeError):
+        return None
 
 
 def _is_pydantic(annotation: Any) -> bool:

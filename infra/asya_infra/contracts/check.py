@@ -34,8 +34,11 @@ def hold_together(loaded: LoadedMesh, root: Path) -> LoadedMesh:
     """
     mesh = loaded.mesh
     models = {name: tool.input_schema for name, tool in mesh.tools.items() if isinstance(tool.input_schema, str)}
-    light = read_types(root, loaded.code_folder, list(_handlers(loaded)), list(models.values()), _variables(mesh))
-    heavy = read_types(root, loaded.jobs_folder, list(_jobs(loaded)), [], _variables(mesh))
+    hashed, variables = mesh.requires_hashes, _variables(mesh)
+    light = read_types(
+        root, loaded.code_folder, list(_handlers(loaded)), list(models.values()), variables, hashed=hashed
+    )
+    heavy = read_types(root, loaded.jobs_folder, list(_jobs(loaded)), [], variables, hashed=hashed)
     findings: list[tuple[Location, str]] = [
         (("tools", name, "input_schema"), f"the model {model!r} cannot be read: {light.errors[model]}")
         for name, model in models.items()

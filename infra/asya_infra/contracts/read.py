@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from asya_infra.build.folder import build_once, source_files
-from asya_infra.build.packages import REQUIREMENTS, PackagesError, Target, install_required, names_packages
+from asya_infra.build.packages import (
+    REQUIREMENTS,
+    PackagesError,
+    Target,
+    hashed_key,
+    install_required,
+    names_packages,
+)
 from asya_infra.repository import REPOSITORY
 
 Schema = dict[str, Any]
@@ -20,6 +27,7 @@ _LIBRARY = REPOSITORY / "functions" / "asya" / "contracts"
 _READER = Path(__file__).parent / "reader.py"
 _ANSWER = "types.json"
 _SECONDS = 120
+_INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "SYSTEMROOT")
 
 
 @dataclass(frozen=True, order=True)
@@ -66,7 +74,13 @@ NOTHING = FolderTypes({}, {}, {})
 
 
 def read_types(
-    root: Path, folder: Path, functions: Sequence[Function], models: Sequence[str], variables: Mapping[str, str]
+    root: Path,
+    folder: Path,
+    functions: Sequence[Function],
+    models: Sequence[str],
+    variables: Mapping[str, str],
+    *,
+    hashed: bool = False,
 ) -> FolderTypes:
     """Read the types of functions and models. The answer is kept for the same content of the folder.
 
@@ -76,17 +90,29 @@ def read_types(
         functions: the functions.
         models: the dotted names of models.
         variables: the environment variables that the code may read when it is imported.
+        hashed: refuse required packages without hashes.
     """
     if not functions and not models:
         return NOTHING
     request = json.dumps({"functions": [asdict(each) for each in sorted(functions)], "models": sorted(set(models))})
     known = json.dumps(sorted(variables.items()))
-    inputs: list[str | Path] = ["types", request, known, f"{sys.executable} {sys.version}", _LIBRARY, _READER, folder]
+    inputs: list[str | bytes | Path] = [
+        "types",
+        request,
+        known,
+        f"{sys.executable} {sys.version}",
+        _LIBRARY,
+        _READER,
+        folder,
+    ]
     # An answer with errors is not kept: what it lacks may come from outside of the folder.
     keys = [*(each.key for each in functions), *models]
     try:
         answer = build_once(
-            root, "types", inputs, lambda draft: _ask(draft, _packages(root, folder), folder, request, variables)
+            root,
+            "types",
+            [*inputs, *hashed_key(hashed=hashed)],
+            lambda draft: _ask(draft, _packages(root, folder, hashed=hashed), folder, request, variables),
         )
         return _parsed(json.loads((answer / _ANSWER).read_text(encoding="utf-8")))
     except _IncompleteError as error:
@@ -103,7 +129,7 @@ class _IncompleteError(Exception):
         self.answer = answer
 
 
-def _packages(root: Path, folder: Path) -> Path | None:
+def _packages(root: Path, folder: Path, *, hashed: bool) -> Path | None:
     """The folder's own packages for this interpreter; None without any."""
     if not names_packages(folder / REQUIREMENTS):
         return None
@@ -111,16 +137,18 @@ def _packages(root: Path, folder: Path) -> Path | None:
     inputs = [path for path in source_files(folder) if path.suffix != ".py"]
 
     def build(draft: Path) -> None:
-        install_required(folder, draft, target, hashed=False)
+        install_required(folder, draft, target, hashed=hashed)
 
-    return build_once(root, "type-packages", ["type-packages", target.key(), *inputs], build)
+    key: list[str | bytes | Path] = ["type-packages", target.key(), *inputs, *hashed_key(hashed=hashed)]
+    return build_once(root, "type-packages", key, build)
 
 
 def _ask(draft: Path, packages: Path | None, folder: Path, request: str, variables: Mapping[str, str]) -> None:
     path = [folder.resolve(), *([packages] if packages else []), REPOSITORY / "functions", REPOSITORY / "spark_jobs"]
     environment = {
+        # User code is imported here, so it gets no credentials and nothing else of the caller's environment.
+        **{name: os.environ[name] for name in _INHERITED if name in os.environ},
         "AWS_DEFAULT_REGION": "us-east-1",
-        **os.environ,
         **variables,
         "PYTHONPATH": os.pathsep.join(map(str, path)),
         "PYTHONDONTWRITEBYTECODE": "1",

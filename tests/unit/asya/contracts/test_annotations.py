@@ -235,3 +235,16 @@ def test_an_unknown_annotation_is_no_contract(kind: Any) -> None:
     value = object()
     assert codec_of(kind).load(value, "payload") is value
     assert codec_of(kind).dump(value, "result") is value
+
+
+@pytest.mark.rule("6.typed.untyped")
+def test_6_a_class_whose_annotations_cannot_be_resolved_is_no_contract() -> None:
+    @dataclasses.dataclass
+    class Order:
+        customer: "NobodyKnowsThisName"  # type: ignore[name-defined]  # noqa: F821
+
+    class Line(TypedDict):
+        article: "NobodyKnowsThisName"  # type: ignore[name-defined]  # noqa: F821
+
+    assert codec_of(Order).load({"anything": 1}, "payload") == {"anything": 1}
+    assert codec_of(Line).load({"anything": 1}, "payload") == {"anything": 1}

@@ -155,3 +155,18 @@ MESHES = [path for path in FILES if "mesh" in str(path.relative_to(PROJECT))]
 @pytest.mark.parametrize("path", MESHES, ids=str)
 def test_no_mesh_of_this_project_has_a_mismatch(path: Path, build: Path) -> None:
     assert hold_together(load_mesh(path), build).notes == ()
+
+
+def test_imported_code_gets_no_credentials(tmp_path: Path, build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden")
+    code = f"import os\nassert 'AWS_SECRET_ACCESS_KEY' not in os.environ\n{SHOP.replace('RESULT', 'Order')}"
+    assert hold_together(mesh(tmp_path, code), build).notes == ()
+
+
+def test_packages_without_hashes_are_refused_where_hashes_are_required(tmp_path: Path, build: Path) -> None:
+    text = MESH.replace("input_schema: shop.Order", "input_schema: {type: object}")
+    loaded = mesh(tmp_path, SHOP.replace("RESULT", "Order"), f"{text}\nrequirements_hashes: required\n")
+    (tmp_path / "handlers" / "requirements.txt").write_text("nothing-of-this-name==1.0\n")
+    notes = hold_together(loaded, build).notes
+    assert len(notes) == 2
+    assert all("hash" in note for note in notes)
