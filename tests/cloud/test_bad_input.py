@@ -101,5 +101,5 @@ def test_a_missing_dataset(cloud: DeployedCloud, valid_payload: dict[str, str]) 
 def test_a_payload_that_the_handler_cannot_use(cloud: DeployedCloud, valid_payload: dict[str, str]) -> None:
     cloud.send_raw(FIRST, envelope("null-payload", None))
     task = cloud.wait_for_end("null-payload")
-    assert_failed(task, task.reason or "", "flights")
+    assert_failed(task, task.reason or "", "payload: should be an object; got null")
     assert_next_is_processed(cloud, valid_payload, "after-null-payload")

@@ -52,7 +52,7 @@ def _fixed_api_ids(resolve: Callable[..., Any], secret: str) -> Callable[..., An
         if custom := resolve(tags, existing):
             return custom
         number = 0
-        while (api_id := derived(secret, "api", number)[:10]) in existing:
+        while (api_id := derived(secret, "api", number)[:8]) in existing:
             number += 1
         return api_id
 

@@ -1,5 +1,6 @@
 """Keys and ids of APIs follow from the secret of the cloud."""
 
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -69,3 +70,9 @@ def test_apis_have_the_ids_of_the_secret_in_their_order() -> None:
     assert apis._resolve_custom_api_id({"ms-custom-id": "mine"}, {}) == "mine"
     _, again = services("secret")
     assert again._resolve_custom_api_id({}, {}) == first
+
+
+def test_an_id_of_an_api_has_the_form_that_its_host_name_needs() -> None:
+    """MiniStack takes `{id}.execute-api.localhost` for an API only with eight hexadecimal digits."""
+    _, apis = services("secret")
+    assert re.fullmatch("[0-9a-f]{8}", apis._resolve_custom_api_id({}, {}))
