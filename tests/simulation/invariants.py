@@ -180,7 +180,9 @@ class FinalChecks:
             return
         if status is None and self._was_sent_to_the_end(envelope_id):
             return
-        if self.cloud.ledger.pauses.is_paused(envelope_id) and not ends - {"paused"}:
+        if self.cloud.ledger.pauses.is_paused(envelope_id) and (
+            not ends - {"paused"} or self._paused_after_its_end(envelope_id)
+        ):
             return
         if status not in TERMINAL:
             end = ", ".join(sorted(ends)) or "dead letter or stored slice"
@@ -193,6 +195,11 @@ class FinalChecks:
             and (envelope_id not in self.cloud.ledger.canceled or self._precedes_cancellation(envelope_id))
         ):
             yield f"envelope {envelope_id} is claimed as {claimed}, but its record is {status}"
+
+    def _paused_after_its_end(self, envelope_id: str) -> bool:
+        """Whether a rerun of an ended envelope waits in a pause: its objects are those of the generation before."""
+        claim = self.cloud.ledger.ends.claim(envelope_id)
+        return claim is not None and int(claim["generation"]["N"]) < self.cloud.ledger.ends.last_pause(envelope_id)[0]
 
     def _precedes_cancellation(self, envelope_id: str) -> bool:
         """Whether a canceled task has an end that was claimed before (`protocol §13`, cancel).

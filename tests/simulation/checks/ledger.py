@@ -83,7 +83,12 @@ class Ledger:
         self.pauses = PauseRegistry(self.mesh, self.objects, self.tables["tasks"], self.report_violation)
         self.ends = EndRegistry(self.tables["sink"])
         self.runs = RunRegistry(
-            self.mesh, lambda: self.is_fault_free, self.report_violation, self.objects, self.tables["pending"]
+            self.mesh,
+            lambda: self.is_fault_free,
+            self.report_violation,
+            self.objects,
+            self.tables["pending"],
+            has_passed_pause=lambda envelope: self.pauses.passed_at(envelope) is not None,
         )
 
     @property

@@ -202,7 +202,8 @@ class SendChecks:
             problems = list(transition.problems())
             if invocation.actor == "x-resume":
                 problems += self.ledger.pauses.resumed(before, envelope)
-            problems += self._sent_after_pause(before, envelope, invocation)
+            if not transition.is_postponed:
+                problems += self._sent_after_pause(before, envelope, invocation)
             problems += self._failed_after_fan_out(before, envelope, invocation)
             if not problems:
                 invocation.effects[message.message_id] = invocation.effects.get(message.message_id, 0) + 1
@@ -267,7 +268,7 @@ class SendChecks:
     ) -> list[str]:
         """After a pre-flight, a late copy at or below a pause sends neither frame 0 nor an end of its id."""
         asked_at = invocation.states_queried_at
-        if asked_at is None or envelope.id != before.id or envelope == before or before.is_stealth or not before.status:
+        if asked_at is None or envelope.id != before.id or before.is_stealth or not before.status:
             return []
         paused_at = self.ledger.pauses.passed_at(before)
         if paused_at is None or paused_at >= asked_at or envelope.phase in ("paused", "canceled"):

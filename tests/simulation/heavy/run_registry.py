@@ -9,6 +9,7 @@ from typing import Any
 from asya.protocol.mesh_table import MeshTable
 from tests.simulation.checks.observed_envelope import ObservedEnvelope, read_envelope
 from tests.simulation.heavy.job_service import JobRun
+from tests.simulation.inputs.programs import frame_index
 
 Item = Mapping[str, Any]
 # An envelope at one attempt at one hop: id, generation, position, attempt.
@@ -40,6 +41,7 @@ class RunRegistry:
         is_fault_free: whether only handlers cause failures.
         report_violation: records a violation.
         is_poison: whether an envelope kills the process that handles it.
+        has_passed_pause: whether another copy of an envelope paused at its position or above.
         items: the items of the pending table.
         enqueued: the stamped envelopes that became pending, with their actors.
         runs: the runs by actor and number.
@@ -59,6 +61,7 @@ class RunRegistry:
     objects: Mapping[str, bytes]
     items: Mapping[tuple[str, str], Item]
     is_poison: Callable[[ObservedEnvelope], bool] = lambda _: True
+    has_passed_pause: Callable[[ObservedEnvelope], bool] = lambda _: False
     enqueued: dict[AttemptKey, tuple[ObservedEnvelope, str]] = field(default_factory=dict)
     runs: dict[tuple[str, int], Run] = field(default_factory=dict)
     sent: dict[AttemptKey, str] = field(default_factory=dict)
@@ -297,6 +300,8 @@ class RunRegistry:
         """The frames of results that count but were never sent."""
         for trail in self._counting(run):
             whose = {key for key, _ in run.members if self.enqueued[key][0].trail == trail[:-1]}
+            if frame_index(trail) == 0 and any(self.has_passed_pause(self.enqueued[key][0]) for key in whose):
+                continue  # a late copy at or below a pause sends no frame 0 (`protocol §11`)
             if whose and not whose & (self.stopped | self.failed) and trail not in self.sent_trails:
                 yield f"the frame {trail} is a result of {run.name} that counts, and it never left"
 

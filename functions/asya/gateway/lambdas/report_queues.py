@@ -5,7 +5,6 @@ It sends to no actor's queue. Reports are idempotent, so a message that is kept 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any
 
@@ -14,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Raw
 
 from asya.gateway.aws.refused_reports import RefusedReports, RefusedReportStore
-from asya.gateway.ends_delay import LATE_AGE, LATE_WINDOW
+from asya.gateway.lambdas.ends_ages import EndsAges
 from asya.gateway.report_messages import RefusedReport, ReportMessage, read_message
 from asya.messaging.aws import clients
 from asya.messaging.aws.receipt import Receipt
@@ -27,12 +26,9 @@ from asya.reporting.aws.foreign_reports import ForeignReports, Refusal
 from asya.senders.aws.role_list import RoleList
 from asya.senders.roles import role_id_of
 from asya.sidecar.lambdas.services import Services
-from asya.tasks.aws.ends_marks import EndsMarks, MarkKind
 from asya.tasks.aws.report_writer import ReportWriter
 from asya.tasks.aws.task_store import TaskStoreError
 
-# A process stores each kind of mark at most this often.
-MARK_INTERVAL = timedelta(seconds=10)
 # An unexpected error may come from a faulty deployment, which operators undo within minutes. So the reports that raise one stay
 # on their queue for this many receives, about ten minutes.
 RECEIVES_BEFORE_REFUSAL = 10
@@ -121,25 +117,6 @@ class Writes:
 
 
 @dataclass(slots=True)
-class SteadyReceipt:
-    """Since when this process receives the messages of `x-ends` without an interruption and without a late end.
-
-    The age of messages without reports for this mesh says nothing about its ends: a message that a foreign gateway does
-    not take returns for days, and must not look like a backlog.
-    """
-
-    since: datetime | None = None
-    received_at: datetime | None = None
-
-    def receive(self, now: datetime, *, late: bool) -> bool:
-        """Count a batch; returns whether receipt has been steady for as long as an end may wait."""
-        if late or self.since is None or self.received_at is None or now - self.received_at > LATE_WINDOW:
-            self.since = now
-        self.received_at = now
-        return now - self.since >= LATE_AGE
-
-
-@dataclass(slots=True)
 class ReportQueues:
     """The consumer of `x-reports` and `x-ends`.
 
@@ -151,12 +128,8 @@ class ReportQueues:
     writes: Writes
     foreign: ForeignReports
     refused: RefusedReportStore
-    marks: EndsMarks
+    ages: EndsAges
     roles: RoleList
-    _marked: dict[MarkKind, datetime] = field(default_factory=dict)
-    _own: set[str] = field(default_factory=set)
-    _passed_on: bool = False
-    _steady: SteadyReceipt = field(default_factory=SteadyReceipt)
 
     def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Process the messages of one queue.
@@ -167,18 +140,19 @@ class ReportQueues:
         queue = self._queue(event)
         senders = {item["messageId"]: _sender(item) for item in event["Records"]}
         items = records(event)
-        self._own, self._passed_on = set(), False
         processor = BatchProcessor(
             clients.sqs(),
             self.services.settings.queue_url(queue),
             (self.writes, self.foreign),
             self.services.telemetry,
         )
+        if queue == names.ENDS:
+            self.ages.begin()
+            processor = processor.with_outlet(self.ages, first=True)
         try:
             answer = processor.process(items, lambda record: self._handle(queue, record, senders[record.message_id]))
             if queue == names.ENDS:
-                kept = {failure["itemIdentifier"] for failure in answer["batchItemFailures"]}
-                self._mark(items, kept)
+                self.ages.end({failure["itemIdentifier"] for failure in answer["batchItemFailures"]})
             return answer
         finally:
             self.services.telemetry.flush()
@@ -214,9 +188,8 @@ class ReportQueues:
         def refuse(problem: str) -> None:
             keep([(report, problem) for report in message.reports])
 
-        if message.reports:
-            self._own.add(record.message_id)
-        self._passed_on = self._passed_on or bool(message.foreign)
+        if queue == names.ENDS:
+            self.ages.received(record, own=bool(message.reports), foreign=bool(message.foreign))
         is_stubborn = record.arrival.receive_count >= RECEIVES_BEFORE_REFUSAL
         receipts = [self.writes.add(message.reports, refuse if is_stubborn else None)] if message.reports else []
         receipts += [self.foreign.add(address, reports, keep) for address, reports in message.foreign.items()]
@@ -267,27 +240,3 @@ class ReportQueues:
             problem=message.problem or message.refused[0].problem,
             object=key,
         )
-
-    def _mark(self, items: Sequence[Record], kept: set[str]) -> None:
-        """Store how old the ends of this mesh on `x-ends` were.
-
-        A fresh message proves that the function works; only a written one does. Messages for foreign gateways alone count
-        by their steady receipt, whatever their age. The table may be unavailable: then no mark is stored, and the deadline
-        sweep waits.
-        """
-        now = self.services.now()
-        own = [record for record in items if record.message_id in self._own]
-        late = {record.message_id for record in own if now - record.arrival.sent_at > LATE_AGE}
-        is_steady = self._steady.receive(now, late=bool(late))
-        kinds: list[MarkKind] = ["late"] if late else []
-        if any(record.message_id not in late | kept for record in own) or (self._passed_on and is_steady):
-            kinds.append("fresh")
-        for kind in kinds:
-            if (last := self._marked.get(kind)) is not None and now - last < MARK_INTERVAL:
-                continue
-            try:
-                self.marks.write(kind, now)
-            except TaskStoreError as error:
-                self.services.telemetry.log.warning("age of ends not stored", problem=str(error))
-            else:
-                self._marked[kind] = now

@@ -11,6 +11,7 @@ from asya.gateway.aws.ends_queue import EndsQueue
 from asya.gateway.aws.refused_reports import RefusedReportStore
 from asya.gateway.http.router import answer
 from asya.gateway.lambdas.deadline_sweep import DeadlineSweep
+from asya.gateway.lambdas.ends_ages import EndsAges
 from asya.gateway.lambdas.ingest import Ingest
 from asya.gateway.lambdas.report_queues import ReportQueues, Writes
 from asya.messaging.aws import clients
@@ -58,7 +59,7 @@ def build_report_queues(services: Services, client: GatewayClient | None = None)
         Writes(services, _report_writer(settings, services.telemetry, services.environment)),
         ForeignReports(client),
         RefusedReportStore(clients.s3(), settings.bucket),
-        EndsMarks(clients.dynamodb(), settings.table_name("tasks")),
+        EndsAges(EndsMarks(clients.dynamodb(), settings.table_name("tasks")), services.telemetry, services.now),
         build_role_list(settings, services.now),
     )
 

@@ -1,7 +1,6 @@
 """The consumer of the report queues (`protocol §5`, reports)."""
 
 import dataclasses
-import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,98 +10,18 @@ import pytest
 from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
-from asya.gateway.ends_delay import LATE_AGE
 from asya.gateway.lambdas.report_queues import RECEIVES_BEFORE_REFUSAL, ReportQueues
 from asya.gateway.lambdas.wiring import build_report_queues
-from asya.messaging.lambdas.environment import RealEnvironment
 from asya.protocol.events import PartialEvent, TaskEvent
-from asya.protocol.mesh_table import Gateway
 from asya.protocol.times import format_time
-from asya.senders.aws.role_list import RoleItems
-from asya.senders.roles import ListChange
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.tasks import Tasks
 from tests.doubles.emf import metric_values, metrics
-from tests.doubles.envelopes import mesh
-from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
+from tests.doubles.mesh_world import MeshWorld, batch_failures
+from tests.doubles.report_queues import NOW, batch, body, foreign, items, record, refused
 from tests.doubles.tasks import ACTORS, at, event, hop, run_note
 
-NOW = at(3600)
-
-
-class Clock(RealEnvironment):
-    """An hour after the reports of the tests."""
-
-    def __init__(self) -> None:
-        self.time = NOW
-
-    def now(self) -> datetime:
-        return self.time
-
-
 pytestmark = pytest.mark.lists_roles
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture(autouse=True)
-def _roles(world: MeshWorld) -> None:
-    """Three roles of the mesh."""
-    listed = {"AROACOMPLETION": "x-completion", "AROAINFER": "infer", "AROAAPI": "x-gateway-api"}
-    RoleItems(world.dynamodb, "asya-shop-sink").write(ListChange(listed, frozenset(), completes=True), NOW)
-
-
-@pytest.fixture
-def queues(world: MeshWorld, clock: Clock) -> ReportQueues:
-    return build_report_queues(Services(world.services("x-reports").settings, clock))
-
-
-@pytest.fixture
-def meshes(world: MeshWorld, clock: Clock) -> ReportQueues:
-    """The consumer of a mesh that may report to the gateway of the world as a foreign one."""
-    table = msgspec.structs.replace(
-        mesh(), gateway=Gateway(foreign_gateways=(world.gateway.url.removeprefix("http://"),))
-    )
-    settings = dataclasses.replace(world.services("x-reports", table).settings, gateway_url="https://own.example")
-    return build_report_queues(Services(settings, clock))
-
-
-def foreign(world: MeshWorld, report: object) -> Any:
-    """A report for the gateway of the world."""
-    return msgspec.to_builtins(report) | {"gateway_url": world.gateway.url}
-
-
-def body(*reports: object) -> str:
-    return msgspec.json.encode(reports).decode()
-
-
-def batch(
-    queue: str, *bodies: str, age: float = 1.0, now: datetime = NOW, sender: str = "AROACOMPLETION", **more: Any
-) -> dict[str, Any]:
-    """The event of a report queue whose messages have this age in seconds."""
-    sent = str(int((now - timedelta(seconds=age)).timestamp() * 1000))
-    made = sqs_event(*bodies, **more)
-    for record in made["Records"]:
-        record["eventSourceARN"] = f"arn:aws:sqs:eu-west-1:123456789012:asya-shop-{queue}"
-        record["attributes"] |= {"SentTimestamp": sent, "SenderId": f"{sender}:asya-shop-session"}
-    return made
-
-
-def items(world: MeshWorld) -> dict[tuple[str, str], Any]:
-    return {
-        (item["pk"]["S"], item["sk"]["S"]): item for item in world.dynamodb.tables["asya-shop-tasks"].items.values()
-    }
-
-
-def record(world: MeshWorld, task_id: str = "t") -> Any:
-    return items(world).get((task_id, "record"))
-
-
-def refused(world: MeshWorld) -> list[Any]:
-    return [json.loads(world.s3.content(key)) for key in world.s3.keys("reports/refused/")]
 
 
 @pytest.mark.rule("5.two-queues", "5.any-order")
@@ -249,35 +168,6 @@ def test_an_end_that_a_foreign_gateway_refuses_for_good_is_kept(
     assert str(status) in end["problem"]
 
 
-@pytest.mark.rule("13.backstop.ends")
-def test_an_undeliverable_foreign_end_does_not_stop_the_deadline_sweep(
-    world: MeshWorld, meshes: ReportQueues, clock: Clock
-) -> None:
-    world.gateway.status = 503
-    text = body(foreign(world, event("t", "failed", 1)))
-    for seconds in range(0, 400, 80):
-        clock.time = at(3600 + seconds)
-        answer = meshes.process(batch("x-ends", text, age=3000.0, now=clock.time, receive_counts={0: 9}))
-        assert batch_failures(answer) == ["message-0"]
-        ends = items(world)
-        assert ("SWEEP", "ends-late") not in ends
-        # One receipt alone may be the first one after an outage.
-        assert (("SWEEP", "ends-fresh") in ends) == (seconds >= 60)
-    assert ends["SWEEP", "ends-fresh"]["at"]["S"] == format_time(clock.time)
-
-
-@pytest.mark.rule("13.backstop.ends")
-def test_a_late_end_of_this_mesh_outweighs_foreign_messages(
-    world: MeshWorld, meshes: ReportQueues, clock: Clock
-) -> None:
-    world.gateway.status = 503
-    text = body(foreign(world, event("t", "failed", 1)))
-    for seconds, more in ((0, ()), (50, (body(event("o", "failed", 1)),)), (100, ()), (300, ()), (480.5, ())):
-        clock.time = at(3600 + seconds)
-        meshes.process(batch("x-ends", text, *more, age=3000.0, now=clock.time))
-    assert {sk for pk, sk in items(world) if pk == "SWEEP"} == {"ends-late"}
-
-
 @pytest.mark.rule("3.gateway-url.foreign")
 @pytest.mark.parametrize("url", ["http://own.example", "https://own.example/x"])
 def test_any_address_on_the_own_host_is_the_own_gateway(world: MeshWorld, url: str) -> None:
@@ -285,27 +175,6 @@ def test_any_address_on_the_own_host_is_the_own_gateway(world: MeshWorld, url: s
     report = msgspec.to_builtins(event("t", "failed", 1)) | {"gateway_url": url}
     assert batch_failures(build_report_queues(Services(settings)).process(batch("x-ends", body(report)))) == []
     assert record(world)["status"]["S"] == "failed"
-
-
-@pytest.mark.rule("13.backstop.ends")
-@pytest.mark.parametrize(("age", "kinds"), [(1.0, {"ends-fresh"}), (LATE_AGE.total_seconds() + 5, {"ends-late"})])
-def test_the_age_of_ends_leaves_a_mark(world: MeshWorld, queues: ReportQueues, age: float, kinds: set[str]) -> None:
-    queues.process(batch("x-reports", body(event("t", "received")), age=age))
-    assert not any(pk == "SWEEP" for pk, _ in items(world))
-    queues.process(batch("x-ends", body(event("t", "failed", 1)), age=age))
-    assert {sk for pk, sk in items(world) if pk == "SWEEP"} == kinds
-
-
-@pytest.mark.rule("13.backstop.ends")
-def test_ends_that_cannot_be_written_leave_no_fresh_mark(
-    world: MeshWorld, queues: ReportQueues, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def report(*_: object, **__: object) -> Any:
-        raise RuntimeError("a bug")
-
-    monkeypatch.setattr("asya.tasks.aws.tasks.Tasks.report", report)
-    assert batch_failures(queues.process(batch("x-ends", body(event("t", "failed", 1))))) == ["message-0"]
-    assert not any(pk == "SWEEP" for pk, _ in items(world))
 
 
 @pytest.mark.rule("5.refused")
