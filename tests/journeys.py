@@ -34,7 +34,7 @@ def traced() -> Iterator[set[str]]:
 
     def trace(frame: FrameType, event: str, _argument: Any) -> None:
         name = str(frame.f_globals.get("__name__", ""))
-        if event == "call" and name.startswith("asya."):
+        if event == "call" and name.startswith("asya.") and not name.startswith("asya.testing."):
             modules.add(name.removeprefix("asya.").replace(".", "/"))
 
     before: Callable[..., Any] | None = sys.getprofile()

@@ -15,12 +15,12 @@ from asya.messaging.aws.settings import Settings
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.sidecar.lambdas.services import Services
+from asya.testing.dynamo.tables import MemoryDynamo, Table
 from tests.doubles.dynamo import create_tasks_table
 from tests.doubles.envelopes import mesh
 from tests.doubles.gateway import FakeGateway, running_gateway
 from tests.doubles.s3 import FakeS3
 from tests.doubles.sqs import FakeSqs, Sent
-from tests.doubles.tables import MemoryDynamo, Table
 from tests.doubles.task_states import StateReads, TaskStates
 from tests.paths import PROJECT
 

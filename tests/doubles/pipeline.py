@@ -13,9 +13,9 @@ from asya.protocol.task import TaskRecord, merge
 from asya.protocol.times import parse_time
 from asya.sidecar.lambdas.wiring import build_sidecar
 from asya.tasks.view import TaskView, task_view
+from asya.testing.dynamo.tables import MemoryDynamo, Table
 from tests.doubles.envelopes import mesh
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
-from tests.doubles.tables import MemoryDynamo, Table
 
 Handler = Callable[[Any], Any]
 

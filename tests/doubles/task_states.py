@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from botocore.exceptions import ClientError, ReadTimeoutError
 
 from asya.tasks.task_state import TaskState
-from tests.doubles.tables import MemoryDynamo
+from asya.testing.dynamo.tables import MemoryDynamo
 
 TABLE = "asya-shop-tasks"
 _LATER = "4102444800"  # 2100

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
-from tests.doubles.dynamo_values import Item, Value, kind_of
-from tests.doubles.tables import MemoryDynamo
+from asya.testing.dynamo.tables import MemoryDynamo
+from asya.testing.dynamo.values import Item, Value, kind_of
 
 _UNIT = 1024
 _NUMBER_OVERHEAD = 1

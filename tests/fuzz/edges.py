@@ -21,9 +21,9 @@ from asya.sidecar.lambdas.services import Services
 from asya.sidecar.lambdas.wiring import build_sidecar
 from asya.spark.lambdas.enqueue import Enqueuer
 from asya.spark.lambdas.services import SparkServices
+from asya.testing.dynamo.tables import MemoryDynamo, Table
 from tests.doubles.envelopes import mesh
 from tests.doubles.mesh_world import MeshWorld, mesh_world, sqs_event
-from tests.doubles.tables import MemoryDynamo, Table
 
 KINDS = ("tasks", "sink", "hops", "pending", "fan-in")
 CONTROL_QUEUES = ("x-dispatch", "x-completion", "x-reports", "x-ends")

@@ -19,9 +19,20 @@ from asya.pause.lambdas import wiring as pause_wiring
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya.senders.lambdas import wiring as sender_wiring
+from asya.testing.dynamo.tables import Index, MemoryDynamo, Table
+from asya.testing.dynamo.values import Item
+from asya.testing.services.event_log import EventLog
+from asya.testing.services.event_source import EventSources
+from asya.testing.services.events import EventBus, EventsClient
+from asya.testing.services.faults import FaultProfile, Faults
+from asya.testing.services.functions import BUCKET, OFFLOAD_FROM, QUEUES, REGION, Function
+from asya.testing.services.gateway import URL, GatewayFunction, api_of, ingest_of
+from asya.testing.services.process import Process, Simulation, current_process
+from asya.testing.services.queues import Message, Queue, Queues, SqsClient
+from asya.testing.services.scheduler import Scheduler
+from asya.testing.services.storage import Bucket, DynamoClient, S3Client
+from asya.testing.services.system_functions import SystemFunctions
 from tests.doubles.dynamo import TASK_INDEXES
-from tests.doubles.dynamo_values import Item
-from tests.doubles.tables import Index, MemoryDynamo, Table
 from tests.simulation.checks.acks import AckChecks
 from tests.simulation.checks.calls import CallChecks
 from tests.simulation.checks.ledger import SYSTEM_QUEUES, Ledger
@@ -30,22 +41,13 @@ from tests.simulation.checks.report_queues import REPORT_QUEUES, with_unreadable
 from tests.simulation.checks.sends import SendChecks
 from tests.simulation.checks.writes import WriteChecks
 from tests.simulation.ends.actors import end_handler_of
-from tests.simulation.event_log import EventLog
-from tests.simulation.faults import FaultProfile, Faults
 from tests.simulation.heavy.job_faults import JobFaults
 from tests.simulation.heavy.side import SPARK, HeavySide
 from tests.simulation.inputs.handlers import install_handlers
 from tests.simulation.inputs.meshes import SimulatedMesh
 from tests.simulation.inputs.programs import Program, handler_of
-from tests.simulation.pauses.events import EventBus, EventsClient
-from tests.simulation.process import Process, Simulation, current_process
-from tests.simulation.scheduler import Scheduler
-from tests.simulation.services.event_source import EventSources
-from tests.simulation.services.functions import BUCKET, OFFLOAD_FROM, QUEUES, REGION, Function
-from tests.simulation.services.gateway import URL, GatewayFunction, api_of, ingest_of
-from tests.simulation.services.queues import Message, Queue, Queues, SqsClient
-from tests.simulation.services.storage import Bucket, DynamoClient, S3Client, StateReads
-from tests.simulation.services.system_functions import SystemFunctions
+from tests.simulation.invocation import ObservedInvocation
+from tests.simulation.state_reads import StateReads
 
 TABLES = ("tasks", "sink", "hops", "pending", "breaker", "fan-in")
 INDEXES = {
@@ -164,6 +166,14 @@ class _Observer:
     def moved(self, message: Message) -> None:
         self._ledger.record_move(message)
 
+    def crashed(self, messages: list[Message], process: Process) -> None:
+        if process.crash_cause:
+            for message in messages:
+                self._ledger.crash_causes[message.message_id].add(process.crash_cause)
+
+    def failed(self, process: Process, error: Exception) -> None:
+        self._ledger.report_violation(f"{process.name} raised {error!r}")
+
     def put(self, key: str, body: bytes, by: Process, before: bytes | None) -> None:
         self._writes.object_written(key, body, by, before)
         self.on_object(key)
@@ -177,7 +187,7 @@ class _Observer:
 
 def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_faults: JobFaults | None = None) -> Cloud:
     """Deploy a mesh to a new cloud."""
-    simulation = Simulation(Scheduler(), Faults(random, profile), random, EventLog())
+    simulation = Simulation(Scheduler(), Faults(random, profile), random, EventLog(), ObservedInvocation)
     namespace = mesh.table.namespace
     tables = MemoryDynamo(
         {names.table_name(namespace, kind): Table(INDEXES.get(kind, {})) for kind in TABLES},
@@ -192,7 +202,7 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
     observer = _Observer(ledger)
     tables.on_write = observer.item
     bucket = Bucket(observer, objects)
-    sources = EventSources(simulation, ledger, {})
+    sources = EventSources(simulation, observer, {})
     queues = Queues(simulation, observer, sources.wake)
     sources.queues = queues
     ledger.message_count = lambda name: len(queues.queues[name].messages)
@@ -266,7 +276,9 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
     heavy = HeavySide(simulation, job_faults or JobFaults(), bucket, new_process, ledger, queues)
     if any(actor.spark is not None and actor.spark.linger for actor in mesh.table.actors.values()):
         observer.on_object = heavy.service.object_written
-    system = SystemFunctions(simulation, {name: settings(name) for name in SystemFunctions.NAMES}, new_process, ledger)
+    system = SystemFunctions(
+        simulation, {name: settings(name) for name in SystemFunctions.NAMES}, new_process, ledger.mesh
+    )
     return Cloud(
         simulation,
         mesh,

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from asya.protocol import ids
-from tests.doubles.dynamo_values import Item
+from asya.testing.dynamo.values import Item
+from asya.testing.services.queues import Message
 from tests.simulation.checks.ledger import TERMINAL, expected_id
 from tests.simulation.checks.observed_envelope import REFERENCE, ObservedEnvelope, read_envelope
 from tests.simulation.cloud import Cloud
 from tests.simulation.inputs.workload import Workload
-from tests.simulation.services.queues import Message
 
 ENDS = ("x-sink", "x-sump")
 END_PREFIXES = ("succeeded", "failed", "canceled", "paused", "sump")

@@ -6,9 +6,11 @@ from functools import partial
 from itertools import chain
 from random import Random
 
+from asya.testing.services.faults import FaultProfile
+from asya.testing.services.scheduler import StalledError
 from tests.simulation.cloud import Cloud, deploy
 from tests.simulation.deploys.deployment import Deployment
-from tests.simulation.faults import FaultProfile, random_profile
+from tests.simulation.faults import random_profile
 from tests.simulation.heavy.draining import Draining
 from tests.simulation.heavy.job_faults import random_job_faults
 from tests.simulation.inputs.features import Features, random_features
@@ -16,7 +18,6 @@ from tests.simulation.inputs.meshes import random_mesh
 from tests.simulation.inputs.workload import Workload
 from tests.simulation.invariants import FinalChecks
 from tests.simulation.mistake import Mistake
-from tests.simulation.scheduler import StalledError
 
 # Seconds between the runs of the scheduled functions.
 TICK = 300.0

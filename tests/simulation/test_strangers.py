@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.doubles.tables import copied
+from asya.testing.dynamo.tables import copied
+from asya.testing.services.faults import FaultProfile
+from asya.testing.services.queues import Message
 from tests.simulation.cloud import Cloud, deploy
-from tests.simulation.faults import FaultProfile
 from tests.simulation.inputs.meshes import random_mesh
 from tests.simulation.inputs.strangers import Stranger
 from tests.simulation.inputs.workload import Workload
 from tests.simulation.schedule import TICK
-from tests.simulation.services.queues import Message
 
 if TYPE_CHECKING:
     from tests.simulation.inputs.features import Features

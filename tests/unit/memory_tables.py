@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 import pytest
 
 from asya.messaging.aws import clients
-from tests.doubles.tables import Index, MemoryDynamo, Table, copied
+from asya.testing.dynamo.tables import Index, MemoryDynamo, Table, copied
 
 Call = TypeVar("Call", bound=Callable[..., Any])
 

@@ -4,10 +4,10 @@ import shutil
 from pathlib import Path
 
 from asya_infra.build.folder import build_once, copy_sources
+from asya_infra.build.library import copy_library, library_inputs
 from asya_infra.build.packages import Target, hashed_key, install, install_required
 from asya_infra.repository import REPOSITORY
 
-_LIBRARY = REPOSITORY / "functions" / "asya"
 _REQUIREMENTS = REPOSITORY / "requirements"
 _TABLE_FILE = "mesh.json"
 
@@ -33,9 +33,9 @@ def build_layer(root: Path, target: Target, *, traces: bool = False) -> Path:
     def build(folder: Path) -> None:
         for each in requirements:
             install(each, folder / "python", target, hashed=True)
-        copy_sources(_LIBRARY, folder / "python" / "asya")
+        copy_library(folder / "python")
 
-    return build_once(root, "layer", ["layer", target.key(), *requirements, _LIBRARY], build)
+    return build_once(root, "layer", ["layer", target.key(), *requirements, *library_inputs()], build)
 
 
 def build_handlers(root: Path, target: Target, code: Path, table: bytes, *, hashed: bool = False) -> Path:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from asya_infra.build.folder import build_once, copy_sources, source_files
 from asya_infra.build.job_packages import JobPackages, build_job_packages
+from asya_infra.build.library import copy_library, library_inputs
 from asya_infra.build.packages import Target
 from asya_infra.repository import REPOSITORY
 
-_LIBRARY = REPOSITORY / "functions" / "asya"
 _JOB_LIBRARY = REPOSITORY / "spark_jobs" / "asya_spark"
 _ENTRY_POINT = '''"""The entry point of every job run. Its arguments name the manifest."""
 
@@ -46,7 +46,7 @@ def build_jobs(root: Path, target: Target, jobs: Path, *, hashed: bool = False, 
 
     return JobFiles(
         entry_point=entry / "asya_job.py",
-        library=build_once(root, "job-library", [_LIBRARY, _JOB_LIBRARY], _copy_library),
+        library=build_once(root, "job-library", [*library_inputs(), _JOB_LIBRARY], _copy_library),
         jobs=build_user_jobs(root, jobs),
         packages=build_job_packages(root, target, jobs, hashed=hashed, aws_client=aws_client),
     )
@@ -58,7 +58,7 @@ def build_user_jobs(root: Path, jobs: Path) -> Path:
 
 
 def _copy_library(folder: Path) -> None:
-    copy_sources(_LIBRARY, folder / "asya")
+    copy_library(folder)
     copy_sources(_JOB_LIBRARY, folder / "asya_spark")
 
 

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 
+from asya.testing.services.queues import Message
 from tests.simulation.checks.ledger import (
     SYSTEM_QUEUES,
     TERMINAL,
@@ -16,9 +17,8 @@ from tests.simulation.checks.observed_envelope import ObservedEnvelope, target_o
 from tests.simulation.checks.report_queues import REPORT_QUEUES
 from tests.simulation.checks.sets import read_set_message, slice_of
 from tests.simulation.inputs.programs import HandlerCall, is_slice
+from tests.simulation.invocation import ObservedInvocation
 from tests.simulation.pauses.registry import pause_of_record
-from tests.simulation.process import Invocation
-from tests.simulation.services.queues import Message
 
 
 @dataclass
@@ -27,7 +27,7 @@ class AckChecks:
 
     ledger: Ledger
 
-    def deleted(self, message: Message, invocation: Invocation | None) -> None:
+    def deleted(self, message: Message, invocation: ObservedInvocation | None) -> None:
         """Check that the effects of a deleted message were accepted."""
         if self.ledger.actor_of(message.queue) in REPORT_QUEUES:
             self.ledger.reports.deleted(message)
@@ -62,7 +62,7 @@ class AckChecks:
             case actor:
                 self._check_light(message, envelope, actor, invocation)
 
-    def _check_slice(self, message: Message, envelope: ObservedEnvelope | None, invocation: Invocation) -> None:
+    def _check_slice(self, message: Message, envelope: ObservedEnvelope | None, invocation: ObservedInvocation) -> None:
         """A fan-in actor stores a slice, claims its end and reports its task as succeeded before the acknowledgement."""
         if envelope is None or read_set_message(message.body) is not None:
             return
@@ -82,7 +82,7 @@ class AckChecks:
             if is_claimed_here and not envelope.is_stealth and not invocation.effects.get(message.message_id):
                 self._check_reported(envelope, invocation.actor)
 
-    def _check_pause(self, message: Message, envelope: ObservedEnvelope | None, invocation: Invocation) -> None:
+    def _check_pause(self, message: Message, envelope: ObservedEnvelope | None, invocation: ObservedInvocation) -> None:
         """A pause actor stores, reports and announces the pause before the acknowledgement, or sends the envelope elsewhere."""
         if invocation.effects.get(message.message_id):
             return
@@ -98,7 +98,7 @@ class AckChecks:
         if is_paused and not is_last and not pauses.is_notified(envelope):
             self.ledger.report_violation(f"{actor} acked {envelope.id}, but nobody is notified of its pause")
 
-    def _check_heavy(self, message: Message, envelope: ObservedEnvelope | None, invocation: Invocation) -> None:
+    def _check_heavy(self, message: Message, envelope: ObservedEnvelope | None, invocation: ObservedInvocation) -> None:
         """A heavy actor acknowledges an envelope that is pending, or that it sent elsewhere."""
         if invocation.effects.get(message.message_id) or (
             envelope is not None and self.ledger.runs.is_pending(envelope)
@@ -109,7 +109,7 @@ class AckChecks:
         )
 
     def _check_light(
-        self, message: Message, envelope: ObservedEnvelope | None, actor: str, invocation: Invocation
+        self, message: Message, envelope: ObservedEnvelope | None, actor: str, invocation: ObservedInvocation
     ) -> None:
         if envelope is not None and (
             self._is_completed_hop(envelope, invocation) or self.ledger.pauses.has_passed(envelope)
@@ -164,7 +164,7 @@ class AckChecks:
         trails = [stable_trail(tuple(frame["payload"]["trail"])) for frame in json.loads(saved) if frame.get("payload")]
         return set(trails) == {stable_trail(frame.trail) for frame in call.frames}
 
-    def _is_completed_hop(self, envelope: ObservedEnvelope, invocation: Invocation) -> bool:
+    def _is_completed_hop(self, envelope: ObservedEnvelope, invocation: ObservedInvocation) -> bool:
         """Whether an actor that deduplicates has completed this attempt, or has another copy of it in its batch."""
         if not self.ledger.mesh.actors[invocation.actor].deduplicate:
             return False
@@ -172,12 +172,12 @@ class AckChecks:
         runs_twice = sum(hop_key(other) == hop_key(envelope) for other in copies) > 1
         return runs_twice or hop_key(envelope) in self.ledger.tables["hops"]
 
-    def _runs_in_batch(self, envelope: ObservedEnvelope, message: Message, invocation: Invocation) -> bool:
+    def _runs_in_batch(self, envelope: ObservedEnvelope, message: Message, invocation: ObservedInvocation) -> bool:
         """Whether a copy of this message runs in its batch; it stays on the queue if its sends fail."""
         copies = (self.ledger.read(other) == envelope for other in invocation.messages if other is not message)
         return self.ledger.mesh.actors[invocation.actor].deduplicate and any(copies)
 
-    def _check_sink(self, message: Message, envelope: ObservedEnvelope, invocation: Invocation) -> None:
+    def _check_sink(self, message: Message, envelope: ObservedEnvelope, invocation: ObservedInvocation) -> None:
         phase = envelope.phase if envelope.phase in (*TERMINAL, "paused") else "succeeded"
         claim = self.ledger.ends.claim(envelope.id)
         if phase in TERMINAL:

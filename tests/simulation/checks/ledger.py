@@ -8,6 +8,8 @@ from typing import Any
 
 from asya.protocol import ids, names
 from asya.protocol.mesh_table import MeshTable
+from asya.testing.services.process import Simulation
+from asya.testing.services.queues import Message
 from tests.simulation.checks.observed_envelope import ObservedEnvelope, read_envelope, target_of
 from tests.simulation.checks.report_queues import ReportRegistry
 from tests.simulation.checks.sets import SetRegistry
@@ -15,8 +17,6 @@ from tests.simulation.ends.registry import EndRegistry
 from tests.simulation.heavy.run_registry import RunRegistry
 from tests.simulation.inputs.programs import HandlerCall, OutputFrame, Trail
 from tests.simulation.pauses.registry import PauseRegistry
-from tests.simulation.process import Simulation
-from tests.simulation.services.queues import Message
 
 TERMINAL = ("succeeded", "failed", "canceled")
 MAX_VIOLATIONS = 20

@@ -5,8 +5,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from asya.protocol import names
-from tests.simulation.process import Simulation
-from tests.simulation.services.queues import Message
+from asya.testing.services.process import Simulation
+from asya.testing.services.queues import Message
 
 REPORT_QUEUES = (names.REPORTS, names.ENDS)
 MAX_RECEIVES = 1000

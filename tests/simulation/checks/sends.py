@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from asya.protocol import ids, names
+from asya.testing.services.process import Process
+from asya.testing.services.queues import Message
 from tests.simulation.checks.ledger import SYSTEM_QUEUES, Ledger, frames_key, stable_trail
 from tests.simulation.checks.observed_envelope import REFERENCE, ObservedEnvelope, read_envelope
 from tests.simulation.checks.report_queues import REPORT_QUEUES
@@ -12,8 +14,7 @@ from tests.simulation.checks.sets import read_set_message, slice_of
 from tests.simulation.checks.transitions import Transition
 from tests.simulation.heavy.run_registry import AttemptKey
 from tests.simulation.inputs.programs import is_slice
-from tests.simulation.process import Invocation, Process
-from tests.simulation.services.queues import Message
+from tests.simulation.invocation import ObservedInvocation
 
 
 def fewest_problems(explanations: list[list[str]]) -> list[str]:
@@ -104,7 +105,9 @@ class SendChecks:
             text += f"{envelope.id} {status} {route}{slice_text}"
         self.ledger.simulation.log.note(self.ledger.simulation.scheduler.seconds, "message", text)
 
-    def _check_set_message(self, set_message: tuple[str, str, int], to: str, invocation: Invocation | None) -> None:
+    def _check_set_message(
+        self, set_message: tuple[str, str, int], to: str, invocation: ObservedInvocation | None
+    ) -> None:
         """Check the senders of `slice-ended` and `set-due` messages."""
         if self.ledger.mesh.actors[to].kind != "fan_in":
             self.ledger.report_violation(f"{to} received a message about a set, but it is not a fan-in actor")
@@ -116,7 +119,7 @@ class SendChecks:
             if set_message[0] == "slice-ended" and not is_end:
                 self.ledger.report_violation(f"{invocation.actor} sent a slice-ended message to {to}")
 
-    def _check_left_set(self, invocation: Invocation, envelope: ObservedEnvelope, to: str, body: str) -> bool:
+    def _check_left_set(self, invocation: ObservedInvocation, envelope: ObservedEnvelope, to: str, body: str) -> bool:
         """Check an envelope that left a set; return False if it left none."""
         if (
             invocation.actor not in self.ledger.mesh.actors
@@ -138,7 +141,7 @@ class SendChecks:
             )
         return True
 
-    def _check_set_timeout(self, envelope: ObservedEnvelope, invocation: Invocation) -> None:
+    def _check_set_timeout(self, envelope: ObservedEnvelope, invocation: ObservedInvocation) -> None:
         """Without faults a set ends within 5 minutes of its timeout."""
         sets, simulation = self.ledger.tables["fan-in"], self.ledger.simulation
         dues = [
@@ -164,7 +167,9 @@ class SendChecks:
         if first_id != envelope.id and not self.ledger.has_redrives:
             self.ledger.report_violation(f"the frame {trail} had the id {first_id} and now has {envelope.id}")
 
-    def _check_cause(self, invocation: Invocation, envelope: ObservedEnvelope, to: str, sender: Process) -> None:
+    def _check_cause(
+        self, invocation: ObservedInvocation, envelope: ObservedEnvelope, to: str, sender: Process
+    ) -> None:
         """Check that one of the received messages explains a sent envelope."""
         explanations: list[list[str]] = []
         is_explained = False
@@ -241,7 +246,7 @@ class SendChecks:
         )
 
     def _failed_after_fan_out(
-        self, before: ObservedEnvelope, envelope: ObservedEnvelope, invocation: Invocation
+        self, before: ObservedEnvelope, envelope: ObservedEnvelope, invocation: ObservedInvocation
     ) -> list[str]:
         """A hop whose slices were saved before sends them again, also if its handler fails this time."""
         saved_at = self.ledger.saved_frames.get(frames_key(before), invocation.began)
@@ -264,7 +269,7 @@ class SendChecks:
             self.ledger.report_violation(f"the sweep of pauses sent {envelope.id} to {to} as {envelope.phase}")
 
     def _sent_after_pause(
-        self, before: ObservedEnvelope, envelope: ObservedEnvelope, invocation: Invocation
+        self, before: ObservedEnvelope, envelope: ObservedEnvelope, invocation: ObservedInvocation
     ) -> list[str]:
         """After a pre-flight, a late copy at or below a pause sends neither frame 0 nor an end of its id."""
         asked_at = invocation.states_queried_at
@@ -275,7 +280,9 @@ class SendChecks:
             return []
         return [f"a late copy of {before.id} at position {len(before.prev)} left as {envelope.phase} after its pause"]
 
-    def _check_left_run(self, invocation: Invocation, envelope: ObservedEnvelope, to: str, sender: Process) -> None:
+    def _check_left_run(
+        self, invocation: ObservedInvocation, envelope: ObservedEnvelope, to: str, sender: Process
+    ) -> None:
         """Check that a pending envelope explains one that the dispatcher or the completion sent."""
         frame = self.ledger.frames.get(envelope.trail) if envelope.trail is not None else None
         explanations: list[list[str]] = []
@@ -291,7 +298,9 @@ class SendChecks:
             problem = "; ".join(fewest_problems(explanations)) if explanations else "no pending envelope explains it"
             self.ledger.report_violation(f"{sender.name} sent {envelope.id} to {to}: {problem}")
 
-    def _check_saved_frames(self, before: ObservedEnvelope, envelope: ObservedEnvelope, invocation: Invocation) -> None:
+    def _check_saved_frames(
+        self, before: ObservedEnvelope, envelope: ObservedEnvelope, invocation: ObservedInvocation
+    ) -> None:
         """Check that a buffered hop, or a fan-out into slices, sends only the frames that it saved first."""
         if envelope.trail is None or envelope.prev != (*before.prev, before.curr) or envelope.trail == before.trail:
             return
@@ -305,7 +314,7 @@ class SendChecks:
             )
 
     def _check_left_once(
-        self, message: Message, before: ObservedEnvelope, envelope: ObservedEnvelope, invocation: Invocation
+        self, message: Message, before: ObservedEnvelope, envelope: ObservedEnvelope, invocation: ObservedInvocation
     ) -> None:
         """Check that an envelope leaves a hop once; after frame 0 it neither retries nor ends."""
         if envelope.id != before.id or sum(other.message_id == message.message_id for other in invocation.messages) > 1:
@@ -318,10 +327,10 @@ class SendChecks:
                 f"{before.id} left {invocation.actor} as {invocation.departures[message.message_id]}, and then as {departure}"
             )
 
-    def _read_all(self, invocation: Invocation) -> list[ObservedEnvelope | None]:
+    def _read_all(self, invocation: ObservedInvocation) -> list[ObservedEnvelope | None]:
         return [self.ledger.read(message) for message in invocation.messages]
 
-    def _has_frames_of_another_run(self, before: ObservedEnvelope, invocation: Invocation) -> bool:
+    def _has_frames_of_another_run(self, before: ObservedEnvelope, invocation: ObservedInvocation) -> bool:
         """Whether the saved frames come from a payload of another run of an earlier hop."""
         saved = self.ledger.objects.get(frames_key(before))
         if saved is None or before.trail is None:
@@ -332,7 +341,7 @@ class SendChecks:
     def _is_user_end(self, actor: str) -> bool:
         return actor in self.ledger.mesh.actors and self.ledger.mesh.actors[actor].kind == "end"
 
-    def _note_registration(self, message: Message, before: ObservedEnvelope, invocation: Invocation) -> None:
+    def _note_registration(self, message: Message, before: ObservedEnvelope, invocation: ObservedInvocation) -> None:
         """Note that a task without a status must be registered before its message is acknowledged."""
         # x-sink reports the end of a task that comes straight to a user's end actor. The gateway of a version without an
         # actor refuses its reports.

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from asya.protocol import names
+from asya.testing.services.process import Process, current_process
 from tests.simulation.checks.ledger import TERMINAL, Ledger
 from tests.simulation.checks.observed_envelope import REFERENCE
-from tests.simulation.process import Process, current_process
 
 RANKS = {"pending": 0, "running": 1, "paused": 2, "succeeded": 3, "failed": 3, "canceled": 3}
 

@@ -6,11 +6,11 @@ from random import Random
 from msgspec import structs
 
 from asya.protocol.mesh_table import Actor
+from asya.testing.services.gateway import api_of, ingest_of
 from tests.simulation.checks.calls import CallChecks
 from tests.simulation.cloud import Cloud
 from tests.simulation.inputs.handlers import handler_name, replace_handler
 from tests.simulation.inputs.programs import Program, handler_of
-from tests.simulation.services.gateway import api_of, ingest_of
 
 # The actor that the second version adds.
 ADDED = "later"

@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 from asya.protocol.mesh_table import Actor, Batch
-from tests.simulation.faults import FaultProfile
+from asya.testing.services.faults import FaultProfile
 from tests.simulation.inputs.handlers import handler_name
 from tests.simulation.inputs.programs import Behavior, CallRecorder, Program, handler_of
 

@@ -14,11 +14,11 @@ from asya.messaging.delivery import Delivery
 from asya.protocol.events import TaskEvent
 from asya.protocol.task import TaskRecord
 from asya.tasks.aws import tasks
-from tests.doubles.tables import MemoryDynamo
+from asya.testing.dynamo.tables import MemoryDynamo
+from asya.testing.services.process import current_process
 from tests.simulation.ends.actors import NAME
 from tests.simulation.inputs.features import Features
 from tests.simulation.mistake import Mistake, wrap
-from tests.simulation.process import current_process
 
 ENDS: Features = frozenset({"ends"})
 DEADLINES: Features = frozenset({"deadlines"})

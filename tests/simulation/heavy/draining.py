@@ -9,8 +9,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from asya.messaging.aws import clients
 from asya.protocol import names
 from asya.spark.aws.drains import Drains
+from asya.testing.services.process import ProcessCrashed, running
 from tests.simulation.cloud import Cloud
-from tests.simulation.process import ProcessCrashed, running
 
 # Longer than any invocation of the dispatcher: one that read the table before may still form a run.
 SETTLED = 300.0

@@ -13,6 +13,9 @@ from unittest import mock
 from asya.protocol.job_runs import Manifest, Member
 from asya.runtime.time_limit import TimeLimitReached
 from asya.spark.manifest_lines import decode_manifest
+from asya.testing.services.process import Process, ProcessCrashed, current_process, running
+from asya.testing.services.queues import Message
+from asya.testing.services.storage import Bucket
 from asya_spark import dataframe_job, main, payload_job
 from asya_spark.calls.time_limit import Ending
 from asya_spark.manifest import load_envelope
@@ -21,9 +24,7 @@ from asya_spark.resident.batches import Linger
 from tests.simulation.heavy.job_rows import INDEX, RowsJob
 from tests.simulation.heavy.job_service import JobRun
 from tests.simulation.heavy.run_files import ROOT, RunFiles
-from tests.simulation.process import Invocation, Process, ProcessCrashed, current_process, running
-from tests.simulation.services.queues import Message
-from tests.simulation.services.storage import Bucket
+from tests.simulation.invocation import ObservedInvocation
 
 T = TypeVar("T")
 
@@ -103,14 +104,14 @@ def start_driver(
 _sessions: dict[str, Session] = {}
 
 
-def _invocation(manifest: Manifest, bucket: Bucket, process: Process) -> Invocation:
+def _invocation(manifest: Manifest, bucket: Bucket, process: Process) -> ObservedInvocation:
     """The members as messages, for the checks; none for a DataFrame job, whose time limit is the run's."""
     seconds = process.simulation.scheduler.seconds
     messages = [
         Message(f"{manifest.run_id}/{place}", manifest.actor, _body(member, bucket), seconds, seconds, "")
         for place, member in enumerate(manifest.members)
     ]
-    return Invocation(manifest.actor, [] if manifest.shape == "dataframe" else messages, seconds)
+    return ObservedInvocation(manifest.actor, [] if manifest.shape == "dataframe" else messages, seconds)
 
 
 def _body(member: Member, bucket: Bucket) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-from tests.simulation.faults import FaultProfile
+from asya.testing.services.faults import FaultProfile
 
 
 @dataclass(frozen=True)

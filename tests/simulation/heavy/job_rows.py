@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from asya.testing.services.process import current_process
 from tests.simulation.inputs.programs import BIG, ERRORS, CallRecorder, HandlerCall, OutputFrame, Plan, Program
-from tests.simulation.process import current_process
 
 # From the indexes and payloads of all envelopes to the rows of their results, in the same order.
 RowsJob = Callable[[list[tuple[int, Any]]], list[dict[str, Any]]]

@@ -26,7 +26,7 @@ from asya.spark.lambdas.hosting import Hosting
 from asya.spark.lambdas.reconcile import Reconciler
 from asya.spark.lambdas.services import SparkServices
 from asya.spark.run_failures import CHARGED
-from tests.doubles.tables import MemoryDynamo
+from asya.testing.dynamo.tables import MemoryDynamo
 from tests.simulation.mistake import Mistake, Patch, substitute, wrap
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from botocore.exceptions import ClientError
 
-from tests.simulation.process import Process
-from tests.simulation.services.functions import BUCKET
-from tests.simulation.services.storage import Bucket, S3Client
+from asya.testing.services.functions import BUCKET
+from asya.testing.services.process import Process
+from asya.testing.services.storage import Bucket, S3Client
 
 ROOT = f"s3://{BUCKET}/"
 

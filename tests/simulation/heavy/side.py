@@ -11,6 +11,9 @@ from asya.messaging.aws import clients
 from asya.messaging.aws.settings import SparkSettings
 from asya.protocol import names
 from asya.spark.lambdas import result_routing
+from asya.testing.services.process import Process, Simulation, current_process
+from asya.testing.services.queues import Queues
+from asya.testing.services.storage import Bucket
 from tests.simulation.checks.ledger import Ledger
 from tests.simulation.heavy.driver import Driver, UserJobs, activate_drivers, start_driver
 from tests.simulation.heavy.job_client import JobClient
@@ -18,9 +21,6 @@ from tests.simulation.heavy.job_faults import JobFaults
 from tests.simulation.heavy.job_rows import rows_job
 from tests.simulation.heavy.job_service import APPLICATION, JobRun, JobService
 from tests.simulation.inputs.programs import CallRecorder, Program
-from tests.simulation.process import Process, Simulation, current_process
-from tests.simulation.services.queues import Queues
-from tests.simulation.services.storage import Bucket
 
 SPARK = SparkSettings(
     application_id=APPLICATION,

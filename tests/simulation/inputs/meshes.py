@@ -19,9 +19,9 @@ from asya.protocol.mesh_table import (
     SparkApplication,
     SparkJob,
 )
+from asya.testing.services.faults import FaultProfile
 from tests.simulation.checks.observed_envelope import ObservedEnvelope, target_of
 from tests.simulation.ends.actors import end_actors
-from tests.simulation.faults import FaultProfile
 from tests.simulation.inputs.features import Features
 from tests.simulation.inputs.handlers import handler_name
 from tests.simulation.inputs.programs import BEHAVIORS, ERRORS, RERUN_BEHAVIORS, Behavior, HandlerKind, Program

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any, Literal, Protocol
 
 from asya.runtime.fan_out import FanOut, fan_out
-from tests.simulation.process import Process, current_process
+from asya.testing.services.process import Process, current_process
 
 HandlerKind = Literal["function", "coroutine", "generator", "async generator"]
 Behavior = Literal[

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+from asya.testing.services.gateway import URL, event
+from asya.testing.services.process import Process, ProcessCrashed, running
+from asya.testing.services.queues import Queues, SqsClient
 from asya_cli.dlq.letters import DeadLetters, Filter
 from asya_cli.errors import CommandError
 from asya_cli.mesh_client import MeshClient
-from tests.simulation.process import Process, ProcessCrashed, running
-from tests.simulation.services.gateway import URL, event
-from tests.simulation.services.queues import Queues, SqsClient
 
 Api = Callable[[dict[str, Any]], dict[str, Any] | None]
 
@@ -23,7 +23,7 @@ class SimulatedMeshClient(MeshClient):
     arn: str = ""
 
     def _call(self, method: str, path: str, body: bytes, media_type: str) -> tuple[int, bytes]:
-        answer = self.api(event(method, URL + path, body, {}, self.arn, "AIDAOPERATOR"))
+        answer = self.api(event(method, URL + path, body, {}, user_arn=self.arn, user_id="AIDAOPERATOR"))
         if answer is None:
             return 500, b""
         return answer["statusCode"], answer["body"].encode()

@@ -9,14 +9,14 @@ from random import Random
 from typing import Any
 
 from asya.protocol.times import format_time
+from asya.testing.services.functions import ACCOUNT
+from asya.testing.services.gateway import URL, event
+from asya.testing.services.queues import MESSAGE_LIMIT
 from tests.simulation.cloud import Cloud
 from tests.simulation.deploys.deployment import ADDED
 from tests.simulation.inputs.features import Features
 from tests.simulation.inputs.redriving import redrive_all
 from tests.simulation.pauses.callers import Caller
-from tests.simulation.services.functions import ACCOUNT
-from tests.simulation.services.gateway import URL, event
-from tests.simulation.services.queues import MESSAGE_LIMIT
 
 # The operator that sends raw messages and reads tasks.
 OPERATOR = f"arn:aws:iam::{ACCOUNT}:user/operator"
@@ -160,7 +160,7 @@ class Workload:
         self, handle: Callable[[dict[str, Any]], dict[str, Any] | None], method: str, path: str, body: Any, headers: Any
     ) -> dict[str, Any] | None:
         text = b"" if body is None else json.dumps(body).encode()
-        return handle(event(method, URL + path, text, headers, OPERATOR, "AIDAOPERATOR"))
+        return handle(event(method, URL + path, text, headers, user_arn=OPERATOR, user_id="AIDAOPERATOR"))
 
     # --- raw messages ----------------------------------------------------------------------------------------------
 

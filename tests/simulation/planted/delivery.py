@@ -18,9 +18,9 @@ from asya.reporting.aws.required_reports import RequiredReports
 from asya.sidecar.aws.deduplication import CompletedHops
 from asya.sidecar.aws.frame_buffer import FrameBuffer
 from asya.sidecar.lambdas import preflight
+from asya.testing.services.queues import SqsClient
 from tests.simulation.mistake import Mistake, Patch, substitute, wrap
 from tests.simulation.planted.replacements import resolved
-from tests.simulation.services.queues import SqsClient
 
 
 def _answer_without_failures(real: Any, self: SqsClient, **request: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from asya.crew.aws.results import Results
 from asya.crew.lambdas import ends, sump
 from asya.dead_letters.lambdas.dlq import DeadLetterWatch
 from asya.protocol.envelope import Envelope
-from tests.doubles.tables import MemoryDynamo
+from asya.testing.dynamo.tables import MemoryDynamo
 from tests.simulation.mistake import Mistake, substitute, wrap
 from tests.simulation.planted.replacements import skip_claim
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from botocore.response import StreamingBody
 
+from asya.testing.dynamo.tables import Index, MemoryDynamo, Table
 from tests.doubles.dynamo import TASK_INDEXES
 from tests.doubles.s3 import FakeS3
-from tests.doubles.tables import Index, MemoryDynamo, Table
 
 NAMESPACE = "shop"
 BUCKET = "asya-shop-123456789012-eu-west-1"

@@ -9,8 +9,8 @@ from asya.fan_in.aws import items
 from asya.fan_in.aws.slice_store import SliceStore, UnknownSliceError
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.slices import SliceEnded, SliceHeader
+from asya.testing.dynamo.tables import MemoryDynamo, Table
 from tests.doubles.s3 import FakeS3
-from tests.doubles.tables import MemoryDynamo, Table
 
 TABLE = "asya-shop-fan-in"
 EXPIRES = 2_000_000_000.9

@@ -10,9 +10,9 @@ import pytest
 from asya.fan_in.lambdas.wiring import build_fan_in
 from asya.messaging.aws import clients
 from asya.protocol.mesh_table import MeshTable
+from asya.testing.dynamo.tables import Index, MemoryDynamo, Table
 from tests.doubles.fan_mesh import Clock, fan_table
 from tests.doubles.mesh_world import MeshWorld, sqs_event
-from tests.doubles.tables import Index, MemoryDynamo, Table
 from tests.doubles.write_units import WriteUnits
 
 BATCH = 10

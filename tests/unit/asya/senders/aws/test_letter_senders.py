@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from asya.senders.aws.letter_senders import LetterSenders
-from tests.doubles.tables import MemoryDynamo, Table
+from asya.testing.dynamo.tables import MemoryDynamo, Table
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from asya.protocol.mesh_table import CircuitBreaker
 from asya.sidecar.aws.circuit_breaker import CACHE_SECONDS, OUTAGE_SECONDS, Breaker
 from asya.sidecar.circuit_breaker import Permit, Rejection
-from tests.doubles.tables import MemoryDynamo, Table
+from asya.testing.dynamo.tables import MemoryDynamo, Table
 
 TABLE = "asya-shop-breaker"
 LIMITS = CircuitBreaker(failures=2, window=30, open_for=60)

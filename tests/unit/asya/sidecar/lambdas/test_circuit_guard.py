@@ -16,10 +16,10 @@ from asya.protocol.times import format_time
 from asya.sidecar.lambdas.circuit_guard import CIRCUIT_OPEN
 from asya.sidecar.lambdas.services import Services
 from asya.sidecar.lambdas.wiring import build_sidecar
+from asya.testing.dynamo.tables import MemoryDynamo, Table
 from tests.doubles.envelopes import message, status
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
 from tests.doubles.sqs import Refusal
-from tests.doubles.tables import MemoryDynamo, Table
 
 TABLE = "asya-shop-breaker"
 BREAKER = CircuitBreaker(failures=2, window=3600, open_for=3600)

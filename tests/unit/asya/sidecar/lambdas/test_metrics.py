@@ -10,13 +10,13 @@ from asya.messaging.aws import clients
 from asya.protocol.mesh_table import CircuitBreaker, Policy, Resiliency
 from asya.protocol.times import format_time
 from asya.sidecar.lambdas.wiring import build_sidecar
+from asya.testing.dynamo.tables import MemoryDynamo, Table
 from tests.doubles.emf import Metric, metric_values, metrics
 from tests.doubles.envelopes import message, status
 from tests.doubles.heavy import HeavyWorld, done_result, failed_result, heavy_world
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
 from tests.doubles.pipeline import Pipeline
 from tests.doubles.sqs import Refusal
-from tests.doubles.tables import MemoryDynamo, Table
 from tests.doubles.task_states import SILENT
 from tests.unit.memory_tables import memory_tables
 

@@ -11,7 +11,7 @@ from asya.protocol.hops import hop_records
 from asya.protocol.ids import ID_LIMIT
 from asya.tasks.aws.items import hop_item
 from asya.tasks.event_batch import NUMBER_LIMIT, ROUTE_LIMIT, RUN_LIMIT, TEXT_LIMIT, read_events
-from tests.doubles.dynamo_limits import ITEM_LIMIT, item_bytes
+from asya.testing.dynamo.limits import ITEM_LIMIT, item_bytes
 
 TIME = "2026-11-20T09:00:00.000000+14:00"
 # Texts whose bytes in UTF-8, or whose escapes in JSON, are the longest for a character.

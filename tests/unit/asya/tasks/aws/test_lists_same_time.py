@@ -15,8 +15,8 @@ from asya.tasks.aws.index import LAST_ID, NEWEST, ListKey, TaskIndex, shard_of
 from asya.tasks.aws.lists import TaskLists
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.listing import ListQuery
+from asya.testing.dynamo.tables import Index, MemoryDynamo, Table
 from tests.doubles.dynamo import TASK_INDEXES
-from tests.doubles.tables import Index, MemoryDynamo, Table
 from tests.doubles.tasks import at
 
 TABLE = "asya-shop-tasks"

@@ -13,7 +13,7 @@ from asya.tasks.aws.items import record_item
 from asya.tasks.aws.state_reader import STATE_ATTRIBUTES, NoAnswerError, StateReader
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.tasks.task_state import StateQuery, TaskState
-from tests.doubles.tables import MemoryDynamo, Table
+from asya.testing.dynamo.tables import MemoryDynamo, Table
 from tests.doubles.task_states import SILENT, THROTTLED
 from tests.doubles.tasks import at, route_at
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from tests.doubles.dynamo_limits import Key, check_batch_size, check_distinct, check_item, item_key
-from tests.doubles.dynamo_queries import Index, Paginator, Table, copied, query_page
-from tests.doubles.dynamo_values import ExpressionError, Item, Value
-from tests.doubles.expressions import Request
+from asya.testing.dynamo.expressions import Request
+from asya.testing.dynamo.limits import Key, check_batch_size, check_distinct, check_item, item_key
+from asya.testing.dynamo.queries import Index, Paginator, Table, copied, query_page
+from asya.testing.dynamo.values import ExpressionError, Item, Value
 
 __all__ = ("ConditionalCheckFailedException", "Index", "MemoryDynamo", "Paginator", "Table", "copied")
 

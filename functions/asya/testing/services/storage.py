@@ -9,8 +9,8 @@ from typing import Any, Protocol
 from botocore.exceptions import ClientError, ReadTimeoutError
 from botocore.response import StreamingBody
 
-from tests.doubles.tables import MemoryDynamo, Paginator
-from tests.simulation.process import Process
+from asya.testing.dynamo.tables import MemoryDynamo, Paginator
+from asya.testing.services.process import Process
 
 # Calls with a client token: AWS executes them once, also if the SDK repeats them.
 _IDEMPOTENT_BY_TOKEN = frozenset({"transact_write_items"})
@@ -210,17 +210,6 @@ class DynamoClient:
         part = {table: content | {"Keys": done} if name == "batch_get_item" else done}
         operation: Callable[..., dict[str, Any]] = getattr(self._tables, name)
         return operation(RequestItems=part) | {unprocessed: rest}
-
-
-class StateReads(DynamoClient):
-    """The client of pre-flights, which notes for the checks when it was answered in full."""
-
-    def _call(self, name: str, request: dict[str, Any]) -> dict[str, Any]:
-        began = self._process.simulation.scheduler.seconds
-        answer = super()._call(name, request)
-        if self._process.invocation is not None and not answer["UnprocessedKeys"]:
-            self._process.invocation.states_queried_at = began
-        return answer
 
 
 def _about(request: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ from asya.spark.lambdas.complete import Completion
 from asya.spark.lambdas.dispatch import Dispatcher
 from asya.spark.lambdas.enqueue import Enqueuer
 from asya.spark.lambdas.services import SparkServices
-from tests.simulation.process import Process, current_process, running
+from asya.testing.services.process import Process, current_process, running
 
 REGION = "eu-west-1"
 ACCOUNT = "123456789012"
@@ -100,7 +100,7 @@ class NoCredentials:
         """Return nothing."""
 
 
-def build(services: Services) -> EntryPoint:
+def build(services: Services) -> EntryPoint:  # noqa: PLR0911 - one for each kind
     """Build the entry point of an actor, as its Lambda handler does."""
     match services.settings.actor:
         case names.DISPATCH:

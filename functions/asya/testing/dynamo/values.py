@@ -170,6 +170,7 @@ def _parent(item: dict[str, Any], path: Path) -> tuple[Any, str | int]:
 
 
 def copied_value(value: Any) -> Any:
+    """A copy that shares nothing with the value."""
     if isinstance(value, Mapping):
         return {name: copied_value(one) for name, one in value.items()}
     return [copied_value(one) for one in value] if isinstance(value, list) else value

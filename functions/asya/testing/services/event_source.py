@@ -1,14 +1,23 @@
 """Lambda's SQS event sources: they receive batches, invoke a function and delete the processed messages."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from asya.protocol import names
-from tests.simulation.checks.ledger import Ledger
-from tests.simulation.process import Invocation, Process, ProcessCrashed, Simulation, running
-from tests.simulation.scheduler import START_TIME
-from tests.simulation.services.functions import Function
-from tests.simulation.services.queues import Message, Queues
+from asya.testing.services.functions import Function
+from asya.testing.services.process import Process, ProcessCrashed, Simulation, running
+from asya.testing.services.queues import Message, Queues
+from asya.testing.services.scheduler import START_TIME
+
+
+class InvocationObserver(Protocol):
+    """Observes invocations that end badly."""
+
+    def crashed(self, messages: list[Message], process: Process) -> None:
+        """A process died with these messages in its batch."""
+
+    def failed(self, process: Process, error: Exception) -> None:
+        """An invocation raised, and keeps its whole batch."""
 
 
 @dataclass
@@ -16,7 +25,7 @@ class EventSources:
     """The event sources of a mesh, by queue name."""
 
     simulation: Simulation
-    ledger: Ledger
+    observer: InvocationObserver
     functions: dict[str, Function]
     queues: Queues | None = None
     _polled: set[str] = field(default_factory=set)
@@ -44,7 +53,7 @@ class EventSources:
     def _invoke(self, queue: str, messages: list[Message]) -> None:
         function = self.functions[queue]
         process, entry = function.acquire()
-        process.invocation = Invocation(function.actor, messages, self.simulation.scheduler.seconds)
+        process.invocation = self.simulation.new_invocation(function.actor, messages, self.simulation.scheduler.seconds)
         process.ends_at = self.simulation.scheduler.seconds + function.timeout
         process.note(f"receives {', '.join(f'{message.message_id[:8]}({message.receives})' for message in messages)}")
         failed_ids: set[str] | None = None
@@ -53,9 +62,9 @@ class EventSources:
                 answer = entry.process({"Records": [_record(message) for message in messages]})
                 failed_ids = {failure["itemIdentifier"] for failure in answer["batchItemFailures"]}
             except ProcessCrashed:
-                self._record_crash(messages, process)
+                self.observer.crashed(messages, process)
             except Exception as error:  # noqa: BLE001 - an invocation that fails keeps its whole batch
-                self.ledger.report_violation(f"{process.name} raised {error!r}")
+                self.observer.failed(process, error)
         if process.is_alive and failed_ids is not None:
             self._delete_handled(
                 queue, [message for message in messages if message.message_id not in failed_ids], process
@@ -66,16 +75,10 @@ class EventSources:
             if other is function:  # it may consume several queues
                 self.wake(name)
 
-    def _record_crash(self, messages: list[Message], process: Process) -> None:
-        """Record the batch of a handler that crashed its process."""
-        if process.crash_cause:
-            for message in messages:
-                self.ledger.crash_causes[message.message_id].add(process.crash_cause)
-
     def _delete_handled(self, queue: str, messages: list[Message], process: Process) -> None:
         faults, seconds = self.simulation.faults, self.simulation.scheduler.seconds
         for message in messages:
-            if faults.happens(faults.profile.lost_acks, seconds):
+            if faults.loses_ack(message.message_id, seconds):
                 process.note(f"the ack of {message.message_id[:8]} is lost")
             else:
                 process.note(f"acks {message.message_id[:8]}")

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from moto.dynamodb.parsing.reserved_keywords import ReservedKeywords
-
-from tests.doubles.dynamo_values import (
+from asya.testing.dynamo.reserved_words import RESERVED_WORDS
+from asya.testing.dynamo.values import (
     COMPARISONS,
     ExpressionError,
     Item,
@@ -38,7 +37,6 @@ Operand = Callable[[Item], Value | None]
 
 _TOKEN = re.compile(r"\s*(?:(?P<word>[#:]?[A-Za-z_][\w]*|[#:]\w+)|(?P<number>\d+)|(?P<sign><>|<=|>=|[=<>(),.\[\]+-]))")
 _CLAUSES = ("SET", "REMOVE", "ADD", "DELETE")
-_RESERVED = frozenset(ReservedKeywords.get_reserved_keywords())
 
 
 @lru_cache(maxsize=1024)
@@ -316,7 +314,7 @@ class _Parser:
             return self._request.names[word]
         if not (word[0].isalpha() or word[0] == "_"):
             raise ExpressionError(f"Invalid expression: Syntax error; token: {word!r}")
-        if word.upper() in _RESERVED:
+        if word.upper() in RESERVED_WORDS:
             raise ExpressionError(f"Invalid expression: Attribute name is a reserved keyword; reserved keyword: {word}")
         return word
 

@@ -11,12 +11,12 @@ from asya.gateway.lambdas.wiring import build_deadline_sweep
 from asya.messaging.aws.settings import Settings
 from asya.pause.lambdas.wiring import build_sweep as build_pause_sweep
 from asya.protocol import names
+from asya.protocol.mesh_table import MeshTable
 from asya.sidecar.lambdas.services import Services
 from asya.spark.lambdas.reconcile import Reconciler
 from asya.spark.lambdas.services import SparkServices
-from tests.simulation.checks.ledger import Ledger
-from tests.simulation.process import Invocation, Process, ProcessCrashed, Simulation, running
-from tests.simulation.services.functions import SimulatedServices
+from asya.testing.services.functions import SimulatedServices
+from asya.testing.services.process import Process, ProcessCrashed, Simulation, running
 
 TIMEOUT = 120.0
 
@@ -34,7 +34,7 @@ class SystemFunctions:
     simulation: Simulation
     settings: Mapping[str, Settings]
     new_process: Callable[[str], Process]
-    ledger: Ledger
+    mesh: MeshTable
     fails_overdue_tasks: bool = False
     process_count: int = 0
 
@@ -43,12 +43,12 @@ class SystemFunctions:
         self.wake_minutely()
         self.simulation.scheduler.start(lambda: self._run(names.FAN_IN_SWEEP, _sweep))
         self.simulation.scheduler.start(lambda: self._run(names.DLQ, _scan))
-        if any(actor.kind == "spark" for actor in self.ledger.mesh.actors.values()):
+        if any(actor.kind == "spark" for actor in self.mesh.actors.values()):
             self.simulation.scheduler.start(lambda: self._run(names.RECONCILE, _reconcile))
 
     def wake_minutely(self) -> None:
         """Start once the functions that run every minute."""
-        if any(actor.kind == "pause" for actor in self.ledger.mesh.actors.values()):
+        if any(actor.kind == "pause" for actor in self.mesh.actors.values()):
             self.simulation.scheduler.start(lambda: self._run(names.PAUSE_SWEEP, _release))
         if self.fails_overdue_tasks:
             self.sweep_deadlines()
@@ -61,7 +61,7 @@ class SystemFunctions:
         self.process_count += 1
         process = self.new_process(f"{name}/{self.process_count}")
         process.ends_at = self.simulation.scheduler.seconds + TIMEOUT
-        process.invocation = Invocation(name, [], self.simulation.scheduler.seconds)
+        process.invocation = self.simulation.new_invocation(name, [], self.simulation.scheduler.seconds)
         with running(process):
             try:
                 function(SimulatedServices(self.settings[name], process, process=process))

@@ -10,8 +10,8 @@ from asya.gateway.lambdas.api_groups import build_api
 from asya.gateway.lambdas.wiring import build_ingest
 from asya.messaging.aws.settings import Settings
 from asya.protocol import ids
-from tests.simulation.process import Process, ProcessCrashed, running
-from tests.simulation.services.functions import QuietTelemetry
+from asya.testing.services.functions import QuietTelemetry
+from asya.testing.services.process import Process, ProcessCrashed, running
 
 HOST = "gateway.simulated"
 URL = f"https://{HOST}"
@@ -88,7 +88,7 @@ def api_of(settings: Settings) -> Callable[[Process], Callable[[], tuple[HttpRou
 
 
 def event(
-    method: str, url: str, body: bytes, headers: Mapping[str, str], user_arn: str, user_id: str
+    method: str, url: str, body: bytes, headers: Mapping[str, str], *, user_arn: str, user_id: str
 ) -> dict[str, Any]:
     """Build the event of API Gateway, payload format 2.0."""
     parts = urlsplit(url)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, TypeVar
 from botocore.exceptions import ClientError
 
 from asya.runtime.time_limit import TimeLimitReached
-from tests.simulation.faults import Fault, Faults
+from asya.testing.services.faults import Fault, Faults
 
 if TYPE_CHECKING:
-    from tests.simulation.event_log import EventLog
-    from tests.simulation.scheduler import Scheduler
-    from tests.simulation.services.queues import Message
+    from asya.testing.services.event_log import EventLog
+    from asya.testing.services.queues import Message
+    from asya.testing.services.scheduler import Scheduler
 
 T = TypeVar("T")
 
@@ -27,36 +27,30 @@ class ProcessCrashed(BaseException):
 
 @dataclass
 class Invocation:
-    """One invocation: its messages and its effects so far.
+    """One invocation of a function.
 
     Attributes:
-        effects: message id → the number of messages sent because of it.
-        unreadable: ids of messages that are not envelopes.
-        departures: message id → how the envelope left the hop.
-        ended_slices: set ids and indexes of the slices whose end was sent to their set.
-        states_queried_at: when the tasks table answered a pre-flight, in virtual seconds; None if it did not.
-        to_register: message id → the id of a task that the message registers.
+        began: virtual seconds of its start.
     """
 
     actor: str
     messages: "list[Message]"
     began: float
-    effects: dict[str, int] = field(default_factory=dict)
-    unreadable: set[str] = field(default_factory=set)
-    departures: dict[str, str] = field(default_factory=dict)
-    ended_slices: set[tuple[str, int]] = field(default_factory=set)
-    states_queried_at: float | None = None
-    to_register: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
 class Simulation:
-    """The state that all processes share: time, faults, randomness and the log."""
+    """The state that all processes share: time, faults, randomness and the log.
+
+    Attributes:
+        new_invocation: makes an invocation of an actor, with its messages and the time of its start.
+    """
 
     scheduler: "Scheduler"
     faults: Faults
     random: Random
     log: "EventLog"
+    new_invocation: "Callable[[str, list[Message], float], Invocation]" = Invocation
 
 
 @dataclass

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 from zlib import crc32
 
-from tests.doubles.dynamo_limits import Key, check_key_condition, item_key
-from tests.doubles.dynamo_values import ExpressionError, Item, Value, kind_of, plain
+from asya.testing.dynamo.limits import Key, check_key_condition, item_key
+from asya.testing.dynamo.values import ExpressionError, Item, Value, kind_of, plain
 
 T = TypeVar("T")
 # The attribute, the operator and the operands of each part of a key condition.
@@ -111,7 +111,7 @@ def _is_in(item: Item, conditions: KeyConditions) -> bool:
     return all(_fits(item.get(name), sign, operands) for name, sign, operands in conditions)
 
 
-def _fits(value: Value | None, sign: str, operands: list[Value]) -> bool:
+def _fits(value: Value | None, sign: str, operands: list[Value]) -> bool:  # noqa: PLR0911 - one for each sign
     if value is None or any(kind_of(one) != kind_of(value) for one in operands):
         return False
     left, right = plain(value), [plain(operand) for operand in operands]

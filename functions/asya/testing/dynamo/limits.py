@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.doubles.dynamo_values import ExpressionError, Item, Value, kind_of, plain
+from asya.testing.dynamo.values import ExpressionError, Item, Value, kind_of, plain
 
 ITEM_LIMIT = 400 * 1024
 Key = tuple[Any, Any]

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from tests.simulation.process import Process, Simulation
-from tests.simulation.scheduler import START_TIME
+from asya.testing.services.process import Process, Simulation
+from asya.testing.services.scheduler import START_TIME
 
 MESSAGE_LIMIT = 8 * 1024
 # Reports have no claim check, so their queues have the limit of SQS.
@@ -95,7 +95,7 @@ class Queues:
             body = self.change_report(body)
         message = Message(f"{number:08x}-0000-4000-8000-000000000000", name, body, seconds, seconds + delay, by, group)
         self._offer(message)
-        if self.simulation.faults.happens(self.simulation.faults.profile.duplicates, seconds):
+        if self.simulation.faults.duplicates(name, seconds):
             later = seconds + delay + self.simulation.random.uniform(0.0, 30.0)
             self._offer(Message(message.message_id, name, body, seconds, later, by, group))
         self.observer.accepted(message, sender)

@@ -6,7 +6,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from tests.simulation.process import Process
+from asya.testing.services.process import Process
 
 MAX_DELAY = 10.0
 

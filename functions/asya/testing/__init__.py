@@ -1,0 +1,1 @@
+"""The test kit: runs the functions of a mesh in one process, on virtual time and services in memory."""

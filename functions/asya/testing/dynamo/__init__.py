@@ -1,0 +1,1 @@
+"""DynamoDB in memory, as strict as AWS."""

@@ -1,0 +1,1 @@
+"""The services and functions of a simulated cloud."""
