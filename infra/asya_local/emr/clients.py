@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import boto3
+import botocore.loaders
 import botocore.session
 
 if TYPE_CHECKING:
     from asya_local.emr.settings import EmrSettings
+
+_LOADER = botocore.loaders.create_loader()
 
 
 def client(service: str, settings: EmrSettings, keys: dict[str, str] | None = None) -> Any:
@@ -20,14 +22,15 @@ def client(service: str, settings: EmrSettings, keys: dict[str, str] | None = No
         keys: The credentials of an assumed role, as STS returns them. Root's are the default.
     """
     core = botocore.session.get_session()
+    # The models of the services are parsed once. Each thread that parsed its own would keep their memory.
+    core.register_component("data_loader", _LOADER)
     # Nothing here reads times, and to parse them takes most of a list's time. A job may wait for lists between two commands.
     core.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=str)
-    session = boto3.Session(
-        botocore_session=core,
+    return core.create_client(
+        service,
+        region_name=settings.region,
+        endpoint_url=settings.aws_endpoint,
         aws_access_key_id=keys["AccessKeyId"] if keys else None,
         aws_secret_access_key=keys["SecretAccessKey"] if keys else None,
         aws_session_token=keys["SessionToken"] if keys else None,
-        region_name=settings.region,
     )
-    build: Any = session.client  # boto3's types accept literal service names only
-    return build(service, endpoint_url=settings.aws_endpoint)
