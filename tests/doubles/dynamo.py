@@ -2,17 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from asya.testing.dynamo.indexes import TASK_INDEXES
+
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-
-
-# The indexes of the tasks table: partition key, sort key, and further projected attributes.
-TASK_INDEXES: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "waiting": ("waits_in", "waits_since", ("actor",)),
-    "listed": ("listed_in", "listed_at", ()),
-    "children": ("child_of", "listed_at", ()),
-    "due": ("due_in", "deadline_at", ()),
-}
 
 
 def create_tasks_table(client: "DynamoDBClient", name: str) -> None:

@@ -19,20 +19,21 @@ from asya.pause.lambdas import wiring as pause_wiring
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya.senders.lambdas import wiring as sender_wiring
-from asya.testing.dynamo.tables import Index, MemoryDynamo, Table
+from asya.testing.dynamo.indexes import KINDS, new_table
+from asya.testing.dynamo.tables import MemoryDynamo
 from asya.testing.dynamo.values import Item
 from asya.testing.services.event_log import EventLog
 from asya.testing.services.event_source import EventSources
 from asya.testing.services.events import EventBus, EventsClient
 from asya.testing.services.faults import FaultProfile, Faults
-from asya.testing.services.functions import BUCKET, OFFLOAD_FROM, QUEUES, REGION, Function
+from asya.testing.services.functions import BUCKET, QUEUES, REGION, Function
 from asya.testing.services.gateway import URL, GatewayFunction, api_of, ingest_of
 from asya.testing.services.process import Process, Simulation, current_process
 from asya.testing.services.queues import Message, Queue, Queues, SqsClient
+from asya.testing.services.roles import ListedRoles, role_id
 from asya.testing.services.scheduler import Scheduler
 from asya.testing.services.storage import Bucket, DynamoClient, S3Client
 from asya.testing.services.system_functions import SystemFunctions
-from tests.doubles.dynamo import TASK_INDEXES
 from tests.simulation.checks.acks import AckChecks
 from tests.simulation.checks.calls import CallChecks
 from tests.simulation.checks.ledger import SYSTEM_QUEUES, Ledger
@@ -47,14 +48,9 @@ from tests.simulation.inputs.handlers import install_handlers
 from tests.simulation.inputs.meshes import SimulatedMesh
 from tests.simulation.inputs.programs import Program, handler_of
 from tests.simulation.invocation import ObservedInvocation
+from tests.simulation.small_messages import MESSAGE_LIMIT, OFFLOAD_FROM, SmallMessages
 from tests.simulation.state_reads import StateReads
 
-TABLES = ("tasks", "sink", "hops", "pending", "breaker", "fan-in")
-INDEXES = {
-    "fan-in": {"open": Index("open_in", "due_at", ("actor",))},
-    "tasks": {name: Index(partition, sort, included) for name, (partition, sort, included) in TASK_INDEXES.items()},
-}
-_ROLE_ID = "AROA"
 CREW_TIMEOUT = 60.0
 # Seconds that a function's timeout exceeds its work, and that the visibility timeout exceeds the function's timeout.
 MARGIN = 30.0
@@ -112,8 +108,8 @@ class Cloud:
             mock.patch.object(clients, "dynamodb_without_waiting", lambda: StateReads(current_process(), self.tables)),
             mock.patch.object(api_groups, "ClaimCheck", _SMALL_CLAIM_CHECK),
             mock.patch.object(pause_wiring, "ClaimCheck", _SMALL_CLAIM_CHECK),
-            mock.patch.object(gateway_wiring, "build_role_list", lambda *_: _Roles()),
-            mock.patch.object(sender_wiring, "build_role_list", lambda *_: _Roles()),
+            mock.patch.object(gateway_wiring, "build_role_list", lambda *_: ListedRoles()),
+            mock.patch.object(sender_wiring, "build_role_list", lambda *_: ListedRoles()),
             mock.patch.object(clients, "events", lambda: EventsClient(current_process(), self.bus)),
         ):
             yield
@@ -126,20 +122,7 @@ class Cloud:
         process = current_process()
         actor = process.name.partition("/")[0]
         role = names.role_name(self.mesh.table.namespace, actor, REGION)
-        return SqsClient(process, self.queues, f"{_ROLE_ID}{actor.upper()}:{role}")
-
-
-class _Roles:
-    """The list of roles, which a deployment writes before any function exists."""
-
-    def function_of(self, role_id: str) -> str | None:
-        return role_id.removeprefix(_ROLE_ID).lower() if role_id.startswith(_ROLE_ID) else None
-
-    def is_listed(self, role_id: str) -> bool:
-        return self.function_of(role_id) is not None
-
-    def is_complete(self) -> bool:
-        return True
+        return SqsClient(process, self.queues, f"{role_id(actor)}:{role}")
 
 
 class _Observer:
@@ -190,11 +173,11 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
     simulation = Simulation(Scheduler(), Faults(random, profile), random, EventLog(), ObservedInvocation)
     namespace = mesh.table.namespace
     tables = MemoryDynamo(
-        {names.table_name(namespace, kind): Table(INDEXES.get(kind, {})) for kind in TABLES},
+        {names.table_name(namespace, kind): new_table(kind) for kind in KINDS},
         page_size=random.choice((2, 1000)),
     )
     objects: dict[str, bytes] = {}
-    views = {kind: tables.tables[names.table_name(namespace, kind)].items for kind in TABLES}
+    views = {kind: tables.tables[names.table_name(namespace, kind)].items for kind in KINDS}
     # A later version of the mesh adds its actors to the ledger's table only.
     ledger = Ledger(simulation, structs.replace(mesh.table, actors=dict(mesh.table.actors)), objects, views)
     ledger.runs.is_poison = mesh.is_poison
@@ -203,7 +186,7 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
     tables.on_write = observer.item
     bucket = Bucket(observer, objects)
     sources = EventSources(simulation, observer, {})
-    queues = Queues(simulation, observer, sources.wake)
+    queues = Queues(simulation, observer, sources.wake, message_limit=MESSAGE_LIMIT)
     sources.queues = queues
     ledger.message_count = lambda name: len(queues.queues[name].messages)
 
@@ -242,6 +225,7 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
             timeout=timeout,
             concurrency=random.choice((1, 2, 5)),
             new_process=new_process,
+            new_services=SmallMessages.of,
         )
 
     for actor in mesh.table.actors:
@@ -258,6 +242,7 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
             timeout=timeout,
             concurrency=random.choice((1, 2, 5)),
             new_process=new_process,
+            new_services=SmallMessages.of,
         )
     reports = Function(
         actor=names.REPORTS,
@@ -266,6 +251,7 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
         timeout=CREW_TIMEOUT,
         concurrency=random.choice((1, 2, 5)),
         new_process=new_process,
+        new_services=SmallMessages.of,
     )
     for name in REPORT_QUEUES:
         queue = names.queue_name(namespace, name)

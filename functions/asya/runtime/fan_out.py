@@ -58,6 +58,18 @@ class FanOut:
         """The number of items."""
         return len(self.items)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the same items go the same way."""
+        return isinstance(other, FanOut) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]  # the items may be lists and dicts
+
+    def __repr__(self) -> str:
+        """The call that made it."""
+        into = f", into={self.into!r}" if self.into != DEFAULT_KEY else ""
+        at = f", at={self.at!r}" if self.at != names.FAN_IN else ""
+        return f"fan_out({list(self.items)!r}, to={list(self.to)!r}{into}{at})"
+
     def slices(self, view: EnvelopeView) -> Iterator[Slice]:
         """The slices: slice 0 for the origin, then one for each item.
 

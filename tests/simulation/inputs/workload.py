@@ -11,12 +11,12 @@ from typing import Any
 from asya.protocol.times import format_time
 from asya.testing.services.functions import ACCOUNT
 from asya.testing.services.gateway import URL, event
-from asya.testing.services.queues import MESSAGE_LIMIT
 from tests.simulation.cloud import Cloud
 from tests.simulation.deploys.deployment import ADDED
 from tests.simulation.inputs.features import Features
 from tests.simulation.inputs.redriving import redrive_all
 from tests.simulation.pauses.callers import Caller
+from tests.simulation.small_messages import MESSAGE_LIMIT
 
 # The operator that sends raw messages and reads tasks.
 OPERATOR = f"arn:aws:iam::{ACCOUNT}:user/operator"

@@ -61,6 +61,8 @@ class EventSources:
             try:
                 answer = entry.process({"Records": [_record(message) for message in messages]})
                 failed_ids = {failure["itemIdentifier"] for failure in answer["batchItemFailures"]}
+                if self.simulation.faults.kills(function.actor):
+                    process.crash("after its batch")
             except ProcessCrashed:
                 self.observer.crashed(messages, process)
             except Exception as error:  # noqa: BLE001 - an invocation that fails keeps its whole batch

@@ -90,6 +90,10 @@ class Faults:
         """Draw whether SQS keeps a processed message at this time."""
         return self.happens(self.profile.lost_acks, seconds)
 
+    def kills(self, actor: str) -> bool:
+        """Whether a process of this actor dies once it has processed a batch, before SQS deletes the messages."""
+        return False
+
     def duplicates(self, queue: str, seconds: float) -> bool:
         """Draw whether SQS delivers a message of this queue twice."""
         return self.happens(self.profile.duplicates, seconds)

@@ -8,8 +8,6 @@ from typing import Any, Protocol
 from asya.crew.lambdas.wiring import build_checkpoint, build_end_actor, build_sink, build_sump
 from asya.fan_in.lambdas.wiring import build_fan_in
 from asya.gateway.lambdas.wiring import build_report_queues
-from asya.messaging.aws import clients
-from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.aws.settings import Settings
 from asya.pause.lambdas.wiring import build_pause, build_resume
 from asya.protocol import names
@@ -26,8 +24,6 @@ REGION = "eu-west-1"
 ACCOUNT = "123456789012"
 BUCKET = "asya-sim-123456789012-eu-west-1"
 QUEUES = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/"
-# A small limit, so that small payloads exercise the claim check.
-OFFLOAD_FROM = 6 * 1024
 
 
 class EntryPoint(Protocol):
@@ -68,18 +64,16 @@ class SimulatedServices(Services):
 
     process: Process | None = None
 
+    @classmethod
+    def of(cls, settings: Settings, process: Process) -> "SimulatedServices":
+        """The services of a process, which is their environment too."""
+        return cls(settings, process, process=process)
+
     @cached_property
     def telemetry(self) -> Any:
         """See `Services`."""
         assert self.process is not None
         return QuietTelemetry(self.process)
-
-    @cached_property
-    def claim_check(self) -> ClaimCheck:
-        """See `Services`; with the limit of the simulation."""
-        actor = self.settings.actor
-        reader = None if actor in (names.SINK, names.SUMP) else actor
-        return ClaimCheck(clients.s3(), self.settings.bucket, limit=OFFLOAD_FROM, reader=reader)
 
 
 @dataclass(frozen=True)
@@ -137,6 +131,7 @@ class Function:
         timeout: seconds per invocation.
         concurrency: the limit of concurrent invocations.
         running: the number of current invocations.
+        new_services: makes the services of a process.
     """
 
     actor: str
@@ -146,6 +141,7 @@ class Function:
     concurrency: int
     new_process: Callable[[str], Process]
     running: int = 0
+    new_services: Callable[[Settings, Process], Services] = SimulatedServices.of
     process_count: int = 0
     _warm: list[tuple[Process, EntryPoint]] = field(default_factory=list)
     _outdated: set[str] = field(default_factory=set)
@@ -163,7 +159,7 @@ class Function:
         self.process_count += 1
         process = self.new_process(f"{self.actor}/{self.process_count}")
         with running(process):
-            services = SimulatedServices(self.settings, process, process=process)
+            services = self.new_services(self.settings, process)
             process.linger = services.outbox.flush
             return process, build(services)
 

@@ -8,12 +8,10 @@ from typing import Any, Protocol
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 
+from asya.messaging.sqs_limits import MESSAGE_BYTES
 from asya.testing.services.process import Process, Simulation
 from asya.testing.services.scheduler import START_TIME
 
-MESSAGE_LIMIT = 8 * 1024
-# Reports have no claim check, so their queues have the limit of SQS.
-REPORTS_LIMIT = 1024 * 1024
 BATCH_ENTRIES = 10
 MAX_DELAY = 900
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -77,6 +75,7 @@ class Queues:
     Attributes:
         wake: called with the name of a queue when a message becomes visible.
         change_report: changes the body of a message to a report queue.
+        message_limit: the most bytes of a message. Reports have no claim check, so their queues have the limit of SQS.
     """
 
     simulation: Simulation
@@ -84,6 +83,7 @@ class Queues:
     wake: Callable[[str], None]
     queues: dict[str, Queue] = field(default_factory=dict)
     change_report: Callable[[str], str] = lambda body: body
+    message_limit: int = MESSAGE_BYTES
     _numbers: "count[int]" = field(default_factory=count)
 
     def send(
@@ -150,6 +150,15 @@ class Queues:
             if message.receipt == receipt:
                 self._hide(message, seconds)
 
+    def problem(self, name: str, body: str, delay: float) -> str | None:
+        """The code of SQS's error for a message that it refuses; None for one that it takes."""
+        if not body or _NO_XML.search(body):
+            return "InvalidMessageContents"
+        limit = MESSAGE_BYTES if name.endswith(("-x-reports", "-x-ends")) else self.message_limit
+        if len(body.encode()) > limit or not 0 <= delay <= MAX_DELAY or delay != int(delay):
+            return "InvalidParameterValue"
+        return None
+
     def _offer(self, message: Message) -> None:
         self.queues[message.queue].messages.append(message)
         self.simulation.scheduler.after(
@@ -182,7 +191,9 @@ class SqsClient:
 
         def do() -> dict[str, Any]:
             self._known(name)
-            _check(name, MessageBody, DelaySeconds)
+            problem = self.queues.problem(name, MessageBody, DelaySeconds)
+            if problem is not None:
+                raise _error(problem, 400)
             sent = self.queues.send(
                 name, MessageBody, sender=self.process, by=self.sender_id, delay=DelaySeconds, group=MessageGroupId
             )
@@ -199,7 +210,7 @@ class SqsClient:
             self._check_batch(Entries)
             answer: dict[str, list[dict[str, Any]]] = {"Successful": [], "Failed": []}
             for number, entry in enumerate(Entries):
-                problem = _problem(name, entry["MessageBody"], entry.get("DelaySeconds", 0))
+                problem = self.queues.problem(name, entry["MessageBody"], entry.get("DelaySeconds", 0))
                 if problem is not None:
                     answer["Failed"].append({"Id": entry["Id"], "Code": problem, "SenderFault": True, "Message": ""})
                 elif number in failed:
@@ -320,15 +331,6 @@ def _name(url: str) -> str:
     return url.rpartition("/")[2]
 
 
-def _problem(name: str, body: str, delay: float) -> str | None:
-    if not body or _NO_XML.search(body):
-        return "InvalidMessageContents"
-    limit = REPORTS_LIMIT if name.endswith(("-x-reports", "-x-ends")) else MESSAGE_LIMIT
-    if len(body.encode()) > limit or not 0 <= delay <= MAX_DELAY or delay != int(delay):
-        return "InvalidParameterValue"
-    return None
-
-
 def _received(message: Message) -> dict[str, Any]:
     sent = int((START_TIME.timestamp() + message.sent_at) * 1000)
     attributes = {
@@ -344,12 +346,6 @@ def _received(message: Message) -> dict[str, Any]:
         "Body": message.body,
         "Attributes": attributes,
     }
-
-
-def _check(name: str, body: str, delay: float) -> None:
-    problem = _problem(name, body, delay)
-    if problem is not None:
-        raise _error(problem, 400)
 
 
 def _error(code: str, status: int) -> ClientError:

@@ -26,12 +26,14 @@ class Scheduler:
         limit: the maximal number of turns; a mesh that needs more does not finish.
         seconds: virtual seconds since `START_TIME`.
         is_over: whether the simulation has ended; processes then only unwind.
+        at_work: the number of processes that were started and have not ended.
     """
 
     limit: int = 200_000
     seconds: float = 0.0
     turns: int = 0
     is_over: bool = False
+    at_work: int = 0
     _waiting: list[tuple[float, int, Callable[[], None]]] = field(default_factory=list)
     _numbers: "count[int]" = field(default_factory=count)
     _hub: greenlet = field(default_factory=getcurrent)
@@ -47,8 +49,15 @@ class Scheduler:
 
     def start(self, body: Callable[[], None], delay: float = 0.0) -> None:
         """Start a process: a callback that may wait."""
-        worker = greenlet(body, parent=self._hub)
+        self.at_work += 1
+        worker = greenlet(lambda: self._work(body), parent=self._hub)
         self.after(delay, worker.switch)
+
+    def _work(self, body: Callable[[], None]) -> None:
+        try:
+            body()
+        finally:
+            self.at_work -= 1
 
     def wait(self, seconds: float) -> None:
         """Yield to other processes until this time has passed."""
@@ -62,13 +71,20 @@ class Scheduler:
         """End the simulation after this turn."""
         self.is_over = True
 
-    def run(self) -> None:
+    def run(self, is_done: Callable[[], bool] = lambda: False, until: float = float("inf")) -> None:
         """Run callbacks until the queue is empty or the simulation has ended.
+
+        Args:
+            is_done: asked before each turn; true ends this call, and the next one continues.
+            until: virtual seconds; no later callback runs, and the clock stands there if none is left before.
 
         Raises:
             StalledError: if the callbacks exceed the limit of turns.
         """
-        while self._waiting and not self.is_over:
+        while self._waiting and not self.is_over and not is_done():
+            if self._waiting[0][0] > until:
+                self.seconds = max(self.seconds, until)
+                return
             self.turns += 1
             if self.turns > self.limit:
                 self.is_over = True

@@ -27,6 +27,7 @@ class SystemFunctions:
 
     Attributes:
         fails_overdue_tasks: whether the sweep of deadlines runs.
+        new_services: makes the services of a process.
     """
 
     NAMES: ClassVar = (names.FAN_IN_SWEEP, names.DLQ, names.RECONCILE, names.PAUSE_SWEEP, names.TASK_SWEEP)
@@ -36,6 +37,7 @@ class SystemFunctions:
     new_process: Callable[[str], Process]
     mesh: MeshTable
     fails_overdue_tasks: bool = False
+    new_services: Callable[[Settings, Process], Services] = SimulatedServices.of
     process_count: int = 0
 
     def wake_all(self) -> None:
@@ -64,7 +66,7 @@ class SystemFunctions:
         process.invocation = self.simulation.new_invocation(name, [], self.simulation.scheduler.seconds)
         with running(process):
             try:
-                function(SimulatedServices(self.settings[name], process, process=process))
+                function(self.new_services(self.settings[name], process))
             except ProcessCrashed:
                 pass
             except Exception as error:  # noqa: BLE001 - the next tick retries

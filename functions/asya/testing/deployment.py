@@ -1,0 +1,206 @@
+"""Deploys a mesh file to a simulated cloud: queues, tables, functions and the gateway, without AWS."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from random import Random
+from unittest import mock
+
+from asya.gateway.lambdas import wiring as gateway_wiring
+from asya.messaging.aws import clients
+from asya.messaging.aws.settings import Settings
+from asya.protocol import names
+from asya.protocol.mesh_table import MeshTable
+from asya.protocol.slices import SetDue, decode_message
+from asya.senders.lambdas import wiring as sender_wiring
+from asya.testing.dynamo.indexes import KINDS, new_table
+from asya.testing.dynamo.tables import MemoryDynamo
+from asya.testing.history import History
+from asya.testing.planned_faults import PlannedFaults
+from asya.testing.services.event_log import EventLog
+from asya.testing.services.event_source import EventSources
+from asya.testing.services.events import EventBus, EventsClient
+from asya.testing.services.faults import FaultProfile
+from asya.testing.services.functions import BUCKET, QUEUES, REGION, Function, SimulatedServices
+from asya.testing.services.gateway import URL, GatewayFunction, api_of
+from asya.testing.services.process import Process, Simulation, current_process
+from asya.testing.services.queues import Message, Queue, Queues, SqsClient
+from asya.testing.services.roles import ListedRoles, role_id
+from asya.testing.services.scheduler import Scheduler
+from asya.testing.services.storage import Bucket, DynamoClient, S3Client
+from asya.testing.services.system_functions import SystemFunctions
+from asya.testing.user_code import UserProcess, variables
+from asya_infra import timings
+from asya_infra.mesh_file.legacy.variables import handler_variables
+from asya_infra.mesh_file.load import LoadedMesh
+from asya_infra.mesh_file.table import to_table
+
+# The turns of one test: a handler that sends to itself for ever ends here.
+MAX_TURNS = 2_000_000
+REPORT_QUEUES = (names.REPORTS, names.ENDS)
+CONCURRENCY = 10
+
+
+class TestServices(SimulatedServices):
+    """The services of a function whose secrets are variables of the test."""
+
+    __test__ = False
+    secrets = None
+
+
+@dataclass
+class Deployment:
+    """A deployed mesh.
+
+    Attributes:
+        objects: the content of the mesh's bucket by key.
+    """
+
+    table: MeshTable
+    simulation: Simulation
+    faults: PlannedFaults
+    history: History
+    queues: Queues
+    tables: MemoryDynamo
+    bucket: Bucket
+    api: GatewayFunction
+    system: SystemFunctions
+    sources: EventSources
+    bus: EventBus
+
+    @property
+    def objects(self) -> Mapping[str, bytes]:
+        """The content of the mesh's bucket by key."""
+        return self.bucket.objects
+
+    @contextmanager
+    def activate(self) -> Iterator[None]:
+        """Connect the code of the mesh to this cloud."""
+        with (
+            mock.patch.object(clients, "sqs", self._sqs),
+            mock.patch.object(clients, "s3", lambda: S3Client(current_process(), self.bucket)),
+            mock.patch.object(clients, "dynamodb", lambda: DynamoClient(current_process(), self.tables)),
+            mock.patch.object(clients, "dynamodb_without_waiting", lambda: DynamoClient(current_process(), self.tables)),
+            mock.patch.object(clients, "events", lambda: EventsClient(current_process(), self.bus)),
+            mock.patch.object(gateway_wiring, "build_role_list", lambda *_: ListedRoles()),
+            mock.patch.object(sender_wiring, "build_role_list", lambda *_: ListedRoles()),
+        ):
+            yield
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether no process is at work, and no message waits but the timers of sets."""
+        return self.simulation.scheduler.at_work == 0 and not any(
+            message for queue in self.queues.queues.values() for message in queue.messages if _is_alive(queue, message)
+        )
+
+    def _sqs(self) -> SqsClient:
+        process = current_process()
+        actor = process.name.partition("/")[0]
+        role = names.role_name(self.table.namespace, actor, REGION)
+        return SqsClient(process, self.queues, f"{role_id(actor)}:{role}")
+
+
+def _is_alive(queue: Queue, message: Message) -> bool:
+    if queue.max_receives is None:
+        return False  # dead letters wait for an operator
+    if message.receives:
+        return True
+    return not isinstance(decode_message(message.body.encode("utf-8", "surrogatepass")), SetDue)
+
+
+def deploy(loaded: LoadedMesh, data_uri: str, environment: Mapping[str, str], seed: int) -> Deployment:
+    """Deploy a mesh to a new cloud.
+
+    Args:
+        data_uri: the base of references.
+        environment: variables of all actors, such as the values of secrets.
+        seed: decides the order of what happens at the same time.
+    """
+    table, random = to_table(loaded), Random(seed)
+    faults = PlannedFaults(random, FaultProfile(), namespace=table.namespace)
+    simulation = Simulation(Scheduler(limit=MAX_TURNS), faults, random, EventLog())
+    history = History()
+    tables = MemoryDynamo({names.table_name(table.namespace, kind): new_table(kind) for kind in KINDS})
+    sources = EventSources(simulation, history, {})
+    queues = Queues(simulation, history, sources.wake)
+    sources.queues = queues
+
+    def new_process(name: str) -> Process:
+        actor = name.partition("/")[0]
+        section = loaded.mesh.actors.get(actor)
+        own = {**section.env, **handler_variables(table.actors[actor])} if section is not None else {}
+        common = {**environment, "ASYA_ACTOR": actor, "ASYA_DATA_URI": data_uri}
+        return UserProcess(name, simulation, variables={**common, **own}, faults=faults)
+
+    def settings(actor: str, *, is_gateway: bool = False) -> Settings:
+        return Settings(
+            table=table,
+            actor=actor,
+            region=REGION,
+            bucket=BUCKET,
+            data_uri=data_uri,
+            results_uri=f"s3://{BUCKET}/results/",
+            queue_url_prefix=QUEUES,
+            gateway_url=None if is_gateway else URL,
+        )
+
+    functions = _Functions(table, queues, sources, settings, new_process)
+    for actor in table.actors:
+        functions.add_actor(actor)
+    functions.add_report_queues()
+    system = SystemFunctions(simulation, {name: settings(name) for name in SystemFunctions.NAMES}, new_process, table)
+    system.new_services, system.fails_overdue_tasks = TestServices.of, True
+    api = GatewayFunction("x-gateway-api", new_process, api_of(settings("x-gateway-api", is_gateway=True)))
+    bucket = Bucket(history, {})
+    return Deployment(table, simulation, faults, history, queues, tables, bucket, api, system, sources, EventBus())
+
+
+@dataclass
+class _UserFunction(Function):
+    """A function whose handler is imported with the variables of its actor."""
+
+    def acquire(self) -> tuple[Process, object]:  # type: ignore[override]
+        process = self.new_process(self.actor)
+        with variables(process.variables if isinstance(process, UserProcess) else {}):
+            return super().acquire()
+
+
+@dataclass
+class _Functions:
+    """Creates the queues and the functions of a mesh."""
+
+    table: MeshTable
+    queues: Queues
+    sources: EventSources
+    settings: Callable[[str], Settings]
+    new_process: Callable[[str], Process]
+
+    def add_actor(self, actor: str) -> None:
+        spec = self.table.actors[actor]
+        is_ours = spec.kind in ("crew", "spark")  # the function of a heavy actor runs no user code
+        batch = 10 if is_ours else spec.batch.size
+        timeout = timings.CREW_TIMEOUT if is_ours else timings.function_timeout(spec.timeout, batch)
+        self._add_queue(actor, timeout, spec.max_receives, self._function(actor, batch, timeout))
+
+    def add_report_queues(self) -> None:
+        reports = self._function(names.REPORTS, 10, timings.CREW_TIMEOUT)
+        for name in REPORT_QUEUES:
+            self._add_queue(name, timings.CREW_TIMEOUT, timings.REPORTS_MAX_RECEIVES, reports)
+
+    def _add_queue(self, name: str, timeout: float, receives: int, function: Function) -> None:
+        queue = names.queue_name(self.table.namespace, name)
+        self.queues.queues[queue] = Queue(queue, timings.visibility_timeout(int(timeout)), receives)
+        self.queues.queues[f"{queue}-dlq"] = Queue(f"{queue}-dlq", timings.MARGIN, None)
+        self.sources.functions[queue] = function
+
+    def _function(self, actor: str, batch: int, timeout: float) -> Function:
+        return _UserFunction(
+            actor=actor,
+            settings=self.settings(actor),
+            batch_size=batch,
+            timeout=timeout,
+            concurrency=CONCURRENCY,
+            new_process=self.new_process,
+            new_services=TestServices.of,
+        )

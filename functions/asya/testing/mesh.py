@@ -1,0 +1,318 @@
+"""A mesh in the process of a test."""
+
+import difflib
+import json
+import tempfile
+from collections import deque
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from asya.protocol.codec import encode
+from asya.protocol.envelope import Envelope
+from asya.protocol.names import queue_name
+from asya.protocol.route import Route
+from asya.protocol.strict_json import encode_value
+from asya.testing.deployment import deploy
+from asya.testing.errors import RefusedError, TestKitError
+from asya.testing.run import Run
+from asya.testing.services.functions import ACCOUNT
+from asya.testing.services.gateway import URL, event
+from asya.testing.services.scheduler import START_TIME
+from asya.testing.user_code import use_folders
+from asya_infra.mesh_file.load import load_mesh
+
+T = TypeVar("T")
+
+_USER = f"arn:aws:iam::{ACCOUNT}:user/test"
+_USER_ID = "AIDATEST"
+_MINUTE = 60.0
+# How long `send` waits for scheduled functions, such as the one that reports dead letters.
+PATIENCE = timedelta(minutes=15)
+# The scheduled functions run every minute for this long, and this many times in the rest of a journey.
+_MINUTELY = 10
+_TICKS = 40
+
+
+class Mesh:
+    """A mesh in this process: its handlers, the real sidecars, sinks and gateway, and services in memory.
+
+    Time is virtual. It passes in retries, pauses and `travel`, and stands still while a handler runs. IAM, the size of code and
+    the speed of AWS are not tested here: `asya local up` does that.
+
+    Args:
+        path: the mesh file.
+        stage: a stage of the mesh file.
+        data: the folder behind `ASYA_DATA_URI`; by default an empty one.
+        env: environment variables of all actors, such as the values of secrets.
+        seed: decides the order of what happens at the same time.
+
+    Raises:
+        asya_infra.mesh_file.problems.MeshFileError: the mesh file has problems; each has its line.
+    """
+
+    def __init__(
+        self,
+        path: str | Path = "mesh.yaml",
+        *,
+        stage: str | None = None,
+        data: str | Path | None = None,
+        env: Mapping[str, str] | None = None,
+        seed: int = 0,
+    ) -> None:
+        loaded = load_mesh(Path(path), stage)
+        self._folder = tempfile.TemporaryDirectory(prefix="asya-testing-") if data is None else None
+        self.data = Path(data if self._folder is None else self._folder.name).resolve()  # type: ignore[arg-type]
+        self.data.mkdir(parents=True, exist_ok=True)
+        use_folders([loaded.code_folder.resolve(), loaded.jobs_folder.resolve()])
+        self._cloud = deploy(loaded, f"file://{self.data}/", dict(env or {}), seed)
+
+    # --- what a caller does ----------------------------------------------------------------------------------------
+
+    def send(
+        self,
+        actor: str,
+        payload: Any = None,
+        *,
+        then: Iterable[str] = (),
+        headers: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> Run:
+        """Send a payload to an actor, and let the mesh work until it is at rest.
+
+        A run that has not ended by then gets up to 15 virtual minutes for what scheduled functions do: deadlines, open sets
+        and dead letters.
+
+        Args:
+            payload: a value that JSON has a form for, a dataclass or a model.
+            then: the next actors of the route.
+            headers: headers of the envelope.
+            timeout: seconds to the deadline of the task; not with `then`, because a producer sets no deadline.
+
+        Raises:
+            TestKitError: the mesh has no such actor.
+            RefusedError: the gateway refuses the task.
+        """
+        then = tuple(then)
+        for name in (actor, *then):
+            self._check_actor(name)
+        if then:
+            if timeout is not None:
+                raise TestKitError("only the gateway sets deadlines, and it takes one actor: give `timeout` or `then`")
+            run = self._produce(actor, then, payload, headers or {})
+        else:
+            body = {"payload": _plain(payload)} | ({"headers": headers} if headers else {})
+            body |= {"timeout": timeout} if timeout is not None else {}
+            run = Run(self, self.ask("POST", f"/api/v1/mesh?actor={actor}", _Started, body=body).id)
+        self._settle(run)
+        return run
+
+    def call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Run:
+        """Call a tool of the mesh file, as models and agents do, and let the mesh work until it is at rest.
+
+        Raises:
+            TestKitError: the mesh has no such tool.
+            RefusedError: the arguments do not fit the schema of the tool.
+        """
+        if tool not in self._cloud.table.tools:
+            raise TestKitError(f"the mesh has no tool {tool!r}{_hint(tool, self._cloud.table.tools)}")
+        body = {"name": tool, "arguments": _plain(dict(arguments or {}))}
+        run = Run(self, self.ask("POST", "/tools/call", _Started, body=body).id)
+        self._settle(run)
+        return run
+
+    def answer(self, run: Run, **fields: Any) -> Run:
+        """Answer the question of a paused run, and let the mesh work until it is at rest.
+
+        Raises:
+            RefusedError: the run is not paused, or an answer does not fit its field.
+        """
+        self.ask("POST", f"/api/v1/mesh/{run.id}/resume", _Started, body={"input": _plain(fields)})
+        self._settle(run)
+        return run
+
+    def cancel(self, run: Run) -> Run:
+        """Cancel a run, as its caller may.
+
+        Raises:
+            RefusedError: the run has ended.
+        """
+        self.ask("DELETE", f"/api/v1/mesh/{run.id}", None)
+        self._settle(run)
+        return run
+
+    def travel(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> None:
+        """Let time pass. The scheduled functions run each minute at first, and less often on a long way."""
+        span = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds).total_seconds()
+        scheduler = self._cloud.simulation.scheduler
+        end = scheduler.seconds + span
+        while scheduler.seconds < end:
+            done = span - (end - scheduler.seconds)
+            step = _MINUTE if done < _MINUTELY * _MINUTE else max(_MINUTE, span / _TICKS)
+            self._advance(min(step, end - scheduler.seconds))
+            self._tick()
+        self._rest()
+
+    @property
+    def now(self) -> datetime:
+        """The virtual time."""
+        return self._cloud.simulation.scheduler.now
+
+    # --- what goes wrong -------------------------------------------------------------------------------------------
+
+    def kill_after(self, actor: str, *, times: int = 1) -> None:
+        """Kill the process of an actor after its next batch: all is sent, and SQS delivers the batch again."""
+        self._check_actor(actor)
+        self._cloud.faults.deaths[actor] += times
+
+    def duplicate(self, actor: str, *, times: int = 1) -> None:
+        """Let SQS deliver the next message to an actor twice."""
+        self._check_actor(actor)
+        self._cloud.faults.copies[actor] += times
+
+    def fail(self, actor: str, error: type[BaseException] | BaseException, *, times: int = 1) -> None:
+        """Let the next calls of an actor's handler raise an error instead.
+
+        Args:
+            error: an exception, or its class.
+        """
+        self._check_actor(actor)
+        if self._cloud.table.actors[actor].kind != "handler":
+            raise TestKitError(f"actor {actor!r} has no handler that could fail")
+        raised = error if isinstance(error, BaseException) else error(f"planned for {actor}")
+        self._cloud.faults.failures.setdefault(actor, deque()).extend([lambda: raised] * times)
+
+    # --- what a run reads ------------------------------------------------------------------------------------------
+
+    @property
+    def objects(self) -> Mapping[str, bytes]:
+        """The content of the mesh's bucket by key: results, paused envelopes and so on."""
+        return self._cloud.objects
+
+    @property
+    def dead_letters(self) -> tuple[str, ...]:
+        """The bodies of the messages in dead-letter queues, each of which is a message that killed its process too often."""
+        return tuple(message.body for message in self._cloud.history.dead_letters)
+
+    @property
+    def log(self) -> tuple[str, ...]:
+        """What happened, one line each: seconds, process and call."""
+        return tuple(self._cloud.simulation.log.lines)
+
+    def sent(self, envelope_id: str) -> list[Envelope]:
+        """The messages of an envelope in the order of their sends."""
+        return [sent.envelope for sent in self._cloud.history.sent.get(envelope_id, [])]
+
+    def children_of(self, envelope_id: str) -> list[str]:
+        """The ids of the envelopes that descend from an envelope directly."""
+        return self._cloud.history.children_of(envelope_id)
+
+    def ask(
+        self, method: str, path: str, answer: type[T] | None, *, body: Any = None, or_none: bool = False
+    ) -> Any:
+        """Call the API of the gateway and return its answer.
+
+        Args:
+            answer: the type of the answer; None for one without content.
+            or_none: return None for what the gateway does not know.
+
+        Raises:
+            RefusedError: the gateway refuses the call.
+        """
+        content = b"" if body is None else msgspec.json.encode(body)
+        request = event(method, URL + path, content, {}, user_arn=_USER, user_id=_USER_ID)
+        answers: list[dict[str, Any] | None] = []
+        scheduler = self._cloud.simulation.scheduler
+        with self._cloud.activate():
+            scheduler.start(lambda: answers.append(self._cloud.api.handle(request)))
+            scheduler.run(lambda: bool(answers))
+        response = answers[0]
+        if response is None:
+            raise TestKitError(f"{method} {path}: the gateway died")
+        if response["statusCode"] == 404 and or_none:
+            return None
+        if response["statusCode"] >= 400:
+            raise RefusedError(_problem_of(response["body"]))
+        return msgspec.json.decode(response["body"], type=answer) if answer is not None else None
+
+    # --- time ------------------------------------------------------------------------------------------------------
+
+    def _produce(self, actor: str, then: tuple[str, ...], payload: Any, headers: Mapping[str, Any]) -> Run:
+        envelope = Envelope(
+            id=f"run-{len(self._cloud.history.sent) + 1}",
+            route=Route((), actor, then),
+            headers={name: Raw(msgspec.json.encode(value)) for name, value in headers.items()},
+            payload=encode_value(_plain(payload)),
+        )
+        queue = queue_name(self._cloud.table.namespace, actor)
+        self._cloud.queues.send(queue, encode(envelope).decode(), sender=None, by=_USER_ID)
+        return Run(self, envelope.id)
+
+    def _settle(self, run: Run) -> None:
+        self._rest()
+        end = self.now + PATIENCE
+        while run.status in ("pending", "running", "unknown") and self.now < end:
+            self._advance(_MINUTE)
+            self._tick()
+            self._rest()
+
+    def _rest(self) -> None:
+        with self._cloud.activate():
+            self._cloud.simulation.scheduler.run(lambda: self._cloud.is_at_rest)
+        self._raise_problems()
+
+    def _advance(self, seconds: float) -> None:
+        scheduler = self._cloud.simulation.scheduler
+        end = scheduler.seconds + seconds
+        with self._cloud.activate():
+            scheduler.after(seconds, lambda: None)
+            scheduler.run(lambda: scheduler.seconds >= end, until=end)
+        self._raise_problems()
+
+    def _tick(self) -> None:
+        with self._cloud.activate():
+            self._cloud.system.wake_all()
+            scheduler = self._cloud.simulation.scheduler
+            scheduler.run(lambda: scheduler.at_work == 0)
+
+    def _raise_problems(self) -> None:
+        problems = self._cloud.history.problems
+        if problems:
+            raise TestKitError("; ".join(problems))
+
+    def _check_actor(self, name: str) -> None:
+        known = self._cloud.table.actors
+        if name not in known:
+            raise TestKitError(f"the mesh has no actor {name!r}{_hint(name, known)}")
+
+    def __repr__(self) -> str:
+        """The namespace and the time that has passed."""
+        return f"<Mesh {self._cloud.table.namespace}, {self.now - START_TIME} old>"
+
+
+class _Started(msgspec.Struct, frozen=True):
+    id: str
+
+
+def _plain(value: Any) -> Any:
+    from asya.contracts.codec import plain
+
+    return plain(value, "payload")
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    own = sorted(each for each in known if not each.startswith("x-"))
+    near = difflib.get_close_matches(name, own, 1)
+    return f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(own) or 'none'}"
+
+
+def _problem_of(body: str) -> str:
+    try:
+        error = json.loads(body)["error"]
+    except (ValueError, KeyError, TypeError):
+        return body
+    return str(error["message"])

@@ -1,0 +1,46 @@
+"""The faults that a test plans: a process that dies, a message that comes twice, a handler that fails."""
+
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from asya.protocol import names
+from asya.testing.services.faults import Faults
+
+
+@dataclass
+class PlannedFaults(Faults):
+    """Faults by actor, each for its next occasions; nothing else goes wrong.
+
+    Attributes:
+        namespace: that of the mesh.
+        deaths: actor → how many batches are still to kill their process.
+        copies: actor → how many messages SQS still delivers twice.
+        failures: actor → the errors that its next calls raise.
+    """
+
+    namespace: str = ""
+    deaths: Counter[str] = field(default_factory=Counter)
+    copies: Counter[str] = field(default_factory=Counter)
+    failures: dict[str, deque[Callable[[], BaseException]]] = field(default_factory=dict)
+
+    def kills(self, actor: str) -> bool:
+        """See `Faults`."""
+        return _take(self.deaths, actor)
+
+    def duplicates(self, queue: str, seconds: float) -> bool:
+        """See `Faults`."""
+        actor = next((name for name in self.copies if names.queue_name(self.namespace, name) == queue), None)
+        return actor is not None and _take(self.copies, actor)
+
+    def next_failure(self, actor: str) -> BaseException | None:
+        """The error that this call of an actor raises; None for a call that runs."""
+        waiting = self.failures.get(actor)
+        return waiting.popleft()() if waiting else None
+
+
+def _take(counts: Counter[str], actor: str) -> bool:
+    if not counts[actor]:
+        return False
+    counts[actor] -= 1
+    return True
