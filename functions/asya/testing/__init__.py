@@ -7,8 +7,24 @@ run = Mesh("mesh.yaml").send("check", {"total": 3}, then=["bill"])
 assert run.result == {"total": 3, "billed": True}
 """
 
+try:
+    import greenlet  # noqa: F401
+except ImportError as error:
+    raise ImportError("asya.testing needs the package greenlet: pip install greenlet") from error
+
 from asya.testing.errors import NotSucceededError, RefusedError, TestKitError
 from asya.testing.mesh import Mesh
+from asya.testing.payloads import payload_of
 from asya.testing.run import Hop, Question, Run, RunError
 
-__all__ = ["Hop", "Mesh", "NotSucceededError", "Question", "RefusedError", "Run", "RunError", "TestKitError"]
+__all__ = [
+    "Hop",
+    "Mesh",
+    "NotSucceededError",
+    "Question",
+    "RefusedError",
+    "Run",
+    "RunError",
+    "TestKitError",
+    "payload_of",
+]

@@ -80,7 +80,9 @@ class Deployment:
             mock.patch.object(clients, "sqs", self._sqs),
             mock.patch.object(clients, "s3", lambda: S3Client(current_process(), self.bucket)),
             mock.patch.object(clients, "dynamodb", lambda: DynamoClient(current_process(), self.tables)),
-            mock.patch.object(clients, "dynamodb_without_waiting", lambda: DynamoClient(current_process(), self.tables)),
+            mock.patch.object(
+                clients, "dynamodb_without_waiting", lambda: DynamoClient(current_process(), self.tables)
+            ),
             mock.patch.object(clients, "events", lambda: EventsClient(current_process(), self.bus)),
             mock.patch.object(gateway_wiring, "build_role_list", lambda *_: ListedRoles()),
             mock.patch.object(sender_wiring, "build_role_list", lambda *_: ListedRoles()),

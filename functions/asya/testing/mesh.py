@@ -211,9 +211,7 @@ class Mesh:
         """The ids of the envelopes that descend from an envelope directly."""
         return self._cloud.history.children_of(envelope_id)
 
-    def ask(
-        self, method: str, path: str, answer: type[T] | None, *, body: Any = None, or_none: bool = False
-    ) -> Any:
+    def ask(self, method: str, path: str, answer: type[T] | None, *, body: Any = None, or_none: bool = False) -> Any:
         """Call the API of the gateway and return its answer.
 
         Args:

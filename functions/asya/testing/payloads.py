@@ -1,7 +1,103 @@
-"""Builds payloads from models."""
+"""Builds payloads from the models of handlers."""
 
-import itertools
 from collections.abc import Mapping
 from typing import Any
 
-from asya.contracts.annotations import Annotations
+from asya.contracts.annotations import codec_of
+from asya.contracts.codec import plain
+from asya.contracts.errors import ContractError
+from asya.contracts.function import input_schema
+from asya.testing.errors import TestKitError
+
+_TEXTS = {
+    "uuid": "00000000-0000-4000-8000-000000000001",
+    "decimal": "1.00",
+    "date": "2026-01-02",
+    "date-time": "2026-01-02T03:04:05Z",
+    "time": "03:04:05",
+    "duration": "PT1S",
+    "email": "someone@example.com",
+    "uri": "https://example.com/",
+}
+
+
+def payload_of(model: Any, **fields: Any) -> Any:
+    """A payload that fits a model: its required fields have plausible values, and the others keep their defaults.
+
+        payload_of(Order, total=Decimal("9.50"))  # {"id": "text", "total": "9.50", "lines": []}
+
+    Args:
+        model: a pydantic model, a dataclass, a TypedDict, a msgspec struct, or any annotation of a handler.
+        fields: the values that matter to the test.
+
+    Raises:
+        TestKitError: the payload does not fit, because of a given field or because the model asks for more than its schema can
+            say, such as a pattern; the message names the field to give.
+    """
+    schema = input_schema(model)
+    value = _example(schema, schema.get("$defs", {}))
+    if fields:
+        value = {**(value if isinstance(value, Mapping) else {}), **plain(fields, "payload")}
+    try:
+        codec_of(model).load(value, "payload")
+    except ContractError as error:
+        raise TestKitError(f"{error}; give a value that fits: payload_of({_name(model)}, field=…)") from None
+    return value
+
+
+def _example(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Any:
+    if "$ref" in schema:
+        return _example(definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return schema["enum"][0]
+    if (choices := schema.get("anyOf") or schema.get("oneOf")) is not None:
+        return _example(choices[0], definitions)
+    if "allOf" in schema:
+        return _example({key: value for part in schema["allOf"] for key, value in part.items()}, definitions)
+    return _of_type(schema, definitions)
+
+
+def _of_type(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Any:  # noqa: PLR0911 - one for each type
+    kinds = schema.get("type")
+    match kinds[0] if isinstance(kinds, list) else kinds:
+        case "object":
+            return {name: _example(schema["properties"][name], definitions) for name in schema.get("required", [])}
+        case "array":
+            return _items(schema, definitions)
+        case "string":
+            return _text(schema)
+        case "integer":
+            return _number(schema, 1)
+        case "number":
+            return float(_number(schema, 1))
+        case "boolean":
+            return True
+        case _:
+            return None
+
+
+def _items(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> list[Any]:
+    first = [_example(item, definitions) for item in schema.get("prefixItems", [])]
+    more = max(0, schema.get("minItems", 0) - len(first))
+    return [*first, *(_example(schema.get("items", {}), definitions) for _ in range(more))]
+
+
+def _text(schema: Mapping[str, Any]) -> str:
+    text = _TEXTS.get(schema.get("format", ""), "text")
+    return text.ljust(schema.get("minLength", 0), "x")[: schema.get("maxLength")]
+
+
+def _number(schema: Mapping[str, Any], usual: int) -> int | float:
+    """A number between the bounds; the usual one if they allow it."""
+    step = 1 if schema.get("type") == "integer" else 0.5
+    low = max(
+        schema.get("minimum", usual), schema["exclusiveMinimum"] + step if "exclusiveMinimum" in schema else usual
+    )
+    high = min(schema.get("maximum", low), schema["exclusiveMaximum"] - step if "exclusiveMaximum" in schema else low)
+    return int(min(low, high)) if schema.get("type") == "integer" else min(low, high)
+
+
+def _name(model: Any) -> str:
+    return str(getattr(model, "__name__", model))

@@ -199,5 +199,3 @@ class Run:
 
 class _Timeline(msgspec.Struct, frozen=True):
     items: tuple[TimelineEntry, ...]
-
-

@@ -17,6 +17,15 @@ from asya.runtime.modes import EnvelopeMode, PayloadMode
 OUTER = {"actor": "x-fan-in", "set_id": "outer", "origin_id": "o", "slice_index": 1, "slice_count": 3}
 
 
+def test_a_fan_out_compares_and_prints() -> None:
+    made = fan_out([{"n": 1}], to=["score"])
+    assert made == fan_out(iter([{"n": 1}]), to=("score",))
+    assert made != fan_out([{"n": 2}], to=["score"])
+    assert made != fan_out([{"n": 1}], to=["score"], into="/scores")
+    assert repr(made) == "fan_out([{'n': 1}], to=['score'])"
+    assert repr(fan_out([], to=["a"], into="/b", at="merge")) == "fan_out([], to=['a'], into='/b', at='merge')"
+
+
 def view(**changes: Any) -> EnvelopeView:
     known: dict[str, Any] = {
         "id": "env-1",

@@ -31,7 +31,7 @@ tools:
     route: [check, price, bill]
     input_schema: {type: object, required: [total], properties: {total: {type: number}}}
 """
-HANDLERS = '''
+HANDLERS = """
 import os
 from asya import data, fan_out
 
@@ -56,7 +56,7 @@ def frames(payload):
 
 def crash(payload):
     raise SystemExit(3)
-'''
+"""
 
 
 @pytest.fixture

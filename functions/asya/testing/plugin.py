@@ -1,0 +1,60 @@
+"""The fixtures of the test kit; pytest finds this plugin by itself.
+
+The setting `asya_mesh` in the configuration of pytest names the mesh file; by default it is `mesh.yaml`. Tests import the
+handlers and jobs of its code folders as the mesh does.
+"""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from asya.testing import Mesh
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the setting."""
+    parser.addini("asya_mesh", "The mesh file of the fixture asya_mesh.", default="mesh.yaml")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Put the code folders of the mesh file on the path."""
+    mesh_file = config.rootpath / str(config.getini("asya_mesh"))
+    if mesh_file.is_file():
+        for folder in _code_folders(mesh_file):
+            if folder.is_dir() and str(folder) not in sys.path:
+                sys.path.append(str(folder))
+
+
+def _code_folders(mesh_file: Path) -> tuple[Path, ...]:
+    import yaml
+
+    try:
+        content = yaml.safe_load(mesh_file.read_bytes())
+    except yaml.YAMLError:
+        return ()  # the fixture tells what is wrong, with the line
+    named = content if isinstance(content, dict) else {}
+    # The defaults are those of `asya_infra.mesh_file.mesh_model`, which takes longer to import than a test may run.
+    return tuple(
+        (mesh_file.parent / str(named.get(key, default))).resolve()
+        for key, default in (("code", "functions/handlers"), ("jobs", "spark_jobs"))
+    )
+
+
+@pytest.fixture
+def asya_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder for data, which `asya.data` and jobs use through `ASYA_DATA_URI`."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    monkeypatch.setenv("ASYA_DATA_URI", f"file://{folder}/")
+    return folder
+
+
+@pytest.fixture
+def asya_mesh(request: pytest.FixtureRequest, asya_data: Path) -> "Mesh":
+    """The mesh of the mesh file, new for each test, with the data of `asya_data`."""
+    from asya.testing import Mesh
+
+    return Mesh(request.config.rootpath / str(request.config.getini("asya_mesh")), data=asya_data)

@@ -1,0 +1,39 @@
+"""The fixtures of the test kit, in a project of its own."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from asya.testing.plugin import _code_folders
+from asya_infra.mesh_file.mesh_model import MeshFile
+
+TESTS = """
+import orders
+from asya import data
+from asya.testing import Mesh
+
+def test_a_mesh(asya_mesh: Mesh, asya_data):
+    assert asya_mesh.send("price", {"total": 2}).result["price"] == 4
+    assert (asya_data / "prices" / "last.txt").read_text() == "2"
+
+def test_a_handler(asya_data):
+    assert orders.price({"total": 1})["price"] == 2
+    assert data.size("prices/last.txt") == 1
+"""
+
+
+def test_pytest_finds_the_fixtures(shop: Path) -> None:
+    (shop.parent / "test_shop.py").write_text(TESTS)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", "."]
+    result = subprocess.run(command, cwd=shop.parent, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout
+    assert "2 passed" in result.stdout
+
+
+def test_the_code_folders_have_the_defaults_of_the_mesh_file(tmp_path: Path) -> None:
+    mesh_file = tmp_path / "mesh.yaml"
+    mesh_file.write_text("namespace: shop\n")
+    defaults = MeshFile.model_fields
+    assert _code_folders(mesh_file) == tuple(
+        (tmp_path / str(defaults[key].default)).resolve() for key in ("code", "jobs")
+    )
