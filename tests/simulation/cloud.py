@@ -28,6 +28,7 @@ from asya.testing.services.events import EventBus, EventsClient
 from asya.testing.services.faults import FaultProfile, Faults
 from asya.testing.services.functions import BUCKET, QUEUES, REGION, Function
 from asya.testing.services.gateway import URL, GatewayFunction, api_of, ingest_of
+from asya.testing.services.job_faults import JobFaults
 from asya.testing.services.process import Process, Simulation, current_process
 from asya.testing.services.queues import Message, Queue, Queues, SqsClient
 from asya.testing.services.roles import ListedRoles, role_id
@@ -42,7 +43,6 @@ from tests.simulation.checks.report_queues import REPORT_QUEUES, with_unreadable
 from tests.simulation.checks.sends import SendChecks
 from tests.simulation.checks.writes import WriteChecks
 from tests.simulation.ends.actors import end_handler_of
-from tests.simulation.heavy.job_faults import JobFaults
 from tests.simulation.heavy.side import SPARK, HeavySide
 from tests.simulation.inputs.handlers import install_handlers
 from tests.simulation.inputs.meshes import SimulatedMesh

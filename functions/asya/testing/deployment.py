@@ -16,6 +16,7 @@ from asya.senders.lambdas import wiring as sender_wiring
 from asya.testing.dynamo.indexes import KINDS, new_table
 from asya.testing.dynamo.tables import MemoryDynamo
 from asya.testing.history import History
+from asya.testing.job_runs import SPARK, JobRuns
 from asya.testing.planned_faults import PlannedFaults
 from asya.testing.services.event_log import EventLog
 from asya.testing.services.event_source import EventSources
@@ -67,6 +68,7 @@ class Deployment:
     system: SystemFunctions
     sources: EventSources
     bus: EventBus
+    jobs: JobRuns
 
     @property
     def objects(self) -> Mapping[str, bytes]:
@@ -77,6 +79,7 @@ class Deployment:
     def activate(self) -> Iterator[None]:
         """Connect the code of the mesh to this cloud."""
         with (
+            self.jobs.activate(),
             mock.patch.object(clients, "sqs", self._sqs),
             mock.patch.object(clients, "s3", lambda: S3Client(current_process(), self.bucket)),
             mock.patch.object(clients, "dynamodb", lambda: DynamoClient(current_process(), self.tables)),
@@ -145,17 +148,21 @@ def deploy(loaded: LoadedMesh, data_uri: str, environment: Mapping[str, str], se
             results_uri=f"s3://{BUCKET}/results/",
             queue_url_prefix=QUEUES,
             gateway_url=None if is_gateway else URL,
+            spark=SPARK,
         )
 
     functions = _Functions(table, queues, sources, settings, new_process)
     for actor in table.actors:
         functions.add_actor(actor)
     functions.add_report_queues()
+    if any(actor.kind == "spark" for actor in table.actors.values()):
+        functions.add_system_queues()
     system = SystemFunctions(simulation, {name: settings(name) for name in SystemFunctions.NAMES}, new_process, table)
     system.new_services, system.fails_overdue_tasks = TestServices.of, True
     api = GatewayFunction("x-gateway-api", new_process, api_of(settings("x-gateway-api", is_gateway=True)))
-    bucket = Bucket(history, {})
-    return Deployment(table, simulation, faults, history, queues, tables, bucket, api, system, sources, EventBus())
+    bucket, bus = Bucket(history, {}), EventBus()
+    jobs = JobRuns(simulation, table.namespace, bucket, queues, faults, new_process)
+    return Deployment(table, simulation, faults, history, queues, tables, bucket, api, system, sources, bus, jobs)
 
 
 @dataclass
@@ -189,6 +196,13 @@ class _Functions:
         reports = self._function(names.REPORTS, 10, timings.CREW_TIMEOUT)
         for name in REPORT_QUEUES:
             self._add_queue(name, timings.CREW_TIMEOUT, timings.REPORTS_MAX_RECEIVES, reports)
+
+    def add_system_queues(self) -> None:
+        for name, timeout in (
+            (names.DISPATCH, timings.DISPATCH_TIMEOUT),
+            (names.COMPLETION, timings.COMPLETION_TIMEOUT),
+        ):
+            self._add_queue(name, timeout, timings.MAX_RECEIVES, self._function(name, 10, timeout))
 
     def _add_queue(self, name: str, timeout: float, receives: int, function: Function) -> None:
         queue = names.queue_name(self.table.namespace, name)

@@ -181,8 +181,8 @@ class Mesh:
             error: an exception, or its class.
         """
         self._check_actor(actor)
-        if self._cloud.table.actors[actor].kind != "handler":
-            raise TestKitError(f"actor {actor!r} has no handler that could fail")
+        if self._cloud.table.actors[actor].kind not in ("handler", "spark"):
+            raise TestKitError(f"actor {actor!r} has no handler or job that could fail")
         raised = error if isinstance(error, BaseException) else error(f"planned for {actor}")
         self._cloud.faults.failures.setdefault(actor, deque()).extend([lambda: raised] * times)
 

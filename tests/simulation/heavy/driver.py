@@ -13,6 +13,7 @@ from unittest import mock
 from asya.protocol.job_runs import Manifest, Member
 from asya.runtime.time_limit import TimeLimitReached
 from asya.spark.manifest_lines import decode_manifest
+from asya.testing.services.job_service import JobRun
 from asya.testing.services.process import Process, ProcessCrashed, current_process, running
 from asya.testing.services.queues import Message
 from asya.testing.services.storage import Bucket
@@ -22,7 +23,6 @@ from asya_spark.manifest import load_envelope
 from asya_spark.resident import batches
 from asya_spark.resident.batches import Linger
 from tests.simulation.heavy.job_rows import INDEX, RowsJob
-from tests.simulation.heavy.job_service import JobRun
 from tests.simulation.heavy.run_files import ROOT, RunFiles
 from tests.simulation.invocation import ObservedInvocation
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from asya.protocol.mesh_table import MeshTable
+from asya.testing.services.job_service import JobRun
 from tests.simulation.checks.observed_envelope import ObservedEnvelope, read_envelope
-from tests.simulation.heavy.job_service import JobRun
 from tests.simulation.inputs.programs import frame_index
 
 Item = Mapping[str, Any]

@@ -11,15 +11,15 @@ from asya.messaging.aws import clients
 from asya.messaging.aws.settings import SparkSettings
 from asya.protocol import names
 from asya.spark.lambdas import result_routing
+from asya.testing.services.job_client import JobClient
+from asya.testing.services.job_faults import JobFaults
+from asya.testing.services.job_service import APPLICATION, JobRun, JobService
 from asya.testing.services.process import Process, Simulation, current_process
 from asya.testing.services.queues import Queues
 from asya.testing.services.storage import Bucket
 from tests.simulation.checks.ledger import Ledger
 from tests.simulation.heavy.driver import Driver, UserJobs, activate_drivers, start_driver
-from tests.simulation.heavy.job_client import JobClient
-from tests.simulation.heavy.job_faults import JobFaults
 from tests.simulation.heavy.job_rows import rows_job
-from tests.simulation.heavy.job_service import APPLICATION, JobRun, JobService
 from tests.simulation.inputs.programs import CallRecorder, Program
 
 SPARK = SparkSettings(

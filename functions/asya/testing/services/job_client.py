@@ -7,9 +7,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 
+from asya.testing.services.job_service import APPLICATION, JobRun, JobService, RefusedError
 from asya.testing.services.process import Process
 from asya.testing.services.scheduler import START_TIME
-from tests.simulation.heavy.job_service import APPLICATION, JobRun, JobService, RefusedError
 
 _REFUSALS = ("ThrottlingException", "InternalServerException", "ServiceQuotaExceededException")
 POLICY_LIMIT = 2048

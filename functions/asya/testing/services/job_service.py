@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
+from asya.testing.services.job_faults import JobFaults
 from asya.testing.services.process import Simulation
 from asya.testing.services.scheduler import START_TIME
-from tests.simulation.heavy.job_faults import JobFaults
 
 APPLICATION = "00simulated"
 TERMINAL = frozenset({"SUCCESS", "FAILED", "CANCELLED"})

@@ -1,0 +1,53 @@
+"""The Spark session of the tests of one process: it starts once, in some seconds, and stays warm."""
+
+import os
+import sys
+import tempfile
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # Tests have next to no data: further tasks, and plans made anew in between, cost more than they save.
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+
+@cache
+def spark_session() -> "SparkSession":
+    """The session, which lives until this process ends. A session that the process already has is used.
+
+    Raises:
+        asya_local.errors.LocalCloudError: no Java that Spark supports is on this machine; the message says how to install one.
+    """
+    from pyspark.sql import SparkSession
+
+    from asya_local.tools import find_java
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    os.environ.setdefault("JAVA_HOME", find_java())
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    folder = tempfile.mkdtemp(prefix="asya-testing-spark-")
+    settings: dict[str, bool | float | int | str | None] = {
+        **_SETTINGS,
+        "spark.local.dir": f"{folder}/local",
+        "spark.sql.warehouse.dir": f"{folder}/warehouse",
+    }
+    session = SparkSession.builder.master("local[2]").appName("asya.testing").config(map=settings).getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def share_path(session: "SparkSession") -> None:
+    """Let Spark's Python workers import what this process can, such as the modules of a mesh."""
+    session.sparkContext.environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
