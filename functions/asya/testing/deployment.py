@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from random import Random
 from unittest import mock
 
@@ -114,17 +115,18 @@ def _is_alive(queue: Queue, message: Message) -> bool:
     return not isinstance(decode_message(message.body.encode("utf-8", "surrogatepass")), SetDue)
 
 
-def deploy(loaded: LoadedMesh, data_uri: str, environment: Mapping[str, str], seed: int) -> Deployment:
+def deploy(loaded: LoadedMesh, data_uri: str, environment: Mapping[str, str], seed: int, start: datetime) -> Deployment:
     """Deploy a mesh to a new cloud.
 
     Args:
         data_uri: the base of references.
         environment: variables of all actors, such as the values of secrets.
         seed: decides the order of what happens at the same time.
+        start: the virtual time of the start.
     """
     table, random = to_table(loaded), Random(seed)
     faults = PlannedFaults(random, FaultProfile(), namespace=table.namespace)
-    simulation = Simulation(Scheduler(limit=MAX_TURNS), faults, random, EventLog())
+    simulation = Simulation(Scheduler(limit=MAX_TURNS, start_time=start), faults, random, EventLog())
     history = History()
     tables = MemoryDynamo({names.table_name(table.namespace, kind): new_table(kind) for kind in KINDS})
     sources = EventSources(simulation, history, {})

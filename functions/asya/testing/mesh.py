@@ -5,15 +5,16 @@ import json
 import tempfile
 from collections import deque
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Raw
 
-from asya.protocol.codec import encode
+from asya.protocol.codec import ParseError, decode, encode
 from asya.protocol.envelope import Envelope
+from asya.protocol.ids import id_of_message
 from asya.protocol.names import queue_name
 from asya.protocol.route import Route
 from asya.protocol.strict_json import encode_value
@@ -22,7 +23,6 @@ from asya.testing.errors import RefusedError, TestKitError
 from asya.testing.run import Run
 from asya.testing.services.functions import ACCOUNT
 from asya.testing.services.gateway import URL, event
-from asya.testing.services.scheduler import START_TIME
 from asya.testing.user_code import use_folders
 from asya_infra.mesh_file.load import load_mesh
 
@@ -50,6 +50,7 @@ class Mesh:
         data: the folder behind `ASYA_DATA_URI`; by default an empty one.
         env: environment variables of all actors, such as the values of secrets.
         seed: decides the order of what happens at the same time.
+        start: the virtual time of the start; by default that of the machine.
 
     Raises:
         asya_infra.mesh_file.problems.MeshFileError: the mesh file has problems; each has its line.
@@ -63,13 +64,14 @@ class Mesh:
         data: str | Path | None = None,
         env: Mapping[str, str] | None = None,
         seed: int = 0,
+        start: datetime | None = None,
     ) -> None:
         loaded = load_mesh(Path(path), stage)
         self._folder = tempfile.TemporaryDirectory(prefix="asya-testing-") if data is None else None
         self.data = Path(data if self._folder is None else self._folder.name).resolve()  # type: ignore[arg-type]
         self.data.mkdir(parents=True, exist_ok=True)
         use_folders([loaded.code_folder.resolve(), loaded.jobs_folder.resolve()])
-        self._cloud = deploy(loaded, f"file://{self.data}/", dict(env or {}), seed)
+        self._cloud = deploy(loaded, f"file://{self.data}/", dict(env or {}), seed, start or datetime.now(UTC))
 
     # --- what a caller does ----------------------------------------------------------------------------------------
 
@@ -162,6 +164,17 @@ class Mesh:
         """The virtual time."""
         return self._cloud.simulation.scheduler.now
 
+    def deliver(self, actor: str, body: str) -> Run:
+        """Send the body of an SQS message as it is, also one that is no envelope, and let the mesh work until it is at rest.
+
+        Raises:
+            TestKitError: the mesh has no such actor.
+        """
+        self._check_actor(actor)
+        run = Run(self, self._put(actor, body))
+        self._settle(run)
+        return run
+
     # --- what goes wrong -------------------------------------------------------------------------------------------
 
     def kill_after(self, actor: str, *, times: int = 1) -> None:
@@ -246,17 +259,29 @@ class Mesh:
             headers={name: Raw(msgspec.json.encode(value)) for name, value in headers.items()},
             payload=encode_value(_plain(payload)),
         )
+        return Run(self, self._put(actor, encode(envelope).decode()))
+
+    def _put(self, actor: str, body: str, sender: str = _USER_ID) -> str:
+        """Put a message on a queue; returns the id of its envelope, or that of the failure of a malformed one."""
         queue = queue_name(self._cloud.table.namespace, actor)
-        self._cloud.queues.send(queue, encode(envelope).decode(), sender=None, by=_USER_ID)
-        return Run(self, envelope.id)
+        message_id = self._cloud.queues.send(queue, body, sender=None, by=sender)
+        try:
+            return decode(body.encode("utf-8", "surrogatepass"), message_id=message_id).id
+        except ParseError:
+            return id_of_message(message_id)
 
     def _settle(self, run: Run) -> None:
         self._rest()
         end = self.now + PATIENCE
-        while run.status in ("pending", "running", "unknown") and self.now < end:
+        while self._is_open(run) and self.now < end:
             self._advance(_MINUTE)
             self._tick()
             self._rest()
+
+    def _is_open(self, run: Run) -> bool:
+        status, sent = run.status, self.sent(run.id)
+        is_stealth = bool(sent) and sent[0].is_stealth  # it has no task
+        return status in ("pending", "running") or (status == "unknown" and not is_stealth)
 
     def _rest(self) -> None:
         with self._cloud.activate():
@@ -289,7 +314,7 @@ class Mesh:
 
     def __repr__(self) -> str:
         """The namespace and the time that has passed."""
-        return f"<Mesh {self._cloud.table.namespace}, {self.now - START_TIME} old>"
+        return f"<Mesh {self._cloud.table.namespace}, {self.now - self._cloud.simulation.scheduler.start_time} old>"
 
 
 class _Started(msgspec.Struct, frozen=True):

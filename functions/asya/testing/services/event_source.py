@@ -1,13 +1,13 @@
 """Lambda's SQS event sources: they receive batches, invoke a function and delete the processed messages."""
 
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, Protocol
 
 from asya.protocol import names
 from asya.testing.services.functions import Function
 from asya.testing.services.process import Process, ProcessCrashed, Simulation, running
 from asya.testing.services.queues import Message, Queues
-from asya.testing.services.scheduler import START_TIME
 
 
 class InvocationObserver(Protocol):
@@ -59,7 +59,8 @@ class EventSources:
         failed_ids: set[str] | None = None
         with running(process):
             try:
-                answer = entry.process({"Records": [_record(message) for message in messages]})
+                sent_at = [self.simulation.scheduler.at(message.sent_at) for message in messages]
+                answer = entry.process({"Records": list(map(_record, messages, sent_at))})
                 failed_ids = {failure["itemIdentifier"] for failure in answer["batchItemFailures"]}
                 if self.simulation.faults.kills(function.actor):
                     process.crash("after its batch")
@@ -93,9 +94,9 @@ class EventSources:
         return self.queues
 
 
-def _record(message: Message) -> dict[str, Any]:
+def _record(message: Message, sent_at: datetime) -> dict[str, Any]:
     """Convert a message to a record of a Lambda event."""
-    sent = int((START_TIME.timestamp() + message.sent_at) * 1000)
+    sent = int(sent_at.timestamp() * 1000)
     return {
         "messageId": message.message_id,
         "receiptHandle": message.receipt,

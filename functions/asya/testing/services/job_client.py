@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 
 from asya.testing.services.job_service import APPLICATION, JobRun, JobService, RefusedError
 from asya.testing.services.process import Process
-from asya.testing.services.scheduler import START_TIME
 
 _REFUSALS = ("ThrottlingException", "InternalServerException", "ServiceQuotaExceededException")
 POLICY_LIMIT = 2048
@@ -48,7 +47,10 @@ class JobClient:
 
     def list_job_runs(self, since: datetime) -> dict[str, Any]:
         """All runs in one page."""
-        return self._call("ListJobRuns", lambda: {"jobRuns": [_listed(run) for run in self.service.listed(since)]})
+        at = self.process.simulation.scheduler.at
+        return self._call(
+            "ListJobRuns", lambda: {"jobRuns": [_listed(run, at(run.created_at)) for run in self.service.listed(since)]}
+        )
 
     def _call(
         self, what: str, do: Callable[[], dict[str, Any]], refusals: tuple[str, ...] = ("ThrottlingException",)
@@ -93,8 +95,7 @@ def _described(run: JobRun) -> dict[str, Any]:
     return {"jobRunId": run.job_run_id, "name": run.name, "state": run.state, "stateDetails": run.details}
 
 
-def _listed(run: JobRun) -> dict[str, Any]:
-    created_at = START_TIME + timedelta(seconds=run.created_at)
+def _listed(run: JobRun, created_at: datetime) -> dict[str, Any]:
     return {"id": run.job_run_id, "name": run.name, "state": run.state, "createdAt": created_at}
 
 

@@ -3,13 +3,12 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
 from asya.testing.services.job_faults import JobFaults
 from asya.testing.services.process import Simulation
-from asya.testing.services.scheduler import START_TIME
 
 APPLICATION = "00simulated"
 TERMINAL = frozenset({"SUCCESS", "FAILED", "CANCELLED"})
@@ -141,7 +140,7 @@ class JobService:
 
     def listed(self, since: datetime) -> list[JobRun]:
         """ListJobRuns: the runs created since then, newest first."""
-        runs = [run for run in self.runs.values() if START_TIME + timedelta(seconds=run.created_at) > since]
+        runs = [run for run in self.runs.values() if self.simulation.scheduler.at(run.created_at) > since]
         return sorted(runs, key=lambda run: run.created_at, reverse=True)
 
     # --- the life of a run -----------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import count
 from typing import Any, Protocol
 
@@ -10,7 +11,6 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 
 from asya.messaging.sqs_limits import MESSAGE_BYTES
 from asya.testing.services.process import Process, Simulation
-from asya.testing.services.scheduler import START_TIME
 
 BATCH_ENTRIES = 10
 MAX_DELAY = 900
@@ -248,7 +248,8 @@ class SqsClient:
 
         def do() -> dict[str, Any]:
             messages = self.queues.receive(name, min(MaxNumberOfMessages, BATCH_ENTRIES), hide=VisibilityTimeout)
-            return {"Messages": [_received(message) for message in messages]} if messages else {}
+            at = self.process.simulation.scheduler.at
+            return {"Messages": [_received(message, at(message.sent_at)) for message in messages]} if messages else {}
 
         return self._call(f"ReceiveMessage {name}", do)
 
@@ -331,8 +332,8 @@ def _name(url: str) -> str:
     return url.rpartition("/")[2]
 
 
-def _received(message: Message) -> dict[str, Any]:
-    sent = int((START_TIME.timestamp() + message.sent_at) * 1000)
+def _received(message: Message, sent_at: datetime) -> dict[str, Any]:
+    sent = int(sent_at.timestamp() * 1000)
     attributes = {
         "SentTimestamp": str(sent),
         "ApproximateReceiveCount": str(message.receives),

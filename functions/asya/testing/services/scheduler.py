@@ -24,13 +24,15 @@ class Scheduler:
 
     Attributes:
         limit: the maximal number of turns; a mesh that needs more does not finish.
-        seconds: virtual seconds since `START_TIME`.
+        seconds: virtual seconds since the start.
+        start_time: the virtual time of the start.
         is_over: whether the simulation has ended; processes then only unwind.
         at_work: the number of processes that were started and have not ended.
     """
 
     limit: int = 200_000
     seconds: float = 0.0
+    start_time: datetime = START_TIME
     turns: int = 0
     is_over: bool = False
     at_work: int = 0
@@ -41,7 +43,11 @@ class Scheduler:
     @property
     def now(self) -> datetime:
         """The current virtual time."""
-        return START_TIME + timedelta(seconds=self.seconds)
+        return self.at(self.seconds)
+
+    def at(self, seconds: float) -> datetime:
+        """The virtual time of a number of virtual seconds."""
+        return self.start_time + timedelta(seconds=seconds)
 
     def after(self, seconds: float, do: Callable[[], None]) -> None:
         """Schedule a callback that does not wait."""

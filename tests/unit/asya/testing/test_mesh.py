@@ -1,6 +1,6 @@
 """The test kit: a mesh in this process."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -162,7 +162,7 @@ def test_meshes_with_modules_of_the_same_name_do_not_mix(shop: Path, tmp_path: P
 
 def test_the_same_seed_gives_the_same_history(shop: Path) -> None:
     def history(seed: int) -> tuple[str, ...]:
-        mesh = Mesh(shop, seed=seed)
+        mesh = Mesh(shop, seed=seed, start=datetime(2026, 1, 2, tzinfo=UTC))
         mesh.send("split", {"totals": [1, 2, 3]}, then=["x-fan-in", "bill"])
         return mesh.log
 
