@@ -11,6 +11,7 @@ from asya.protocol import names
 from asya.tasks.view import TaskView
 from asya.testing.services.functions import BUCKET
 from asya.testing.services.roles import role_id
+from tests.cloud.deployed_cloud import DeployedCloud
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +30,8 @@ class KitMesh:
 
     @property
     def connection(self) -> Any:
-        return SimpleNamespace(data=SimpleNamespace(bucket=DATA, prefix=""), results=RESULTS)
+        data = SimpleNamespace(bucket=DATA, prefix="")
+        return SimpleNamespace(data=data, results=RESULTS, namespace=self.kit._cloud.table.namespace)
 
     def task(self, envelope_id: str) -> TaskView | None:
         return self.kit.ask("GET", f"/api/v1/mesh/{envelope_id}", TaskView, or_none=True)
@@ -83,8 +85,13 @@ class KitCloud:
     def client(self, service: str) -> Any:
         return {"s3": KitS3, "sqs": KitSqs}[service](self.kit)
 
+    put_dataset = DeployedCloud.put_dataset
+
     def send_raw(self, actor: str, text: str) -> str:
-        return self.kit.deliver(actor, text).id
+        queue = names.queue_name(self.mesh.connection.namespace, actor)
+        message_id = self.kit._cloud.queues.send(queue, text, sender=None, by="AIDATEST")
+        self.kit._rest()
+        return message_id
 
     def send_as_mesh(self, actor: str, text: str) -> None:
         self.kit._put(actor, text, f"{role_id(names.GATEWAY_API)}:session")
@@ -95,6 +102,10 @@ class KitCloud:
         assert task is not None
         assert task.status in ("succeeded", "failed", "canceled"), task
         return task
+
+    def wait_for_result(self, envelope_id: str) -> tuple[TaskView, Any]:
+        task = self.wait_for_end(envelope_id)
+        return task, self.envelope(task)
 
     def envelope(self, task: TaskView) -> Any:
         assert task.result_uri is not None, task

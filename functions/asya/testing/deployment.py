@@ -23,7 +23,7 @@ from asya.testing.services.event_log import EventLog
 from asya.testing.services.event_source import EventSources
 from asya.testing.services.events import EventBus, EventsClient
 from asya.testing.services.faults import FaultProfile
-from asya.testing.services.functions import BUCKET, QUEUES, REGION, Function, SimulatedServices
+from asya.testing.services.functions import BUCKET, QUEUES, REGION, EntryPoint, Function, SimulatedServices
 from asya.testing.services.gateway import URL, GatewayFunction, api_of
 from asya.testing.services.process import Process, Simulation, current_process
 from asya.testing.services.queues import Message, Queue, Queues, SqsClient
@@ -31,7 +31,7 @@ from asya.testing.services.roles import ListedRoles, role_id
 from asya.testing.services.scheduler import Scheduler
 from asya.testing.services.storage import Bucket, DynamoClient, S3Client
 from asya.testing.services.system_functions import SystemFunctions
-from asya.testing.user_code import UserProcess, variables
+from asya.testing.user_code import UserProcess
 from asya_infra import timings
 from asya_infra.mesh_file.legacy.variables import handler_variables
 from asya_infra.mesh_file.load import LoadedMesh
@@ -133,12 +133,14 @@ def deploy(loaded: LoadedMesh, data_uri: str, environment: Mapping[str, str], se
     queues = Queues(simulation, history, sources.wake)
     sources.queues = queues
 
-    def new_process(name: str) -> Process:
+    def new_process(name: str) -> UserProcess:
         actor = name.partition("/")[0]
         section = loaded.mesh.actors.get(actor)
         own = {**section.env, **handler_variables(table.actors[actor])} if section is not None else {}
         common = {**environment, "ASYA_ACTOR": actor, "ASYA_DATA_URI": data_uri}
-        return UserProcess(name, simulation, variables={**common, **own}, faults=faults)
+        is_heavy = actor in table.actors and table.actors[actor].kind == "spark"
+        folder = (loaded.jobs_folder if is_heavy else loaded.code_folder).resolve()
+        return UserProcess(name, simulation, variables={**common, **own}, folder=folder, faults=faults)
 
     def settings(actor: str, *, is_gateway: bool = False) -> Settings:
         return Settings(
@@ -171,9 +173,10 @@ def deploy(loaded: LoadedMesh, data_uri: str, environment: Mapping[str, str], se
 class _UserFunction(Function):
     """A function whose handler is imported with the variables of its actor."""
 
-    def acquire(self) -> tuple[Process, object]:  # type: ignore[override]
-        process = self.new_process(self.actor)
-        with variables(process.variables if isinstance(process, UserProcess) else {}):
+    new_process: Callable[[str], UserProcess]
+
+    def acquire(self) -> tuple[Process, EntryPoint]:
+        with self.new_process(self.actor).as_actor():
             return super().acquire()
 
 
@@ -185,7 +188,7 @@ class _Functions:
     queues: Queues
     sources: EventSources
     settings: Callable[[str], Settings]
-    new_process: Callable[[str], Process]
+    new_process: Callable[[str], UserProcess]
 
     def add_actor(self, actor: str) -> None:
         spec = self.table.actors[actor]

@@ -20,10 +20,10 @@ from asya.testing.services.functions import ACCOUNT
 from asya.testing.services.job_client import JobClient
 from asya.testing.services.job_faults import JobFaults
 from asya.testing.services.job_service import APPLICATION, DriverHandle, JobRun, JobService
-from asya.testing.services.process import Process, ProcessCrashed, Simulation, current_process, running
+from asya.testing.services.process import ProcessCrashed, Simulation, current_process, running
 from asya.testing.services.queues import Queues
 from asya.testing.services.storage import Bucket, S3Client
-from asya.testing.user_code import UserProcess, variables
+from asya.testing.user_code import UserProcess
 
 SPARK = SparkSettings(
     application_id=APPLICATION,
@@ -47,7 +47,7 @@ class JobRuns:
     bucket: Bucket
     queues: Queues
     faults: PlannedFaults
-    new_process: Callable[[str], Process]
+    new_process: Callable[[str], UserProcess]
     _folder: "tempfile.TemporaryDirectory[str]" = field(
         default_factory=lambda: tempfile.TemporaryDirectory(prefix="asya-testing-runs-")
     )
@@ -86,7 +86,7 @@ class _Driver:
     """The driver of one job run. It works in one step of virtual time, so nothing can kill it."""
 
     run: JobRun
-    process: Process
+    process: UserProcess
     bucket: Bucket
     folder: Path
     faults: PlannedFaults
@@ -99,7 +99,6 @@ class _Driver:
         """Run the job, and write what it wrote to the bucket."""
         from asya_spark import main
 
-        own = self.process.variables if isinstance(self.process, UserProcess) else {}
         key = urlsplit(self.run.manifest_uri).path.lstrip("/")
         with running(self.process):
             known = self._write_files()
@@ -107,8 +106,8 @@ class _Driver:
                 from asya.testing.spark_session import share_path, spark_session
 
                 session = spark_session()
-                share_path(session)
-                with variables(own), mock.patch.object(main, "load", self._load):
+                with self.process.as_actor(), mock.patch.object(main, "load", self._load):
+                    share_path(session)
                     main.run(session, f"file://{self.folder}/{key}")
                 succeeded = True
             except Exception as error:  # noqa: BLE001 - a driver that raises fails its run

@@ -23,7 +23,6 @@ from asya.testing.errors import RefusedError, TestKitError
 from asya.testing.run import Run
 from asya.testing.services.functions import ACCOUNT
 from asya.testing.services.gateway import URL, event
-from asya.testing.user_code import use_folders
 from asya_infra.mesh_file.load import load_mesh
 
 T = TypeVar("T")
@@ -70,7 +69,6 @@ class Mesh:
         self._folder = tempfile.TemporaryDirectory(prefix="asya-testing-") if data is None else None
         self.data = Path(data if self._folder is None else self._folder.name).resolve()  # type: ignore[arg-type]
         self.data.mkdir(parents=True, exist_ok=True)
-        use_folders([loaded.code_folder.resolve(), loaded.jobs_folder.resolve()])
         self._cloud = deploy(loaded, f"file://{self.data}/", dict(env or {}), seed, start or datetime.now(UTC))
 
     # --- what a caller does ----------------------------------------------------------------------------------------

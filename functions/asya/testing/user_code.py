@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import TypeVar
 
 from asya.runtime.time_limit import run_within
@@ -15,9 +16,6 @@ from asya.testing.services.process import Process
 
 T = TypeVar("T")
 
-# The folders of the meshes of this process; modules of the same name may come from another mesh.
-_folders: list[Path] = []
-
 
 @dataclass
 class UserProcess(Process):
@@ -25,10 +23,12 @@ class UserProcess(Process):
 
     Attributes:
         variables: the environment variables of the actor.
+        folder: the folder of its code.
         faults: the failures that the test has planned.
     """
 
     variables: Mapping[str, str] = field(default_factory=dict)
+    folder: Path = Path()
     faults: PlannedFaults | None = None
 
     def run_within(self, seconds: float, run: Callable[[], T]) -> T:
@@ -36,8 +36,15 @@ class UserProcess(Process):
         failure = self.faults.next_failure(self.name.partition("/")[0]) if self.faults is not None else None
         if failure is not None:
             raise failure
-        with variables(self.variables):
+        with self.as_actor():
             return run_within(seconds, run)
+
+    @contextmanager
+    def as_actor(self) -> Iterator[None]:
+        """Run user code with the variables and the modules of the actor."""
+        CODE_FOLDERS.use(self.folder)
+        with variables(self.variables):
+            yield
 
 
 @contextmanager
@@ -55,21 +62,47 @@ def variables(values: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def use_folders(folders: list[Path]) -> None:
-    """Put the code folders of a mesh first on the path, and forget modules that another mesh has under the same names."""
-    for folder in folders:
+class CodeFolders:
+    """The code folders of the meshes in this process. Modules of the same name in two folders do not mix.
+
+    A mesh has one for handlers and one for jobs, which are deployed apart from each other. Here one interpreter has all of them,
+    so a folder that is used takes its modules of such names, and the other folder keeps its own for later.
+    """
+
+    def __init__(self) -> None:
+        self._names: dict[Path, frozenset[str]] = {}
+        self._kept: dict[Path, dict[str, ModuleType]] = {}
+        self._active: Path | None = None
+
+    def use(self, folder: Path) -> None:
+        """Import from this folder first."""
+        if folder == self._active:
+            return
+        self._names[folder] = _top_level_names(folder)
+        for other, names in self._names.items():
+            if other != folder:
+                self._keep(other, names & self._names[folder])
+        sys.modules.update(self._kept.pop(folder, {}))
         text = str(folder)
         if text in sys.path:
             sys.path.remove(text)
         sys.path.insert(0, text)
-        if folder not in _folders:
-            _folders.append(folder)
-    own = {path.stem for folder in folders if folder.is_dir() for path in folder.iterdir()}
-    for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
-        if name.partition(".")[0] not in own or file is None:
-            continue
-        is_of_a_mesh = any(folder in Path(file).parents for folder in _folders)
-        if is_of_a_mesh and not any(folder in Path(file).parents for folder in folders):
-            del sys.modules[name]
-    importlib.invalidate_caches()
+        importlib.invalidate_caches()
+        self._active = folder
+
+    def _keep(self, folder: Path, names: frozenset[str]) -> None:
+        """Take the modules of these names in a folder away until it is used again."""
+        if not names:
+            return
+        kept = self._kept.setdefault(folder, {})
+        for name, module in list(sys.modules.items()):
+            file = getattr(module, "__file__", None)
+            if name.partition(".")[0] in names and file is not None and folder in Path(file).parents:
+                kept[name] = sys.modules.pop(name)
+
+
+def _top_level_names(folder: Path) -> frozenset[str]:
+    return frozenset(path.stem for path in folder.iterdir()) if folder.is_dir() else frozenset()
+
+
+CODE_FOLDERS = CodeFolders()
