@@ -1,5 +1,6 @@
 """Deploys a mesh file to a simulated cloud: queues, tables, functions and the gateway, without AWS."""
 
+import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -7,6 +8,9 @@ from datetime import datetime
 from random import Random
 from unittest import mock
 
+from msgspec import structs
+
+from asya.contracts.function import input_schema
 from asya.gateway.lambdas import wiring as gateway_wiring
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings
@@ -16,6 +20,7 @@ from asya.protocol.slices import SetDue, decode_message
 from asya.senders.lambdas import wiring as sender_wiring
 from asya.testing.dynamo.indexes import KINDS, new_table
 from asya.testing.dynamo.tables import MemoryDynamo
+from asya.testing.errors import TestKitError
 from asya.testing.history import History
 from asya.testing.job_runs import SPARK, JobRuns
 from asya.testing.planned_faults import PlannedFaults
@@ -31,7 +36,7 @@ from asya.testing.services.roles import ListedRoles, role_id
 from asya.testing.services.scheduler import Scheduler
 from asya.testing.services.storage import Bucket, DynamoClient, S3Client
 from asya.testing.services.system_functions import SystemFunctions
-from asya.testing.user_code import UserProcess
+from asya.testing.user_code import CODE_FOLDERS, UserProcess
 from asya_infra import timings
 from asya_infra.mesh_file.legacy.variables import handler_variables
 from asya_infra.mesh_file.load import LoadedMesh
@@ -115,6 +120,22 @@ def _is_alive(queue: Queue, message: Message) -> bool:
     return not isinstance(decode_message(message.body.encode("utf-8", "surrogatepass")), SetDue)
 
 
+def _with_models(loaded: LoadedMesh, table: MeshTable) -> MeshTable:
+    """The table with the schemas of tools that name a model; a synthesis reads them in a process of its own."""
+    models = {name: tool.input_schema for name, tool in loaded.mesh.tools.items() if isinstance(tool.input_schema, str)}
+    tools = dict(table.tools)
+    for tool, model in models.items():
+        CODE_FOLDERS.use(loaded.code_folder.resolve())
+        try:
+            schema = input_schema(pkgutil.resolve_name(model))
+        except Exception as error:
+            raise TestKitError(
+                f"tools.{tool}.input_schema: the model {model!r} cannot be read: {type(error).__name__}: {error}"
+            ) from error
+        tools[tool] = structs.replace(tools[tool], input_schema=schema)
+    return structs.replace(table, tools=tools)
+
+
 def deploy(loaded: LoadedMesh, data_uri: str, environment: Mapping[str, str], seed: int, start: datetime) -> Deployment:
     """Deploy a mesh to a new cloud.
 
@@ -123,8 +144,11 @@ def deploy(loaded: LoadedMesh, data_uri: str, environment: Mapping[str, str], se
         environment: variables of all actors, such as the values of secrets.
         seed: decides the order of what happens at the same time.
         start: the virtual time of the start.
+
+    Raises:
+        TestKitError: the model of a tool cannot be imported.
     """
-    table, random = to_table(loaded), Random(seed)
+    table, random = _with_models(loaded, to_table(loaded)), Random(seed)
     faults = PlannedFaults(random, FaultProfile(), namespace=table.namespace)
     simulation = Simulation(Scheduler(limit=MAX_TURNS, start_time=start), faults, random, EventLog())
     history = History()

@@ -5,13 +5,17 @@ handlers and jobs of its code folders as the mesh does.
 """
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from asya.testing import Mesh
+    from asya_local.connection import LocalConnection
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -21,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Put the code folders of the mesh file on the path."""
-    mesh_file = config.rootpath / str(config.getini("asya_mesh"))
+    mesh_file = _mesh_file(config)
     if mesh_file.is_file():
         for folder in _code_folders(mesh_file):
             if folder.is_dir() and str(folder) not in sys.path:
@@ -57,4 +61,35 @@ def asya_mesh(request: pytest.FixtureRequest, asya_data: Path) -> "Mesh":
     """The mesh of the mesh file, new for each test, with the data of `asya_data`."""
     from asya.testing import Mesh
 
-    return Mesh(request.config.rootpath / str(request.config.getini("asya_mesh")), data=asya_data)
+    return Mesh(_mesh_file(request.config), data=asya_data)
+
+
+@pytest.fixture(scope="session")
+def asya_spark_session() -> "SparkSession":
+    """A local Spark session, warm for all tests of this process, whose workers import what the tests import."""
+    from asya.testing.spark_session import share_path, spark_session
+
+    session = spark_session()
+    share_path(session)
+    return session
+
+
+@pytest.fixture(scope="session")
+def asya_local_cloud(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> "Iterator[LocalConnection]":
+    """The mesh on a local cloud, as `asya local up` deploys it, with IAM enforced; it takes half a minute.
+
+    Its addresses and keys are those of `local.json`.
+    """
+    from asya_local.cloud import down, up
+
+    state = tmp_path_factory.mktemp("asya-cloud")
+    try:
+        yield up(_mesh_file(request.config), state)
+    finally:
+        down(state)
+
+
+def _mesh_file(config: pytest.Config) -> Path:
+    return config.rootpath / str(config.getini("asya_mesh"))

@@ -16,8 +16,6 @@ from tests.cloud.test_bad_input import (  # noqa: F401 - pytest runs them here, 
 from tests.doubles.kit_cloud import KitCloud
 from tests.paths import PROJECT
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def cloud() -> KitCloud:

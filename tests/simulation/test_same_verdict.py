@@ -35,8 +35,6 @@ from tests.cloud.test_paths import (  # noqa: F401 - pytest runs them here, with
 from tests.doubles.kit_cloud import KitCloud
 from tests.paths import PROJECT
 
-pytestmark = pytest.mark.slow
-
 BY_THE_CLOCK = {
     "test_a_retry_waits_as_its_policy_says",
     "test_a_retry_is_not_run_before_its_time",
