@@ -17,6 +17,7 @@ from asya_cli.output.text import echo
 from asya_cli.replay import replay
 from asya_cli.result import result
 from asya_cli.resume import resume
+from asya_cli.run.command import run
 from asya_cli.send import send
 from asya_cli.smoke.command import smoke
 from asya_cli.status import status
@@ -52,6 +53,7 @@ app = Asya(
     help="Run a mesh of actors on this machine, send envelopes to a mesh, and operate it.",
 )
 app.command()(demo)
+app.command()(run)
 app.command()(send)
 app.command()(upload)
 app.command()(status)

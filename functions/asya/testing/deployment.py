@@ -125,9 +125,9 @@ def _with_models(loaded: LoadedMesh, table: MeshTable) -> MeshTable:
     models = {name: tool.input_schema for name, tool in loaded.mesh.tools.items() if isinstance(tool.input_schema, str)}
     tools = dict(table.tools)
     for tool, model in models.items():
-        CODE_FOLDERS.use(loaded.code_folder.resolve())
         try:
-            schema = input_schema(pkgutil.resolve_name(model))
+            with CODE_FOLDERS.using(loaded.code_folder.resolve()):
+                schema = input_schema(pkgutil.resolve_name(model))
         except Exception as error:
             raise TestKitError(
                 f"tools.{tool}.input_schema: the model {model!r} cannot be read: {type(error).__name__}: {error}"

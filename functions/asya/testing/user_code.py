@@ -42,8 +42,7 @@ class UserProcess(Process):
     @contextmanager
     def as_actor(self) -> Iterator[None]:
         """Run user code with the variables and the modules of the actor."""
-        CODE_FOLDERS.use(self.folder)
-        with variables(self.variables):
+        with CODE_FOLDERS.using(self.folder), variables(self.variables):
             yield
 
 
@@ -74,11 +73,24 @@ class CodeFolders:
         self._kept: dict[Path, dict[str, ModuleType]] = {}
         self._active: Path | None = None
 
-    def use(self, folder: Path) -> None:
-        """Import from this folder first."""
+    @contextmanager
+    def using(self, folder: Path) -> Iterator[None]:
+        """Import from this folder first. Modules of the same names that others have imported are back afterwards."""
+        if folder not in self._names:
+            self._names[folder] = _top_level_names(folder)
+        foreign = self._taken_away(folder, self._names[folder], is_inside=False)
+        self._use(folder)
+        try:
+            yield
+        finally:
+            if foreign:
+                self._keep(folder, frozenset(name.partition(".")[0] for name in foreign))
+                sys.modules.update(foreign)
+                self._active = None
+
+    def _use(self, folder: Path) -> None:
         if folder == self._active:
             return
-        self._names[folder] = _top_level_names(folder)
         for other, names in self._names.items():
             if other != folder:
                 self._keep(other, names & self._names[folder])
@@ -92,17 +104,26 @@ class CodeFolders:
 
     def _keep(self, folder: Path, names: frozenset[str]) -> None:
         """Take the modules of these names in a folder away until it is used again."""
-        if not names:
-            return
-        kept = self._kept.setdefault(folder, {})
-        for name, module in list(sys.modules.items()):
-            file = getattr(module, "__file__", None)
-            if name.partition(".")[0] in names and file is not None and folder in Path(file).parents:
-                kept[name] = sys.modules.pop(name)
+        self._kept.setdefault(folder, {}).update(self._taken_away(folder, names, is_inside=True))
+
+    @staticmethod
+    def _taken_away(folder: Path, names: frozenset[str], *, is_inside: bool) -> dict[str, ModuleType]:
+        """Take the modules of these top-level names away that are inside, or outside, of a folder."""
+        tops = {name for name in names if name in sys.modules and _is_inside(sys.modules[name], folder) == is_inside}
+        if not tops:
+            return {}
+        return {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in tops}
+
+
+def _is_inside(module: ModuleType, folder: Path) -> bool:
+    file = getattr(module, "__file__", None)
+    return file is not None and folder in Path(file).resolve().parents
 
 
 def _top_level_names(folder: Path) -> frozenset[str]:
-    return frozenset(path.stem for path in folder.iterdir()) if folder.is_dir() else frozenset()
+    """The names of a folder's modules. Those of the standard library are never the user's, as in a function."""
+    names = {path.stem for path in folder.iterdir()} if folder.is_dir() else set()
+    return frozenset(names - sys.stdlib_module_names)
 
 
 CODE_FOLDERS = CodeFolders()

@@ -1,7 +1,9 @@
 """The test kit: a mesh in this process."""
 
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -168,3 +170,12 @@ def test_the_same_seed_gives_the_same_history(shop: Path) -> None:
 
     assert history(1) == history(1)
     assert history(1) != history(2)
+
+
+def test_modules_that_the_test_has_imported_stay_its_own(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = ModuleType("orders")
+    monkeypatch.setitem(sys.modules, "orders", own)
+    mesh = Mesh(shop)
+    for _ in range(2):
+        assert mesh.send("bill", {}).result == {"billed": True}
+        assert sys.modules["orders"] is own

@@ -1,0 +1,1 @@
+"""`asya run`: one call of a handler or job on this machine."""

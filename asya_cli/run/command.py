@@ -1,0 +1,132 @@
+"""`asya run`: calls one handler or job, and shows what it gave."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from asya_cli.errors import CommandError
+from asya_cli.output.console import Console
+from asya_cli.output.text import echo
+
+if TYPE_CHECKING:
+    from asya.protocol.mesh_table import Actor, MeshTable
+    from asya_infra.mesh_file import LoadedMesh
+    from asya_local.single_calls.report import CallReport
+
+FAILED = 1
+
+
+def run(
+    handler: Annotated[
+        str, typer.Argument(metavar="HANDLER", help="An actor, or the handler or job of one.", show_default=False)
+    ],
+    *,
+    payload: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="@FILE, - for standard input, JSON, or KEY=VALUE; repeat the option for more keys. A value that is no JSON "
+            "is text."
+        ),
+    ] = None,
+    then: Annotated[
+        list[str] | None, typer.Option("--next", help="The actors after this one in the route, in order.")
+    ] = None,
+    data: Annotated[Path, typer.Option(help="The folder behind ASYA_DATA_URI.")] = Path("data"),
+    mesh: Annotated[Path, typer.Option("--mesh", help="The mesh file.")] = Path("mesh.yaml"),
+    stage: Annotated[str, typer.Option(help="A stage of the mesh file.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
+) -> None:
+    """Call a handler or job once on this machine, and show its frames, commands and changes of the route.
+
+    It finds the packages that it has on AWS: those of the requirements.txt of its folder. Secrets are read from variables of
+    this process. No mesh is needed, and nothing is sent. The exit code is 1 if the call failed.
+    """
+    import msgspec
+
+    from asya_cli.run.payload import read_payload
+    from asya_cli.run.report import show_report
+    from asya_infra.build.packages import PackagesError
+    from asya_infra.mesh_file import MeshFileError, load_mesh, to_table
+
+    content = read_payload(payload or [])
+    try:
+        loaded = load_mesh(mesh, stage)
+    except MeshFileError as error:
+        raise CommandError(str(error)) from error
+    table = to_table(loaded)
+    name = _actor_of(table, handler)
+    variables = _variables(loaded, name, table.actors[name])
+    data.mkdir(parents=True, exist_ok=True)
+    try:
+        report = _call(loaded, name, table.actors[name], content, tuple(then or ()), variables, data)
+    except PackagesError as error:
+        raise CommandError(str(error)) from error
+    if as_json:
+        echo(msgspec.json.encode(report).decode())
+    else:
+        show_report(Console(), name, table.actors[name], report)
+    if report.error is not None:
+        sys.exit(FAILED)
+
+
+def _call(  # noqa: PLR0917 - the parts of one call
+    loaded: LoadedMesh,
+    name: str,
+    actor: Actor,
+    payload: Any,
+    then: tuple[str, ...],
+    variables: dict[str, str],
+    data: Path,
+) -> CallReport:
+    from asya_local.single_calls.handler import call_handler
+    from asya_local.single_calls.job import run_job
+    from asya_local.single_calls.report import CallRequest
+
+    uri = f"file://{data.resolve()}/"
+    if actor.spark is not None:
+        return run_job(loaded, name, actor, bytes(payload), variables=variables, data_uri=uri)
+    request = CallRequest(
+        actor=name,
+        handler=str(actor.handler),
+        mode=actor.handler_mode,
+        lists_fan_out=actor.fan_out_lists,
+        timeout=actor.timeout,
+        payload=payload,
+        next=then,
+    )
+    return call_handler(loaded, request, actor, variables, uri)
+
+
+def _actor_of(table: MeshTable, handler: str) -> str:
+    """Return the actor of this name, or the first one with this handler or job."""
+    for name, actor in table.actors.items():
+        if handler in (name, actor.handler, actor.spark.job if actor.spark is not None else None):
+            if actor.handler is None and actor.spark is None:
+                raise CommandError(f"actor {name!r} is of kind {actor.kind!r} and has no code of yours")
+            return name
+    known = [name for name, actor in table.actors.items() if actor.handler is not None or actor.spark is not None]
+    raise CommandError(
+        f"the mesh has no actor, handler or job {handler!r}", f"Its actors with code are {', '.join(known) or 'none'}."
+    )
+
+
+def _variables(loaded: LoadedMesh, name: str, actor: Actor) -> dict[str, str]:
+    """Return the variables of an actor: its `env`, and its secrets from this process.
+
+    Raises:
+        CommandError: A secret is missing.
+    """
+    section = loaded.mesh.actors.get(name)
+    missing = [variable for variable in actor.secrets if variable not in os.environ]
+    if missing:
+        raise CommandError(
+            f"actor {name!r} has secrets whose values are missing: {', '.join(missing)}",
+            f"Set them for this command: {' '.join(f'{variable}=…' for variable in missing)} asya run {name}",
+        )
+    own = dict(section.env) if section is not None else {}
+    return own | {variable: os.environ[variable] for variable in actor.secrets}

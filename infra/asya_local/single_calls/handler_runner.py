@@ -1,0 +1,106 @@
+"""Calls one handler as the sidecar does: `python handler_runner.py request.json report.json`.
+
+It runs in the environment of functions, so it imports the library and the user's packages alone.
+"""
+
+import json
+import sys
+import time
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from asya.protocol.errors import ErrorInfo
+from asya.protocol.frame import Frame
+from asya.runtime import call
+from asya.runtime.abi import EnvelopeView, execute
+from asya.runtime.load import LoadError, load
+from asya.runtime.signatures import typed
+
+
+class Recorder:
+    """Collects what a handler gives."""
+
+    def __init__(self) -> None:
+        self.frames: list[dict[str, Any]] = []
+        self.commands: list[dict[str, Any]] = []
+        self.partials: list[Any] = []
+
+    def execute(self, view: EnvelopeView, command: tuple[Any, ...]) -> Any:
+        """Execute a command, and note it with its answer."""
+        try:
+            answer = execute(view, command)
+        except Exception as error:
+            self.commands.append({"command": command, "error": f"{type(error).__name__}: {error}"})
+            raise
+        self.commands.append({"command": command, "answer": answer})
+        return answer
+
+    def add(self, frame: Frame) -> None:
+        """Note a frame."""
+        self.frames.append(
+            {
+                **({"payload": _value(frame.payload)} if frame.payload is not None else {}),
+                "next": frame.next,
+                "headers": {name: _value(value) for name, value in frame.headers.items()},
+                "status": {name: _value(value) for name, value in frame.status.items()},
+            }
+        )
+
+
+def main(request_file: str, report_file: str) -> None:
+    """Call the handler, and write the report."""
+    request = json.loads(Path(request_file).read_bytes())
+    recorder = Recorder()
+    call.execute = recorder.execute  # type: ignore[attr-defined]
+    report: dict[str, Any] = {}
+    began = time.monotonic()
+    try:
+        _call(request, recorder)
+    except LoadError as error:
+        report["error"] = _described(ErrorInfo(type="LoadError", message=str(error)))
+    except call.HandlerTimedOut:
+        message = f"Runtime did not respond within {request['timeout']:g}s"
+        report |= {"timed_out": True, "error": _described(ErrorInfo(type="Timeout", message=message))}
+    except call.HandlerFailed as failure:
+        report["error"] = _described(failure.error)
+    report |= {"frames": recorder.frames, "commands": recorder.commands, "partials": recorder.partials}
+    report["milliseconds"] = (time.monotonic() - began) * 1000
+    Path(report_file).write_text(json.dumps(report, default=_plain), encoding="utf-8")
+
+
+def _call(request: dict[str, Any], recorder: Recorder) -> None:
+    handler = load(request["handler"])
+    held = typed(request["handler"], handler, request["mode"], lists_fan_out=request["lists_fan_out"])
+    invoker = call.HandlerInvoker(held.call, held.mode, request["lists_fan_out"])
+
+    def view() -> EnvelopeView:
+        return EnvelopeView(
+            id="run",
+            parent_id="",
+            prev=(),
+            curr=request["actor"],
+            next=list(request["next"]),
+            headers={},
+            status={},
+            publish_partial=recorder.partials.append,
+        )
+
+    for frame in invoker.frames(request["payload"], view, request["timeout"]):
+        recorder.add(frame)
+
+
+def _value(raw: Any) -> Any:
+    return None if raw is None else json.loads(bytes(raw))
+
+
+def _described(error: ErrorInfo) -> dict[str, Any]:
+    return {"type": error.type, "message": error.message, "mro": error.mro, "traceback": error.traceback}
+
+
+def _plain(value: Any) -> Any:
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else repr(value)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

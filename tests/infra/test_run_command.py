@@ -1,0 +1,134 @@
+"""`asya run` on handlers: in the environment of functions, with what the mesh file says."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from asya_cli.errors import CommandError
+from asya_cli.main import app
+
+MESH = """
+namespace: shop
+code: handlers
+actors:
+  check: {handler: orders.check, env: {CURRENCY: EUR}, secrets: {API_KEY: shop/key}}
+  plan: {handler: orders.plan, can_send_to: "*"}
+  typed: {handler: orders.typed}
+  alien: {handler: orders.alien}
+  slow: {handler: orders.slow, timeout: 1s}
+  gone: {handler: orders.gone}
+  flaky:
+    handler: orders.flaky
+    resiliency:
+      policies: {later: {max_attempts: 3, backoff: constant, initial_delay: 5s}}
+      rules: [{errors: [ConnectionError], policy: later}]
+  approve: {kind: pause}
+"""
+HANDLERS = """
+import os
+import time
+from asya import data
+
+def check(payload):
+    data.write("seen.txt", b"1")
+    return {**payload, "currency": os.environ["CURRENCY"], "key": os.environ["API_KEY"], "actor": os.environ["ASYA_ACTOR"]}
+
+def plan(payload):
+    yield ("SET", ".route.next[:0]", ["check"])
+    yield ("SET", ".headers.tenant", "acme")
+    yield ("FLY", {"token": "a"})
+    yield {"planned": True}
+    yield ("DEL", ".id")
+
+def typed(total: int, note: str = "none"):
+    return {"total": total, "note": note}
+
+def alien(payload):
+    import pydantic_core
+
+def slow(payload):
+    time.sleep(30)
+
+def gone(payload):
+    os._exit(7)
+
+def flaky(payload):
+    raise ConnectionResetError("the peer is gone")
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "handlers").mkdir()
+    (tmp_path / "handlers" / "orders.py").write_text(HANDLERS)
+    (tmp_path / "mesh.yaml").write_text(MESH)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("API_KEY", "k")
+    return tmp_path
+
+
+def asya_run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["run", *arguments], catch_exceptions=True)
+
+
+def report(*arguments: str) -> Any:
+    result = asya_run(*arguments, "--json")
+    return json.loads(result.stdout)
+
+
+def test_a_handler_has_the_variables_secrets_and_data_of_its_actor(shop: Path) -> None:
+    for name in ("check", "orders.check"):
+        (frame,) = report(name, "--payload", "total=3", "--data", "lake")["frames"]
+        assert frame["payload"] == {"total": 3, "currency": "EUR", "key": "k", "actor": "check"}
+    assert (shop / "lake" / "seen.txt").read_bytes() == b"1"
+
+
+def test_commands_partials_and_changes_are_shown(shop: Path) -> None:
+    result = asya_run("plan", "--next", "typed")
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert 'command  ["SET",".route.next[:0]",["check"]]' in lines
+    assert 'partial  {"token":"a"}' in lines
+    assert 'frame 0  {"planned": true}' in lines
+    assert "         next check → typed" in lines
+    assert '         header tenant = "acme"' in lines
+    assert any("✗ PermissionError: .id may not be deleted" in line for line in lines)
+    assert f'{shop}/handlers/orders.py", line' in result.stdout
+
+
+def test_a_typed_handler_is_held_to_its_annotations(shop: Path) -> None:
+    assert report("typed", "--payload", "total=3")["frames"][0]["payload"] == {"total": 3, "note": "none"}
+    error = report("typed", "--payload", "total=much")["error"]
+    assert (error["type"], error["message"]) == (
+        "ContractError",
+        "payload.total: should be a whole number; got 'much'",
+    )
+
+
+def test_only_the_packages_of_the_folder_and_of_lambda_can_be_imported(shop: Path) -> None:
+    assert report("alien")["error"]["type"] == "ModuleNotFoundError"
+
+
+def test_a_time_limit_and_a_retry_are_told_as_a_mesh_would_decide(shop: Path) -> None:
+    slow = asya_run("slow")
+    assert "Timeout: Runtime did not respond within 1s" in slow.stdout
+    assert "a mesh would not try again" in slow.stdout
+    assert "a mesh would try again after 5 s, 3 attempts in all" in asya_run("flaky").stdout
+
+
+def test_what_cannot_be_run_is_named(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "ended with code 7 and gave nothing" in str(asya_run("gone").exception)
+    unknown = asya_run("chek").exception
+    assert isinstance(unknown, CommandError)
+    assert (unknown.problem, "check, plan" in unknown.advice) == (
+        "the mesh has no actor, handler or job 'chek'",
+        True,
+    )
+    assert "has no code of yours" in str(asya_run("approve").exception)
+    monkeypatch.delenv("API_KEY")
+    missing = asya_run("check").exception
+    assert isinstance(missing, CommandError)
+    assert "API_KEY=… asya run check" in missing.advice

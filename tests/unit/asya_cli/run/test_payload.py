@@ -1,0 +1,42 @@
+"""The payload of `asya run` from the command line."""
+
+from pathlib import Path
+
+import pytest
+
+from asya_cli.errors import CommandError
+from asya_cli.run.payload import read_payload
+
+
+@pytest.mark.parametrize(
+    ("parts", "payload"),
+    [
+        ([], b"{}"),
+        (['{"n": 3}'], b'{"n":3}'),
+        (["[1, 2]"], b"[1,2]"),
+        (["n=3", "name=ada", "tags=[1]", "text=a=b", "none=null"], None),
+    ],
+)
+def test_a_payload_is_json_or_keys(parts: list[str], payload: bytes | None) -> None:
+    keys = b'{"n":3,"name":"ada","tags":[1],"text":"a=b","none":null}'
+    assert bytes(read_payload(parts)) == (payload or keys)
+
+
+def test_a_payload_comes_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "order.json").write_text('{"total": 1}')
+    assert bytes(read_payload([f"@{tmp_path}/order.json"])) == b'{"total":1}'
+
+
+@pytest.mark.parametrize(
+    ("parts", "problem"),
+    [
+        (["three"], "neither KEY=VALUE nor a payload"),
+        (["n=1", '{"n": 1}'], "neither KEY=VALUE nor a payload"),
+        (["{n}"], "not valid JSON"),
+        (["@missing.json"], "cannot read missing.json"),
+    ],
+)
+def test_what_is_neither_is_named(parts: list[str], problem: str) -> None:
+    with pytest.raises(CommandError) as refused:
+        read_payload(parts)
+    assert problem in refused.value.problem
