@@ -1,4 +1,4 @@
-"""The import time of the sidecar in a fresh process, compared with boto3 and an SQS client."""
+"""The import time of the sidecar in a fresh process, compared with boto3 and an SQS client; then with handlers of each type."""
 
 from __future__ import annotations
 
@@ -19,11 +19,30 @@ _ENVIRONMENT = {
 }
 _CLIENT = "import boto3; boto3.client('sqs')"
 _SIDECAR = "from asya.messaging.aws import clients; import asya.sidecar.lambdas.wiring; clients.sqs()"
+_HELD = "from asya.runtime.signatures import typed"
+_TYPED = {
+    "and a handler without types": "def handler(payload): return payload",
+    "and one with a dataclass": """
+from dataclasses import dataclass
+from decimal import Decimal
+@dataclass
+class Order: id: str; total: Decimal; note: str = ""
+def handler(order: Order) -> Order: return order""",
+    "and one with a msgspec struct": """
+import msgspec
+class Order(msgspec.Struct): id: str; total: int; note: str = ""
+def handler(order: Order) -> Order: return order""",
+    "and one with a pydantic model": """
+import pydantic
+class Order(pydantic.BaseModel): id: str; total: int; note: str = ""
+def handler(order: Order) -> Order: return order""",
+}
 
 
 def run() -> list[tuple[str, Measurement, float]]:
-    """Measure both in turns; return name, measurement and ratio of each."""
+    """Measure all in turns; return name, measurement and ratio of each."""
     codes = {"boto3.client('sqs')": _CLIENT, SIDECAR: _SIDECAR}
+    codes |= {name: f"{_SIDECAR}\n{_HELD}\n{code}\ntyped('orders.handler', handler)" for name, code in _TYPED.items()}
     calls = {name: partial(_cpu_seconds, code) for name, code in codes.items()}
     for call in calls.values():
         call()  # the first call writes byte code

@@ -1,12 +1,15 @@
 """Codecs of the types of pydantic and msgspec, which validate and serialize them. They come with the user's packages."""
 
 import json
+import re
 from typing import Any
 
 from asya.contracts.codec import Schema, SchemaContext, plain
 from asya.contracts.errors import ContractError
 
 _SHOWN_ERRORS = 5
+# The message of msgspec names no place for a field that is not there.
+_MISSING = re.compile("Object missing required field `(.+)`")
 
 
 class PydanticCodec:
@@ -64,7 +67,9 @@ class MsgspecCodec:
             return msgspec.convert(value, self._kind)
         except msgspec.ValidationError as error:
             problem, _, place = str(error).partition(" - at `$")
-            raise ContractError(f"{path}{place.rstrip('`')}: {problem}") from None
+            missing = _MISSING.fullmatch(problem)
+            field = f".{missing[1]}: missing" if missing else f": {problem}"
+            raise ContractError(f"{path}{place.rstrip('`')}{field}") from None
 
     def dump(self, value: Any, path: str) -> Any:
         """The JSON value by msgspec, which does not validate structs when they are made."""

@@ -230,6 +230,20 @@ def test_constraints_are_those_of_their_library(kind: Any, constraint: str) -> N
         codec_of(kind).load(3, "payload")
 
 
+def test_a_missing_field_has_one_message_in_all_libraries() -> None:
+    inner = dataclasses.make_dataclass("Inner", [("total", int)])
+    kinds = (
+        dataclasses.make_dataclass("Outer", [("order", inner)]),
+        pydantic.create_model("Outer", order=(inner, ...)),
+        msgspec.defstruct("Outer", [("order", msgspec.defstruct("Inner", [("total", int)]))]),
+    )
+    for kind in kinds:
+        with pytest.raises(ContractError, match=r"^payload.order.total: missing$"):
+            codec_of(kind).load({"order": {}}, "payload")
+        with pytest.raises(ContractError, match=r"^payload.order: missing$"):
+            codec_of(kind).load({}, "payload")
+
+
 @pytest.mark.parametrize("kind", [Callable[[], int], "not a type", object()])
 def test_an_unknown_annotation_is_no_contract(kind: Any) -> None:
     value = object()
