@@ -61,7 +61,6 @@ def run(
     table = to_table(loaded)
     name = _actor_of(table, handler)
     variables = _variables(loaded, name, table.actors[name])
-    data.mkdir(parents=True, exist_ok=True)
     try:
         report = _call(loaded, name, table.actors[name], content, tuple(then or ()), variables, data)
     except PackagesError as error:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from asya.protocol.codec import ParseError, decode
 from asya.protocol.envelope import Envelope
-from asya.testing.dynamo.values import Item
 from asya.testing.services.process import Process
 from asya.testing.services.queues import Message
 
@@ -80,6 +79,3 @@ class History:
     def failed(self, process: Process, error: Exception) -> None:
         """See `InvocationObserver`."""
         self.problems.append(f"{process.name} raised {type(error).__name__}: {error}")
-
-    def item(self, table: str, before: Item | None, after: Item | None) -> None:
-        """A write of a table."""

@@ -194,8 +194,13 @@ class Mesh:
         self._check_actor(actor)
         if self._cloud.table.actors[actor].kind not in ("handler", "spark"):
             raise TestKitError(f"actor {actor!r} has no handler or job that could fail")
-        raised = error if isinstance(error, BaseException) else error(f"planned for {actor}")
-        self._cloud.faults.failures.setdefault(actor, deque()).extend([lambda: raised] * times)
+        # Each call raises an error with a traceback of its own.
+        new = (
+            (lambda: error.with_traceback(None))
+            if isinstance(error, BaseException)
+            else lambda: error(f"planned for {actor}")
+        )
+        self._cloud.faults.failures.setdefault(actor, deque()).extend([new] * times)
 
     # --- what a run reads ------------------------------------------------------------------------------------------
 

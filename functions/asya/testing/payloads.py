@@ -1,6 +1,7 @@
 """Builds payloads from the models of handlers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from asya.contracts.annotations import codec_of
@@ -35,7 +36,10 @@ def payload_of(model: Any, **fields: Any) -> Any:
             say, such as a pattern; the message names the field to give.
     """
     schema = input_schema(model)
-    value = _example(schema, schema.get("$defs", {}))
+    try:
+        value = _Examples(schema.get("$defs", {})).of(schema)
+    except _RecursiveError as error:
+        raise TestKitError(f"{_name(model)} contains {error} for ever; write this payload by hand") from None
     if fields:
         value = {**(value if isinstance(value, Mapping) else {}), **plain(fields, "payload")}
     try:
@@ -45,43 +49,67 @@ def payload_of(model: Any, **fields: Any) -> Any:
     return value
 
 
-def _example(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Any:
-    if "$ref" in schema:
-        return _example(definitions[schema["$ref"].rpartition("/")[2]], definitions)
-    if "const" in schema:
-        return schema["const"]
-    if "enum" in schema:
-        return schema["enum"][0]
-    if (choices := schema.get("anyOf") or schema.get("oneOf")) is not None:
-        return _example(choices[0], definitions)
-    if "allOf" in schema:
-        return _example({key: value for part in schema["allOf"] for key, value in part.items()}, definitions)
-    return _of_type(schema, definitions)
+class _RecursiveError(Exception):
+    """A type contains itself without an end."""
 
 
-def _of_type(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Any:  # noqa: PLR0911 - one for each type
-    kinds = schema.get("type")
-    match kinds[0] if isinstance(kinds, list) else kinds:
-        case "object":
-            return {name: _example(schema["properties"][name], definitions) for name in schema.get("required", [])}
-        case "array":
-            return _items(schema, definitions)
-        case "string":
-            return _text(schema)
-        case "integer":
-            return _number(schema, 1)
-        case "number":
-            return float(_number(schema, 1))
-        case "boolean":
-            return True
-        case _:
-            return None
+class _Examples:
+    """Builds examples of schemas; of a type within itself, the first choice that ends."""
 
+    def __init__(self, definitions: Mapping[str, Any]) -> None:
+        self._definitions = definitions
+        self._open: list[str] = []
 
-def _items(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> list[Any]:
-    first = [_example(item, definitions) for item in schema.get("prefixItems", [])]
-    more = max(0, schema.get("minItems", 0) - len(first))
-    return [*first, *(_example(schema.get("items", {}), definitions) for _ in range(more))]
+    def of(self, schema: Mapping[str, Any]) -> Any:
+        """An example of a schema.
+
+        Raises:
+            _RecursiveError: no example ends.
+        """
+        if "$ref" in schema:
+            return self._of_definition(schema["$ref"].rpartition("/")[2])
+        if "const" in schema:
+            return schema["const"]
+        if "enum" in schema:
+            return schema["enum"][0]
+        if (choices := schema.get("anyOf") or schema.get("oneOf")) is not None:
+            return self._of_choices(choices)
+        if "allOf" in schema:
+            return self.of({key: value for part in schema["allOf"] for key, value in part.items()})
+        return self._of_type(schema)
+
+    def _of_definition(self, name: str) -> Any:
+        if name in self._open:
+            raise _RecursiveError(name)
+        self._open.append(name)
+        try:
+            return self.of(self._definitions[name])
+        finally:
+            self._open.pop()
+
+    def _of_choices(self, choices: Sequence[Mapping[str, Any]]) -> Any:
+        for choice in choices[:-1]:
+            with suppress(_RecursiveError):
+                return self.of(choice)
+        return self.of(choices[-1])
+
+    def _of_type(self, schema: Mapping[str, Any]) -> Any:
+        kinds = schema.get("type")
+        match kinds[0] if isinstance(kinds, list) else kinds:
+            case "object":
+                return {name: self.of(schema["properties"][name]) for name in schema.get("required", [])}
+            case "array":
+                first = [self.of(item) for item in schema.get("prefixItems", [])]
+                more = max(0, schema.get("minItems", 0) - len(first))
+                return [*first, *(self.of(schema.get("items", {})) for _ in range(more))]
+            case "string":
+                return _text(schema)
+            case "integer" | "number" as kind:
+                return _number(schema, 1) if kind == "integer" else float(_number(schema, 1))
+            case "boolean":
+                return True
+            case _:
+                return None
 
 
 def _text(schema: Mapping[str, Any]) -> str:

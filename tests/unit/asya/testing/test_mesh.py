@@ -74,6 +74,13 @@ def test_a_failed_call_is_retried_in_virtual_time(mesh: Mesh) -> None:
     assert timedelta(seconds=2) < mesh.now - before < timedelta(minutes=1)
 
 
+@pytest.mark.parametrize("error", [ConnectionError, ConnectionError("gone")])
+def test_each_planned_failure_has_a_traceback_of_its_own(mesh: Mesh, error: type[Exception] | Exception) -> None:
+    mesh.fail("price", error, times=2)
+    first, second = mesh.send("price", {"total": 1}).errors
+    assert first.traceback == second.traceback
+
+
 def test_the_result_of_a_failed_run_raises_its_error(mesh: Mesh) -> None:
     mesh.fail("price", ValueError("no price"))
 

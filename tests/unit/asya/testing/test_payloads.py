@@ -44,6 +44,18 @@ class Order:
     tags: list[str] = field(default_factory=list)
 
 
+@dataclass
+class Node:
+    name: str
+    next: "Node | None"
+    children: "list[Node]"
+
+
+@dataclass
+class Endless:
+    again: "Endless"
+
+
 class Limits(pydantic.BaseModel):
     name: Annotated[str, pydantic.Field(min_length=6)]
     low: Annotated[int, pydantic.Field(ge=10)]
@@ -66,7 +78,7 @@ class Point(msgspec.Struct):
     y: int = 0
 
 
-@pytest.mark.parametrize("model", [Order, Limits, Draft, Point, list[Line], dict[str, Any], int])
+@pytest.mark.parametrize("model", [Order, Node, Limits, Draft, Point, list[Line], dict[str, Any], int])
 def test_a_payload_fits_its_model(model: Any) -> None:
     codec_of(model).load(payload_of(model), "payload")
 
@@ -84,3 +96,9 @@ def test_what_no_schema_can_build_is_to_be_given() -> None:
     assert payload_of(Code, code="1234") == {"code": "1234"}
     with pytest.raises(TestKitError, match="x"):
         payload_of(Point, x="far")
+
+
+def test_a_type_within_itself_ends() -> None:
+    assert payload_of(Node) == {"name": "text", "next": None, "children": []}
+    with pytest.raises(TestKitError, match="Endless contains Endless for ever; write this payload by hand"):
+        payload_of(Endless)
