@@ -163,7 +163,7 @@ class Mesh:
         return self._cloud.simulation.scheduler.now
 
     def deliver(self, actor: str, body: str) -> Run:
-        """Send the body of an SQS message as it is, also one that is no envelope, and let the mesh work until it is at rest.
+        """Send a text as the body of an SQS message, and let the mesh work until it is at rest. The text may be no envelope.
 
         Raises:
             TestKitError: the mesh has no such actor.
@@ -211,7 +211,7 @@ class Mesh:
 
     @property
     def dead_letters(self) -> tuple[str, ...]:
-        """The bodies of the messages in dead-letter queues, each of which is a message that killed its process too often."""
+        """The bodies of the messages in dead-letter queues. SQS delivered each of them too often, and nothing deleted it."""
         return tuple(message.body for message in self._cloud.history.dead_letters)
 
     @property

@@ -58,7 +58,7 @@ def run_job(
 
     Raises:
         PackagesError: A required package cannot be installed.
-        LocalCloudError: There is no Java, or the driver ended without results.
+        LocalCloudError: Java is missing, or the driver ended without results.
     """
     assert actor.spark is not None
     java = find_tools().java_home
