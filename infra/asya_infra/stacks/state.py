@@ -5,9 +5,10 @@ from constructs import Construct
 
 from asya.protocol import names
 from asya_infra.constructs.storage.bucket import MeshStorage
-from asya_infra.constructs.storage.tables import KINDS, Table
+from asya_infra.constructs.storage.tables import Table
 from asya_infra.mesh import Mesh
 from asya_infra.stacks.base import MeshStack
+from asya_infra.table_settings import TABLES
 
 # `keep` still removes what a failed first deployment has created, which would block the second one.
 _REMOVAL = {"keep": RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE, "delete": RemovalPolicy.DESTROY}
@@ -27,7 +28,7 @@ class StateStack(MeshStack):
     def __init__(self, scope: Construct, mesh: Mesh) -> None:
         super().__init__(scope, mesh, "state")
         removal = _REMOVAL[mesh.file.storage.removal]
-        tables = {kind: Table(self, mesh, kind, removal) for kind in KINDS}
+        tables = {kind: Table(self, mesh, kind, removal) for kind in TABLES}
         self.task_changes = self.export_value(tables["tasks"].changes)
         MeshStorage(self, mesh, removal)
         CfnOutput(self, "DataUri", value=mesh.addresses.data.uri)

@@ -10,15 +10,10 @@ from asya_infra.constructs.function import MeshFunction
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.constructs.spark.job_role import job_role
 from asya_infra.mesh import Mesh
-from asya_infra.mesh_file.table import section_of
 from asya_infra.nag import acknowledge_wildcards
 from asya_infra.permissions import actors
-from asya_infra.permissions.access import access_grants
-from asya_infra.permissions.encryption import use_key
-from asya_infra.permissions.glue import catalog_grants
-from asya_infra.permissions.grant import Grant, document
-from asya_infra.permissions.secrets import secret_grants
-from asya_infra.permissions.spark import scratch
+from asya_infra.permissions.grant import document
+from asya_infra.permissions.job_runs import run_access
 
 
 def heavy_actor(
@@ -42,23 +37,9 @@ def heavy_actor(
     return function
 
 
-def run_access(mesh: Mesh, name: str) -> list[Grant]:
-    """Return the permissions of an actor's job runs beside their own files: scratch, catalog, `access`, `secrets`, the key.
-
-    The access policy belongs to the role and to the session of each run, so these take nothing of the session policy.
-    """
-    section = section_of(mesh.file, name)
-    access = access_grants(section.access, mesh.addresses, by_s3a=True)
-    secrets = secret_grants(section.secrets.values(), mesh.addresses)
-    has_catalog = section.spark is not None and section.spark.catalog == "glue"
-    catalog = catalog_grants(mesh.addresses) if has_catalog else []
-    grants = [*scratch(mesh.addresses, name), *catalog, *access, *secrets]
-    return [*grants, *use_key(mesh.kms_key, grants, mesh.addresses)]
-
-
 def _access_policy(scope: Construct, mesh: Mesh, name: str) -> iam.IManagedPolicy:
     """Add the policy that StartJobRun names: the session of a run may do nothing else with the user's resources."""
-    grants = run_access(mesh, name)
+    grants = run_access(mesh.file, mesh.addresses, name, mesh.kms_key)
     policy = iam.CfnManagedPolicy(
         scope,
         "Access",

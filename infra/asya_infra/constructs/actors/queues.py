@@ -11,35 +11,21 @@ from asya_infra import timings
 from asya_infra.constructs.customer_key import customer_key
 from asya_infra.constructs.observability.alarms import dead_letters_alarm
 from asya_infra.mesh import Mesh
+from asya_infra.queue_settings import QueueSettings
 
 
 class ActorQueue(Construct):
     """A queue, its dead-letter queue and the alarm that wakes the DLQ function."""
 
-    def __init__(
-        self,
-        scope: Construct,
-        mesh: Mesh,
-        actor: str,
-        function_timeout: int,
-        max_receives: int,
-        *,
-        window: int = 0,
-        retention_days: int = timings.QUEUE_RETENTION_DAYS,
-        wakes_dlq_function: bool = True,
-    ) -> None:
+    def __init__(self, scope: Construct, mesh: Mesh, actor: str, settings: QueueSettings) -> None:
         """Add the queues.
 
         Args:
             scope: the stack of the actor's shard.
             mesh: the mesh.
             actor: the name of an actor or a system function.
-            function_timeout: seconds.
-            max_receives: receives before a message becomes a dead letter.
-            window: the window of the event source mapping in seconds.
-            retention_days: how long the queue keeps a message.
-            wakes_dlq_function: whether the dead letters are envelopes, which the DLQ function ends. Otherwise the queue has no
-                alarm of its own here, and one of the mesh's alarms watches its dead letters.
+            settings: the settings of the queue. Without envelopes it has no alarm of its own here, and one of the mesh's alarms
+                watches its dead letters.
         """
         super().__init__(scope, actor)
         Tags.of(self).add("asya:actor", actor)  # for the allocation of costs
@@ -65,11 +51,11 @@ class ActorQueue(Construct):
             encryption_master_key=key,
             data_key_reuse=data_key_reuse,
             enforce_ssl=True,
-            retention_period=Duration.days(retention_days),
-            visibility_timeout=Duration.seconds(timings.visibility_timeout(function_timeout, window)),
-            dead_letter_queue=sqs.DeadLetterQueue(queue=dead_letters, max_receive_count=max_receives),
+            retention_period=Duration.days(settings.retention_days),
+            visibility_timeout=Duration.seconds(settings.visibility_timeout),
+            dead_letter_queue=sqs.DeadLetterQueue(queue=dead_letters, max_receive_count=settings.max_receives),
         )
-        if wakes_dlq_function:
+        if settings.has_envelopes:
             dead_letters_alarm(self, namespace, actor)
 
 

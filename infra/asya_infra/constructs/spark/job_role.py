@@ -6,8 +6,7 @@ from constructs import Construct
 from asya.protocol import names
 from asya_infra.constructs.role import mesh_role
 from asya_infra.mesh import Mesh
-from asya_infra.mesh_file.table import section_of
-from asya_infra.permissions import spark
+from asya_infra.permissions.job_runs import run_files
 
 
 def job_role(scope: Construct, mesh: Mesh, actor: str, access: iam.IManagedPolicy) -> None:
@@ -21,13 +20,8 @@ def job_role(scope: Construct, mesh: Mesh, actor: str, access: iam.IManagedPolic
         actor: the name of the heavy actor.
         access: the policy with the actor's `access`.
     """
-    addresses = mesh.addresses
-    job = section_of(mesh.file, actor).spark
-    code = addresses.objects_arn(mesh.asset_bucket, f"{mesh.asset_prefix}*")
-    grants = [
-        *spark.job(addresses, actor, code, lingers=job is not None and job.linger > 0),
-        *(spark.referenced_files(addresses, (*job.archives, *job.py_files)) if job is not None else []),
-    ]
+    code = mesh.addresses.objects_arn(mesh.asset_bucket, f"{mesh.asset_prefix}*")
+    grants = run_files(mesh.file, mesh.addresses, actor, code)
     mesh_role(
         Construct(scope, "Job"), mesh, names.job_role(actor), "emr-serverless.amazonaws.com", grants, managed=[access]
     )
