@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from asya_cli.demo.command import demo
+from asya_cli.dev import dev
 from asya_cli.dlq.command import app as dlq
 from asya_cli.doctor import doctor
 from asya_cli.errors import CommandError
@@ -53,6 +54,7 @@ app = Asya(
     help="Run a mesh of actors on this machine, send envelopes to a mesh, and operate it.",
 )
 app.command()(demo)
+app.command()(dev)
 app.command()(run)
 app.command()(send)
 app.command()(upload)

@@ -27,14 +27,21 @@ _NO_USER_CONFIGURATION = {
 }
 
 
-def aws_client(service: str, endpoint: str, key: AccessKey) -> Any:
-    """Create a boto3 client of the local cloud with this key; ignore the developer's AWS configuration."""
+def aws_client(service: str, endpoint: str, key: AccessKey, config: Config | None = None) -> Any:
+    """Create a boto3 client of the local cloud with this key; ignore the developer's AWS configuration.
+
+    Args:
+        service: The name of the service.
+        endpoint: The URL of the local cloud.
+        key: The key.
+        config: The settings of the client; they must have no proxies.
+    """
     core = botocore.session.Session(session_vars=_NO_USER_CONFIGURATION)
     core.set_credentials(key.access_key, key.secret_key)
     build: Any = boto3.Session(
         botocore_session=core, region_name=REGION
     ).client  # boto3's types accept literal service names only
-    return build(service, endpoint_url=endpoint, config=Config(proxies={}))
+    return build(service, endpoint_url=endpoint, config=config or Config(proxies={}))
 
 
 def make_deployer(endpoint: str, root: AccessKey) -> AccessKey:

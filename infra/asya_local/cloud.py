@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING
 
 from asya_infra.contracts.check import hold_together
 from asya_infra.mesh_file import LoadedMesh, MeshFileError, load_mesh
 from asya_infra.repository import REPOSITORY
+from asya_local.cleanup import clean_up
 from asya_local.connection import LocalConnection
 from asya_local.errors import LocalCloudError
 from asya_local.installation import Installation, UpOptions
-from asya_local.processes import end_all, end_orphans, sigint_ignored
+from asya_local.processes import end_orphans, sigint_ignored
 from asya_local.secret_file import FILE_NAME, secret_values
 from asya_local.servers import running_servers
 from asya_local.state_folder import StateFolder
@@ -43,16 +43,16 @@ def up(mesh: Path, state: Path, options: UpOptions | None = None, steps: Steps |
     with folder.locked():
         servers = running_servers(folder)
         connection = LocalConnection.read(folder.connection)
-        if servers is not None and connection is not None:
+        if servers is not None and connection is not None and not folder.dev.exists():
             _require_same_cloud(folder, connection, loaded)
             end_orphans(folder)
             return installation.update(servers, connection)
         try:
-            _clean_up(folder)
+            clean_up(folder)
             return installation.start()
         except BaseException:
             with sigint_ignored():
-                _clean_up(folder)
+                clean_up(folder)
             raise
 
 
@@ -65,7 +65,7 @@ def down(state: Path) -> int:
     if not folder.root.is_dir():
         return 0
     with folder.locked(), sigint_ignored():
-        return _clean_up(folder)
+        return clean_up(folder)
 
 
 def _load(mesh: Path, stage: str) -> LoadedMesh:
@@ -81,12 +81,3 @@ def _require_same_cloud(folder: StateFolder, connection: LocalConnection, loaded
             f"The cloud in {folder.root} runs the mesh {connection.namespace}, not {loaded.namespace}. "
             f"Run `asya local down --state {folder.root}` first, or use another --state."
         )
-
-
-def _clean_up(folder: StateFolder) -> int:
-    count = end_all(folder)
-    for path in (folder.connection, folder.deployed, folder.processes, folder.outputs):
-        path.unlink(missing_ok=True)
-    for path in (folder.temporary, folder.ministack, folder.cdk_home, folder.emr / "drivers"):
-        shutil.rmtree(path, ignore_errors=True)
-    return count

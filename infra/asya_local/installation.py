@@ -83,6 +83,7 @@ class Installation:
 
     def _install(self) -> LocalConnection:
         """Start the servers, and deploy the mesh; the next cloud of the folder may start with the state of this one."""
+        discard_snapshot(self.folder)
         servers, deployer = self._start_servers()
         connection = self._deploy(servers, deployer)
         with self.steps.step("snapshot"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import socket
 import time
 import urllib.request
@@ -67,6 +66,8 @@ class ServerOptions:
 
     event_queues: tuple[str, ...] = ()
     """Queues that receive the state change events of job runs."""
+    has_jobs: bool = True
+    """Whether the EMR Serverless stand-in starts."""
     application: ApplicationSettings = field(default_factory=ApplicationSettings)
     workers: WorkerSettings = field(default_factory=WorkerSettings)
     starts_per_second: float = 1.0
@@ -89,18 +90,22 @@ def start_servers(
         LocalCloudError: A server does not start; the detail is the end of its log.
     """
     keep_secret(folder.secret)
-    if not restores:
-        shutil.rmtree(folder.snapshot, ignore_errors=True)
     for attempt in range(_ATTEMPTS):
         servers = previous_servers(folder) if attempt == 0 else None
         if servers is None and restores:
             raise _PortTakenError("The ports of the snapshot are taken.")
         servers = servers or Servers(*_free_ports(2))
         write_private(folder.ports, json.dumps(asdict(servers)))
+        # They start at the same time, because each takes a second of a processor.
+        started = [_start_ministack(folder, tools, root, options, servers, restores=restores)]
+        if options.has_jobs:
+            started.append(_start_emr(folder, tools, root, options, servers))
         try:
-            _start_emr(folder, tools, root, options, servers)
-            _start_ministack(folder, tools, root, options, servers, restores=restores)
+            for each in started:
+                _wait_for(each, folder)
         except _PortTakenError:
+            for each in started:
+                each.kill()
             if attempt == _ATTEMPTS - 1 or restores:
                 raise
             continue
@@ -114,10 +119,11 @@ def previous_servers(folder: StateFolder) -> Servers | None:
         servers = Servers(**json.loads(folder.ports.read_text()))
     except (FileNotFoundError, ValueError, TypeError):
         return None
-    return servers if _is_free(servers.ministack_port) and _is_free(servers.emr_port) else None
+    return servers if is_free(servers.ministack_port) and is_free(servers.emr_port) else None
 
 
-def _is_free(port: int) -> bool:
+def is_free(port: int) -> bool:
+    """Return whether a server can bind a port of loopback."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the servers do
         try:
@@ -136,13 +142,28 @@ def _free_ports(count: int) -> list[int]:
         return [each.getsockname()[1] for each in sockets]
 
 
+@dataclass(frozen=True)
+class _Started:
+    """A server that has been started: its process, its health URL and its log."""
+
+    record: ProcessRecord
+    health: str
+    log: Path
+
+    def kill(self) -> None:
+        """Kill its process, if it runs."""
+        process = self.record.process()
+        if process is not None:
+            process.kill()
+
+
 class _PortTakenError(LocalCloudError):
     """Another process took the port before the server bound it."""
 
 
 def _start_ministack(
     folder: StateFolder, tools: Tools, root: AccessKey, options: ServerOptions, servers: Servers, *, restores: bool
-) -> None:
+) -> _Started:
     environment = {
         **_clean_environment(folder, tools),
         **root.environment(),
@@ -167,10 +188,12 @@ def _start_ministack(
     command = [tools.cloud_python, "-P", str(Path(__file__).parent / "ministack" / "server.py")]
     log = folder.logs / "ministack.log"
     record = start(MINISTACK, command, environment, folder, log=log, port=servers.ministack_port)
-    _wait_for(record, f"{servers.endpoint}/_ministack/health", folder, log)
+    return _Started(record, f"{servers.endpoint}/_ministack/health", log)
 
 
-def _start_emr(folder: StateFolder, tools: Tools, root: AccessKey, options: ServerOptions, servers: Servers) -> None:
+def _start_emr(
+    folder: StateFolder, tools: Tools, root: AccessKey, options: ServerOptions, servers: Servers
+) -> _Started:
     settings = EmrSettings(
         port=servers.emr_port,
         state=str(folder.emr),
@@ -199,7 +222,7 @@ def _start_emr(folder: StateFolder, tools: Tools, root: AccessKey, options: Serv
     command = [tools.python, "-P", "-m", "asya_local.emr", str(folder.emr / "settings.json")]
     log = folder.logs / "emr-serverless.log"
     record = start(EMR, command, environment, folder, log=log, port=servers.emr_port)
-    _wait_for(record, f"{servers.emr_endpoint}/_local/health", folder, log)
+    return _Started(record, f"{servers.emr_endpoint}/_local/health", log)
 
 
 def _clean_environment(folder: StateFolder, tools: Tools) -> dict[str, str]:
@@ -217,7 +240,9 @@ def _clean_environment(folder: StateFolder, tools: Tools) -> dict[str, str]:
     }
 
 
-def _wait_for(record: ProcessRecord, url: str, folder: StateFolder, log: Path) -> None:
+def _wait_for(started: _Started, folder: StateFolder) -> None:
+    record, url, log = started.record, started.health, started.log
+
     def answers() -> bool:
         if record.process() is None:
             text = tail(log)

@@ -61,6 +61,16 @@ class StateFolder:
         return self.root / "deployed.json"
 
     @property
+    def dev(self) -> Path:
+        """Says that what runs is a mesh of `asya dev` and no local cloud; also after its command was killed."""
+        return self.root / "dev"
+
+    @property
+    def gateway_port(self) -> Path:
+        """The port of the gateway of `asya dev`, which the next one takes again."""
+        return self.root / "gateway.port"
+
+    @property
     def snapshot(self) -> Path:
         """The state of the cloud after its first deployment, with which the next one starts; `down` keeps it."""
         return self.root / "snapshot"

@@ -6,7 +6,7 @@ import threading
 from contextlib import contextmanager
 from itertools import chain
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from watchfiles import Change, DefaultFilter, watch
 
@@ -14,7 +14,7 @@ from asya_infra.mesh_file import MeshFileError, load_mesh
 from asya_local.errors import LocalCloudError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from watchfiles.main import FileChange
@@ -43,8 +43,15 @@ def folders_of(mesh: Path, stage: str, otherwise: tuple[Path, ...] | None = None
     return tuple(folder.resolve() for folder in (loaded.code_folder, loaded.jobs_folder) if folder.is_dir())
 
 
+class Wait(Protocol):
+    """Waits for a change."""
+
+    def __call__(self, seconds: float | None = None) -> bool:
+        """Wait, at most so many seconds; returns whether something has changed."""
+
+
 @contextmanager
-def watching(mesh: Path, folders: Sequence[Path]) -> Iterator[Callable[[], None]]:
+def watching(mesh: Path, folders: Sequence[Path]) -> Iterator[Wait]:
     """Watch a mesh; yields a function that waits until something has changed since its last call, or since the start.
 
     Args:
@@ -64,7 +71,7 @@ def watching(mesh: Path, folders: Sequence[Path]) -> Iterator[Callable[[], None]
     for thread in threads:
         thread.start()
     try:
-        yield lambda: _next(changes)
+        yield lambda seconds=None: _next(changes, seconds)
     finally:
         stop.set()
         for thread in threads:
@@ -105,10 +112,13 @@ def _follow(watched: Iterator[set[FileChange]], changes: SimpleQueue[None]) -> N
             changes.put(None)
 
 
-def _next(changes: SimpleQueue[None]) -> None:
-    changes.get()
+def _next(changes: SimpleQueue[None], seconds: float | None) -> bool:
+    try:
+        changes.get(timeout=seconds)
+    except Empty:
+        return False
     while True:  # the threads may have seen one change each
         try:
             changes.get_nowait()
         except Empty:
-            return
+            return True

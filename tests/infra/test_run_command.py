@@ -17,6 +17,7 @@ actors:
   check: {handler: orders.check, env: {CURRENCY: EUR}, secrets: {API_KEY: shop/key}}
   plan: {handler: orders.plan, can_send_to: "*"}
   typed: {handler: orders.typed}
+  named: {handler: report.named}
   alien: {handler: orders.alien}
   slow: {handler: orders.slow, timeout: 1s}
   gone: {handler: orders.gone}
@@ -64,6 +65,8 @@ def flaky(payload):
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "handlers").mkdir()
     (tmp_path / "handlers" / "orders.py").write_text(HANDLERS)
+    # The runner of the command lies beside a module of this name.
+    (tmp_path / "handlers" / "report.py").write_text("def named(payload):\n    return {'found': True}\n")
     (tmp_path / "mesh.yaml").write_text(MESH)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("API_KEY", "k")
@@ -110,6 +113,10 @@ def test_a_typed_handler_is_held_to_its_annotations(shop: Path) -> None:
 
 def test_only_the_packages_of_the_folder_and_of_lambda_can_be_imported(shop: Path) -> None:
     assert report("alien")["error"]["type"] == "ModuleNotFoundError"
+
+
+def test_a_module_may_have_any_name(shop: Path) -> None:
+    assert report("named")["frames"][0]["payload"] == {"found": True}
 
 
 def test_a_time_limit_and_a_retry_are_told_as_a_mesh_would_decide(shop: Path) -> None:

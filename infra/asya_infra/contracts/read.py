@@ -10,15 +10,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from asya_infra.build.folder import build_once, source_files
-from asya_infra.build.packages import (
-    REQUIREMENTS,
-    PackagesError,
-    Target,
-    hashed_key,
-    install_required,
-    names_packages,
-)
+from asya_infra.build.folder import build_once
+from asya_infra.build.folder_packages import build_folder_packages
+from asya_infra.build.packages import PackagesError, Target, hashed_key
 from asya_infra.repository import REPOSITORY
 
 Schema = dict[str, Any]
@@ -105,6 +99,7 @@ def read_types(
         _READER,
         folder,
     ]
+    here = Target(interpreter=Path(sys.executable))
     # An answer with errors is not kept: what it lacks may come from outside of the folder.
     keys = [*(each.key for each in functions), *models]
     try:
@@ -112,7 +107,9 @@ def read_types(
             root,
             "types",
             [*inputs, *hashed_key(hashed=hashed)],
-            lambda draft: _ask(draft, _packages(root, folder, hashed=hashed), folder, request, variables),
+            lambda draft: _ask(
+                draft, build_folder_packages(root, folder, here, hashed=hashed), folder, request, variables
+            ),
         )
         return _parsed(json.loads((answer / _ANSWER).read_text(encoding="utf-8")))
     except _IncompleteError as error:
@@ -127,20 +124,6 @@ class _IncompleteError(Exception):
     def __init__(self, answer: dict[str, Any]) -> None:
         super().__init__()
         self.answer = answer
-
-
-def _packages(root: Path, folder: Path, *, hashed: bool) -> Path | None:
-    """The folder's own packages for this interpreter; None without any."""
-    if not names_packages(folder / REQUIREMENTS):
-        return None
-    target = Target(interpreter=Path(sys.executable))
-    inputs = [path for path in source_files(folder) if path.suffix != ".py"]
-
-    def build(draft: Path) -> None:
-        install_required(folder, draft, target, hashed=hashed)
-
-    key: list[str | bytes | Path] = ["type-packages", target.key(), *inputs, *hashed_key(hashed=hashed)]
-    return build_once(root, "type-packages", key, build)
 
 
 def _ask(draft: Path, packages: Path | None, folder: Path, request: str, variables: Mapping[str, str]) -> None:

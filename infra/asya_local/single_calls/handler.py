@@ -65,7 +65,9 @@ def call_handler(
     with tempfile.TemporaryDirectory(prefix="asya-run-") as folder:
         request_file, report_file = Path(folder, "request.json"), Path(folder, "report.json")
         request_file.write_bytes(msgspec.json.encode(request))
-        command = [str(function_python(_BUILD, cloud_python)), str(_RUNNER), str(request_file), str(report_file)]
+        # With -P the folder of the runner is not on the path: its modules have names that the user's may have too.
+        command = [str(function_python(_BUILD, cloud_python)), "-P", str(_RUNNER)]
+        command += [str(request_file), str(report_file)]
         ended = subprocess.run(command, env=environment, check=False)
         if not report_file.exists():
             raise LocalCloudError(

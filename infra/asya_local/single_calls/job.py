@@ -18,8 +18,9 @@ from asya.protocol.times import format_time
 from asya.spark.manifest_lines import encode_manifest
 from asya.spark.run_formation import form
 from asya_infra.build.folder import build_once
+from asya_infra.build.folder_packages import build_folder_packages
 from asya_infra.build.library import copy_library, library_inputs
-from asya_infra.build.packages import Target, install_required
+from asya_infra.build.packages import Target
 from asya_infra.repository import REPOSITORY
 from asya_local.emr.drivers.job_environment import SPARK_HOME, job_python
 from asya_local.errors import LocalCloudError
@@ -62,12 +63,13 @@ def run_job(
     """
     assert actor.spark is not None
     java = find_tools().java_home
-    packages = _packages(loaded)
+    target, hashed = Target(interpreter=job_python(_BUILD)), loaded.mesh.requires_hashes
+    packages = build_folder_packages(_BUILD, loaded.jobs_folder, target, hashed=hashed)
     with tempfile.TemporaryDirectory(prefix="asya-run-") as folder:
         manifest = Path(folder) / manifest_key(name, 1)
         manifest.parent.mkdir(parents=True)
         manifest.write_bytes(encode_manifest(_manifest(loaded, name, actor, payload)))
-        path = [str(loaded.jobs_folder.resolve()), str(packages), str(_library())]
+        path = [str(loaded.jobs_folder.resolve()), *([str(packages)] if packages else []), str(_library())]
         environment = {
             **{key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "LANG", "TZ")},
             **variables,
@@ -84,16 +86,6 @@ def run_job(
         command += ["--manifest", f"file://{manifest}", "--data-uri", data_uri]
         ended = subprocess.run(command, env=environment, cwd=folder, check=False)
         return _report(manifest.parent, actor.spark.job, ended.returncode)
-
-
-def _packages(loaded: LoadedMesh) -> Path:
-    target, hashed = Target(interpreter=job_python(_BUILD)), loaded.mesh.requires_hashes
-    requirements = loaded.jobs_folder / "requirements.txt"
-
-    def build(folder: Path) -> None:
-        install_required(loaded.jobs_folder, folder, target, hashed=hashed)
-
-    return build_once(_BUILD, "run-packages", ["run-packages", target.key(), requirements], build)
 
 
 def _library() -> Path:

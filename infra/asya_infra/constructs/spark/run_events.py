@@ -4,7 +4,7 @@ from aws_cdk import aws_events as events
 from constructs import Construct
 
 from asya.protocol import names
-from asya.protocol.job_runs import COMMIT_FILE, RUNS_PREFIX
+from asya_infra.commit_events import commit_pattern
 from asya_infra.mesh import Mesh
 from asya_infra.permissions.spark import lingering_actors
 
@@ -60,17 +60,6 @@ def commit_events(scope: Construct, mesh: Mesh) -> None:
         "CommitEvents",
         name=commit_rule_name(mesh.namespace),
         description=f"Commits of resident job runs of the mesh {mesh.namespace}",
-        event_pattern={
-            "source": ["aws.s3"],
-            "detail-type": ["Object Created"],
-            "detail": {
-                "bucket": {"name": [mesh.addresses.bucket]},
-                "object": {
-                    "key": [
-                        {"wildcard": f"{RUNS_PREFIX}{actor}/*/{COMMIT_FILE}"} for actor in lingering_actors(mesh.table)
-                    ]
-                },
-            },
-        },
+        event_pattern=commit_pattern(mesh.addresses.bucket, lingering_actors(mesh.table)),
         targets=[events.CfnRule.TargetProperty(id="completion", arn=mesh.addresses.queue_arn(names.COMPLETION))],
     )

@@ -1,0 +1,82 @@
+"""`asya dev`: a mesh on this machine that follows the author's changes."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from asya_cli.options import DEFAULT_STATE
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from asya_cli.output.events import EventPrinter
+    from asya_local.dev.session import Session
+
+_CHECK_SECONDS = 1.0
+_NOT_ENFORCED = "Not enforced here: IAM, sizes of code and memory, concurrency. `asya local up` enforces IAM."
+
+
+def dev(
+    mesh: Annotated[Path, typer.Option("--mesh", help="The mesh file.")] = Path("mesh.yaml"),
+    state: Annotated[Path, typer.Option("--state", help="Folder for the files of this mesh.")] = DEFAULT_STATE,
+    stage: Annotated[str, typer.Option("--stage", help="The stage of the mesh file.", show_default=False)] = "",
+) -> None:
+    """Run a mesh on this machine until Ctrl-C, and load its code again at each change.
+
+    The queues, the tables and the gateway are those of an emulator, so every command of `asya` works with the mesh. Handlers and
+    jobs find the packages that they have on AWS. What they print, and the tracebacks of failed ones, appear at once.
+    """
+    from asya_cli.output.console import Console
+    from asya_cli.output.events import EventPrinter
+    from asya_infra.build.packages import PackagesError
+    from asya_local.dev.session import open_session
+    from asya_local.errors import LocalCloudError
+    from asya_local.steps import Step, Steps
+
+    signal.signal(signal.SIGTERM, _leave)
+    console = Console(highlight=False)
+    printer = EventPrinter(console)
+
+    def print_step(step: Step) -> None:
+        console.print(f"  [green]✔[/] {step.name:<16}{step.seconds:6.1f} s")
+
+    try:
+        with suppress(KeyboardInterrupt), open_session(mesh, state, stage, printer.tell, Steps(print_step)) as session:
+            connection = session.connection()
+            console.print(f"\n[bold]{connection.namespace}[/] takes messages. Every command of `asya` works with it.")
+            console.print(f"Gateway, MCP and A2A: {connection.gateway_url} (its key is in {state / 'local.json'})")
+            console.print(
+                f"[dim]{_NOT_ENFORCED}[/]\n[dim]Ctrl-C ends the mesh; its messages and results go with it.[/]\n"
+            )
+            _follow(session, mesh, stage, printer)
+    except PackagesError as error:
+        raise LocalCloudError(str(error)) from error
+
+
+def _follow(session: Session, mesh: Path, stage: str, printer: EventPrinter) -> NoReturn:
+    """Load each change, until Ctrl-C; a mistake in a file is printed, and what runs goes on."""
+    from asya_infra.build.packages import PackagesError
+    from asya_local.dev.deployment import load
+    from asya_local.errors import LocalCloudError
+    from asya_local.watching import folders_of, watching
+
+    while True:
+        folders = folders_of(mesh, stage)
+        with watching(mesh, folders) as wait:
+            while folders == folders_of(mesh, stage, otherwise=folders):
+                try:
+                    with printer.measured() as changed:
+                        changed.extend(session.follow(load(mesh, stage)))
+                except (LocalCloudError, PackagesError) as error:
+                    printer.tell("error", str(error))
+                while not wait(_CHECK_SECONDS):
+                    session.check()
+
+
+def _leave(number: int, _frame: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)

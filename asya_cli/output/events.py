@@ -1,0 +1,41 @@
+"""Prints what happens in a mesh of `asya dev`."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from asya_cli.output.console import Console
+
+_STYLES = {"call": "", "end": "green", "news": "cyan", "warning": "yellow", "error": "red"}
+"""By level. Entries of other levels are for logs."""
+
+
+class EventPrinter:
+    """Prints one line for each event, and what belongs to it below."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def tell(self, level: str, text: str) -> None:
+        """Print an event, unless it is of no interest to the author."""
+        if level not in _STYLES:
+            return
+        head, separator, rest = text.partition("\n")
+        line = Text.assemble((f"{time.strftime('%H:%M:%S')} ", "dim"), (head, _STYLES[level]), separator, rest)
+        self._console.print(line, soft_wrap=True)
+
+    @contextmanager
+    def measured(self) -> Iterator[list[str]]:
+        """Print what was loaded again within the block, and how long it took."""
+        changed: list[str] = []
+        began = time.monotonic()
+        yield changed
+        if changed:
+            self.tell("news", f"{' and '.join(changed)} loaded in {time.monotonic() - began:.1f} s")

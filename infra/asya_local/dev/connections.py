@@ -1,0 +1,83 @@
+"""Connects the queues of a mesh with its functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from asya.protocol import names
+from asya_infra.queue_settings import QueueSettings, actor_queue, system_queues
+from asya_local.dev.deployment import LIGHT_KINDS, Deployment
+from asya_local.dev.ends import tell_ends
+from asya_local.dev.event_source import EventSource
+from asya_local.dev.functions import Tell, build_function
+
+if TYPE_CHECKING:
+    from asya_local.dev.handlers import Handlers
+
+Process = Callable[[Mapping[str, Any]], set[str]]
+
+
+@dataclass(eq=False)
+class Connections:
+    """The event sources of a mesh.
+
+    Attributes:
+        sqs: A client for polls.
+        handlers: The handlers.
+        tell: Takes the level and the text of what the author should know.
+    """
+
+    sqs: Any
+    handlers: Handlers
+    tell: Tell
+    _sources: dict[str, EventSource] = field(default_factory=dict)
+
+    def update(self, mesh: Deployment) -> None:
+        """Let all queues of the mesh call its functions as they are now; those of removed actors call none."""
+        queues = {name: actor_queue(actor) for name, actor in mesh.table.actors.items()} | system_queues(mesh.table)
+        for name in self._sources.keys() - queues.keys():
+            self._sources.pop(name).end()
+        for name, settings in queues.items():
+            self._connect(mesh, name, settings)
+
+    def end(self) -> None:
+        """Call no function any more."""
+        for source in self._sources.values():
+            source.end()
+
+    def _connect(self, mesh: Deployment, name: str, settings: QueueSettings) -> None:
+        actor = mesh.table.actors.get(name)
+        is_light = actor is not None and actor.kind in LIGHT_KINDS
+        batch = actor.batch.size if actor is not None and is_light else 1 if name == names.COMPLETION else 10
+        process = self._handler(mesh, name, settings) if is_light else self._function(mesh, name)
+        ready = (lambda: self.handlers.wait_until_loaded(name)) if is_light else _always
+        source = self._sources.get(name)
+        if source is not None:
+            source.batch_size, source.process, source.ready = batch, process, ready
+            return
+        queue = names.queue_name(mesh.loaded.namespace, name)
+        url = mesh.addresses.queue_url_prefix + queue
+        source = EventSource(self.sqs, name, queue, url, batch, process, self.tell, ready)
+        self._sources[name] = source
+        source.start()
+
+    def _handler(self, mesh: Deployment, name: str, settings: QueueSettings) -> Process:
+        variables, seconds = mesh.variables(name), float(settings.function_timeout)
+        return lambda event: self.handlers.process(name, variables, event, seconds)
+
+    def _function(self, mesh: Deployment, name: str) -> Process:
+        # One function takes the reports of both queues.
+        function = build_function(mesh.settings(names.REPORTS if name == names.ENDS else name), self.tell)
+
+        def process(event: Mapping[str, Any]) -> set[str]:
+            if name == names.ENDS:
+                tell_ends(event, mesh.table, self.tell)
+            return {failure["itemIdentifier"] for failure in function.process(event)["batchItemFailures"]}
+
+        return process
+
+
+def _always() -> None:
+    """A function without a handler can be called at any time."""

@@ -1,0 +1,145 @@
+"""What a mesh of `asya dev` is made of: the mesh file, its table, its addresses, and the settings of each function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from asya.messaging.aws.settings import Settings, SparkSettings
+from asya.protocol.mesh_table import Batch, MeshTable, encode_table, with_version
+from asya_infra.addresses import Addresses
+from asya_infra.contracts.check import hold_together
+from asya_infra.mesh_file import LoadedMesh, MeshFileError, load_mesh, to_table
+from asya_infra.mesh_file.legacy.variables import handler_variables
+from asya_infra.repository import REPOSITORY
+from asya_local.emr.settings import ApplicationSettings
+from asya_local.errors import LocalCloudError
+from asya_local.keys import ACCOUNT_ID, REGION
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LIGHT_KINDS = ("handler", "end")
+"""The kinds of actors with a handler of the user."""
+CODE_BUCKET = f"cdk-asya-assets-{ACCOUNT_ID}-{REGION}"
+"""The bucket with the code of jobs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployment:
+    """One state of a mesh.
+
+    Attributes:
+        loaded: The mesh file.
+        gateway_url: The base URL of the gateway.
+        token_key: The KMS key of stream tokens.
+        spark: The code of jobs; None in a mesh without heavy actors.
+    """
+
+    loaded: LoadedMesh
+    gateway_url: str
+    token_key: str = ""
+    spark: SparkSettings | None = None
+
+    @cached_property
+    def table(self) -> MeshTable:
+        """The actor table. The runs of heavy actors wait for no further envelopes: the author waits for the result."""
+        table = to_table(self.loaded, existing_application=ApplicationSettings.application_id)
+        actors = {
+            name: structs.replace(actor, batch=Batch(size=actor.batch.size, window=0.0))
+            if actor.kind == "spark"
+            else actor
+            for name, actor in table.actors.items()
+        }
+        return with_version(structs.replace(table, actors=actors))
+
+    @cached_property
+    def addresses(self) -> Addresses:
+        """The ARNs and URLs of the mesh."""
+        storage = self.loaded.mesh.storage
+        return Addresses(
+            namespace=self.loaded.namespace,
+            partition="aws",
+            region=REGION,
+            account=ACCOUNT_ID,
+            url_suffix="amazonaws.com",
+            data_bucket=storage.data_bucket,
+            results_bucket=storage.results_bucket,
+        )
+
+    def settings(self, actor: str, *, is_gateway: bool = False) -> Settings:
+        """Return the settings of a function.
+
+        Args:
+            actor: The actor or system function.
+            is_gateway: Whether it is a function of the gateway.
+        """
+        addresses = self.addresses
+        return Settings(
+            table=self.table,
+            actor=actor,
+            region=REGION,
+            bucket=addresses.bucket,
+            data_uri=addresses.data.uri,
+            results_uri=addresses.results.uri,
+            queue_url_prefix=addresses.queue_url_prefix,
+            gateway_url=self.gateway_url,
+            token_key=self.token_key if is_gateway else None,
+            spark=self.spark,
+        )
+
+    @property
+    def light_actors(self) -> list[str]:
+        """The actors with handlers."""
+        return [name for name, actor in self.table.actors.items() if actor.kind in LIGHT_KINDS]
+
+    @property
+    def heavy_actors(self) -> list[str]:
+        """The actors with jobs."""
+        return [name for name, actor in self.table.actors.items() if actor.kind == "spark"]
+
+    def variables(self, actor: str) -> dict[str, str]:
+        """Return the environment variables of a light actor that other actors do not have."""
+        own = handler_variables(self.table.actors[actor])
+        return {**self.loaded.mesh.actors[actor].env, **own, "ASYA_ACTOR": actor}
+
+    def common_variables(self, folder: Path) -> dict[str, str]:
+        """Return the environment variables that all light actors have.
+
+        Args:
+            folder: The folder with `mesh.json`.
+        """
+        addresses = self.addresses
+        return {
+            "LAMBDA_TASK_ROOT": str(folder),
+            "ASYA_BUCKET": addresses.bucket,
+            "ASYA_DATA_URI": addresses.data.uri,
+            "ASYA_RESULTS_URI": addresses.results.uri,
+            "ASYA_QUEUE_URL_PREFIX": addresses.queue_url_prefix,
+            "ASYA_GATEWAY_URL": self.gateway_url,
+        }
+
+    def write_table(self, folder: Path) -> None:
+        """Write `mesh.json`, which each new process of handlers reads."""
+        draft = folder / "mesh.json.draft"
+        draft.write_bytes(encode_table(self.table))
+        draft.replace(folder / "mesh.json")
+
+    def with_spark(self, spark: SparkSettings | None) -> Deployment:
+        """Return the deployment with this code of jobs."""
+        return replace(self, spark=spark)
+
+
+def load(mesh: Path, stage: str) -> LoadedMesh:
+    """Load a mesh file, and hold the types of its actors against each other.
+
+    Raises:
+        LocalCloudError: The file has problems, or types conflict.
+    """
+    try:
+        return hold_together(load_mesh(mesh, stage), REPOSITORY / ".build")
+    except MeshFileError as error:
+        raise LocalCloudError(str(error)) from error

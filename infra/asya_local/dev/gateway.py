@@ -1,0 +1,195 @@
+"""The gateway of a mesh of `asya dev`: an HTTP server that passes requests to the functions, as API Gateway does."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, unquote
+from uuid import uuid4
+
+from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
+from werkzeug.wrappers import Request, Response
+
+from asya.gateway.calls import CALLS, ApiCall
+from asya.gateway.http.router import HttpRoute, answer
+from asya.gateway.lambdas.api_groups import build_api
+from asya.gateway.lambdas.wiring import build_ingest
+from asya.gateway.streams.wiring import build_streams
+from asya.messaging.lambdas.environment import REAL
+from asya.protocol import names
+from asya_local.authentication.admission import Refusal, authenticate, refuse_foreign
+from asya_local.authentication.signatures import HttpCall, Signature, SignatureError, read_signature
+from asya_local.dev.telemetry import DevTelemetry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from wsgiref.types import StartResponse, WSGIEnvironment
+
+    from asya_local.dev.deployment import Deployment
+    from asya_local.dev.functions import Tell
+    from asya_local.dev.resources import Operator
+
+_LARGEST_BODY = 10 * 1024 * 1024
+"""Bytes, as of an HTTP API."""
+_LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Functions:
+    """The functions of the gateway: the routes of each at the time of a call."""
+
+    routes: Mapping[str, Callable[[], tuple[HttpRoute, ...]]]
+    telemetry: Any
+
+    @classmethod
+    def of(cls, mesh: Deployment, tell: Tell) -> Functions:
+        """Build the functions of a mesh."""
+        telemetry: Any = DevTelemetry("gateway", tell)
+        api = build_api(mesh.settings(names.GATEWAY_API, is_gateway=True), telemetry)
+        ingest = build_ingest(mesh.settings(names.GATEWAY_INGEST, is_gateway=True), telemetry)
+        streams = build_streams(mesh.settings(names.GATEWAY_STREAM, is_gateway=True), telemetry)
+        return cls(
+            {
+                names.GATEWAY_API: lambda: api.routes(REAL.now()),
+                names.GATEWAY_INGEST: lambda: ingest.routes(REAL.now()),
+                names.GATEWAY_STREAM: lambda: streams.routes(REAL.now()),
+            },
+            telemetry,
+        )
+
+
+class Gateway:
+    """One HTTP server on a port of loopback. It takes calls that the operator has signed, and public ones."""
+
+    def __init__(self, port: int, tell: Tell) -> None:
+        """Bind the port; 0 chooses a free one.
+
+        Raises:
+            OSError: the port is taken.
+        """
+        self._tell = tell
+        self._functions: Functions | None = None
+        self._operator: Operator | None = None
+        self._http: BaseWSGIServer = make_server(
+            _LOOPBACK, port, self._respond, threaded=True, request_handler=_QuietHandler
+        )
+
+    @property
+    def port(self) -> int:
+        """The port of the server."""
+        return int(self._http.server_port)
+
+    @property
+    def url(self) -> str:
+        """The base URL, without a trailing slash."""
+        return f"http://{_LOOPBACK}:{self.port}"
+
+    def serve(self, functions: Functions, operator: Operator) -> None:
+        """Answer calls with these functions from now on."""
+        is_first = self._functions is None
+        self._functions, self._operator = functions, operator
+        if is_first:
+            threading.Thread(target=self._http.serve_forever, name="gateway", daemon=True).start()
+
+    def end(self) -> None:
+        """Take no further calls."""
+        if self._functions is not None:
+            self._http.shutdown()
+        self._http.server_close()
+
+    def _respond(self, environment: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        return self._answer(Request(environment), environment)(environment, start)
+
+    def _answer(self, request: Request, environment: WSGIEnvironment) -> Response:
+        assert self._functions is not None
+        raw_path, _, _ = str(environment.get("RAW_URI", request.path)).partition("?")
+        headers = {name.lower(): value for name, value in request.headers}
+        call = HttpCall(request.method, raw_path, request.query_string.decode("latin-1"), headers)
+        refusal = refuse_foreign(call, is_api=True)
+        if refusal is not None:
+            return _error(403, refusal.message)
+        if (request.content_length or 0) > _LARGEST_BODY:
+            return _error(413, "Request Too Long")
+        found = _find(request.method, unquote(raw_path))
+        if found is None:
+            return _error(404, "Not Found")
+        body = request.get_data()
+        caller = self._caller(call, body, found)
+        if isinstance(caller, Refusal):
+            return _error(403, "Forbidden")
+        event = self._event(call, unquote(raw_path), body, caller)
+        return _response(answer(event, self._functions.routes[found.function](), self._functions.telemetry.log))
+
+    def _caller(self, call: HttpCall, body: bytes, found: ApiCall) -> Operator | Refusal | None:
+        """Return who signed a call, or why nobody known did; None for a public call without a signature."""
+        assert self._operator is not None
+        operator = self._operator
+
+        def secret_key(signature: Signature) -> str | Refusal:
+            if signature.access_key != operator.key.access_key:
+                return Refusal("UnrecognizedClientException", "The security token included in the request is invalid.")
+            return operator.key.secret_key
+
+        try:
+            if found.is_public and read_signature(call) is None:
+                return None
+        except SignatureError as error:
+            return Refusal(error.code, error.message)
+        signature = authenticate(call, body, secret_key, datetime.now(UTC))
+        return signature if isinstance(signature, Refusal) else operator
+
+    def _event(self, call: HttpCall, path: str, body: bytes, caller: Operator | None) -> dict[str, Any]:
+        """Return the event of API Gateway, payload format 2.0."""
+        authorizer = {} if caller is None else {"iam": {"userArn": caller.arn, "userId": caller.user_id}}
+        headers = {**call.headers, "x-forwarded-proto": "http", "x-forwarded-port": str(self.port)}
+        return {
+            "version": "2.0",
+            "rawPath": path,
+            "headers": headers,
+            "queryStringParameters": dict(parse_qsl(call.query, keep_blank_values=True)) or None,
+            "requestContext": {
+                "http": {"method": call.method, "path": path},
+                "apiId": "dev",
+                "domainName": _LOOPBACK,
+                "stage": "$default",
+                "requestId": str(uuid4()),
+                "authorizer": authorizer or None,
+            },
+            "body": base64.b64encode(body).decode(),
+            "isBase64Encoded": True,
+        }
+
+
+class _QuietHandler(WSGIRequestHandler):
+    """Writes no line for each request."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log(self, *_: object, **__: object) -> None:
+        """Write nothing."""
+
+
+def _find(method: str, path: str) -> ApiCall | None:
+    """Return the call of a path, as API Gateway chooses it: a route with fewer variables goes first."""
+    matches = [
+        call
+        for call in CALLS
+        if call.method == method and HttpRoute(method, call.path, _never).parameters(path) is not None
+    ]
+    return min(matches, key=lambda call: call.path.count("{"), default=None)
+
+
+def _never(_request: object) -> Any:
+    raise AssertionError("a route that is matched only")
+
+
+def _response(result: Mapping[str, Any]) -> Response:
+    return Response(result.get("body", ""), status=result["statusCode"], headers=dict(result["headers"]))
+
+
+def _error(status: int, message: str) -> Response:
+    return Response(json.dumps({"message": message}), status=status, content_type="application/json")

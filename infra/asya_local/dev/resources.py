@@ -1,0 +1,181 @@
+"""Creates the resources of a mesh without CloudFormation: tables, buckets, queues, and the roles of job runs.
+
+Everything is created if it is missing, and changed if it differs; nothing is removed.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from asya.protocol import names
+from asya.senders.aws.role_list import RoleItems
+from asya.senders.roles import ListChange
+from asya_infra.commit_events import commit_pattern
+from asya_infra.permissions.grant import document
+from asya_infra.permissions.job_runs import run_access, run_files
+from asya_infra.permissions.spark import lingering_actors
+from asya_infra.queue_settings import QueueSettings, actor_queue, system_queues
+from asya_infra.table_settings import TABLES, IndexSettings
+from asya_local.accounts import OperatorScope, aws_client, make_operator, operator_name
+from asya_local.dev.deployment import CODE_BUCKET
+from asya_local.keys import ACCOUNT_ID, REGION, AccessKey
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from asya_local.dev.deployment import Deployment
+
+_TRUST = {
+    "Version": "2012-10-17",
+    "Statement": [
+        {"Effect": "Allow", "Principal": {"Service": "emr-serverless.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    ],
+}
+
+
+@dataclass(frozen=True)
+class Operator:
+    """The IAM user of `local.json`."""
+
+    key: AccessKey
+    arn: str
+    user_id: str
+
+
+@dataclass(frozen=True)
+class Resources:
+    """The resources of one cloud."""
+
+    endpoint: str
+    root: AccessKey
+
+    def create(self, mesh: Deployment, now: datetime) -> None:
+        """Create the resources of a mesh."""
+        self._create_tables(mesh)
+        self._list_functions(mesh, now)
+        for bucket in {mesh.addresses.bucket, mesh.addresses.data.bucket, mesh.addresses.results.bucket, CODE_BUCKET}:
+            self._s3.create_bucket(Bucket=bucket)
+        for name, actor in mesh.table.actors.items():
+            self._create_queue(mesh, name, actor_queue(actor))
+        for name, settings in system_queues(mesh.table).items():
+            self._create_queue(mesh, name, settings)
+        for heavy in mesh.heavy_actors:
+            self._create_job_role(mesh, heavy)
+        if lingering_actors(mesh.table):
+            self._notify_of_commits(mesh)
+
+    def create_token_key(self) -> str:
+        """Create the key of stream tokens; returns its ARN."""
+        kms = aws_client("kms", self.endpoint, self.root)
+        return str(kms.create_key(KeySpec="HMAC_256", KeyUsage="GENERATE_VERIFY_MAC")["KeyMetadata"]["Arn"])
+
+    def create_operator(self, mesh: Deployment) -> Operator:
+        """Create the operator, whose permissions are those on a local cloud."""
+        addresses, namespace = mesh.addresses, mesh.loaded.namespace
+        scope = OperatorScope(
+            namespace=namespace,
+            api_id="dev",
+            bucket=addresses.bucket,
+            data=f"{addresses.data.bucket}/{addresses.data.prefix}",
+            results=f"{addresses.results.bucket}/{addresses.results.prefix}",
+            tasks_table=names.table_name(namespace, "tasks"),
+        )
+        key = make_operator(self.endpoint, self.root, scope)
+        user = self._iam.get_user(UserName=operator_name(namespace))["User"]
+        return Operator(key, str(user["Arn"]), str(user["UserId"]))
+
+    def _create_tables(self, mesh: Deployment) -> None:
+        dynamodb = aws_client("dynamodb", self.endpoint, self.root)
+        existing = set(dynamodb.list_tables()["TableNames"])
+        for kind, indexes in TABLES.items():
+            name = names.table_name(mesh.loaded.namespace, kind)
+            if name not in existing:
+                dynamodb.create_table(TableName=name, BillingMode="PAY_PER_REQUEST", **_keys(indexes))
+
+    def _list_functions(self, mesh: Deployment, now: datetime) -> None:
+        """List root, as which all functions sign, as a function that may report about all actors."""
+        dynamodb = aws_client("dynamodb", self.endpoint, self.root)
+        items = RoleItems(dynamodb, names.table_name(mesh.loaded.namespace, "sink"))
+        items.write(ListChange(listed={ACCOUNT_ID: names.COMPLETION}, expiring=frozenset(), completes=True), now)
+
+    def _create_queue(self, mesh: Deployment, actor: str, settings: QueueSettings) -> None:
+        namespace, addresses = mesh.loaded.namespace, mesh.addresses
+        self._sqs.create_queue(QueueName=names.dlq_name(namespace, actor))
+        redrive = {"deadLetterTargetArn": addresses.dlq_arn(actor), "maxReceiveCount": settings.max_receives}
+        attributes = {
+            "VisibilityTimeout": str(settings.visibility_timeout),
+            "RedrivePolicy": json.dumps(redrive),
+        }
+        name = names.queue_name(namespace, actor)
+        try:
+            self._sqs.create_queue(QueueName=name, Attributes=attributes)
+        except self._sqs.exceptions.QueueNameExists:
+            url = self._sqs.get_queue_url(QueueName=name)["QueueUrl"]
+            self._sqs.set_queue_attributes(QueueUrl=url, Attributes=attributes)
+
+    def _create_job_role(self, mesh: Deployment, actor: str) -> None:
+        addresses = mesh.addresses
+        arn = addresses.access_policy_prefix + names.access_policy_name(mesh.loaded.namespace, actor)
+        policy = json.dumps(document(run_access(mesh.loaded.mesh, addresses, actor)))
+        try:
+            self._iam.create_policy(PolicyName=addresses.access_policy_name(actor), PolicyDocument=policy)
+        except self._iam.exceptions.EntityAlreadyExistsException:
+            self._iam.create_policy_version(PolicyArn=arn, PolicyDocument=policy, SetAsDefault=True)
+        role = names.role_name(mesh.loaded.namespace, names.job_role(actor), REGION)
+        with suppress(self._iam.exceptions.EntityAlreadyExistsException):
+            self._iam.create_role(RoleName=role, AssumeRolePolicyDocument=json.dumps(_TRUST))
+        files = run_files(mesh.loaded.mesh, addresses, actor, addresses.objects_arn(CODE_BUCKET, "*"))
+        self._iam.put_role_policy(RoleName=role, PolicyName="permissions", PolicyDocument=json.dumps(document(files)))
+        self._iam.attach_role_policy(RoleName=role, PolicyArn=arn)
+
+    def _notify_of_commits(self, mesh: Deployment) -> None:
+        addresses = mesh.addresses
+        self._s3.put_bucket_notification_configuration(
+            Bucket=addresses.bucket, NotificationConfiguration={"EventBridgeConfiguration": {}}
+        )
+        events = aws_client("events", self.endpoint, self.root)
+        rule = names.resource_name(mesh.loaded.namespace, "commits")
+        pattern = commit_pattern(addresses.bucket, lingering_actors(mesh.table))
+        events.put_rule(Name=rule, EventPattern=json.dumps(pattern))
+        events.put_targets(Rule=rule, Targets=[{"Id": "completion", "Arn": addresses.queue_arn(names.COMPLETION)}])
+
+    @cached_property
+    def _sqs(self) -> Any:
+        return aws_client("sqs", self.endpoint, self.root)
+
+    @cached_property
+    def _s3(self) -> Any:
+        return aws_client("s3", self.endpoint, self.root)
+
+    @cached_property
+    def _iam(self) -> Any:
+        return aws_client("iam", self.endpoint, self.root)
+
+
+def _keys(indexes: tuple[IndexSettings, ...]) -> dict[str, Any]:
+    """Return the keys and indexes of a table in the form of CreateTable."""
+    attributes = {"pk", "sk", *(key for index in indexes for key in (index.partition, index.sort))}
+    keys: dict[str, Any] = {
+        "KeySchema": _schema("pk", "sk"),
+        "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in sorted(attributes)],
+    }
+    if indexes:
+        keys["GlobalSecondaryIndexes"] = [
+            {
+                "IndexName": index.name,
+                "KeySchema": _schema(index.partition, index.sort),
+                "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(index.included)}
+                if index.included
+                else {"ProjectionType": "KEYS_ONLY"},
+            }
+            for index in indexes
+        ]
+    return keys
+
+
+def _schema(partition: str, sort: str) -> list[dict[str, str]]:
+    return [{"AttributeName": partition, "KeyType": "HASH"}, {"AttributeName": sort, "KeyType": "RANGE"}]

@@ -1,0 +1,109 @@
+"""Starts the worker of handlers, in the environment that functions have."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from asya_infra.build.folder_packages import build_folder_packages
+from asya_infra.build.functions import build_layer
+from asya_infra.build.packages import Target
+from asya_infra.repository import REPOSITORY
+from asya_local.environments import function_python
+from asya_local.errors import LocalCloudError
+from asya_local.servers import wait_until
+from asya_local.state_folder import MARK
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from asya_infra.mesh_file import LoadedMesh
+    from asya_local.state_folder import StateFolder
+
+_BUILD = REPOSITORY / ".build"
+_PROGRAM = Path(__file__).with_name("handler_worker.py")
+_START_SECONDS = 30.0
+_INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR")
+
+
+@dataclass(frozen=True)
+class WorkerProcess:
+    """One worker.
+
+    Attributes:
+        socket: Where it takes connections.
+    """
+
+    socket: Path
+    _process: subprocess.Popen[bytes]
+
+    def is_alive(self) -> bool:
+        """Return whether the worker runs."""
+        return self._process.poll() is None
+
+    def end(self) -> None:
+        """End the worker; its processes end with their connections."""
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        shutil.rmtree(self.socket.parent, ignore_errors=True)
+
+
+def start_worker(
+    folder: StateFolder, loaded: LoadedMesh, cloud_python: Path, variables: Mapping[str, str]
+) -> WorkerProcess:
+    """Start the worker of the handlers of a mesh, and wait until it takes connections.
+
+    What handlers print appears at once, on the output of this process.
+
+    Args:
+        folder: The state folder, which marks the process.
+        loaded: The mesh.
+        cloud_python: The interpreter of MiniStack's environment.
+        variables: The environment variables of all functions.
+
+    Raises:
+        PackagesError: A required package cannot be installed.
+        LocalCloudError: The worker does not start.
+    """
+    target = Target(interpreter=cloud_python)
+    packages = build_folder_packages(_BUILD, loaded.code_folder, target, hashed=loaded.mesh.requires_hashes)
+    layer = build_layer(_BUILD, target)
+    # The order of Lambda: the user's code, its packages, the layer.
+    path = [loaded.code_folder.resolve(), *([packages] if packages else []), layer / "python"]
+    environment = {
+        **{name: os.environ[name] for name in _INHERITED if name in os.environ},
+        **variables,
+        "PYTHONPATH": os.pathsep.join(map(str, path)),
+        # Python compares whole seconds of a file with those of its compiled form, so a quick change could run as it was.
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONUNBUFFERED": "1",
+        MARK: str(folder.root),
+    }
+    # A path of a socket has 107 bytes at most, so it is not in the state folder.
+    socket = Path(tempfile.mkdtemp(prefix="asya-dev-")) / "handlers"
+    process = subprocess.Popen(
+        [str(function_python(_BUILD, cloud_python)), "-P", str(_PROGRAM), str(socket)],
+        env=environment,
+        cwd=folder.temporary,
+        stdin=subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C ends the command, which ends the worker
+    )
+    worker = WorkerProcess(socket, process)
+    if not wait_until(lambda: socket.exists() or not worker.is_alive(), _START_SECONDS, pause=0.01) or (
+        not worker.is_alive()
+    ):
+        worker.end()
+        raise LocalCloudError("The worker of the handlers does not start; its output is above.")
+    return worker
