@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from asya_cli.output.events import EventPrinter
-    from asya_local.dev.session import Session
+    from asya_local.dev.running_mesh import RunningMesh
 
 _CHECK_SECONDS = 1.0
 _NOT_ENFORCED = "Not enforced here: IAM, sizes of code and memory, concurrency. `asya local up` enforces IAM."
@@ -34,7 +34,7 @@ def dev(
     from asya_cli.output.console import Console
     from asya_cli.output.events import EventPrinter
     from asya_infra.build.packages import PackagesError
-    from asya_local.dev.session import open_session
+    from asya_local.dev.startup import running
     from asya_local.errors import LocalCloudError
     from asya_local.steps import Step, Steps
 
@@ -46,36 +46,36 @@ def dev(
         console.print(f"  [green]✔[/] {step.name:<16}{step.seconds:6.1f} s")
 
     try:
-        with suppress(KeyboardInterrupt), open_session(mesh, state, stage, printer.tell, Steps(print_step)) as session:
-            connection = session.connection()
+        with suppress(KeyboardInterrupt), running(mesh, state, stage, printer.tell, Steps(print_step)) as started:
+            connection = started.connection()
             console.print(f"\n[bold]{connection.namespace}[/] takes messages. Every command of `asya` works with it.")
             console.print(f"Gateway, MCP and A2A: {connection.gateway_url} (its key is in {state / 'local.json'})")
             console.print(
                 f"[dim]{_NOT_ENFORCED}[/]\n[dim]Ctrl-C ends the mesh; its messages and results go with it.[/]\n"
             )
-            _follow(session, mesh, stage, printer)
+            _follow(started, mesh, stage, printer)
     except PackagesError as error:
         raise LocalCloudError(str(error)) from error
 
 
-def _follow(session: Session, mesh: Path, stage: str, printer: EventPrinter) -> NoReturn:
+def _follow(started: RunningMesh, mesh: Path, stage: str, printer: EventPrinter) -> NoReturn:
     """Load each change, until Ctrl-C; a mistake in a file is printed, and what runs goes on."""
     from asya_infra.build.packages import PackagesError
     from asya_local.dev.deployment import load
     from asya_local.errors import LocalCloudError
-    from asya_local.watching import folders_of, watching
+    from asya_local.watching import watching
 
     while True:
-        folders = folders_of(mesh, stage)
+        folders = started.folders
         with watching(mesh, folders) as wait:
-            while folders == folders_of(mesh, stage, otherwise=folders):
+            while folders == started.folders:
                 try:
                     with printer.measured() as changed:
-                        changed.extend(session.follow(load(mesh, stage)))
+                        changed.extend(started.follow(load(mesh, stage)))
                 except (LocalCloudError, PackagesError) as error:
                     printer.tell("error", str(error))
                 while not wait(_CHECK_SECONDS):
-                    session.check()
+                    started.check()
 
 
 def _leave(number: int, _frame: FrameType | None) -> NoReturn:

@@ -22,7 +22,7 @@ SESSION_SUITES = ("infra", "spark")
 """Suites with session fixtures; one worker runs each of them whole."""
 
 PATHS_MESH_TESTS = ("crew_failures", "fan_in", "legacy_forms", "paths", "pause", "redrive", "slow_paths")
-OWN_CLOUD_TESTS = ("deploy_under_load", "emr_drivers", "emr_stand_in", "local_cloud")
+OWN_CLOUD_TESTS = ("deploy_under_load", "dev", "emr_drivers", "emr_stand_in", "local_cloud")
 OWN_MESHES = ("gateway", "heavy")
 """Meshes with a local cloud each; all other cloud tests share the example mesh."""
 

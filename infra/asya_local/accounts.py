@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import threading
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import boto3
@@ -15,6 +17,7 @@ from botocore.config import Config
 from asya.protocol import names
 from asya_local.keys import ACCOUNT_ID, REGION, AccessKey
 
+_making = threading.Lock()
 DEPLOYER = "asya-deployer"
 _ADMINISTRATOR = "arn:aws:iam::aws:policy/AdministratorAccess"
 
@@ -36,12 +39,17 @@ def aws_client(service: str, endpoint: str, key: AccessKey, config: Config | Non
         key: The key.
         config: The settings of the client; they must have no proxies.
     """
+    with _making:  # a session makes one client at a time
+        build: Any = _session(key).client  # boto3's types accept literal service names only
+        return build(service, endpoint_url=endpoint, config=config or Config(proxies={}))
+
+
+@cache
+def _session(key: AccessKey) -> boto3.Session:
+    """Return the session of a key, which reads the model of each service once."""
     core = botocore.session.Session(session_vars=_NO_USER_CONFIGURATION)
     core.set_credentials(key.access_key, key.secret_key)
-    build: Any = boto3.Session(
-        botocore_session=core, region_name=REGION
-    ).client  # boto3's types accept literal service names only
-    return build(service, endpoint_url=endpoint, config=config or Config(proxies={}))
+    return boto3.Session(botocore_session=core, region_name=REGION)
 
 
 def make_deployer(endpoint: str, root: AccessKey) -> AccessKey:

@@ -113,6 +113,17 @@ def start_servers(
     raise AssertionError("unreachable")
 
 
+def start_job_server(
+    folder: StateFolder, tools: Tools, root: AccessKey, options: ServerOptions, servers: Servers
+) -> None:
+    """Start the EMR Serverless stand-in beside a running MiniStack, and wait until it answers.
+
+    Raises:
+        LocalCloudError: It does not start; the detail is the end of its log.
+    """
+    _wait_for(_start_emr(folder, tools, root, options, servers), folder)
+
+
 def previous_servers(folder: StateFolder) -> Servers | None:
     """Return the servers with the ports of the last cloud in the folder, if they are free."""
     try:

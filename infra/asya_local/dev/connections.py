@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from asya.protocol import names
 from asya_infra.queue_settings import QueueSettings, actor_queue, system_queues
 from asya_local.dev.deployment import LIGHT_KINDS, Deployment
-from asya_local.dev.ends import tell_ends
+from asya_local.dev.ends import Ends
 from asya_local.dev.event_source import EventSource
 from asya_local.dev.functions import Tell, build_function
 
@@ -33,6 +33,9 @@ class Connections:
     handlers: Handlers
     tell: Tell
     _sources: dict[str, EventSource] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._ends = Ends(self.tell)
 
     def update(self, mesh: Deployment) -> None:
         """Let all queues of the mesh call its functions as they are now; those of removed actors call none."""
@@ -73,7 +76,7 @@ class Connections:
 
         def process(event: Mapping[str, Any]) -> set[str]:
             if name == names.ENDS:
-                tell_ends(event, mesh.table, self.tell)
+                self._ends.read(event, mesh.table)
             return {failure["itemIdentifier"] for failure in function.process(event)["batchItemFailures"]}
 
         return process

@@ -1,9 +1,11 @@
-"""The emulator of AWS behind a mesh of `asya dev`: MiniStack, and the EMR Serverless stand-in if the mesh has jobs."""
+"""The emulator of AWS behind a mesh of `asya dev`: MiniStack, and for a mesh with jobs the EMR Serverless stand-in."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -11,16 +13,18 @@ from botocore.config import Config
 
 from asya.protocol import names
 from asya_local.accounts import aws_client
-from asya_local.dev.resources import Resources
 from asya_local.emr.settings import WorkerSettings
+from asya_local.errors import LocalCloudError
 from asya_local.keys import REGION, AccessKey, root_key, write_keys
 from asya_local.processes import read_records
-from asya_local.servers import ServerOptions, Servers, start_servers
+from asya_local.servers import ServerOptions, Servers, start_job_server, start_servers
+from asya_local.tools import Tools, find_java
 
 if TYPE_CHECKING:
-    from asya_infra.mesh_file import LoadedMesh
+    from collections.abc import Callable
+
+    from asya_local.dev.resources import Resources
     from asya_local.state_folder import StateFolder
-    from asya_local.tools import Tools
 
 # A poll takes up to 20 s, and one client serves all queues.
 _POLLS = Config(read_timeout=40, max_pool_connections=250, retries={"total_max_attempts": 1}, proxies={})
@@ -32,20 +36,27 @@ class Emulator:
 
     Attributes:
         root: The key of root, which signs the calls of all functions.
+        closing: Set before its processes are ended.
     """
 
     folder: StateFolder
+    tools: Tools
     servers: Servers
     root: AccessKey
+    closing: threading.Event = field(default_factory=threading.Event)
+    _jobs: list[threading.Thread] = field(default_factory=list)
 
     @property
     def endpoint(self) -> str:
         """The URL of all services except EMR Serverless."""
         return self.servers.endpoint
 
-    @property
+    @cached_property
     def resources(self) -> Resources:
         """The resources in it."""
+        # Imported late: the emulator starts meanwhile.
+        from asya_local.dev.resources import Resources
+
         return Resources(self.endpoint, self.root)
 
     def poll_client(self) -> Any:
@@ -73,24 +84,45 @@ class Emulator:
         os.environ.update(self.variables())
         boto3.setup_default_session()
 
+    def start_jobs(self, namespace: str, tell: Callable[[str, str], None]) -> None:
+        """Start the EMR Serverless stand-in, unless it was started before. Runs wait for it, and nothing else does.
+
+        Args:
+            namespace: The namespace of the mesh.
+            tell: Takes the level and the text of what the author should know.
+        """
+        if not self._jobs:
+            thread = threading.Thread(target=self._start_jobs, args=(namespace, tell), name="jobs", daemon=True)
+            self._jobs.append(thread)
+            thread.start()
+
+    def _start_jobs(self, namespace: str, tell: Callable[[str, str], None]) -> None:
+        options = ServerOptions(
+            event_queues=(names.queue_name(namespace, names.COMPLETION),),
+            # One driver is ready, so that a job does not wait for the start of Spark.
+            workers=WorkerSettings(spares=1),
+            starts_per_second=10.0,
+        )
+        try:
+            tools = replace(self.tools, java_home=find_java())
+            start_job_server(self.folder, tools, self.root, options, self.servers)
+        except LocalCloudError as error:
+            if not self.closing.is_set():
+                tell("error", f"jobs cannot run: {error}")
+
     def ended(self) -> list[str]:
         """Return the names of its processes that have ended."""
         return [record.name for record in read_records(self.folder) if record.process() is None]
 
 
-def start_emulator(folder: StateFolder, tools: Tools, loaded: LoadedMesh) -> Emulator:
-    """Start the emulator for a mesh.
+def start_emulator(folder: StateFolder, tools: Tools) -> Emulator:
+    """Start MiniStack.
 
     Raises:
-        LocalCloudError: A server does not start.
+        LocalCloudError: It does not start.
     """
     root = root_key(folder.keys)
-    write_keys(folder.keys, {"root": root})
-    options = ServerOptions(
-        event_queues=(names.queue_name(loaded.namespace, names.COMPLETION),),
-        # One driver is ready, so that a job does not wait for the start of Spark.
-        workers=WorkerSettings(spares=1),
-        starts_per_second=10.0,
-        has_jobs=bool(tools.java_home),
-    )
-    return Emulator(folder, start_servers(folder, tools, root, options), root)
+    if not folder.keys.exists():  # a local cloud in this folder keeps its own keys
+        write_keys(folder.keys, {"root": root})
+    servers = start_servers(folder, tools, root, ServerOptions(has_jobs=False))
+    return Emulator(folder, tools, servers, root)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from asya.protocol.events import TERMINAL_STATUSES, TaskEvent
@@ -15,12 +17,22 @@ if TYPE_CHECKING:
     from asya_local.dev.functions import Tell
 
 
-def tell_ends(event: Mapping[str, Any], table: MeshTable, tell: Tell) -> None:
-    """Tell the ends in a batch of the queue of ends; a message that cannot be read is the business of its function."""
-    for record in event["Records"]:
-        with suppress(BatchError):
-            for end in _ends(record["body"].encode("utf-8", "surrogatepass")):
-                tell(*_described(end, table))
+@dataclass
+class Ends:
+    """Tells each end once: an envelope that fails is reported by x-sump, and again when its end is final."""
+
+    tell: Tell
+    _told: deque[tuple[str, int, str]] = field(default_factory=lambda: deque(maxlen=10_000))
+
+    def read(self, event: Mapping[str, Any], table: MeshTable) -> None:
+        """Tell the ends in a batch of the queue of ends; a message that cannot be read is the business of its function."""
+        for record in event["Records"]:
+            with suppress(BatchError):
+                for end in _ends(record["body"].encode("utf-8", "surrogatepass")):
+                    key = (end.id, end.generation, end.status)
+                    if key not in self._told:
+                        self._told.append(key)
+                        self.tell(*_described(end, table))
 
 
 def _ends(body: bytes) -> Iterator[TaskEvent]:

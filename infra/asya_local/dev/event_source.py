@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya_local.dev.handlers import WorkerDiedError, WorkerFailedError
+from asya_local.dev.handlers import NotLoadedError, WorkerDiedError, WorkerFailedError
 from asya_local.keys import ACCOUNT_ID, REGION
 
 if TYPE_CHECKING:
@@ -80,6 +80,9 @@ class EventSource:
     def _handle(self, messages: Sequence[Mapping[str, Any]]) -> None:
         try:
             failed = self.process({"Records": [self._record(message) for message in messages]})
+        except NotLoadedError:  # it changed while the queue was polled
+            self._release(messages)
+            return
         except WorkerDiedError:
             self.tell("error", f"{self.name}: its process ended in the middle of a batch, which comes again")
             self._release(messages)

@@ -46,7 +46,12 @@ class DevServices(Services):
     @cached_property
     def telemetry(self) -> Any:
         """See `Services`."""
-        return DevTelemetry(self.settings.actor, self.tell)
+        return DevTelemetry(self.settings.actor, self._only_news)
+
+    def _only_news(self, level: str, text: str) -> None:
+        # The author reads of each end from its report.
+        if not text.startswith(f"{names.SUMP}: envelope failed"):
+            self.tell(level, text)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,10 @@ class WorkerDiedError(Exception):
     """The process of a batch has ended, such as by `os._exit`, or was killed at its time limit."""
 
 
+class NotLoadedError(Exception):
+    """The handler cannot be loaded, so its messages wait."""
+
+
 class WorkerFailedError(Exception):
     """A function raised instead of answering; the message is the traceback."""
 
@@ -156,9 +160,12 @@ class Handlers:
             seconds: The timeout of the function.
 
         Raises:
+            NotLoadedError: The handler cannot be loaded.
             WorkerDiedError: The process of the batch has ended.
             WorkerFailedError: The function raised.
         """
+        if actor in self._problems:
+            raise NotLoadedError
         with self._free:
             lane = self._acquire()
             try:
@@ -169,6 +176,8 @@ class Handlers:
             self._release(lane)
         if "error" in answer:
             raise WorkerFailedError(answer["error"])
+        if answer["failed"] is None:
+            raise NotLoadedError
         return set(answer["failed"])
 
     def _acquire(self) -> _Lane:

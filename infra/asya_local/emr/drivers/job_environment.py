@@ -10,13 +10,9 @@ import platform
 import sys
 from pathlib import Path
 
-import pyspark
-
 from asya_local.environments import linked_environment
 
 _PACKAGES = ("pyspark", "py4j")
-SPARK_HOME = Path(pyspark.__path__[0])
-"""PySpark brings Spark with it. The JVM gets this path, not the link, so that all environments share its class archive."""
 
 
 def job_python(root: Path) -> Path:
@@ -35,3 +31,8 @@ def _folder(package: str) -> Path:
     assert spec is not None
     assert spec.submodule_search_locations is not None
     return Path(spec.submodule_search_locations[0]).resolve()
+
+
+# PySpark brings Spark with it. The JVM gets this path, not the link, so that all environments share its class archive.
+# Importing PySpark to find it would take a third of a second.
+SPARK_HOME = _folder("pyspark")

@@ -1,9 +1,9 @@
-"""One `asya dev`: the processes and functions of a mesh, which follow its changes."""
+"""A running mesh of `asya dev`: its functions, handlers and jobs, which follow the changes of the author."""
 
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING
 from asya.protocol import names
 from asya_infra.build.folder import digest
 from asya_infra.build.packages import REQUIREMENTS
-from asya_local.cleanup import clean_up
 from asya_local.connection import LocalConnection
 from asya_local.dev.connections import Connections
-from asya_local.dev.deployment import Deployment, load
-from asya_local.dev.emulator import Emulator, start_emulator
+from asya_local.dev.deployment import Deployment
 from asya_local.dev.functions import Tell, sweep_all
 from asya_local.dev.gateway import Functions, Gateway
 from asya_local.dev.handlers import Handlers, described
@@ -24,68 +22,17 @@ from asya_local.dev.job_code import upload_jobs
 from asya_local.dev.worker_process import WorkerProcess, start_worker
 from asya_local.errors import LocalCloudError
 from asya_local.keys import REGION
-from asya_local.processes import sigint_ignored
 from asya_local.secret_file import FILE_NAME, secret_values, store_secrets
-from asya_local.servers import is_free, running_servers
-from asya_local.state_folder import StateFolder
-from asya_local.tools import Tools, find_tools
+from asya_local.servers import is_free
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from asya_infra.mesh_file import LoadedMesh
+    from asya_local.dev.emulator import Emulator
     from asya_local.dev.resources import Operator
-    from asya_local.steps import Steps
+    from asya_local.state_folder import StateFolder
 
-_SWEEP_SECONDS = 60.0
-
-
-@contextmanager
-def open_session(mesh: Path, state: Path, stage: str, tell: Tell, steps: Steps) -> Iterator[Session]:
-    """Start a mesh; it ends with the block, and so does every process of it.
-
-    Args:
-        mesh: The mesh file.
-        state: The state folder.
-        stage: The stage of the mesh file.
-        tell: Takes the level and the text of what the author should know.
-        steps: Measures the steps of the start.
-
-    Raises:
-        LocalCloudError: The mesh file has problems, a tool is missing, a process does not start, or a local cloud runs.
-        PackagesError: A required package cannot be installed.
-    """
-    loaded, folder = load(mesh, stage), StateFolder.at(state)
-    with folder.locked():
-        if running_servers(folder) is not None and not folder.dev.exists():
-            raise LocalCloudError(
-                f"A local cloud runs in {folder.root}. Run `asya local down --state {state}` first, or use another --state."
-            )
-        session: Session | None = None
-        try:
-            clean_up(folder)
-            session = _start(loaded, folder, tell, steps)
-            yield session
-        finally:
-            with sigint_ignored():
-                if session is not None:
-                    session.close()
-                clean_up(folder)
-
-
-def _start(loaded: LoadedMesh, folder: StateFolder, tell: Tell, steps: Steps) -> Session:
-    tools = find_tools(spark=any(actor.spark is not None for actor in loaded.mesh.actors.values()))
-    secrets = secret_values(loaded.mesh, folder.root / FILE_NAME)
-    folder.create()
-    folder.dev.touch()
-    with steps.step("emulator"):
-        emulator = start_emulator(folder, tools, loaded)
-        emulator.use()
-        store_secrets(secrets, emulator.endpoint, emulator.root)
-    session = Session(folder, tools, emulator, tell)
-    with steps.step("mesh"):
-        session.begin(loaded)
-    return session
+_SWEEP_SECONDS = 10.0
+"""Between two runs of the scheduled functions, which report dead letters among others. On AWS some run each minute only."""
 
 
 @dataclass(frozen=True)
@@ -108,12 +55,16 @@ class _Sources:
         )
 
 
-class Session:
+class ServerEndedError(LocalCloudError):
+    """A server of the emulator has ended, so the mesh is lost."""
+
+
+class RunningMesh:
     """A running mesh."""
 
-    def __init__(self, folder: StateFolder, tools: Tools, emulator: Emulator, tell: Tell) -> None:
+    def __init__(self, folder: StateFolder, emulator: Emulator, tell: Tell) -> None:
+        """Open the gateway, which answers no call yet; `begin` starts the rest."""
         self._folder = folder
-        self._tools = tools
         self._emulator = emulator
         self._tell = tell
         self._gateway = _open_gateway(folder, tell)
@@ -129,14 +80,19 @@ class Session:
         """Create the resources of the mesh, load its code, and take messages.
 
         Raises:
-            LocalCloudError: A process does not start.
+            LocalCloudError: A process does not start, or a secret has no value.
             PackagesError: A required package cannot be installed.
         """
+        secrets = secret_values(loaded.mesh, self._folder.root / FILE_NAME)
         resources = self._emulator.resources
-        mesh = Deployment(loaded=loaded, gateway_url=self._gateway.url, token_key=resources.create_token_key())
-        resources.create(mesh, datetime.now(UTC))
-        self._operator = resources.create_operator(mesh)
-        self._start_worker(mesh)
+        mesh = Deployment(loaded=loaded, gateway_url=self._gateway.url)
+        with ThreadPoolExecutor(1) as executor:
+            worker = executor.submit(self._start_worker, mesh)
+            mesh = replace(mesh, token_key=resources.create_token_key())
+            resources.create(mesh, datetime.now(UTC))
+            store_secrets(secrets, self._emulator.endpoint, self._emulator.root)
+            self._operator = resources.create_operator(mesh)
+            worker.result()
         self._use(self._with_jobs(mesh))
         self._sources = _Sources.of(loaded)
         self.connection().write(self._folder.connection)
@@ -153,21 +109,24 @@ class Session:
         changed = tuple(name for name, value in vars(now).items() if value != getattr(before, name))
         if not changed:
             return ()
-        mesh = replace(self._deployment, loaded=loaded)
         if loaded.namespace != self._deployment.loaded.namespace:
             raise LocalCloudError("The namespace has changed. End `asya dev` with Ctrl-C, and start it again.")
-        if mesh.heavy_actors and not self._tools.java_home:
-            raise LocalCloudError(
-                "The mesh has its first heavy actor. End `asya dev` with Ctrl-C, and start it again: the emulator runs "
-                "without Spark."
-            )
+        mesh = replace(self._deployment, loaded=loaded)
         if "mesh" in changed:
+            secrets = secret_values(loaded.mesh, self._folder.root / FILE_NAME)
             self._emulator.resources.create(mesh, datetime.now(UTC))
+            store_secrets(secrets, self._emulator.endpoint, self._emulator.root)
         if "packages" in changed:
             self._start_worker(mesh)
         self._use(self._with_jobs(mesh) if {"mesh", "jobs"} & {*changed} else mesh)
         self._sources = now
         return changed
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The folders with the code of the mesh."""
+        loaded = self._deployment.loaded
+        return tuple(folder.resolve() for folder in (loaded.code_folder, loaded.jobs_folder) if folder.is_dir())
 
     def connection(self) -> LocalConnection:
         """Return what programs need to use the mesh."""
@@ -193,10 +152,10 @@ class Session:
         """Check that all processes run; a worker that has ended is started again.
 
         Raises:
-            LocalCloudError: A server of the emulator has ended.
+            ServerEndedError: A server of the emulator has ended.
         """
         if ended := self._emulator.ended():
-            raise LocalCloudError(f"{' and '.join(ended)} ended; see its log in {self._folder.logs}.")
+            raise ServerEndedError(f"{' and '.join(ended)} ended; see its log in {self._folder.logs}.")
         if self._worker is not None and not self._worker.is_alive():
             self._tell("error", "the worker of the handlers ended; it starts again")
             self._start_worker(self._deployment)
@@ -205,6 +164,7 @@ class Session:
     def close(self) -> None:
         """Take no further messages, and end the processes of the handlers."""
         self._ended.set()
+        self._emulator.closing.set()
         self._connections.end()
         self._gateway.end()
         self._handlers.close()
@@ -213,7 +173,7 @@ class Session:
 
     def _start_worker(self, mesh: Deployment) -> None:
         variables = {**self._emulator.variables(), **mesh.common_variables(self._folder.temporary)}
-        worker = start_worker(self._folder, mesh.loaded, Path(self._tools.cloud_python), variables)
+        worker = start_worker(self._folder, mesh.loaded, Path(self._emulator.tools.cloud_python), variables)
         outdated, self._worker = self._worker, worker
         self._handlers.socket = worker.socket
         if outdated is not None:
@@ -222,6 +182,7 @@ class Session:
     def _with_jobs(self, mesh: Deployment) -> Deployment:
         if not mesh.heavy_actors:
             return mesh
+        self._emulator.start_jobs(mesh.loaded.namespace, self._tell)
         return mesh.with_spark(upload_jobs(mesh, self._emulator.endpoint, self._emulator.root))
 
     def _use(self, mesh: Deployment) -> None:

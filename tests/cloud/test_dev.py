@@ -1,0 +1,292 @@
+"""`asya dev` as an author uses it: a mesh that follows changes, and every command against it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psutil
+import pytest
+
+from asya_cli.connection import read_local
+from asya_cli.mesh_client import MeshClient
+from asya_local.processes import cloud_processes
+from asya_local.state_folder import StateFolder
+from tests.cloud.deployed_cloud import TIMEOUT_SECONDS, DeployedCloud, until
+from tests.interrupts import restore_interrupts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.cloud
+
+MESH = """
+namespace: desk
+code: handlers
+jobs: jobs
+actors:
+  check: {handler: orders.check, env: {CURRENCY: EUR}, can_send_to: [approve, bill]}
+  bill: {handler: orders.bill}
+  gone: {handler: orders.gone, max_receives: 2}
+  split: {handler: orders.split, can_send_to: [bill]}
+  count: {spark: {job: lines.count}, access: [{bucket: data, read: "*"}]}
+  approve:
+    kind: pause
+    pause: {prompt: "Ship it?", fields: [{name: approved, type: boolean, prompt: "Yes or no"}]}
+tools:
+  order: {description: "Checks and bills an order", route: [check, bill]}
+"""
+ORDERS = """
+import os
+from asya import data, fan_out
+
+def check(payload):
+    print("checking", payload["id"])
+    return {**payload, "currency": os.environ["CURRENCY"], "version": 1}
+
+def bill(payload):
+    return {**payload, "gross": payload["total"] * 2}
+
+def gone(payload):
+    os._exit(3)
+
+def split(payload):
+    return fan_out(payload["orders"], to=["bill"], into="/bills")
+
+def other(payload):
+    return {**payload, "other": True}
+"""
+LINES = """
+def count(spark, payload):
+    return {**payload, "lines": spark.read.text(payload["uri"]).count(), "version": 1}
+"""
+
+
+class Author:
+    """An author with a mesh in a folder, and `asya dev` in a terminal."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in ("handlers", "jobs"):
+            (folder / name).mkdir(exist_ok=True)
+        self.write("mesh.yaml", MESH)
+        self.write("handlers/orders.py", ORDERS)
+        self.write("jobs/lines.py", LINES)
+        self.state = StateFolder.at(folder / ".asya")
+        self.lines: list[str] = []
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "asya_cli.main", "dev"],
+            cwd=folder,
+            env={**os.environ, "AWS_PROFILE": "no-such-profile", "AWS_ENDPOINT_URL": "http://127.0.0.1:1"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+            preexec_fn=restore_interrupts,  # noqa: PLW1509 - no thread is running here
+        )
+        threading.Thread(target=self._read, daemon=True).start()
+        self.sees("Ctrl-C ends the mesh")
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip("\n"))
+
+    def write(self, name: str, text: str) -> None:
+        (self.folder / name).write_text(text)
+
+    def edit(self, name: str, before: str, after: str) -> None:
+        text = (self.folder / name).read_text()
+        assert before in text
+        self.write(name, text.replace(before, after))
+
+    def sees(self, text: str, since: int = 0) -> None:
+        """Wait until the terminal shows a text, since a number of lines."""
+
+        def shown() -> bool | None:
+            found = any(text in line for line in self.lines[since:])
+            assert found or self.process.poll() is None, "\n".join(self.lines)
+            return found or None
+
+        until(shown, f"{text!r} on the terminal")
+
+    def asya(self, *arguments: str, text: str = "") -> str:
+        """Run another command in a second terminal; return its output."""
+        result = subprocess.run(
+            [sys.executable, "-m", "asya_cli.main", *arguments],
+            cwd=self.folder,
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+        )
+        assert result.returncode == 0, result.stderr + result.stdout
+        return result.stdout
+
+    @property
+    def cloud(self) -> DeployedCloud:
+        return DeployedCloud(MeshClient(read_local(self.state.root)), self.state.root)
+
+    def send(self, envelope_id: str, payload: Any, *route: str) -> None:
+        curr, *after = route
+        envelope = {"id": envelope_id, "payload": payload, "route": {"prev": [], "curr": curr, "next": after}}
+        self.cloud.send_raw(curr, json.dumps(envelope))
+
+    def result(self, envelope_id: str) -> Any:
+        """Wait for the payload of a result."""
+        task = self.cloud.wait_for_end(envelope_id)
+        assert task.status == "succeeded", (task, "\n".join(self.lines))
+        return self.cloud.wait_for_result(envelope_id)[1]["payload"]
+
+    def end(self, number: signal.Signals = signal.SIGINT) -> None:
+        self.process.send_signal(number)
+        self.process.wait(timeout=TIMEOUT_SECONDS)
+
+
+@pytest.fixture(scope="module")
+def author(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Author]:
+    found = Author(tmp_path_factory.mktemp("author"))
+    yield found
+    found.end()
+    assert not cloud_processes(found.state)
+
+
+def test_a_route_runs_and_the_author_sees_it(author: Author) -> None:
+    author.send("route-1", {"id": "7", "total": 3}, "check", "bill")
+    expected = {"id": "7", "total": 3, "currency": "EUR", "version": 1, "gross": 6}
+    assert author.result("route-1") == expected
+    for text in ("checking 7", "check: route-1 took", "route-1 succeeded at bill"):
+        author.sees(text)
+
+
+def test_changed_code_answers(author: Author) -> None:
+    author.edit("handlers/orders.py", '"version": 1', '"version": 2')
+    author.sees("handlers loaded in")
+    author.send("changed-1", {"id": "8", "total": 1}, "check")
+    assert author.result("changed-1")["version"] == 2
+
+
+def test_a_handler_that_cannot_be_imported_keeps_its_messages(author: Author) -> None:
+    since = len(author.lines)
+    author.edit("handlers/orders.py", "import os\n", "import os, no_such_module\n")
+    author.sees("No module named 'no_such_module'", since)
+    author.send("changed-2", {"id": "9", "total": 1}, "check")
+    author.edit("handlers/orders.py", ", no_such_module", "")
+    author.edit("handlers/orders.py", '"version": 2', '"version": 3')
+    assert author.result("changed-2")["version"] == 3
+
+
+def test_a_mistake_in_the_syntax_leaves_what_runs(author: Author) -> None:
+    since = len(author.lines)
+    author.edit("handlers/orders.py", '"version": 3}', '"version": 4')
+    author.sees("'{' was never closed", since)
+    author.send("changed-3", {"id": "9", "total": 1}, "check")
+    assert author.result("changed-3")["version"] == 3
+    author.edit("handlers/orders.py", '"version": 4', '"version": 4}')
+
+
+def test_a_failure_is_shown_with_its_traceback(author: Author) -> None:
+    author.send("failed-1", {"id": "7"}, "bill")
+    assert author.cloud.wait_for_end("failed-1").status == "failed"
+    author.sees("bill: failed-1 failed: KeyError: 'total'")
+    author.sees('payload["total"] * 2')
+
+
+def test_a_batch_of_a_process_that_ends_comes_again_at_once(author: Author) -> None:
+    author.send("gone-1", {}, "gone")
+    assert author.cloud.wait_for_end("gone-1").reason == "DeliveryExhausted"
+    assert sum("gone: its process ended" in line for line in author.lines) == 2
+    author.send("after-1", {"id": "7", "total": 1}, "bill")
+    assert author.result("after-1")["gross"] == 2
+
+
+def test_the_mesh_file_is_followed(author: Author) -> None:
+    since = len(author.lines)
+    author.edit("mesh.yaml", "actors:\n", "actors:\n  other: {handlr: orders.other}\n")
+    author.sees("handlr", since)
+    author.edit("mesh.yaml", "handlr", "handler")
+    author.sees("mesh loaded in", since)
+    author.send("other-1", {"id": "7", "total": 2}, "other", "bill")
+    assert author.result("other-1") == {"id": "7", "total": 2, "other": True, "gross": 4}
+
+
+def test_a_pause_a_set_and_a_tool(author: Author) -> None:
+    author.send("paused-1", {"id": "7", "total": 2}, "check", "approve", "bill")
+    author.send("set-1", {"orders": [{"total": 1}, {"total": 2}]}, "split", "x-fan-in")
+    assert [bill["gross"] for bill in author.result("set-1")["bills"]] == [2, 4]
+    author.sees("paused-1 paused at approve: asya resume paused-1")
+    author.asya("resume", "paused-1", "--input", '{"approved": true}')
+    assert author.result("paused-1")["approved"] is True
+    assert author.result(author.cloud.mesh.call_tool("order", b'{"id": "7", "total": 5}'))["gross"] == 10
+
+
+def test_commands_work_against_it(author: Author) -> None:
+    envelope_id = author.asya("send", "-", "--actor", "check", text='{"id": "cli", "total": 1}').strip()
+    author.result(envelope_id)
+    assert "succeeded" in author.asya("status", envelope_id)
+    assert '"version"' in author.asya("result", envelope_id, "--payload")
+    assert envelope_id in author.asya("list")
+    assert "ministack" in author.asya("local", "status")
+    author.asya("dlq", "list")
+    author.asya("job", "list")
+
+
+def test_a_job_follows_changes_and_shows_its_traceback(author: Author, tmp_path: Path) -> None:
+    text = tmp_path / "order.txt"
+    text.write_text("a\nb\n")
+    author.asya("upload", str(text), "order.txt")
+    uri = f"s3://{author.cloud.mesh.connection.data.bucket}/{author.cloud.mesh.connection.data.prefix}order.txt"
+    since = len(author.lines)
+    author.edit("jobs/lines.py", '"version": 1', '"version": 2')
+    author.sees("jobs loaded in", since)
+    author.send("job-1", {"uri": uri, "total": 1}, "count", "bill")
+    author.send("job-2", {"uri": 7}, "count")
+    assert author.result("job-1") == {"uri": uri, "total": 1, "lines": 2, "version": 2, "gross": 2}
+    assert author.cloud.wait_for_end("job-2").status == "failed"
+    author.sees("job-2 failed at count")
+    author.sees('spark.read.text(payload["uri"])')
+
+
+def test_only_the_operator_calls_the_gateway(author: Author) -> None:
+    url = author.cloud.mesh.connection.gateway_url
+    with urllib.request.urlopen(f"{url}/health") as response:
+        assert json.load(response) == {"status": "ok"}
+    for headers in (
+        {},
+        {"Authorization": "AWS4-HMAC-SHA256 Credential=AKIAX/20260101/us-east-1/execute-api/aws4_request"},
+    ):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(urllib.request.Request(f"{url}/api/v1/mesh", headers=headers))
+        assert refused.value.code == 403
+    with pytest.raises(urllib.error.HTTPError) as unknown:
+        urllib.request.urlopen(f"{url}/nowhere")
+    assert unknown.value.code == 404
+
+
+def test_a_killed_dev_leaves_nothing_to_the_next_one(tmp_path: Path) -> None:
+    first = Author(tmp_path)
+    address = first.cloud.mesh.connection
+    survivors = cloud_processes(first.state)
+    first.end(signal.SIGKILL)
+    assert survivors
+
+    second = Author(tmp_path)
+    try:
+        assert not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in survivors)
+        assert second.cloud.mesh.connection.gateway_url == address.gateway_url
+        assert second.cloud.mesh.connection.endpoint_url == address.endpoint_url
+        second.send("again-1", {"id": "7", "total": 3}, "check", "bill")
+        assert second.result("again-1")["gross"] == 6
+    finally:
+        second.end()
+    assert not cloud_processes(second.state)
