@@ -1,0 +1,93 @@
+"""The HTTP server of the gateway: who may call, and the event that functions get."""
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
+from asya.gateway.http.router import HttpRoute, Request, Response, required_identity
+from asya.protocol import names
+from asya_local.dev.gateway import Functions, Gateway
+from asya_local.dev.resources import Operator
+from asya_local.dev.telemetry import DevTelemetry
+from asya_local.keys import AccessKey
+
+KEY = AccessKey("AKIA0000000000000001", "secret")
+OPERATOR = Operator(KEY, "arn:aws:iam::000000000000:user/asya-shop-operator", "AIDAOPERATOR")
+
+
+@pytest.fixture
+def gateway() -> Iterator[Gateway]:
+    server = Gateway(0, lambda *_: None)
+    routes = (
+        HttpRoute("GET", "/health", lambda _: Response(200, {"status": "ok"})),
+        HttpRoute("POST", "/api/v1/mesh", _described),
+        HttpRoute("POST", "/api/v1/mesh/{id}/resume", _described),
+    )
+    functions: Any = dict.fromkeys((names.GATEWAY_API, names.GATEWAY_INGEST, names.GATEWAY_STREAM), lambda: routes)
+    server.serve(Functions(functions, DevTelemetry("gateway", lambda *_: None)), OPERATOR)
+    yield server
+    server.end()
+
+
+def _described(request: Request) -> Response:
+    identity = required_identity(request)
+    return Response(
+        200,
+        {
+            "caller": str(identity),
+            "body": request.body.decode(),
+            "query": dict(request.query),
+            "parameters": dict(request.parameters),
+            "url": request.base_url,
+        },
+    )
+
+
+def call(
+    url: str, method: str = "GET", body: bytes = b"", *, key: AccessKey | None = None, **headers: str
+) -> tuple[int, Any]:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    request = AWSRequest(method, url, data=body, headers=named)
+    if key is not None:
+        credentials: Any = Credentials(key.access_key, key.secret_key)
+        SigV4Auth(credentials, "execute-api", "us-east-1").add_auth(request)
+    sent = urllib.request.Request(url, body or None, dict(request.headers), method=method)
+    try:
+        with urllib.request.urlopen(sent) as response:
+            return response.status, json.load(response)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+def test_a_signed_call_reaches_its_function_with_its_caller(gateway: Gateway) -> None:
+    url = f"{gateway.url}/api/v1/mesh?actor=check&note=a%20b"
+    status, answer = call(url, "POST", '{"payload": "é"}'.encode(), key=KEY)
+    assert status == 200
+    assert OPERATOR.arn in answer["caller"]
+    assert answer["body"] == '{"payload": "é"}'
+    assert answer["query"] == {"actor": "check", "note": "a b"}
+    assert answer["url"] == gateway.url
+    _, resumed = call(f"{gateway.url}/api/v1/mesh/order%207/resume", "POST", b"{}", key=KEY)
+    assert resumed["parameters"] == {"id": "order 7"}
+
+
+def test_a_public_call_needs_no_signature(gateway: Gateway) -> None:
+    assert call(f"{gateway.url}/health") == (200, {"status": "ok"})
+
+
+@pytest.mark.parametrize("key", [None, AccessKey(KEY.access_key, "wrong"), AccessKey("AKIA0000000000000002", "secret")])
+def test_a_call_of_a_stranger_is_refused(gateway: Gateway, key: AccessKey | None) -> None:
+    assert call(f"{gateway.url}/api/v1/mesh", "POST", b"{}", key=key) == (403, {"message": "Forbidden"})
+
+
+def test_what_api_gateway_would_refuse_is_refused(gateway: Gateway) -> None:
+    assert call(f"{gateway.url}/nowhere", key=KEY)[0] == 404
+    assert call(f"{gateway.url}/health", Host="mesh.example")[0] == 403
+    assert call(f"{gateway.url}/api/v1/mesh", "POST", b"x" * (10 * 1024 * 1024 + 1), key=KEY)[0] == 413
