@@ -1,6 +1,6 @@
 """The mesh to deploy, as constructs need it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from aws_cdk import Aws, Environment
@@ -11,6 +11,7 @@ from asya.protocol.mesh_table import MeshTable, encode_table, with_version
 from asya_infra.addresses import Addresses
 from asya_infra.build.functions import build_table
 from asya_infra.build.job_packages import needs_packages
+from asya_infra.contracts.mesh_contracts import MeshContracts
 from asya_infra.limits.aws_limits import LOG_DAYS
 from asya_infra.mesh_file import LoadedMesh, to_table
 from asya_infra.mesh_file.account_model import VpcSection
@@ -24,10 +25,11 @@ _LOG_RETENTIONS = dict(zip(LOG_DAYS, logs.RetentionDays, strict=False))
 
 @dataclass(frozen=True)
 class Mesh:
-    """A mesh file with its actor table and the options of the deployment."""
+    """A mesh file with its actor table, the options of the deployment, and the contracts of its code."""
 
     loaded: LoadedMesh
     options: Options
+    contracts: MeshContracts = field(default_factory=MeshContracts)
 
     @property
     def namespace(self) -> str:
@@ -71,6 +73,11 @@ class Mesh:
     def jobs_need_packages(self) -> bool:
         """Whether job runs have an archive of Python packages."""
         return needs_packages(self.loaded.jobs_folder, aws_client=self.jobs_call_aws)
+
+    @property
+    def records_contracts(self) -> bool:
+        """Whether templates record the contracts. The local cloud replaces code without its templates."""
+        return self.options.layer_target == "lambda"
 
     def table_code(self) -> lambda_.Code:
         """Return the code of a function without user code: `mesh.json`. The layer has the rest."""

@@ -5,7 +5,9 @@ from pathlib import Path
 from aws_cdk import App, Validations
 from cdk_nag import AwsSolutionsChecks, ServerlessChecks
 
-from asya_infra.contracts.check import hold_together
+from asya_infra.contracts.check import with_types
+from asya_infra.contracts.mesh_contracts import contracts_of
+from asya_infra.contracts.mesh_types import read_mesh_types, tool_schemas
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file import load_mesh
 from asya_infra.nag import acknowledge
@@ -40,8 +42,10 @@ def add_mesh(app: App, folder: Path) -> Mesh:
         PackagesError: packages cannot be installed for their target.
     """
     options = read_options(app.node.try_get_context, folder)
-    loaded = hold_together(load_mesh(options.mesh, options.stage), options.build_folder)
-    mesh = Mesh(loaded, options)
+    loaded = load_mesh(options.mesh, options.stage)
+    types = read_mesh_types(loaded, options.build_folder)
+    contracts = contracts_of(loaded.mesh, types.functions, tool_schemas(loaded.mesh, types))
+    mesh = Mesh(with_types(loaded, types), options, contracts)
     add_stacks(app, mesh)
     for rule, reason in _ACKNOWLEDGED.items():
         acknowledge(app, rule, reason)

@@ -19,6 +19,7 @@ from asya_infra.constructs.gateway.push_notifications import PushNotifications
 from asya_infra.constructs.gateway.report_queues import report_queues
 from asya_infra.constructs.layer import mesh_layer
 from asya_infra.constructs.spark.runs import Spark
+from asya_infra.contracts.template_record import ACTOR, actor_records
 from asya_infra.mesh import Mesh
 from asya_infra.permissions.spark import heavy_actors
 from asya_infra.placement import CREW_SHARD
@@ -47,9 +48,12 @@ class FunctionsStack(MeshStack):
             CfnWaitConditionHandle(self, "NoActors")
             return
         layer = mesh_layer(self, mesh)
+        records = actor_records(mesh.contracts, shard_actors) if mesh.records_contracts else {}
         for name in shard_actors:
             add_actor = _FACTORIES.get(mesh.table.actors[name].kind, light_actor)
-            add_actor(self, mesh, layer, gateway, name)
+            function = add_actor(self, mesh, layer, gateway, name)
+            if name in records:
+                function.record(ACTOR, records[name])
         if shard == CREW_SHARD:
             crew(self, mesh, layer, gateway)
             fan_in_actor(self, mesh, layer, gateway, names.FAN_IN)

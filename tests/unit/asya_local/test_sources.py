@@ -69,3 +69,10 @@ def test_a_record_of_another_version_is_none(tmp_path: Path) -> None:
     change: Callable[[str], str] = lambda text: text.replace("handlers", "other")  # noqa: E731
     path.write_text(change(path.read_text()))
     assert Deployed.read(path) is None
+
+
+def test_a_changed_type_changes_no_template(folder: Path) -> None:
+    before = sources(folder)
+    (folder / "handlers" / "orders.py").write_text("def check(payload: dict[str, int]) -> list[str]:\n    return []\n")
+    (folder / "jobs" / "totals.py").write_text("def total(spark, payload: float) -> float:\n    return payload\n")
+    assert sources(folder).templates == before.templates

@@ -21,6 +21,7 @@ from asya_infra.constructs.gateway.http_api import ApiSettings, http_api
 from asya_infra.constructs.gateway.jwt_api import jwt_api
 from asya_infra.constructs.gateway.stream_key import stream_key
 from asya_infra.constructs.gateway.streaming import LiveStreams
+from asya_infra.contracts.template_record import TOOLS, tools_record
 from asya_infra.mesh import Mesh
 from asya_infra.permissions import gateway
 from asya_infra.permissions.grant import Grant
@@ -96,7 +97,10 @@ class Gateway(Construct):
                 reserved=mesh.file.gateway.watchers or None,
             ),
         )
-        return {each.name: MeshFunction(self, mesh, layer, each).function for each in functions}
+        made = {each.name: MeshFunction(self, mesh, layer, each) for each in functions}
+        if mesh.records_contracts:
+            made[names.GATEWAY_API].record(TOOLS, tools_record(mesh.contracts))
+        return {name: each.function for name, each in made.items()}
 
     def _live_streams(self, mesh: Mesh, layer: lambda_.ILayerVersion, tokens: lambda_.Function) -> LiveStreams | None:
         """Add the API of continuous streams, except on the local cloud, which has no web adapter layer."""

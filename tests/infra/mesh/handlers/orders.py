@@ -1,6 +1,13 @@
 """Handlers of the mesh that the template tests deploy."""
 
+from dataclasses import dataclass
 from typing import Any
+
+
+@dataclass
+class Scored:
+    Ref: str
+    score: float
 
 
 class Intake:
@@ -8,5 +15,5 @@ class Intake:
         return payload
 
 
-def score(payload: Any) -> Any:
+def score(payload: Any) -> Scored:
     return payload

@@ -3,6 +3,6 @@
 from typing import Any
 
 
-def crunch(spark: Any, payload: Any) -> Any:
+def crunch(spark: Any, payload: dict[str, float]) -> Any:
     del spark
     return payload

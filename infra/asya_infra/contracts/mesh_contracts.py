@@ -1,0 +1,138 @@
+"""The contracts of a mesh: what its actors and tools take and give, and who gets what from whom."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from asya.protocol import names
+from asya_infra.contracts.read import Schema, Types
+from asya_infra.mesh_file.mesh_model import MeshFile
+
+# They tell people what a value means, and never which values are allowed.
+_ANNOTATIONS = frozenset({"description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment"})
+# Their keys are names, and no keywords.
+_BY_NAME = frozenset({"properties", "$defs", "definitions", "patternProperties", "dependentSchemas"})
+_VALUES = frozenset({"enum", "const"})
+
+
+@dataclass(frozen=True)
+class ActorContract:
+    """The contract of an actor.
+
+    Attributes:
+        input: the JSON Schema of its payloads; None if it is not known.
+        output: that of its results.
+        next: the actors that get its results.
+    """
+
+    input: Schema | None = None
+    output: Schema | None = None
+    next: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ToolContract:
+    """The contract of a tool.
+
+    Attributes:
+        input: the JSON Schema of its arguments; None if it is not known.
+        next: the actors that get the arguments.
+        result: the actor that gives the result; None if it is not known.
+    """
+
+    input: Schema | None = None
+    next: tuple[str, ...] = ()
+    result: str | None = None
+
+
+@dataclass(frozen=True)
+class MeshContracts:
+    """The contracts of a mesh by the names of actors and tools. Actors without types are left out."""
+
+    actors: Mapping[str, ActorContract] = field(default_factory=dict)
+    tools: Mapping[str, ToolContract] = field(default_factory=dict)
+
+
+def contracts_of(mesh: MeshFile, types: Mapping[str, Types], schemas: Mapping[str, Schema]) -> MeshContracts:
+    """Return the contracts of a mesh file.
+
+    Args:
+        mesh: the mesh file.
+        types: the types of actors by name.
+        schemas: the input schema of each tool.
+    """
+    takers: dict[_Giver, dict[str, None]] = {}
+    results: dict[str, str | None] = {}
+    for name, tool in mesh.tools.items():
+        last = _follow(mesh, tool.route or (name,), ("tool", name), takers)
+        results[name] = last[1] if last is not None and last[0] == "actor" else None
+    for name, actor in mesh.actors.items():
+        for target in actor.can_send_to or ():
+            takers.setdefault(("actor", name), {})[target] = None
+    return MeshContracts(
+        {
+            name: ActorContract(_plain(each.input), _plain(each.output), tuple(takers.get(("actor", name), ())))
+            for name, each in types.items()
+            if each != Types()
+        },
+        {
+            name: ToolContract(_plain(schemas.get(name)), tuple(takers.get(("tool", name), ())), results[name])
+            for name in mesh.tools
+        },
+    )
+
+
+_Giver = tuple[str, str]
+
+
+def _follow(
+    mesh: MeshFile,
+    route: Sequence[str],
+    giver: _Giver | None,
+    takers: dict[_Giver, dict[str, None]],
+    *,
+    fails: bool = True,
+) -> _Giver | None:
+    """Note who gets the payloads of whom along a route, and along those of failed payloads; return the last giver."""
+    for actor in route:
+        if giver is not None:
+            takers.setdefault(giver, {})[actor] = None
+        if fails:
+            for then_route in _then_routes(mesh, actor):
+                _follow(mesh, then_route, giver, takers, fails=False)
+        if actor == names.CHECKPOINT:
+            continue  # it passes the payload on
+        section = mesh.actors.get(actor)
+        # The answers to a pause may set any field.
+        giver = None if section is None or section.kind == "pause" else ("actor", actor)
+    return giver
+
+
+def _then_routes(mesh: MeshFile, actor: str) -> Iterator[Sequence[str]]:
+    section = mesh.actors.get(actor)
+    for policy in section.resiliency.policies.values() if section else ():
+        if policy.then_route:
+            yield policy.then_route
+
+
+def _plain(schema: Schema | None) -> Schema | None:
+    """A schema without what is for people only, so that a changed description is no change; None if nothing is left."""
+    return (_without_annotations(schema) or None) if schema is not None else None
+
+
+def _without_annotations(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_without_annotations(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {key: value for key, value in schema.items() if key not in _ANNOTATIONS}
+    if kept.get("type") != "object":
+        kept.pop("title", None)
+    return {
+        key: value
+        if key in _VALUES
+        else {name: _without_annotations(each) for name, each in value.items()}
+        if key in _BY_NAME and isinstance(value, dict)
+        else _without_annotations(value)
+        for key, value in kept.items()
+    }

@@ -1,0 +1,77 @@
+"""What a mesh file says of contracts: who gets what from whom, and what is left of a schema."""
+
+from typing import Any
+
+import pytest
+
+from asya_infra.contracts.mesh_contracts import ActorContract, MeshContracts, ToolContract, contracts_of
+from asya_infra.contracts.read import Types
+from asya_infra.mesh_file.mesh_model import MeshFile
+
+TEXT = {"type": "string"}
+
+
+def contracts(
+    route: list[str], schema: dict[str, Any] | None = None, actors: dict[str, Any] | None = None
+) -> MeshContracts:
+    handlers: dict[str, Any] = {name: {"handler": f"shop.{name}"} for name in "abc"}
+    values = {"namespace": "shop", "actors": handlers | (actors or {}), "tools": {"order": {"route": route}}}
+    types = {name: Types(TEXT, TEXT) for name in "abc"}
+    return contracts_of(MeshFile.model_validate(values), types, {"order": schema or {}})
+
+
+def takers(found: MeshContracts) -> dict[str, tuple[str, ...]]:
+    return {name: actor.next for name, actor in found.actors.items() if actor.next}
+
+
+def test_the_actors_of_a_route_get_the_results_of_those_before_them() -> None:
+    found = contracts(["a", "b", "c"])
+    assert takers(found) == {"a": ("b",), "b": ("c",)}
+    assert found.tools == {"order": ToolContract(None, ("a",), "c")}
+
+
+def test_a_checkpoint_passes_payloads_on() -> None:
+    found = contracts(["x-checkpoint", "a", "x-checkpoint", "b"])
+    assert takers(found) == {"a": ("x-checkpoint", "b")}
+    assert found.tools["order"].next == ("x-checkpoint", "a")
+
+
+@pytest.mark.parametrize("pause", ["x-pause", "ask"])
+def test_after_a_pause_nothing_is_known(pause: str) -> None:
+    found = contracts(["a", pause, "b"], actors={"ask": {"kind": "pause"}})
+    assert takers(found) == {"a": (pause,)}
+    assert contracts(["a", pause], actors={"ask": {"kind": "pause"}}).tools["order"].result is None
+
+
+def test_failed_payloads_and_declared_targets_are_on_their_way_too() -> None:
+    then = {"handler": "shop.b", "resiliency": {"policies": {"rescue": {"then_route": ["c", "a"]}}}}
+    found = contracts(["a", "b"], actors={"b": then, "c": {"handler": "shop.c", "can_send_to": ["b"]}})
+    assert takers(found) == {"a": ("b", "c"), "c": ("a", "b")}
+
+
+def test_actors_without_types_are_left_out() -> None:
+    values = {"namespace": "shop", "actors": {"a": {"handler": "shop.a"}}}
+    assert contracts_of(MeshFile.model_validate(values), {"a": Types()}, {}) == MeshContracts()
+
+
+def test_what_is_for_people_is_left_out_of_schemas() -> None:
+    schema = {
+        "type": "object",
+        "title": "Order",
+        "description": "An order",
+        "properties": {
+            "title": {"type": "string", "title": "Title", "default": "", "examples": ["x"]},
+            "default": {"anyOf": [{"$ref": "#/$defs/description"}, {"enum": [{"title": "x"}]}]},
+        },
+        "$defs": {"description": {"type": "integer", "description": "A number"}},
+    }
+    assert contracts([*"ab"], schema).tools["order"].input == {
+        "type": "object",
+        "title": "Order",
+        "properties": {
+            "title": {"type": "string"},
+            "default": {"anyOf": [{"$ref": "#/$defs/description"}, {"enum": [{"title": "x"}]}]},
+        },
+        "$defs": {"description": {"type": "integer"}},
+    }
+    assert contracts([*"ab"]).actors["a"] == ActorContract(TEXT, TEXT, ("b",))
