@@ -11,9 +11,11 @@ from asya_infra.mesh_file.source import Location
 
 _DEFAULT = "give it a default, or deploy in two steps: first what gives it, then what needs it"
 _BOTH = "accept both until the queue is empty"
+_STILL = "accept it until the queue is empty"
 _STEPS = "deploy {taker!r} first, so that it accepts both"
 _ARGUMENT_DEFAULT = "give it a default"
 _ARGUMENT = "accept both until no caller sends the old form"
+_ARGUMENT_STILL = "accept it until no caller sends it"
 _RESULT = "keep it until no caller reads it"
 
 
@@ -100,7 +102,7 @@ def _tools(before: MeshContracts, after: MeshContracts) -> Iterator[Breaking]:
             yield Breaking(
                 ("tools", name, "input_schema"),
                 f"the tool {name!r} {_takes(each)}; callers may send {_shown(each)}",
-                _ARGUMENT_DEFAULT if each.gives is None else _ARGUMENT,
+                _advice(each, _ARGUMENT_DEFAULT, _ARGUMENT_STILL, _ARGUMENT),
             )
 
 
@@ -118,14 +120,17 @@ def _results(before: MeshContracts, after: MeshContracts) -> Iterator[Breaking]:
         if refusal.gives is None:
             problem = f"{subject} may have no {refusal.field}; callers may rely on it"
         else:
-            problem = f"{subject} may be {_typed(refusal.field, refusal.gives)}; callers may rely on {refusal.needs}"
+            verb = "have" if refusal.field else "be"
+            problem = (
+                f"{subject} may {verb} {_typed(refusal.field, refusal.gives)}; callers may rely on {refusal.needs}"
+            )
         yield Breaking(("tools", names[0]), problem, _RESULT)
 
 
 def _needed(taker: str, refusal: Refusal, givers: str) -> Breaking:
     """The finding that an actor refuses what the envelopes of some givers have."""
-    advice = _DEFAULT if refusal.gives is None else _BOTH
-    return Breaking(("actors", taker), f"{taker!r} {_takes(refusal)}; {givers} may have {_shown(refusal)}", advice)
+    problem = f"{taker!r} {_takes(refusal)}; {givers} may have {_shown(refusal)}"
+    return Breaking(("actors", taker), problem, _advice(refusal, _DEFAULT, _STILL, _BOTH))
 
 
 def _given(giver: str, taker: str, refusal: Refusal) -> Breaking:
@@ -138,6 +143,12 @@ def _given(giver: str, taker: str, refusal: Refusal) -> Breaking:
         given = _typed(refusal.field, refusal.gives)
         problem = f"{giver!r} gives {given}; {taker!r} needs {refusal.needs} until it is replaced"
     return Breaking(("actors", giver), problem, _STEPS.format(taker=taker))
+
+
+def _advice(refusal: Refusal, missing: str, not_allowed: str, other_type: str) -> str:
+    if refusal.gives is None:
+        return missing
+    return not_allowed if refusal.needs is None else other_type
 
 
 def _takes(refusal: Refusal) -> str:

@@ -16,8 +16,8 @@ ACTOR = "asya:contract"
 TOOLS = "asya:tools"
 """The key in the metadata of the function of the gateway's calls."""
 
-LARGEST = 200_000
-"""How many characters of schemas a template has at most: a fifth of what CloudFormation takes."""
+LARGEST = 100_000
+"""How many characters of schemas a template has at most: a tenth of what CloudFormation takes."""
 
 _Record = dict[str, Any]
 
