@@ -1,6 +1,7 @@
 """The command lines of `python -m asya_infra.deploy` and `python -m asya_infra.destroy`."""
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +14,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya_infra.assembly import read_assembly
 from asya_infra.deployment.commands import Deployment, DeploymentError
+from asya_infra.deployment.contract_changes import Locate, by_key
+from asya_infra.mesh_file import MeshFileError, load_mesh
+from asya_infra.mesh_file.source import Location
+from asya_infra.options import OptionError, read_options
 from asya_infra.repository import REPOSITORY
 
 _DEFAULT_REGION = "us-east-1"  # that of `cdk` without a region
@@ -33,7 +38,7 @@ def run(name: str, arguments: Sequence[str], action: Callable[[Deployment], None
         sys.exit(code)
     is_terminal = sys.stdin.isatty()
     if not is_terminal and not options.yes:
-        _tell("no terminal: changes of permissions are deployed without a question")
+        _tell("no terminal: changes of permissions and types are deployed without a question")
     assembly = read_assembly(folder)
     region = assembly.region or boto3.Session().region_name or _DEFAULT_REGION
     deployment = Deployment(
@@ -45,6 +50,8 @@ def run(name: str, arguments: Sequence[str], action: Callable[[Deployment], None
         asks=is_terminal and not options.yes,
         waits=not options.no_wait,
         dropped=tuple(options.drop_messages),
+        locate=_locate(options.context),
+        confirm=_confirm,
     )
     try:
         action(deployment)
@@ -81,6 +88,29 @@ def _cdk(arguments: Sequence[str]) -> int:
     command = [str(REPOSITORY / "node_modules" / ".bin" / "cdk"), *arguments]
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])  # Node.js is beside Python
     return subprocess.run(command, check=False, cwd=REPOSITORY, env={**os.environ, "PATH": path}).returncode
+
+
+def _locate(context: Sequence[str]) -> Locate:
+    """Return what finds the line in the mesh file of the context."""
+
+    def locate(place: Location, text: str) -> str:
+        configuration = REPOSITORY / "cdk.json"
+        values = json.loads(configuration.read_text(encoding="utf-8"))["context"] if configuration.exists() else {}
+        values |= dict(pair.split("=", 1) for pair in context if "=" in pair)
+        try:
+            options = read_options(values.get, REPOSITORY)
+            return str(load_mesh(options.mesh, options.stage).source.problem(place, text))
+        except (MeshFileError, OptionError):  # the context came from elsewhere, such as ~/.cdk.json
+            return by_key(place, text)
+
+    return locate
+
+
+def _confirm(question: str) -> bool:
+    try:
+        return input(f"asya: {question} [y/N] ").strip().lower() in {"y", "yes"}
+    except EOFError:
+        return False
 
 
 def _tell(text: str) -> None:

@@ -1,6 +1,6 @@
 """The steps of `make deploy` and `make destroy` around `cdk deploy` and `cdk destroy`."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +16,7 @@ from asya_infra.deployment.application_changes import (
     applications,
 )
 from asya_infra.deployment.applications import Applications, BusyApplicationError
+from asya_infra.deployment.contract_changes import Locate, by_key, contract_changes, summary
 from asya_infra.deployment.deployed_templates import deployed_templates
 from asya_infra.deployment.dispatcher import Dispatcher, Resumption
 from asya_infra.deployment.removed_queues import check_removed_queues, protect_all_queues, protect_queues
@@ -37,9 +38,11 @@ class Deployment:
         cdk: runs `cdk` with these arguments and returns its exit code.
         tell: prints a line for the user.
         sleep: waits for seconds.
-        asks: whether `cdk` may ask the user.
+        asks: whether the command and `cdk` may ask the user.
         waits: whether to wait for active job runs. If not, the command names them and ends.
         dropped: removed actors whose messages may be deleted.
+        locate: makes the line of a finding about the mesh file.
+        confirm: asks the user a question; True for yes.
     """
 
     session: Any
@@ -50,6 +53,8 @@ class Deployment:
     asks: bool
     waits: bool = True
     dropped: Sequence[str] = ()
+    locate: Locate = by_key
+    confirm: Callable[[str], bool] = lambda _: False
 
     def deploy(self) -> None:
         """Deploy the mesh. An application that changes is stopped before, and gets its tags after.
@@ -61,8 +66,9 @@ class Deployment:
         problems = check_removed_queues(self.session, self.assembly, dropped=self.dropped)
         if problems:
             raise DeploymentError("\n".join(map(str, problems)))
+        deployed = self._deployed_templates()
+        self._check_contracts(deployed)
         with self._deletable_queues():
-            deployed = self._deployed_templates()
             approval = () if self.asks else ("--require-approval", "never")
             with self._stopped(application_changes(deployed, self.assembly.templates)):
                 self._cdk("deploy", "--all", *approval)
@@ -108,6 +114,19 @@ class Deployment:
                 f"the mesh {self.assembly.namespace} belongs to the account {self.assembly.account}, but the credentials "
                 f"are of {account}; use credentials of that account, or another stage"
             )
+
+    def _check_contracts(self, deployed: Mapping[str, Template]) -> None:
+        """Tell which changes of types break something. At a terminal the user decides."""
+        findings = contract_changes(deployed, self.assembly.templates)
+        if findings is None:
+            self.tell("what is deployed does not record its types, so their changes are not checked this time")
+            return
+        for finding in findings:
+            self.tell(self.locate(finding.place, str(finding)))
+        if findings:
+            self.tell(summary(len(findings)))
+            if self.asks and not self.confirm("Deploy nevertheless?"):
+                raise DeploymentError("nothing was deployed")
 
     @contextmanager
     def _deletable_queues(self) -> Iterator[None]:

@@ -1,5 +1,6 @@
 """The command lines of `asya_infra.deploy` and `asya_infra.destroy`."""
 
+import io
 import json
 import sys
 from collections.abc import Sequence
@@ -55,7 +56,10 @@ def test_without_a_terminal_nothing_is_asked_and_that_is_said(
 ) -> None:
     shell = Shell(monkeypatch, tmp_path, is_terminal=False)
     assert not shell.run().asks
-    assert capsys.readouterr().out == "asya: no terminal: changes of permissions are deployed without a question\n"
+    assert (
+        capsys.readouterr().out
+        == "asya: no terminal: changes of permissions and types are deployed without a question\n"
+    )
     assert not shell.run("--yes").asks
     assert capsys.readouterr().out == ""
 
@@ -89,6 +93,34 @@ def test_missing_credentials_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path
     with pytest.raises(SystemExit) as end:
         command_line.run("asya_infra.deploy", [], ask)
     assert end.value.code == "a call of AWS failed: Unable to locate credentials"
+
+
+def test_findings_have_the_line_of_the_mesh_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    shell = Shell(monkeypatch, tmp_path, is_terminal=False)
+    (tmp_path / "mesh.yaml").write_text("namespace: shop\nactors:\n  x-y: {}\n")
+    assert shell.run().locate(("actors", "bill"), "breaks") == "actors.bill: breaks"  # the mesh file is invalid
+    (tmp_path / "handlers").mkdir()
+    (tmp_path / "handlers" / "shop.py").write_text("def bill(payload): ...\n")
+    text = "namespace: shop\ncode: handlers\nactors:\n  bill: {handler: shop.bill}\n"
+    (tmp_path / "other.yaml").write_text(text)
+    (tmp_path / "cdk.json").write_text('{"context": {"mesh": "other.yaml"}}')
+    line = f"{tmp_path / 'other.yaml'}:4: actors.bill: breaks"
+    assert shell.run().locate(("actors", "bill"), "breaks") == line
+    (tmp_path / "cdk.json").unlink()
+    assert shell.run("-c", "mesh=other.yaml").locate(("actors", "bill"), "breaks") == line
+
+
+@pytest.mark.parametrize(("answer", "is_yes"), [("y", True), ("Yes ", True), ("", False), ("n", False)])
+def test_only_a_yes_confirms(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: str, is_yes: bool) -> None:
+    shell = Shell(monkeypatch, tmp_path, is_terminal=True)
+    monkeypatch.setattr("builtins.input", lambda question: answer)
+    assert shell.run().confirm("Deploy?") == is_yes
+
+
+def test_the_end_of_the_input_confirms_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    shell = Shell(monkeypatch, tmp_path, is_terminal=True)
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    assert not shell.run("--yes").confirm("Deploy?")
 
 
 def test_the_modules_name_their_actions(monkeypatch: pytest.MonkeyPatch) -> None:

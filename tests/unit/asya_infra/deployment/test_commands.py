@@ -10,6 +10,8 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from asya_infra.assembly import Assembly
+from asya_infra.contracts.mesh_contracts import ActorContract, MeshContracts
+from asya_infra.contracts.template_record import ACTOR, TOOLS, actor_records, tools_record
 from asya_infra.deployment import commands
 from asya_infra.deployment.applications import BusyApplicationError
 from asya_infra.deployment.commands import Deployment, DeploymentError
@@ -243,6 +245,64 @@ def test_the_stack_of_an_application_that_the_mesh_no_longer_has_is_deleted(monk
         "resume",
         "protect queues",
     ]
+
+
+GATEWAY = "Asya-shop-gateway"
+
+
+def typed(**fields: str) -> dict[str, Any]:
+    """A template with the record of an actor that needs these fields."""
+    schema = {"type": "object", "properties": {name: {"type": kind} for name, kind in fields.items()}}
+    contracts = MeshContracts({"bill": ActorContract({**schema, "required": list(fields)})})
+    metadata = {TOOLS: tools_record(contracts), ACTOR: actor_records(contracts, ["bill"])["bill"]}
+    return {"Resources": {"Function": {"Type": "AWS::Lambda::Function", "Properties": {}, "Metadata": metadata}}}
+
+
+TOLD = [
+    "actors.bill: 'bill' needs total: float; envelopes in flight may have none; give it a default, or deploy in two "
+    "steps: first what gives it, then what needs it",
+    "1 change breaks envelopes in flight or callers; see docs/how-to/change-a-mesh.md",
+]
+
+
+def test_a_type_that_breaks_envelopes_in_flight_is_told_before_anything_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    account, told = Account(monkeypatch, **{GATEWAY: typed(id="string")}), list[str]()
+    account.deployment({GATEWAY: typed(id="string", total="number")}, tell=told.append).deploy()
+    assert told == TOLD
+    assert account.steps == ["let queues go", DEPLOY, "protect queues"]
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_at_a_terminal_the_user_decides_on_breaking_types(monkeypatch: pytest.MonkeyPatch, answer: bool) -> None:
+    account, questions = Account(monkeypatch, **{GATEWAY: typed(id="string")}), list[str]()
+
+    def confirm(question: str) -> bool:
+        questions.append(question)
+        return answer
+
+    deployment = account.deployment({GATEWAY: typed(id="integer")}, asks=True, confirm=confirm)
+    if answer:
+        deployment.deploy()
+    else:
+        with pytest.raises(DeploymentError, match="nothing was deployed"):
+            deployment.deploy()
+    assert questions == ["Deploy nevertheless?"]
+    assert bool(account.steps) == answer
+
+
+def test_types_that_break_nothing_are_deployed_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    account, told = Account(monkeypatch, **{GATEWAY: typed(id="string", total="number")}), list[str]()
+    account.deployment({GATEWAY: typed(id="string")}, tell=told.append, asks=True).deploy()
+    assert told == []
+
+
+def test_the_templates_of_an_earlier_version_record_no_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    function = {"Type": "AWS::Lambda::Function", "Properties": {}}
+    account, told = Account(monkeypatch, **{GATEWAY: {"Resources": {"Function": function}}}), list[str]()
+    account.deployment({GATEWAY: typed(id="string")}, tell=told.append, asks=True).deploy()
+    assert told == ["what is deployed does not record its types, so their changes are not checked this time"]
 
 
 def test_queues_with_messages_refuse_the_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
