@@ -76,7 +76,7 @@ def _examine(folder: Path, region: str | None) -> list[Finding]:
         demand = demand_of(read_assembly(folder))
     except AssemblyError as error:
         raise CommandError(str(error), "Run `make synth` first, or leave out --synthesized.") from error
-    session = _session(region or demand.region)
+    session = session_in(region or demand.region)
     identity = read_identity(session)
     if isinstance(identity, Unknown):
         message = f"no valid AWS credentials ({identity.reason}); configure them as for the AWS CLI"
@@ -84,7 +84,7 @@ def _examine(folder: Path, region: str | None) -> list[Finding]:
     return check(demand, read_account(session, demand, identity))
 
 
-def _session(region: str | None) -> Any:
+def session_in(region: str | None) -> Any:
     """Return a session in this region, or else where `make deploy` would deploy."""
     from boto3.session import Session
     from botocore.exceptions import BotoCoreError

@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from asya_cli.contracts.command import contracts
 from asya_cli.demo.command import demo
 from asya_cli.dev import dev
 from asya_cli.dlq.command import app as dlq
@@ -65,6 +66,7 @@ app.command()(cancel)
 app.command()(replay)
 app.command()(resume)
 app.command()(doctor)
+app.command()(contracts)
 app.command()(smoke)
 app.add_typer(dlq, name="dlq")
 app.add_typer(job, name="job")

@@ -1,0 +1,1 @@
+"""`asya contracts`: which changes of types break envelopes in flight or callers."""
