@@ -22,6 +22,7 @@ CALLERS = [
     *sorted((PROJECT / "infra" / "asya_infra" / "deployment").glob("*.py")),
     PROJECT / "infra" / "asya_infra" / "preflight" / "read_account.py",
     PROJECT / "asya_cli" / "smoke" / "alarm_topics.py",
+    PROJECT / "asya_cli" / "contracts" / "earlier.py",
 ]
 # Calls whose permission has another name.
 PERMISSIONS = {

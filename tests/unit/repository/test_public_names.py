@@ -95,6 +95,7 @@ COMMANDS = {
     "job undrain": "ACTOR --state --namespace --region",
     "local up": "--mesh --state --stage --secrets --watch",
     "doctor": "--mesh --stage --synthesized --region",
+    "contracts": "--mesh --stage --against --region",
     "local down": "--state",
     "local status": "--state",
 }
