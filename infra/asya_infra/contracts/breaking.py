@@ -12,7 +12,9 @@ from asya_infra.mesh_file.source import Location
 _DEFAULT = "give it a default, or deploy in two steps: first what gives it, then what needs it"
 _BOTH = "accept both until the queue is empty"
 _STILL = "accept it until the queue is empty"
-_STEPS = "deploy {taker!r} first, so that it accepts both"
+_TAKER_DEFAULT = "deploy {taker!r} first, with a default for it"
+_TAKER_STILL = "deploy {taker!r} first, so that it accepts it"
+_TAKER_BOTH = "deploy {taker!r} first, so that it accepts both"
 _ARGUMENT_DEFAULT = "give it a default"
 _ARGUMENT = "accept both until no caller sends the old form"
 _ARGUMENT_STILL = "accept it until no caller sends it"
@@ -136,13 +138,14 @@ def _needed(taker: str, refusal: Refusal, givers: str) -> Breaking:
 def _given(giver: str, taker: str, refusal: Refusal) -> Breaking:
     """The finding that an actor gives what the earlier function of another one refuses."""
     if refusal.gives is None:
-        problem = f"{giver!r} may give no {refusal.field}; {taker!r} needs it until it is replaced"
+        problem = f"{giver!r} may give no {refusal.field}; the earlier {taker!r} needs it"
     elif refusal.needs is None:
-        problem = f"{giver!r} gives {_name(refusal.field)}; {taker!r} refuses it until it is replaced"
+        problem = f"{giver!r} gives {_name(refusal.field)}; the earlier {taker!r} refuses it"
     else:
         given = _typed(refusal.field, refusal.gives)
-        problem = f"{giver!r} gives {given}; {taker!r} needs {refusal.needs} until it is replaced"
-    return Breaking(("actors", giver), problem, _STEPS.format(taker=taker))
+        problem = f"{giver!r} gives {given}; the earlier {taker!r} needs {refusal.needs}"
+    advice = _advice(refusal, _TAKER_DEFAULT, _TAKER_STILL, _TAKER_BOTH)
+    return Breaking(("actors", giver), problem, advice.format(taker=taker))
 
 
 def _advice(refusal: Refusal, missing: str, not_allowed: str, other_type: str) -> str:
