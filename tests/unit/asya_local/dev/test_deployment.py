@@ -37,7 +37,7 @@ def test_runs_wait_for_no_further_envelopes(shop: Path) -> None:
     mesh = deployment(shop)
     assert mesh.table.actors["count"].batch.window == 0
     assert mesh.table.actors["count"].batch.size == 500
-    assert (mesh.light_actors, mesh.heavy_actors) == (["check"], ["count"])
+    assert (mesh.light_actors, mesh.heavy_actors) == (["check"], ["count", "x-index"])
 
 
 def test_functions_have_the_settings_of_a_deployment(shop: Path, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def told(*reports: dict[str, Any] | str) -> list[tuple[str, str]]:
             "count": Actor(kind="spark", spark=SparkJob(job="lines.count")),
         },
     )
-    bodies = [each if isinstance(each, str) else json.dumps({"items": [{"at": AT, **each}]}) for each in reports]
+    bodies = [each if isinstance(each, str) else json.dumps([{"at": AT, **each}]) for each in reports]
     ends.read({"Records": [{"body": body} for body in bodies]}, table)
     return found
 
