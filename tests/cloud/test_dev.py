@@ -15,11 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
+from a2a.types import TaskPushNotificationConfig
 
 from asya_cli.connection import read_local
 from asya_cli.mesh_client import MeshClient
 from asya_local.processes import cloud_processes
 from asya_local.state_folder import StateFolder
+from tests.cloud import test_gateway_a2a as a2a
+from tests.cloud import test_gateway_mcp as mcp
+from tests.cloud.callers import operator
 from tests.cloud.deployed_cloud import TIMEOUT_SECONDS, DeployedCloud, until
 from tests.interrupts import restore_interrupts
 
@@ -41,6 +45,7 @@ actors:
   approve:
     kind: pause
     pause: {prompt: "Ship it?", fields: [{name: approved, type: boolean, prompt: "Yes or no"}]}
+gateway: {notification_hosts: [localhost]}
 tools:
   order: {description: "Checks and bills an order", route: [check, bill]}
 """
@@ -239,6 +244,24 @@ def test_commands_work_against_it(author: Author) -> None:
     assert "ministack" in author.asya("local", "status")
     author.asya("dlq", "list")
     author.asya("job", "list")
+
+
+def test_the_official_clients_of_models_and_agents_call_it(author: Author) -> None:
+    caller = operator(author.cloud)
+
+    async def talk() -> None:
+        async with mcp.connected(mcp.read_example(author.folder), caller) as client:
+            result = await mcp.ended(client, await client.call_tool("order", {"id": "mcp", "total": 2}))
+            assert result.structured_content["gross"] == 4
+        async with a2a.connected(caller) as agent:
+            request = a2a.calling("order", {"id": "a2a", "total": 3})
+            request.configuration.task_push_notification_config.CopyFrom(TaskPushNotificationConfig(url=url))
+            task = await a2a.at_rest(agent, await a2a.sent(agent, request))
+            assert a2a.result_of(task)["gross"] == 6
+
+    with a2a.listening() as (url, notifications):
+        a2a.run(talk())
+        until(lambda: notifications or None, "a push notification")
 
 
 def test_a_job_follows_changes_and_shows_its_traceback(author: Author, tmp_path: Path) -> None:

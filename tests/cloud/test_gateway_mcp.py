@@ -37,9 +37,13 @@ _EXAMPLE = re.compile(r"^```python\n(# mcp_client\.py\n.*?)^```$", re.MULTILINE 
 @pytest.fixture(scope="module")
 def example(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The client in the gateway's reference."""
+    return read_example(tmp_path_factory.mktemp("mcp"))
+
+
+def read_example(folder: Path) -> dict[str, Any]:
     match = _EXAMPLE.search((PROJECT / "docs" / "reference" / "gateway.md").read_text())
     assert match is not None
-    path: Path = tmp_path_factory.mktemp("mcp") / "mcp_client.py"
+    path = folder / "mcp_client.py"
     path.write_text(match[1])
     return runpy.run_path(str(path))
 

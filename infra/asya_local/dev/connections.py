@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from asya.gateway.a2a.lambdas.wiring import build_push_feed
 from asya.protocol import names
 from asya_infra.queue_settings import QueueSettings, actor_queue, system_queues
 from asya_local.dev.deployment import LIGHT_KINDS, Deployment
 from asya_local.dev.ends import Ends
 from asya_local.dev.event_source import EventSource
-from asya_local.dev.functions import Tell, build_function
+from asya_local.dev.functions import DevServices, Tell, build_function
+from asya_local.dev.table_changes import TableChanges
 
 if TYPE_CHECKING:
     from asya_local.dev.handlers import Handlers
@@ -25,17 +27,20 @@ class Connections:
 
     Attributes:
         sqs: A client for polls.
+        streams: A client of DynamoDB Streams.
         handlers: The handlers.
         tell: Takes the level and the text of what the author should know.
     """
 
     sqs: Any
+    streams: Any
     handlers: Handlers
     tell: Tell
     _sources: dict[str, EventSource] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._ends = Ends(self.tell)
+        self._changes: TableChanges | None = None
 
     def update(self, mesh: Deployment) -> None:
         """Let all queues of the mesh call its functions as they are now; those of removed actors call none."""
@@ -44,9 +49,12 @@ class Connections:
             self._sources.pop(name).end()
         for name, settings in queues.items():
             self._connect(mesh, name, settings)
+        self._feed_notifications(mesh)
 
     def end(self) -> None:
         """Call no function any more."""
+        if self._changes is not None:
+            self._changes.end()
         for source in self._sources.values():
             source.end()
 
@@ -65,6 +73,18 @@ class Connections:
         source = EventSource(self.sqs, name, queue, url, batch, process, self.tell, ready)
         self._sources[name] = source
         source.start()
+
+    def _feed_notifications(self, mesh: Deployment) -> None:
+        """Pass the changes of watched tasks to x-push; only a mesh with tools has agents."""
+        if not mesh.table.tools:
+            return
+        feed = build_push_feed(DevServices(mesh.settings(names.PUSH_FEED), tell=self.tell))
+        if self._changes is None:
+            table = names.table_name(mesh.loaded.namespace, "tasks")
+            self._changes = TableChanges(self.streams, table, feed.process, self.tell)
+            self._changes.start()
+        else:
+            self._changes.process = feed.process
 
     def _handler(self, mesh: Deployment, name: str, settings: QueueSettings) -> Process:
         variables, seconds = mesh.variables(name), float(settings.function_timeout)

@@ -63,6 +63,10 @@ class Emulator:
         """Create a client of SQS for the polls of all queues."""
         return aws_client("sqs", self.endpoint, self.root, _POLLS)
 
+    def streams_client(self) -> Any:
+        """Create a client of DynamoDB Streams."""
+        return aws_client("dynamodbstreams", self.endpoint, self.root)
+
     def variables(self) -> dict[str, str]:
         """Return the environment variables by which the AWS SDKs find the emulator, and nothing of the developer's."""
         return {

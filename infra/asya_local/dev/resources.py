@@ -94,7 +94,13 @@ class Resources:
         for kind, indexes in TABLES.items():
             name = names.table_name(mesh.loaded.namespace, kind)
             if name not in existing:
-                dynamodb.create_table(TableName=name, BillingMode="PAY_PER_REQUEST", **_keys(indexes))
+                stream = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+                dynamodb.create_table(
+                    TableName=name,
+                    BillingMode="PAY_PER_REQUEST",
+                    StreamSpecification=stream if kind == "tasks" else {"StreamEnabled": False},
+                    **_keys(indexes),
+                )
 
     def _list_functions(self, mesh: Deployment, now: datetime) -> None:
         """List root, as which all functions sign, as a function that may report about all actors."""

@@ -70,7 +70,7 @@ class RunningMesh:
         self._gateway = _open_gateway(folder, tell)
         self._worker: WorkerProcess | None = None
         self._handlers = Handlers(Path(), tell)
-        self._connections = Connections(emulator.poll_client(), self._handlers, tell)
+        self._connections = Connections(emulator.poll_client(), emulator.streams_client(), self._handlers, tell)
         self._ended = threading.Event()
         self._deployment: Deployment
         self._operator: Operator
