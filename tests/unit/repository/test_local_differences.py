@@ -11,6 +11,7 @@ PAGE = PROJECT / "docs" / "reference" / "local-cloud.md"
 INFRA, LOCAL = PROJECT / "infra" / "asya_infra", PROJECT / "infra" / "asya_local"
 
 NEUTRAL = {
+    "cleanup": "ends processes and removes files",
     "cloud": "starts and stops the parts",
     "connection": "writes and reads local.json",
     "errors": "the error of the commands",
