@@ -1,18 +1,20 @@
 """DataFrame jobs: `job(spark, envelopes: DataFrame) -> DataFrame`, one call for all envelopes of a run (`protocol §10`).
 
-Input columns: `id`, `payload` (JSON text, or the declared schema), `headers` (JSON text). Output columns: `id`, `payload`
+Input columns: `id`, `payload` (JSON text, or the declared type), `headers` (JSON text). Output columns: `id`, `payload`
 (JSON text or any Spark type), optionally `route_next`, `error`, `ordinal`. Each row is a frame, in order of `ordinal`.
 """
 
 import json
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
+from typing import Any
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType
+from pyspark.sql.types import StringType, StructType
 
 from asya_spark import strict_json
 from asya_spark.attempt import Attempt
@@ -20,16 +22,19 @@ from asya_spark.bodies import envelopes
 from asya_spark.calls.errors import JobError, describe
 from asya_spark.calls.sessions import active_session
 from asya_spark.calls.time_limit import Ending, run_within
+from asya_spark.columns.declaration import PayloadColumn
+from asya_spark.columns.results import payload_text
 from asya_spark.context import Context, active_context
-from asya_spark.files import Files
-from asya_spark.manifest import Manifest, Member
+from asya_spark.manifest import Member
 from asya_spark.results import Result
 
 DataFrameJob = Callable[[SparkSession, DataFrame], DataFrame]
+_Row = tuple[str, Any, str]
 
 _INDEX = "__asya_index"
 # Failed calls before the remaining envelopes fail with the last error; enough to isolate two bad ones among 10,000.
 FAILED_CALL_LIMIT = 32
+_NO_GROUP: tuple[int | None, Iterator[Row] | None] = (None, None)
 
 
 class JobResultError(ValueError):
@@ -40,14 +45,17 @@ class ResultFormatError(JobResultError):
     """The job returned a wrong type or wrong columns, whatever the envelopes are."""
 
 
-def run_dataframe(job: DataFrameJob, attempt: Attempt) -> None:
+def run_dataframe(job: DataFrameJob, attempt: Attempt, column: PayloadColumn) -> None:
     """Calls the job and writes a result for each member.
 
-    If the job raises, it is called again with each half of the envelopes, and so on. One bad envelope fails alone, with its
-    own error. All calls together have the actor's timeout.
+    A payload that does not fit the declared type fails before the call, which has the others. If the job raises, it is called
+    again with each half of the envelopes, and so on. One bad envelope fails alone, with its own error. All calls together have
+    the actor's timeout.
     """
     attempt.journal.record()
-    _Calls(job, attempt).run(attempt.manifest.members)
+    calls = _Calls(job, attempt, column)
+    calls.run(attempt.manifest.members)
+    calls.write_refused()
     attempt.writer.flush()
     attempt.journal.record()
 
@@ -55,18 +63,47 @@ def run_dataframe(job: DataFrameJob, attempt: Attempt) -> None:
 class _Calls:
     """The calls of one job in one run."""
 
-    def __init__(self, job: DataFrameJob, attempt: Attempt) -> None:
+    def __init__(self, job: DataFrameJob, attempt: Attempt, column: PayloadColumn) -> None:
         self._job = job
         self._attempt = attempt
+        self._column = column
         self._started_at = time.monotonic()
         self._ends = self._started_at + attempt.manifest.timeout
         self._failed = 0
+        self._refused: deque[Result] = deque()
 
     def run(self, members: Sequence[Member]) -> None:
-        """Calls the job for these members and writes a result for each, in their order."""
+        """Calls the job for these members and writes a result for each that fits, in their order."""
+        fitting, rows = self._fitting(members)
+        if fitting:
+            self._run(fitting, rows)
+
+    def _fitting(self, members: Sequence[Member]) -> tuple[list[Member], list[_Row]]:
+        """The members whose payloads fit the declared type, and their rows. The others fail."""
+        fitting: list[Member] = []
+        rows: list[_Row] = []
+        bodies = envelopes(self._attempt.files, self._attempt.manifest, members)
+        for member, envelope in zip(members, bodies, strict=True):
+            try:
+                payload = self._column.value(envelope.payload)
+            except Exception as error:  # noqa: BLE001 - a validator of the user's model may raise anything
+                result = self._attempt.result(member.index)
+                result.end("failed", error=describe(error))
+                self._refused.append(result)
+                continue
+            fitting.append(member)
+            rows.append((envelope.id, payload, json.dumps(envelope.headers)))
+        if len(fitting) < len(members):
+            refused = len(members) - len(fitting)
+            print(f"asya_spark: {refused} of {len(members)} payloads do not fit payload_schema, and fail", flush=True)
+        return fitting, rows
+
+    def _run(self, members: Sequence[Member], rows: list[_Row]) -> None:
         session = self._attempt.sessions.open()
         try:
-            ending = self._call(session, members)
+            frame = self._frame(session, rows)
+            rows.clear()  # a failed call makes its rows again, so the job has the memory meanwhile
+            ending = self._call(session, frame, members)
             if ending.timed_out:
                 self._time_out(members)
                 return
@@ -87,9 +124,12 @@ class _Calls:
         self.run(members[:middle])
         self.run(members[middle:])
 
-    def _call(self, session: SparkSession, members: Sequence[Member]) -> Ending[DataFrame]:
+    def _frame(self, session: SparkSession, rows: list[_Row]) -> DataFrame:
+        schema = StructType().add("id", StringType()).add("payload", self._column.kind).add("headers", StringType())
+        return session.createDataFrame(rows, schema, verifySchema=False)
+
+    def _call(self, session: SparkSession, frame: DataFrame, members: Sequence[Member]) -> Ending[DataFrame]:
         attempt, manifest = self._attempt, self._attempt.manifest
-        rows = _envelopes(session, manifest, members, attempt.files)
         current = Context(
             id=manifest.run_id,
             parent_id="",
@@ -105,7 +145,8 @@ class _Calls:
 
         def work() -> DataFrame:
             with active_context(current), active_session(session):
-                results = _ordered(session, self._job(session, rows), members).persist(StorageLevel.DISK_ONLY)
+                results = _ordered(session, self._job(session, frame), members, self._column)
+                results = results.persist(StorageLevel.DISK_ONLY)
                 results.count()  # evaluates the user's plan once, under its time limit
                 return results
 
@@ -125,7 +166,16 @@ class _Calls:
             results.unpersist()
         return None
 
+    def write_refused(self, before: int | None = None) -> None:
+        """Writes the results of payloads that did not fit, up to the one of a member. Parts of neighbors are few and large."""
+        while self._refused and (before is None or self._refused[0].index < before):
+            self._write_one(self._refused.popleft())
+
     def _add(self, result: Result) -> None:
+        self.write_refused(result.index)
+        self._write_one(result)
+
+    def _write_one(self, result: Result) -> None:
         writer, journal = self._attempt.writer, self._attempt.journal
         part_count = len(journal.parts)
         writer.add(result)
@@ -148,18 +198,7 @@ class _Calls:
             self._add(result)
 
 
-def _envelopes(spark: SparkSession, manifest: Manifest, members: Sequence[Member], files: Files) -> DataFrame:
-    rows = [
-        (envelope.id, json.dumps(envelope.payload), json.dumps(envelope.headers))
-        for envelope in envelopes(files, manifest, members)
-    ]
-    frame = spark.createDataFrame(rows, "id STRING, payload STRING, headers STRING")
-    if manifest.payload_schema:
-        frame = frame.withColumn("payload", F.from_json("payload", manifest.payload_schema, {"mode": "FAILFAST"}))
-    return frame
-
-
-def _ordered(spark: SparkSession, results: DataFrame, members: Sequence[Member]) -> DataFrame:
+def _ordered(spark: SparkSession, results: DataFrame, members: Sequence[Member], column: PayloadColumn) -> DataFrame:
     """The rows in the order of the manifest, with the payload as JSON text and the index of the member."""
     if not isinstance(results, DataFrame):
         raise ResultFormatError(f"the job must return a DataFrame, not {type(results).__name__}")
@@ -168,14 +207,11 @@ def _ordered(spark: SparkSession, results: DataFrame, members: Sequence[Member])
         raise ResultFormatError(
             f"the job's DataFrame lacks {' and '.join(missing)}; it has {', '.join(results.columns)}"
         )
-    if not isinstance(results.schema["payload"].dataType, StringType):
-        results = results.withColumn(
-            "payload", F.to_json(F.struct(F.col("payload").alias("v")), {"ignoreNullFields": "false"})
-        )
-        results = results.withColumn("payload", F.expr("substring(payload, 6, length(payload) - 6)"))
-    for name, kind in (("route_next", "array<string>"), ("error", "string"), ("ordinal", "bigint")):
-        column = F.col(name) if name in results.columns else F.lit(None)
-        results = results.withColumn(name, column.cast(kind))
+    kind = results.schema["payload"].dataType
+    results = results.withColumn("payload", payload_text(F.col("payload"), kind, is_declared=column.is_declared))
+    for name, type_name in (("route_next", "array<string>"), ("error", "string"), ("ordinal", "bigint")):
+        value = F.col(name) if name in results.columns else F.lit(None)
+        results = results.withColumn(name, value.cast(type_name))
     indexes = spark.createDataFrame([(member.id, member.index) for member in members], f"id STRING, {_INDEX} INT")
     indexed = results.select("id", "payload", "route_next", "error", "ordinal").join(F.broadcast(indexes), "id", "left")
     # One partition keeps the order; a global sort would evaluate the job's plan twice.
@@ -188,18 +224,18 @@ def _results(attempt: Attempt, rows: DataFrame, members: Sequence[Member]) -> It
     Raises:
         JobResultError: before the first result, if a row has an unknown id.
     """
-    next_index = members[0].index
-    for index, group in groupby(rows.toLocalIterator(), key=lambda row: row[_INDEX]):
-        if index is None:  # nulls sort first
-            raise JobResultError(
-                f"the job returned a row with id {next(group)['id']!r}, which is no envelope of this run; return the ids received"
-            )
-        for without_rows in range(next_index, index):
-            yield _result(attempt, without_rows, iter(()))
-        yield _result(attempt, index, group)  # noqa: B031 - each group is used once
-        next_index = index + 1
-    for without_rows in range(next_index, members[-1].index + 1):
-        yield _result(attempt, without_rows, iter(()))
+    groups = groupby(rows.toLocalIterator(), key=lambda row: row[_INDEX])
+    index, group = next(groups, _NO_GROUP)
+    if index is None and group is not None:  # nulls sort first
+        raise JobResultError(
+            f"the job returned a row with id {next(group)['id']!r}, which is no envelope of this call; return the ids received"
+        )
+    for member in members:
+        if member.index == index and group is not None:
+            yield _result(attempt, index, group)
+            index, group = next(groups, _NO_GROUP)
+        else:
+            yield _result(attempt, member.index, iter(()))
 
 
 def _result(attempt: Attempt, index: int, rows: Iterator[Row]) -> Result:

@@ -21,6 +21,7 @@ from asya_spark.calls.sessions import Sessions, is_running, own_sessions
 from asya_spark.calls.time_limit import is_at_work
 from asya_spark.calls.warm_up import warm_up
 from asya_spark.clock import RunClock
+from asya_spark.columns.declaration import payload_column
 from asya_spark.dataframe_job import run_dataframe
 from asya_spark.files import Files, HadoopFiles
 from asya_spark.heartbeat import Heartbeat, spark_progress
@@ -195,12 +196,14 @@ class _Batch:
 
 def _run_job(attempt: Attempt) -> tuple[JobError | None, int | None]:
     """Runs the job in its shape; returns the error of the whole job, and the first member without time."""
+    is_dataframe = attempt.manifest.shape == "dataframe"
     try:
         job: Any = load(attempt.manifest.job)
+        column = payload_column(attempt.manifest.payload_schema if is_dataframe else None)
     except Exception as error:  # noqa: BLE001 - a job that cannot be loaded fails every envelope with this error
         return describe(error), None
-    if attempt.manifest.shape == "dataframe":
-        run_dataframe(job, attempt)
+    if is_dataframe:
+        run_dataframe(job, attempt, column)
         return None, None
     try:
         return None, run_payloads(job, attempt)

@@ -30,7 +30,7 @@ def test_a_dataframe_with_a_declared_schema(spark, tmp_path):
 @pytest.mark.parametrize(
     ("job", "problem"),
     [
-        ("unknown_id", "'unknown', which is no envelope of this run"),
+        ("unknown_id", "'unknown', which is no envelope of this call"),
         ("broken", "no_such_column"),
         ("returns_int", "not int"),
     ],
