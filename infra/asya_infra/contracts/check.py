@@ -6,7 +6,7 @@ from pathlib import Path
 
 from asya_infra.contracts.mesh_types import MeshTypes, read_mesh_types, tool_schemas
 from asya_infra.contracts.read import FolderTypes, Schema
-from asya_infra.contracts.routes import route_conflicts
+from asya_infra.contracts.routes import Finding, route_conflicts
 from asya_infra.mesh_file import LoadedMesh
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.problems import MeshFileError
@@ -21,7 +21,7 @@ def hold_together(loaded: LoadedMesh, root: Path) -> LoadedMesh:
         root: the folder for builds.
 
     Raises:
-        MeshFileError: types conflict along a route, or a model of a tool cannot be read.
+        MeshFileError: types conflict along a route, a model of a tool cannot be read, or that of a DataFrame has no Spark type.
     """
     return with_types(loaded, read_mesh_types(loaded, root))
 
@@ -34,28 +34,32 @@ def with_types(loaded: LoadedMesh, types: MeshTypes) -> LoadedMesh:
         types: the types of its code.
 
     Raises:
-        MeshFileError: types conflict along a route, or a model of a tool cannot be read.
+        MeshFileError: types conflict along a route, a model of a tool cannot be read, or that of a DataFrame has no Spark type.
     """
-    mesh, light = loaded.mesh, types.light
-    findings: list[tuple[Location, str]] = [
-        (("tools", name, "input_schema"), f"the model {model!r} cannot be read: {light.errors[model]}")
-        for name, model in types.models.items()
-        if model in light.errors
-    ]
-    findings += [
-        (
-            ("tools", name, "input_schema"),
-            f"{model!r} should be a model with fields, because the arguments are an object",
-        )
-        for name, model in types.models.items()
-        if model in light.models and light.models[model].get("type") != "object"
-    ]
+    mesh, light, heavy = loaded.mesh, types.light, types.heavy
     schemas = tool_schemas(mesh, types)
+    findings = [*_model_findings(types.models, light), *_column_findings(types.columns, heavy)]
     findings += route_conflicts(mesh, types.functions, schemas)
     if findings:
         raise MeshFileError(loaded.source.problem(place, text) for place, text in findings)
-    notes = tuple(_notes(loaded, light, types.heavy))
+    unread = {name: heavy.errors[model] for name, model in types.columns.items() if model in heavy.errors}
+    notes = tuple(_notes(loaded, {**light.errors, **heavy.errors, **unread}))
     return replace(loaded, mesh=_with_schemas(mesh, types.models, schemas), notes=notes)
+
+
+def _model_findings(models: Mapping[str, str], types: FolderTypes) -> Iterator[Finding]:
+    for name, model in models.items():
+        place: Location = ("tools", name, "input_schema")
+        if model in types.errors:
+            yield place, f"the model {model!r} cannot be read: {types.errors[model]}"
+        elif types.models[model].get("type") != "object":
+            yield place, f"{model!r} should be a model with fields, because the arguments are an object"
+
+
+def _column_findings(columns: Mapping[str, str], types: FolderTypes) -> Iterator[Finding]:
+    for name, model in columns.items():
+        if model in types.problems:
+            yield ("actors", name, "spark", "payload_schema"), f"{model!r}: {types.problems[model]}"
 
 
 def _with_schemas(mesh: MeshFile, models: Mapping[str, str], schemas: Mapping[str, Schema]) -> MeshFile:
@@ -68,11 +72,10 @@ def _with_schemas(mesh: MeshFile, models: Mapping[str, str], schemas: Mapping[st
     return mesh.model_copy(update={"tools": tools})
 
 
-def _notes(loaded: LoadedMesh, *folders: FolderTypes) -> Iterator[str]:
-    for types in folders:
-        for key, error in types.errors.items():
-            if key in loaded.mesh.actors:
-                yield (
-                    f"{loaded.path}: actors.{key}: its types are not known, and its routes not checked, because importing "
-                    f"its code failed: {error}"
-                )
+def _notes(loaded: LoadedMesh, errors: Mapping[str, str]) -> Iterator[str]:
+    for key, error in errors.items():
+        if key in loaded.mesh.actors:
+            yield (
+                f"{loaded.path}: actors.{key}: its types are not known, and its routes not checked, because importing "
+                f"its code failed: {error}"
+            )

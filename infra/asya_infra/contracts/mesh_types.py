@@ -2,9 +2,10 @@
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from asya.contracts.spark_types import is_name
 from asya_infra.contracts.read import FolderTypes, Function, Schema, Types, read_types
 from asya_infra.mesh_file import LoadedMesh
 from asya_infra.mesh_file.actor_model import ActorSection
@@ -27,16 +28,20 @@ class MeshTypes:
         light: those of the handlers' folder, with the models of tools.
         heavy: those of the jobs' folder.
         models: the models of tools, as the mesh file names them, by tool.
+        columns: the named types of the payloads of DataFrame jobs, by actor.
     """
 
     light: FolderTypes
     heavy: FolderTypes
     models: Mapping[str, str]
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def functions(self) -> dict[str, Types]:
         """The types by actor."""
-        return {**self.light.functions, **self.heavy.functions}
+        known = self.heavy.columns
+        frames = {name: Types(input=known[model]) for name, model in self.columns.items() if model in known}
+        return {**self.light.functions, **self.heavy.functions, **frames}
 
 
 def read_mesh_types(loaded: LoadedMesh, root: Path) -> MeshTypes:
@@ -52,8 +57,9 @@ def read_mesh_types(loaded: LoadedMesh, root: Path) -> MeshTypes:
     light = read_types(
         root, loaded.code_folder, list(_handlers(loaded)), list(models.values()), variables, hashed=hashed
     )
-    heavy = read_types(root, loaded.jobs_folder, list(_jobs(loaded)), [], variables, hashed=hashed)
-    return MeshTypes(light, heavy, models)
+    columns, jobs = dict(_columns(loaded)), list(_jobs(loaded))
+    heavy = read_types(root, loaded.jobs_folder, jobs, [], variables, hashed=hashed, columns=list(columns.values()))
+    return MeshTypes(light, heavy, models, columns)
 
 
 def tool_schemas(mesh: MeshFile, types: MeshTypes) -> dict[str, Schema]:
@@ -77,6 +83,14 @@ def _jobs(loaded: LoadedMesh) -> Iterator[Function]:
     for name, actor in loaded.mesh.actors.items():
         if actor.spark is not None and _takes_payloads(loaded.jobs_folder, actor):
             yield Function(name, actor.spark.job, given=1)
+
+
+def _columns(loaded: LoadedMesh) -> Iterator[tuple[str, str]]:
+    """Yield each DataFrame job whose type of payloads has a name, with this name."""
+    for name, actor in loaded.mesh.actors.items():
+        declared = actor.spark.payload_schema if actor.spark is not None else None
+        if declared and is_name(declared):
+            yield name, declared
 
 
 def _takes_payloads(folder: Path, actor: ActorSection) -> bool:

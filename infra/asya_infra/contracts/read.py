@@ -6,13 +6,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from asya_infra.build.folder import build_once
 from asya_infra.build.folder_packages import build_folder_packages
 from asya_infra.build.packages import PackagesError, Target, hashed_key
+from asya_infra.contracts.spark_schemas import json_schema
 from asya_infra.repository import REPOSITORY
 
 Schema = dict[str, Any]
@@ -57,11 +58,15 @@ class FolderTypes:
         functions: the types of each function by its key.
         models: the schema of each model by its name.
         errors: why the types of a key or a name are not known.
+        columns: the schema of each type of a DataFrame's payloads by its name.
+        problems: why such a type has no Spark type.
     """
 
     functions: Mapping[str, Types]
     models: Mapping[str, Schema]
     errors: Mapping[str, str]
+    columns: Mapping[str, Schema] = field(default_factory=dict)
+    problems: Mapping[str, str] = field(default_factory=dict)
 
 
 NOTHING = FolderTypes({}, {}, {})
@@ -75,6 +80,7 @@ def read_types(
     variables: Mapping[str, str],
     *,
     hashed: bool = False,
+    columns: Sequence[str] = (),
 ) -> FolderTypes:
     """Read the types of functions and models. The answer is kept for the same content of the folder.
 
@@ -85,10 +91,17 @@ def read_types(
         models: the dotted names of models.
         variables: the environment variables that the code may read when it is imported.
         hashed: refuse required packages without hashes.
+        columns: the dotted names of types of the payloads of DataFrame jobs.
     """
-    if not functions and not models:
+    if not functions and not models and not columns:
         return NOTHING
-    request = json.dumps({"functions": [asdict(each) for each in sorted(functions)], "models": sorted(set(models))})
+    request = json.dumps(
+        {
+            "functions": [asdict(each) for each in sorted(functions)],
+            "models": sorted(set(models)),
+            "columns": sorted(set(columns)),
+        }
+    )
     known = json.dumps(sorted(variables.items()))
     inputs: list[str | bytes | Path] = [
         "types",
@@ -101,7 +114,7 @@ def read_types(
     ]
     here = Target(interpreter=Path(sys.executable))
     # An answer with errors is not kept: what it lacks may come from outside of the folder.
-    keys = [*(each.key for each in functions), *models]
+    keys = [*(each.key for each in functions), *models, *columns]
     try:
         answer = build_once(
             root,
@@ -151,9 +164,13 @@ def _ask(draft: Path, packages: Path | None, folder: Path, request: str, variabl
 
 
 def _parsed(answer: dict[str, Any]) -> FolderTypes:
-    functions, models = answer["functions"], answer["models"]
+    functions, models, columns = answer["functions"], answer["models"], answer["columns"]
+    inputs = {name: each["input"] for name, each in columns.items() if "input" in each}
+    inputs |= {name: json_schema(each["spark"]) for name, each in columns.items() if "spark" in each}
     return FolderTypes(
         {key: Types(each["input"], each["output"]) for key, each in functions.items() if "error" not in each},
         {name: each["input"] for name, each in models.items() if "error" not in each},
-        {key: each["error"] for key, each in (functions | models).items() if "error" in each},
+        {key: each["error"] for key, each in (functions | models | columns).items() if "error" in each},
+        inputs,
+        {name: each["problem"] for name, each in columns.items() if "problem" in each},
     )

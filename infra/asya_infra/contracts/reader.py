@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from asya.contracts.function import contract_of, input_schema
+from asya.contracts.spark_types import NoSparkTypeError, spark_type
 
 
 def main(request_file: str, answer_file: str) -> None:
@@ -20,6 +21,7 @@ def main(request_file: str, answer_file: str) -> None:
     answer = {
         "functions": {each["key"]: _answered(_function, each) for each in request["functions"]},
         "models": {name: _answered(_model, {"name": name}) for name in request["models"]},
+        "columns": {name: _answered(_column, {"name": name}) for name in request["columns"]},
     }
     Path(answer_file).write_text(json.dumps(answer), encoding="utf-8")
 
@@ -43,6 +45,17 @@ def _function(item: dict[str, Any]) -> dict[str, Any]:
 
 def _model(item: dict[str, Any]) -> dict[str, Any]:
     return {"input": input_schema(_resolved(item["name"])[1])}
+
+
+def _column(item: dict[str, Any]) -> dict[str, Any]:
+    value = _resolved(item["name"])[1]
+    if hasattr(value, "jsonValue") and not isinstance(value, type):  # a type of PySpark, which is not imported here
+        return {"spark": value.jsonValue()}
+    try:
+        spark_type(value)
+    except NoSparkTypeError as error:
+        return {"problem": str(error)}
+    return {"input": input_schema(value)}
 
 
 def _resolved(name: str) -> tuple[Any, Any]:

@@ -45,7 +45,7 @@ class SparkSection(Section):
     py_files: tuple[str, ...] = ()
     """Python files or zips (`s3://…`) that the job imports."""
     payload_schema: str | None = None
-    """The DDL of the payload, for a job function with a DataFrame of envelopes."""
+    """The type of the payload, for a job function with a DataFrame: a DDL text, or a model such as `shop.models.Order`."""
     max_run: Duration = Field(default=6 * 3600.0, ge=60)
     """The time limit of a job run."""
     parallel: int = Field(default=1, ge=1, le=64)

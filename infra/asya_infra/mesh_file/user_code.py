@@ -19,6 +19,10 @@ class CodeError(Exception):
     """A handler or job that does not exist, or a module that cannot be parsed."""
 
 
+class _IsClassError(CodeError):
+    """A name is a class and not one of its methods."""
+
+
 @dataclass(frozen=True)
 class Definition:
     """The function that a dotted name refers to.
@@ -49,9 +53,23 @@ def find_definition(folder: Path, name: str) -> Definition:
             return _find_in(_Module(folder, parts[:end], file), parts[end:], _IMPORTS_FOLLOWED)
     module = _module_file(folder, parts)
     if module is not None:
-        raise CodeError(f"{name!r} is a module ({module}); add the name of a function in it")
+        raise CodeError(f"{name!r} is a module ({module}); add a name in it")
     known = sorted({path.stem for path in folder.glob("*.py")} | {p.parent.name for p in folder.glob("*/__init__.py")})
     raise CodeError(f"there is no module {parts[0]!r} in {folder}{did_you_mean(parts[0], known)}")
+
+
+def check_model(folder: Path, name: str) -> None:
+    """Check that a folder of code has a class or a value with this dotted name.
+
+    Raises:
+        CodeError: the module or the name does not exist, or the module is not valid Python.
+    """
+    try:
+        found = find_definition(folder, name)
+    except _IsClassError:
+        return
+    if found.definition is not None:
+        raise CodeError(f"{name!r} in {found.path} is a function; name a model or a StructType")
 
 
 def detect_shape(folder: Path, job: str) -> Shape:
@@ -157,7 +175,7 @@ def _find_in(module: _Module, names: list[str], imports_left: int) -> Definition
 
 def _find_method(file: Path, class_: ast.ClassDef, names: list[str]) -> Definition:
     if len(names) == 1:
-        raise CodeError(f"{names[0]!r} in {file} is a class; add the name of a method, as in {names[0]}.method")
+        raise _IsClassError(f"{names[0]!r} in {file} is a class; add the name of a method, as in {names[0]}.method")
     methods = dict(_definitions(class_.body))
     if names[1] not in methods and not class_.bases:
         raise CodeError(f"class {names[0]} in {file} has no {names[1]!r}{did_you_mean(names[1], methods)}")

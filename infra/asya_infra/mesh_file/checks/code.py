@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from asya.contracts.spark_types import is_name
 from asya_infra.mesh_file.checks.context import Context, Finding
-from asya_infra.mesh_file.user_code import CodeError, detect_shape, find_definition
+from asya_infra.mesh_file.spark_model import SparkSection
+from asya_infra.mesh_file.user_code import CodeError, check_model, detect_shape, find_definition
 from asya_infra.repository import REPOSITORY
 
 # User code comes before the library on the path, and `mesh.json` is the actor table.
@@ -13,7 +15,7 @@ _OUR_JOB_LIBRARY = REPOSITORY / "spark_jobs" / "asya_spark"
 
 
 def check(context: Context) -> Iterator[Finding]:
-    """Check that the handlers and job functions exist, and that no file hides a module of the mesh."""
+    """Check that handlers, job functions and the types of payloads exist, and that no file hides a module of the mesh."""
     code, jobs = context.folder / context.mesh.code, context.folder / context.mesh.jobs
     if any(actor.handler for actor in context.mesh.actors.values()):
         yield from _folder("code", code)
@@ -25,11 +27,29 @@ def check(context: Context) -> Iterator[Finding]:
                 find_definition(code, actor.handler)
         except CodeError as error:
             yield ("actors", name, "handler"), str(error)
-        try:
-            if actor.spark is not None and jobs.is_dir():
-                detect_shape(jobs, actor.spark.job)
-        except CodeError as error:
-            yield ("actors", name, "spark", "job"), str(error)
+        if actor.spark is not None and jobs.is_dir():
+            for key, problem in _job(jobs, actor.spark):
+                yield ("actors", name, "spark", key), problem
+
+
+def _job(jobs: Path, spark: SparkSection) -> Iterator[tuple[str, str]]:
+    """Yield the key and the problem of a job function, and of the type of its payloads."""
+    declared = spark.payload_schema
+    try:
+        if declared and is_name(declared):
+            check_model(jobs, declared)
+    except CodeError as error:
+        yield "payload_schema", str(error)
+    try:
+        shape = detect_shape(jobs, spark.job)
+    except CodeError as error:
+        yield "job", str(error)
+        return
+    if declared and shape == "payload":
+        yield (
+            "payload_schema",
+            f"{spark.job!r} takes one payload and no DataFrame; remove this key, and annotate the payload instead",
+        )
 
 
 def _folder(key: str, folder: Path) -> Iterator[Finding]:

@@ -148,6 +148,61 @@ def test_jobs_are_held_to_their_types_too(tmp_path: Path, build: Path) -> None:
     assert found == ["13: tools.order.route[3]: 'bill' needs dict; 'total' gives Decimal"]
 
 
+ORDERS = """
+import dataclasses
+from decimal import Decimal
+from pyspark.sql.types import DecimalType, StringType, StructType
+
+@dataclasses.dataclass
+class Order:
+    id: str
+    total: Decimal
+
+@dataclasses.dataclass
+class Either:
+    id: str
+    total: int | Decimal
+
+ORDER = StructType().add("id", StringType()).add("total", DecimalType(12, 2), nullable=False)
+
+def score(spark, envelopes: "DataFrame") -> "DataFrame": ...
+"""
+
+
+def scored(folder: Path, declared: str, result: str = "Checked", jobs: str = ORDERS) -> LoadedMesh:
+    actor = f"  score: {{spark: {{job: sums.score, payload_schema: {declared}}}}}"
+    text = MESH.replace("actors:", f"actors:\n{actor}").replace("[check, bill]", "[check, score, check]")
+    return mesh(folder, SHOP.replace("RESULT", result), text, jobs)
+
+
+@pytest.mark.rule("10.dataframe.schema")
+@pytest.mark.parametrize("declared", ["sums.Order", "sums.ORDER"])
+def test_the_type_of_a_dataframe_is_held_against_what_comes_before_it(
+    tmp_path: Path, build: Path, declared: str
+) -> None:
+    (problem,) = problems(scored(tmp_path, declared), build)
+    assert problem == "12: tools.order.route[1]: 'score' needs total: Decimal; 'check' gives none"
+    held = hold_together(scored(tmp_path, declared, "Order"), build)
+    assert held.notes == ()
+
+
+def test_the_ddl_of_a_dataframe_says_nothing_to_the_routes(tmp_path: Path, build: Path) -> None:
+    assert hold_together(scored(tmp_path, "total INT"), build).notes == ()
+
+
+@pytest.mark.rule("10.dataframe.declaration")
+def test_a_field_without_a_spark_type_is_a_problem(tmp_path: Path, build: Path) -> None:
+    assert problems(scored(tmp_path, "sums.Either"), build) == [
+        "6: actors.score.spark.payload_schema: 'sums.Either': payload.total: a union of 2 types has no Spark type; "
+        "declare one of them"
+    ]
+
+
+def test_the_type_of_a_dataframe_that_cannot_be_imported_is_a_note(tmp_path: Path, build: Path) -> None:
+    (note,) = hold_together(scored(tmp_path, "sums.Order", jobs=f"import nowhere\n{ORDERS}"), build).notes
+    assert "actors.score: its types are not known" in note
+
+
 FILES = [PROJECT / "mesh.yaml", *(path for folder in ("tests", "bench") for path in (PROJECT / folder).rglob("*.yaml"))]
 MESHES = [path for path in FILES if "mesh" in str(path.relative_to(PROJECT))]
 

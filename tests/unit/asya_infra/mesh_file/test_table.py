@@ -144,7 +144,7 @@ def test_all_keys_of_a_heavy_actor(load) -> None:  # type: ignore[no-untyped-def
         actors:
           b:
             spark:
-              job: heavy.crunch
+              job: heavy.crunch_all
               driver: {cores: 2, memory: 4g, disk: 30g}
               executors: {cores: 4, memory: 8g, min: 1, max: 3}
               conf: {spark.sql.shuffle.partitions: 8, spark.sql.ansi.enabled: false, a: "x"}
@@ -159,7 +159,7 @@ def test_all_keys_of_a_heavy_actor(load) -> None:  # type: ignore[no-untyped-def
         .spark
     )
     assert job == table.SparkJob(
-        job="heavy.crunch",
+        job="heavy.crunch_all",
         driver=table.WorkerSize(cores=2, memory_mb=4096, disk_gb=30),
         executor=table.WorkerSize(cores=4, memory_mb=8192),
         min_executors=1,
@@ -169,6 +169,7 @@ def test_all_keys_of_a_heavy_actor(load) -> None:  # type: ignore[no-untyped-def
         max_run=7200.0,
         max_runs=1,
         priority=5,
+        shape="dataframe",
         payload_schema="a INT",
         env={"MODE": "fast"},
     )

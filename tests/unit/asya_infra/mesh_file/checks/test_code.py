@@ -21,7 +21,14 @@ except ImportError:
     def quick(payload): return payload
 renamed = one
 """
-JOBS = "def crunch(spark, payload): return payload\ndef lonely(spark): ...\n"
+JOBS = """
+from elsewhere import Imported
+class Order: ...
+COUNT = StructType()
+def crunch(spark, payload): return payload
+def lonely(spark): ...
+def crunch_all(spark, envelopes): return envelopes
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +84,37 @@ def test_jobs(folder: Path) -> None:
     (problem,) = problems_of("namespace: shop\nactors:\n  a: {spark: {job: heavy.lonely}}\n")
     assert (
         problem
-        == "3: actors.a.spark.job: 'heavy.lonely' (spark_jobs/heavy.py:2) should take two arguments: spark, payload"
+        == "3: actors.a.spark.job: 'heavy.lonely' (spark_jobs/heavy.py:6) should take two arguments: spark, payload"
+    )
+
+
+@pytest.mark.rule("10.dataframe.schema")
+@pytest.mark.parametrize(
+    ("declared", "problem"),
+    [
+        ("n INT", None),
+        ("ARRAY<INT>", None),
+        ("heavy.Order", None),
+        ("heavy.COUNT", None),
+        ("heavy.Imported", None),  # only running the code could tell
+        ("heavy.Ordr", "spark_jobs/heavy.py has no 'Ordr'; did you mean 'Order'?"),
+        ("hevy.Order", "there is no module 'hevy' in spark_jobs; did you mean 'heavy'?"),
+        ("heavy.crunch", "'heavy.crunch' in spark_jobs/heavy.py is a function; name a model or a StructType"),
+    ],
+)
+def test_the_type_of_payloads_is_found_without_running_code(declared: str, problem: str | None) -> None:
+    text = f"namespace: shop\nactors:\n  a: {{spark: {{job: heavy.crunch_all, payload_schema: {declared}}}}}\n"
+    expected = [f"3: actors.a.spark.payload_schema: {problem}"] if problem else []
+    assert problems_of(text) == expected
+
+
+def test_the_type_of_payloads_is_for_a_job_with_a_dataframe() -> None:
+    (problem,) = problems_of(
+        "namespace: shop\nactors:\n  a: {spark: {job: heavy.crunch, payload_schema: heavy.Order}}\n"
+    )
+    assert problem == (
+        "3: actors.a.spark.payload_schema: 'heavy.crunch' takes one payload and no DataFrame; remove this key, and annotate "
+        "the payload instead"
     )
 
 
