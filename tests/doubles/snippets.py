@@ -21,9 +21,10 @@ def write_project(page: str, folder: Path) -> int:
     return sum(content.count("def test_") for content in files.values())
 
 
-def run_tests(folder: Path, **environment: str) -> str:
-    """Run the tests of a project with nothing of this one; returns the output."""
+def run_tests(folder: Path, *files: str, **environment: str) -> str:
+    """Run the tests of a project, or those of some of its files, with nothing of this one; returns the output."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", "."]
+    command += files
     result = subprocess.run(
         command, cwd=folder, env={"PATH": "/usr/bin:/bin", **environment}, capture_output=True, text=True, check=False
     )

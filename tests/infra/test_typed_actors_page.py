@@ -1,4 +1,7 @@
-"""The snippets of `docs/how-to/typed-actors.md` are a project: its tests pass, and its mistake is found."""
+"""The snippets of `docs/how-to/typed-actors.md` are a project: its tests pass, and its mistake is found.
+
+`tests/spark/test_typed_columns_page.py` runs those of its job.
+"""
 
 import re
 from pathlib import Path
@@ -12,9 +15,8 @@ from tests.paths import PROJECT
 
 
 def test_the_snippets_pass(tmp_path: Path) -> None:
-    count = write_project("typed-actors.md", tmp_path)
-    assert count == 3
-    assert f"{count} passed" in run_tests(tmp_path)
+    assert write_project("typed-actors.md", tmp_path) == 5
+    assert "3 passed" in run_tests(tmp_path, "tests/test_contracts.py")
 
 
 def test_the_message_of_the_page_is_the_actual_one(tmp_path: Path) -> None:
