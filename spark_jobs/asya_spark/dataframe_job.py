@@ -101,9 +101,7 @@ class _Calls:
     def _run(self, members: Sequence[Member], rows: list[_Row]) -> None:
         session = self._attempt.sessions.open()
         try:
-            frame = self._frame(session, rows)
-            rows.clear()  # a failed call makes its rows again, so the job has the memory meanwhile
-            ending = self._call(session, frame, members)
+            ending = self._call(session, rows, members)
             if ending.timed_out:
                 self._time_out(members)
                 return
@@ -128,7 +126,7 @@ class _Calls:
         schema = StructType().add("id", StringType()).add("payload", self._column.kind).add("headers", StringType())
         return session.createDataFrame(rows, schema, verifySchema=False)
 
-    def _call(self, session: SparkSession, frame: DataFrame, members: Sequence[Member]) -> Ending[DataFrame]:
+    def _call(self, session: SparkSession, rows: list[_Row], members: Sequence[Member]) -> Ending[DataFrame]:
         attempt, manifest = self._attempt, self._attempt.manifest
         current = Context(
             id=manifest.run_id,
@@ -145,6 +143,8 @@ class _Calls:
 
         def work() -> DataFrame:
             with active_context(current), active_session(session):
+                frame = self._frame(session, rows)
+                rows.clear()  # a failed call makes its rows again, so the job has the memory meanwhile
                 results = _ordered(session, self._job(session, frame), members, self._column)
                 results = results.persist(StorageLevel.DISK_ONLY)
                 results.count()  # evaluates the user's plan once, under its time limit

@@ -58,6 +58,7 @@ def test_rows_that_do_not_fit_fail_alone_and_the_job_is_called_once_with_the_oth
 
     assert calls == [2]
     assert [done.heads[index].end for index in range(5)] == ["failed", "done", "failed", "done", "failed"]
+    assert list(done.heads) == [0, 1, 2, 3, 4]
     errors = [done.heads[index].error for index in (0, 2, 4)]
     assert {(error.type, error.mro) for error in errors} == {("ContractError", ("ValueError", "Exception"))}
     assert [error.message.partition(":")[0] for error in errors] == [
@@ -93,6 +94,13 @@ def test_the_job_is_not_called_if_no_payload_fits(spark, tmp_path, calls):
         "payload.sale: missing",
         "payload.sale: should be an object (Sale); got 1",
     ]
+
+
+@pytest.mark.rule("10.dataframe.unfit")
+def test_an_error_of_the_model_itself_fails_its_row_alone(spark, tmp_path, calls):
+    done = dataframe(spark, tmp_path, [{**DELIVERY, "note": ""}], "sums", f"{JOBS}.Delivery")
+
+    assert (calls, done.heads[0].end, done.heads[0].error.type) == ([], "failed", "KeyError")
 
 
 @pytest.mark.rule("10.dataframe.unfit", "10.dataframe.one-bad")

@@ -64,6 +64,10 @@ class Delivery:
     weights: dict[str, Decimal]
     note: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.note == "":
+            raise KeyError("an empty note")
+
 
 @dataclasses.dataclass
 class Ambiguous:

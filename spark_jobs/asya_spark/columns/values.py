@@ -8,6 +8,7 @@ import datetime
 import decimal
 import json
 import math
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -153,6 +154,15 @@ def _number(value: Any, path: str) -> float:
     return number
 
 
+def _single(value: Any, path: str) -> float:
+    number = _number(value, path)
+    try:
+        struct.pack("<f", number)  # the native form gives infinity instead
+    except OverflowError:
+        raise mismatch(path, "a number that a float can hold", value) from None
+    return number
+
+
 def _text(value: Any, path: str) -> str:
     if value is None:
         raise mismatch(path, "a string", value)
@@ -181,7 +191,7 @@ _SCALARS: dict[type[DataType], Load] = {
     StringType: _text,
     BooleanType: BOOLEAN.load,
     DoubleType: _number,
-    FloatType: _number,
+    FloatType: _single,
     DateType: TEXTS[datetime.date].load,
     TimestampType: _timestamp,
     TimestampNTZType: _local_time,

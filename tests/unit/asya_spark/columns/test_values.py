@@ -55,6 +55,7 @@ REFUSED: list[tuple[T.DataType, Any, str]] = [
     (T.DoubleType(), "5", "a number; got '5'"),
     (T.DoubleType(), float("inf"), "a number that a double can hold"),
     (T.DoubleType(), 10**400, "a number that a double can hold"),
+    (T.FloatType(), 1e300, "a number that a float can hold"),
     (T.BooleanType(), 1, "true or false"),
     (T.StringType(), None, "a string; got null"),
     (MONEY, "much", "a decimal number as a string"),
