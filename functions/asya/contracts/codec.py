@@ -20,10 +20,20 @@ class SchemaContext:
     Attributes:
         output: whether the schema is of results, which have what a type gives, or of payloads, which have what it accepts.
         definitions: the `$defs`.
+        names: the names of classes among them. Classes of two modules may have the same name of their own.
     """
 
     output: bool
     definitions: dict[str, Schema] = dataclasses.field(default_factory=dict)
+    names: dict[type, str] = dataclasses.field(default_factory=dict)
+
+    def name_of(self, kind: type) -> str:
+        """The name of a class among the definitions: its own, with its module if another one has it."""
+        if kind not in self.names:
+            own = kind.__qualname__.replace(".<locals>", "")
+            candidates = (own, f"{kind.__module__}.{own}", f"{kind.__module__}.{own}.{len(self.definitions)}")
+            self.names[kind] = next(name for name in candidates if name not in self.definitions)
+        return self.names[kind]
 
 
 class Codec(Protocol):

@@ -68,7 +68,7 @@ class RecordCodec:
 
     def schema(self, context: SchemaContext) -> Schema:
         """A reference to the schema of the record, which is among the definitions."""
-        name = str(self._kind.__qualname__).replace(".<locals>", "")
+        name = context.name_of(self._kind)
         if name not in context.definitions:
             definition: Schema = {"type": "object", "title": self._kind.__name__}
             context.definitions[name] = definition

@@ -14,6 +14,7 @@ import pytest
 
 from asya.contracts.annotations import codec_of
 from asya.contracts.errors import ContractError
+from asya.contracts.function import input_schema
 
 
 class Color(enum.Enum):
@@ -200,6 +201,26 @@ def test_libraries_mix_and_types_contain_themselves() -> None:
     payload["cart"]["parent"]["lines"] = [{"price": "0"}]
     with pytest.raises(ContractError, match=r"^payload\.cart\.parent\.lines\[0\]\.price: "):
         codec.load(payload, "payload")
+
+
+def test_classes_of_one_name_have_definitions_of_their_own() -> None:
+    def made(kind: type) -> type:
+        @dataclasses.dataclass
+        class Line:
+            amount: kind  # type: ignore[valid-type]
+
+        return Line
+
+    first, second = made(int), made(str)
+    second.__module__ = "shop.lines"
+    order = dataclasses.make_dataclass("Order", [("first", first), ("second", second), ("again", first)])
+    schema = input_schema(order)
+    kinds = {}
+    for name, field in schema["properties"].items():
+        definition = schema["$defs"][field["$ref"].removeprefix("#/$defs/")]
+        kinds[name] = definition["properties"]["amount"]["type"]
+    assert kinds == {"first": "integer", "second": "string", "again": "integer"}
+    assert len(schema["$defs"]) == 2
 
 
 @pytest.mark.parametrize(
