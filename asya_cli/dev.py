@@ -18,13 +18,19 @@ if TYPE_CHECKING:
     from asya_local.dev.running_mesh import RunningMesh
 
 _CHECK_SECONDS = 1.0
-_NOT_ENFORCED = "Not enforced here: IAM, sizes of code and memory, concurrency. `asya local up` enforces IAM."
+_NOT_ENFORCED = (
+    "Not enforced here: IAM of handlers, sizes of code and memory, concurrency. `asya local up` enforces IAM."
+)
 
 
 def dev(
     mesh: Annotated[Path, typer.Option("--mesh", help="The mesh file.")] = Path("mesh.yaml"),
     state: Annotated[Path, typer.Option("--state", help="Folder for the files of this mesh.")] = DEFAULT_STATE,
     stage: Annotated[str, typer.Option("--stage", help="The stage of the mesh file.", show_default=False)] = "",
+    secrets: Annotated[
+        Path | None,
+        typer.Option("--secrets", help="File with the values of secrets; by default secrets.env in the state folder."),
+    ] = None,
 ) -> None:
     """Run a mesh on this machine until Ctrl-C, and load its code again at each change.
 
@@ -34,19 +40,20 @@ def dev(
     from asya_cli.output.console import Console
     from asya_cli.output.events import EventPrinter
     from asya_infra.build.packages import PackagesError
-    from asya_local.dev.startup import running
+    from asya_local.dev.startup import DevOptions, running
     from asya_local.errors import LocalCloudError
     from asya_local.steps import Step, Steps
 
     signal.signal(signal.SIGTERM, _leave)
     console = Console(highlight=False)
     printer = EventPrinter(console)
+    options = DevOptions(mesh, state, stage, secrets)
 
     def print_step(step: Step) -> None:
         console.print(f"  [green]✔[/] {step.name:<16}{step.seconds:6.1f} s")
 
     try:
-        with suppress(KeyboardInterrupt), running(mesh, state, stage, printer.tell, Steps(print_step)) as started:
+        with suppress(KeyboardInterrupt), running(options, printer.tell, Steps(print_step)) as started:
             connection = started.connection()
             console.print(f"\n[bold]{connection.namespace}[/] takes messages. Every command of `asya` works with it.")
             console.print(f"Gateway, MCP and A2A: {connection.gateway_url} (its key is in {state / 'local.json'})")

@@ -62,9 +62,17 @@ class ServerEndedError(LocalCloudError):
 class RunningMesh:
     """A running mesh."""
 
-    def __init__(self, folder: StateFolder, emulator: Emulator, tell: Tell) -> None:
-        """Open the gateway, which answers no call yet; `begin` starts the rest."""
+    def __init__(self, folder: StateFolder, emulator: Emulator, tell: Tell, secrets: Path | None = None) -> None:
+        """Open the gateway, which answers no call yet; `begin` starts the rest.
+
+        Args:
+            folder: The state folder.
+            emulator: The started emulator.
+            tell: Takes the level and the text of what the author should know.
+            secrets: The file with the values of secrets; None for that of the state folder.
+        """
         self._folder = folder
+        self._secrets = secrets or folder.root / FILE_NAME
         self._emulator = emulator
         self._tell = tell
         self._gateway = _open_gateway(folder, tell)
@@ -83,7 +91,7 @@ class RunningMesh:
             LocalCloudError: A process does not start, or a secret has no value.
             PackagesError: A required package cannot be installed.
         """
-        secrets = secret_values(loaded.mesh, self._folder.root / FILE_NAME)
+        secrets = secret_values(loaded.mesh, self._secrets)
         resources = self._emulator.resources
         mesh = Deployment(loaded=loaded, gateway_url=self._gateway.url)
         with ThreadPoolExecutor(1) as executor:
@@ -113,7 +121,7 @@ class RunningMesh:
             raise LocalCloudError("The namespace has changed. End `asya dev` with Ctrl-C, and start it again.")
         mesh = replace(self._deployment, loaded=loaded)
         if "mesh" in changed:
-            secrets = secret_values(loaded.mesh, self._folder.root / FILE_NAME)
+            secrets = secret_values(loaded.mesh, self._secrets)
             self._emulator.resources.create(mesh, datetime.now(UTC))
             store_secrets(secrets, self._emulator.endpoint, self._emulator.root)
         if "packages" in changed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from asya_local.cleanup import clean_up
@@ -22,16 +23,29 @@ if TYPE_CHECKING:
     from asya_local.steps import Steps
 
 
-@contextmanager
-def running(
-    mesh: Path, state: Path, stage: str, tell: Callable[[str, str], None], steps: Steps
-) -> Iterator[RunningMesh]:
-    """Start a mesh; it ends with the block.
+@dataclass(frozen=True)
+class DevOptions:
+    """What to run, and where.
 
-    Args:
+    Attributes:
         mesh: The mesh file.
         state: The state folder.
         stage: The stage of the mesh file.
+        secrets: The file with the values of secrets; None for `secrets.env` in the state folder.
+    """
+
+    mesh: Path
+    state: Path
+    stage: str = ""
+    secrets: Path | None = None
+
+
+@contextmanager
+def running(options: DevOptions, tell: Callable[[str, str], None], steps: Steps) -> Iterator[RunningMesh]:
+    """Start a mesh; it ends with the block.
+
+    Args:
+        options: What to run, and where.
         tell: Takes the level and the text of what the author should know.
         steps: Measures the steps of the start.
 
@@ -39,18 +53,18 @@ def running(
         LocalCloudError: The mesh file has problems, a tool is missing, a process does not start, or a local cloud runs.
         PackagesError: A required package cannot be installed.
     """
-    folder = StateFolder.at(state)
+    folder = StateFolder.at(options.state)
     with folder.locked():
         if running_servers(folder) is not None and not folder.dev.exists():
             raise LocalCloudError(
-                f"A local cloud runs in {folder.root}. Run `asya local down --state {state}` first, or use another --state."
+                f"A local cloud runs in {folder.root}. Run `asya local down --state {options.state}` first, or use another --state."
             )
         started: list[RunningMesh] = []
         try:
             clean_up(folder)
             folder.create()
             folder.dev.touch()
-            yield _start(mesh, stage, folder, tell, steps, started)
+            yield _start(options, folder, tell, steps, started)
         finally:
             with sigint_ignored():
                 for each in started:
@@ -58,13 +72,8 @@ def running(
                 clean_up(folder)
 
 
-def _start(  # noqa: PLR0917 - the parts of one start
-    mesh: Path,
-    stage: str,
-    folder: StateFolder,
-    tell: Callable[[str, str], None],
-    steps: Steps,
-    started: list[RunningMesh],
+def _start(
+    options: DevOptions, folder: StateFolder, tell: Callable[[str, str], None], steps: Steps, started: list[RunningMesh]
 ) -> RunningMesh:
     """Start the emulator, and meanwhile import what the mesh needs, which takes as long.
 
@@ -76,11 +85,11 @@ def _start(  # noqa: PLR0917 - the parts of one start
         from asya_local.dev.deployment import load
         from asya_local.dev.running_mesh import RunningMesh
 
-        loaded = load(mesh, stage)
+        loaded = load(options.mesh, options.stage)
         emulator = starting.result()
     emulator.use()
     with steps.step("mesh"):
-        running_mesh = RunningMesh(folder, emulator, tell)
+        running_mesh = RunningMesh(folder, emulator, tell, options.secrets)
         started.append(running_mesh)
         running_mesh.begin(loaded)
     return running_mesh

@@ -73,6 +73,7 @@ Timeline TimelineEntry ToolAnswer ToolRequest Usage
 
 COMMANDS = {
     "demo": "--keep --approve --state",
+    "dev": "--mesh --state --stage --secrets",
     "run": "HANDLER --payload --next --data --mesh --stage --json",
     "send": "EVENT --actor --next --id --new-id --mesh --state --namespace --region",
     "smoke": "--mesh --stage --tool --arguments --alarms --timeout --state --namespace --region",

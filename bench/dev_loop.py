@@ -1,0 +1,150 @@
+"""Seconds of the author's loop with `asya dev`: the start, and from a saved file to the result of its code.
+
+`python -m bench.dev_loop [ROUNDS]`, by default 5.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+from asya.protocol import names
+from asya_cli.connection import read_local
+
+if TYPE_CHECKING:
+    from asya_cli.connection import Connection
+
+_TIMEOUT = 300.0
+_MESH = """
+namespace: bench
+code: handlers
+jobs: jobs
+actors:
+  first: {handler: light.first}
+  second: {handler: light.second}
+  third: {handler: light.third}
+  heavy: {spark: {job: heavy.count}}
+tools:
+  light: {description: Three light actors, route: [first, second, third]}
+"""
+_LIGHT = """
+def first(payload): return {**payload, "version": VERSION}
+def second(payload): return payload
+def third(payload): return payload
+"""
+_HEAVY = """
+def count(spark, payload):
+    return {**payload, "version": VERSION, "rows": spark.range(100).groupBy().count().first()[0]}
+"""
+
+
+@dataclass
+class Author:
+    """A folder with a mesh, and `asya dev` in it."""
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        for name in ("handlers", "jobs"):
+            (self.folder / name).mkdir()
+        (self.folder / "mesh.yaml").write_text(_MESH)
+        self.save("handlers/light.py", _LIGHT, 0)
+        self.save("jobs/heavy.py", _HEAVY, 0)
+
+    def save(self, name: str, text: str, version: int) -> None:
+        """Save a file whose code gives this version."""
+        (self.folder / name).write_text(text.replace("VERSION", str(version)))
+
+    def start(self) -> tuple[subprocess.Popen[str], float]:
+        """Start the command; return it with the seconds until the mesh takes messages."""
+        began = time.monotonic()
+        command = [sys.executable, "-m", "asya_cli.main", "dev"]
+        process = subprocess.Popen(
+            command,
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+        for line in process.stdout:
+            if "Ctrl-C ends" in line:
+                return process, time.monotonic() - began
+        raise RuntimeError("asya dev ended")
+
+
+def result(connection: Connection, route: list[str], envelope_id: str) -> Any:
+    """Send an envelope along a route, wait for its end, and return the payload of its result."""
+    sqs, s3 = connection.sqs(), connection.s3()
+    url = sqs.get_queue_url(QueueName=names.queue_name(connection.namespace, route[0]))["QueueUrl"]
+    way = {"prev": [], "curr": route[0], "next": route[1:]}
+    sqs.send_message(QueueUrl=url, MessageBody=json.dumps({"id": envelope_id, "route": way, "payload": {}}))
+    key, ends_at = f"{connection.results.prefix}succeeded/{envelope_id}.json", time.monotonic() + _TIMEOUT
+    while time.monotonic() < ends_at:
+        try:
+            stored = s3.get_object(Bucket=connection.results.bucket, Key=key)["Body"].read()
+        except s3.exceptions.NoSuchKey:
+            time.sleep(0.02)
+            continue
+        return json.loads(stored)["payload"]
+    raise TimeoutError(f"{envelope_id} did not end within {_TIMEOUT:.0f} s")
+
+
+def saved_to_result(
+    author: Author, connection: Connection, file: str, text: str, route: list[str], version: int
+) -> float:
+    """Save new code, and return the seconds until a result has its version; an envelope sent before it loads is sent again."""
+    began = time.monotonic()
+    author.save(file, text, version)
+    for attempt in range(1_000):
+        if result(connection, route, f"{route[0]}-{version}-{attempt}").get("version") == version:
+            return time.monotonic() - began
+    raise RuntimeError(f"{file} was not loaded")
+
+
+def main(rounds: int) -> None:
+    """Measure, and print medians with the slowest."""
+    times: dict[str, list[float]] = {"start": [], "light, three actors": [], "Spark": []}
+    with tempfile.TemporaryDirectory(prefix="asya-bench-") as temporary:
+        author = Author(Path(temporary))
+        for _ in range(rounds):
+            process, seconds = author.start()
+            times["start"].append(seconds)
+            process.send_signal(signal.SIGINT)
+            process.communicate()
+        process, _ = author.start()
+        try:
+            connection = read_local(author.folder / ".asya")
+            result(connection, ["heavy"], "warm-up")
+            time.sleep(15)  # the author reads the result, and the next driver starts meanwhile
+            for version in range(1, rounds + 1):
+                light = saved_to_result(
+                    author, connection, "handlers/light.py", _LIGHT, ["first", "second", "third"], version
+                )
+                times["light, three actors"].append(light)
+            for version in range(1, rounds + 1):
+                times["Spark"].append(saved_to_result(author, connection, "jobs/heavy.py", _HEAVY, ["heavy"], version))
+                time.sleep(15)
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate()
+    table = Table("from the saved file to the result", "median", "slowest", box=None)
+    for name, seconds in times.items():
+        table.add_row(name, f"{statistics.median(seconds):.1f} s", f"{max(seconds):.1f} s")
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 5)
