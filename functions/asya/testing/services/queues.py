@@ -238,10 +238,10 @@ class SqsClient:
         self,
         *,
         QueueUrl: str,  # noqa: N803
-        MaxNumberOfMessages: int,  # noqa: N803
-        VisibilityTimeout: int,  # noqa: N803
-        WaitTimeSeconds: int,  # noqa: N803
-        MessageSystemAttributeNames: Sequence[str],  # noqa: N803
+        MaxNumberOfMessages: int = 1,  # noqa: N803
+        VisibilityTimeout: int | None = None,  # noqa: N803
+        WaitTimeSeconds: int = 0,  # noqa: N803
+        MessageSystemAttributeNames: Sequence[str] = (),  # noqa: N803
     ) -> dict[str, Any]:
         """Receive up to ten messages with all system attributes."""
         name = _name(QueueUrl)
@@ -263,18 +263,21 @@ class SqsClient:
         return self._call(f"GetQueueUrl {QueueName}", do)
 
     def get_queue_attributes(self, *, QueueUrl: str, AttributeNames: Sequence[str]) -> dict[str, Any]:  # noqa: N803
-        """Count the visible messages and those in flight."""
+        """Count the visible messages, those in flight and those that are delayed."""
         name = _name(QueueUrl)
 
         def do() -> dict[str, Any]:
-            visible = self.queues.visible(name)
-            hidden = len(self.queues.queues[name].messages) - len(visible)
+            visible, messages = len(self.queues.visible(name)), self.queues.queues[name].messages
+            delayed = sum(not message.receives for message in messages) - sum(
+                not message.receives for message in self.queues.visible(name)
+            )
             counts = {
-                "ApproximateNumberOfMessages": len(visible),
-                "ApproximateNumberOfMessagesNotVisible": hidden,
-                "ApproximateNumberOfMessagesDelayed": 0,
+                "ApproximateNumberOfMessages": visible,
+                "ApproximateNumberOfMessagesNotVisible": len(messages) - visible - delayed,
+                "ApproximateNumberOfMessagesDelayed": delayed,
             }
-            return {"Attributes": {key: str(value) for key, value in counts.items()}}
+            is_asked = AttributeNames if "All" not in AttributeNames else counts
+            return {"Attributes": {key: str(value) for key, value in counts.items() if key in is_asked}}
 
         return self._call(f"GetQueueAttributes {name}", do)
 
