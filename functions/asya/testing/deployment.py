@@ -1,11 +1,14 @@
 """Deploys a mesh file to a simulated cloud: queues, tables, functions and the gateway, without AWS."""
 
+import os
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from random import Random
+from typing import Any, TypeVar
 from unittest import mock
 
 from msgspec import structs
@@ -28,8 +31,9 @@ from asya.testing.services.event_log import EventLog
 from asya.testing.services.event_source import EventSources
 from asya.testing.services.events import EventBus, EventsClient
 from asya.testing.services.faults import FaultProfile
-from asya.testing.services.functions import BUCKET, QUEUES, REGION, EntryPoint, Function, SimulatedServices
-from asya.testing.services.gateway import URL, GatewayFunction, api_of
+from asya.testing.services.functions import ACCOUNT, BUCKET, QUEUES, REGION, EntryPoint, Function, SimulatedServices
+from asya.testing.services.gateway import URL, Gateway, GatewayFunction, api_of, ingest_of, streams_of
+from asya.testing.services.keys import KmsClient
 from asya.testing.services.process import Process, Simulation, current_process
 from asya.testing.services.queues import Message, Queue, Queues, SqsClient
 from asya.testing.services.roles import ListedRoles, role_id
@@ -42,17 +46,39 @@ from asya_infra.mesh_file.legacy.variables import handler_variables
 from asya_infra.mesh_file.load import LoadedMesh
 from asya_infra.mesh_file.table import to_table
 
+T = TypeVar("T")
+
 # The turns of one test: a handler that sends to itself for ever ends here.
 MAX_TURNS = 2_000_000
 REPORT_QUEUES = (names.REPORTS, names.ENDS)
 CONCURRENCY = 10
+TEST_USER = f"arn:aws:iam::{ACCOUNT}:user/test"
+_GATEWAY = {names.GATEWAY_API: api_of, names.GATEWAY_INGEST: ingest_of, names.GATEWAY_STREAM: streams_of}
 
 
 class TestServices(SimulatedServices):
     """The services of a function whose secrets are variables of the test."""
 
     __test__ = False
-    secrets = None
+
+    @cached_property
+    def secrets(self) -> Any:
+        """See `Services`."""
+        spec = self.settings.table.actors.get(self.settings.actor)
+        if spec is None or not spec.secrets:
+            return None
+        given = {**os.environ, **(self.process.variables if isinstance(self.process, UserProcess) else {})}
+        return GivenSecrets({name: {given[name]} for name in spec.secrets if name in given})
+
+
+@dataclass(frozen=True)
+class GivenSecrets:
+    """The secrets of an actor, which are variables of the test and stay as they are."""
+
+    known_values: Mapping[str, set[str]]
+
+    def refresh(self) -> None:
+        """See `Secrets`."""
 
 
 @dataclass
@@ -70,7 +96,7 @@ class Deployment:
     queues: Queues
     tables: MemoryDynamo
     bucket: Bucket
-    api: GatewayFunction
+    gateway: Gateway
     system: SystemFunctions
     sources: EventSources
     bus: EventBus
@@ -92,11 +118,33 @@ class Deployment:
             mock.patch.object(
                 clients, "dynamodb_without_waiting", lambda: DynamoClient(current_process(), self.tables)
             ),
+            mock.patch.object(clients, "kms", lambda: KmsClient(current_process())),
             mock.patch.object(clients, "events", lambda: EventsClient(current_process(), self.bus)),
             mock.patch.object(gateway_wiring, "build_role_list", lambda *_: ListedRoles()),
             mock.patch.object(sender_wiring, "build_role_list", lambda *_: ListedRoles()),
         ):
             yield
+
+    def perform(self, do: Callable[[], T]) -> T:
+        """Do what a client of the services does. The mesh works meanwhile."""
+        scheduler = self.simulation.scheduler
+        if scheduler.is_in_process:
+            return do()
+        results: list[T] = []
+        errors: list[BaseException] = []
+
+        def body() -> None:
+            try:
+                results.append(do())
+            except BaseException as error:  # noqa: BLE001 - it is that of the client
+                errors.append(error)
+
+        with self.activate():
+            scheduler.start(body)
+            scheduler.run(lambda: bool(results or errors))
+        if errors:
+            raise errors[0]
+        return results[0]
 
     @property
     def is_at_rest(self) -> bool:
@@ -136,6 +184,11 @@ def _with_models(loaded: LoadedMesh, table: MeshTable) -> MeshTable:
     return structs.replace(table, tools=tools)
 
 
+def _with_operator(table: MeshTable) -> MeshTable:
+    """The table in which the user of the test is an operator, who sees the tasks of all senders."""
+    return structs.replace(table, operators=(*table.operators, TEST_USER)) if table.operators else table
+
+
 def deploy(loaded: LoadedMesh, data_uri: str, environment: Mapping[str, str], seed: int, start: datetime) -> Deployment:
     """Deploy a mesh to a new cloud.
 
@@ -148,7 +201,7 @@ def deploy(loaded: LoadedMesh, data_uri: str, environment: Mapping[str, str], se
     Raises:
         TestKitError: the model of a tool cannot be imported.
     """
-    table, random = _with_models(loaded, to_table(loaded)), Random(seed)
+    table, random = _with_operator(_with_models(loaded, to_table(loaded))), Random(seed)
     faults = PlannedFaults(random, FaultProfile(), namespace=table.namespace)
     simulation = Simulation(Scheduler(limit=MAX_TURNS, start_time=start), faults, random, EventLog())
     history = History()
@@ -187,10 +240,15 @@ def deploy(loaded: LoadedMesh, data_uri: str, environment: Mapping[str, str], se
         functions.add_system_queues()
     system = SystemFunctions(simulation, {name: settings(name) for name in SystemFunctions.NAMES}, new_process, table)
     system.new_services, system.fails_overdue_tasks = TestServices.of, True
-    api = GatewayFunction("x-gateway-api", new_process, api_of(settings("x-gateway-api", is_gateway=True)))
+    gateway = Gateway(
+        {
+            name: GatewayFunction(name, new_process, build(settings(name, is_gateway=True)))
+            for name, build in _GATEWAY.items()
+        }
+    )
     bucket, bus = Bucket(history, {}), EventBus()
-    jobs = JobRuns(simulation, table.namespace, bucket, queues, faults, new_process)
-    return Deployment(table, simulation, faults, history, queues, tables, bucket, api, system, sources, bus, jobs)
+    jobs = JobRuns(simulation, table.namespace, bucket, queues, new_process)
+    return Deployment(table, simulation, faults, history, queues, tables, bucket, gateway, system, sources, bus, jobs)
 
 
 @dataclass

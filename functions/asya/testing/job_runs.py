@@ -2,7 +2,7 @@
 
 import functools
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,12 +15,11 @@ from asya.messaging.aws import clients
 from asya.messaging.aws.settings import SparkSettings
 from asya.protocol import names
 from asya.runtime.load import load
-from asya.testing.planned_faults import PlannedFaults
 from asya.testing.services.functions import ACCOUNT
 from asya.testing.services.job_client import JobClient
 from asya.testing.services.job_faults import JobFaults
 from asya.testing.services.job_service import APPLICATION, DriverHandle, JobRun, JobService
-from asya.testing.services.process import ProcessCrashed, Simulation, current_process, running
+from asya.testing.services.process import Process, ProcessCrashed, Simulation, current_process, running
 from asya.testing.services.queues import Queues
 from asya.testing.services.storage import Bucket, S3Client
 from asya.testing.user_code import UserProcess
@@ -46,7 +45,6 @@ class JobRuns:
     namespace: str
     bucket: Bucket
     queues: Queues
-    faults: PlannedFaults
     new_process: Callable[[str], UserProcess]
     _folder: "tempfile.TemporaryDirectory[str]" = field(
         default_factory=lambda: tempfile.TemporaryDirectory(prefix="asya-testing-runs-")
@@ -76,21 +74,35 @@ class JobRuns:
     def _start_driver(self, run: JobRun, ended: Callable[[bool], None]) -> DriverHandle:
         actor = run.name.split(".")[-2]
         process = self.new_process(f"{actor}/{run.job_run_id}")
-        driver = _Driver(run, process, self.bucket, Path(self._folder.name), self.faults, actor)
+        process.variables = {**process.variables, "ASYA_RESULTS_URI": f"file://{self._folder.name}/results/"}
+        driver = _Driver(run, process, self.bucket, Path(self._folder.name))
         self.simulation.scheduler.start(lambda: driver.work(ended))
         return driver
 
 
+@dataclass(frozen=True)
+class _Changes:
+    """The files that a job has written, with their content, and those that it has removed."""
+
+    written: Mapping[Path, bytes]
+    removed: frozenset[Path]
+
+
 @dataclass
 class _Driver:
-    """The driver of one job run. It works in one step of virtual time, so nothing can kill it."""
+    """The driver of one job run. It works in one step of virtual time, so only its own job can kill it.
+
+    Attributes:
+        before: the files before its work, each with its size and the time of its last change.
+        left: the state of the files at its death; None while it lives.
+    """
 
     run: JobRun
     process: UserProcess
     bucket: Bucket
     folder: Path
-    faults: PlannedFaults
-    actor: str
+    before: Mapping[Path, tuple[int, int]] = field(default_factory=dict)
+    left: "_Changes | None" = None
 
     def kill(self) -> None:
         """See `DriverHandle`."""
@@ -101,7 +113,8 @@ class _Driver:
 
         key = urlsplit(self.run.manifest_uri).path.lstrip("/")
         with running(self.process):
-            known = self._write_files()
+            self._write_files()
+            self.before = self._files()
             try:
                 from asya.testing.spark_session import share_path, spark_session
 
@@ -110,30 +123,49 @@ class _Driver:
                     share_path(session)
                     main.run(session, f"file://{self.folder}/{key}")
                 succeeded = True
-            except Exception as error:  # noqa: BLE001 - a driver that raises fails its run
-                self.process.note(f"raised {error!r}")
-                succeeded = False
-            try:
-                self._read_files(known)
             except ProcessCrashed:
                 succeeded = False
+            except Exception as error:  # noqa: BLE001 - a driver that raises fails its run
+                self.process.note(f"raised {error!r}")
+                self.run.failure = f"ExitCode: 1. Last few exceptions: {type(error).__name__}: {error}"
+                succeeded = False
+            if self.left is not None:  # the job library takes the death of its process for an error of the job
+                self.run.failure, succeeded = f"ExitCode: {self.process.exit_code}.", False
+            self._read_files(self._changes() if self.left is None else self.left)
         ended(succeeded)
 
-    def _write_files(self) -> set[Path]:
-        """Write the objects of the bucket to the folder, which is the bucket for the job library."""
-        for key, body in self.bucket.objects.items():
+    def _write_files(self) -> None:
+        """Make the folder the bucket for the job library."""
+        objects = self.bucket.objects
+        for path in self._files():
+            if self._key(path) not in objects:
+                path.unlink()
+        for key, body in objects.items():
             path = self.folder / key
-            if not path.exists():
+            if not path.exists() or path.read_bytes() != body:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(body)
-        return {path for path in self.folder.rglob("*") if path.is_file()}
 
-    def _read_files(self, known: set[Path]) -> None:
-        client = S3Client(self.process, self.bucket)
-        new = {path for path in self.folder.rglob("*") if path.is_file() and not path.name.startswith(".")} - known
+    def _files(self) -> dict[Path, tuple[int, int]]:
+        paths = [path for path in self.folder.rglob("*") if path.is_file() and not path.name.startswith(".")]
+        return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in paths}
+
+    def _changes(self) -> "_Changes":
+        after = self._files()
+        written = {path: path.read_bytes() for path in after if after[path] != self.before.get(path)}
+        return _Changes(written, frozenset(self.before.keys() - after.keys()))
+
+    def _read_files(self, changes: "_Changes") -> None:
+        """Make the bucket what the job has left."""
+        client = S3Client(Process(f"{self.process.name}/files", self.process.simulation), self.bucket)
         # The commit says that all is there.
-        for path in sorted(new, key=lambda each: (each.name == "commit.json", str(each))):
-            client.put_object(Bucket="", Key=str(path.relative_to(self.folder)), Body=path.read_bytes())
+        for path in sorted(changes.written, key=lambda each: (each.name == "commit.json", str(each))):
+            client.put_object(Bucket="", Key=self._key(path), Body=changes.written[path])
+        for path in sorted(changes.removed):
+            client.delete_object(Bucket="", Key=self._key(path))
+
+    def _key(self, path: Path) -> str:
+        return str(path.relative_to(self.folder))
 
     def _load(self, name: str) -> Any:
         """Load the job; a call that the test lets fail raises instead."""
@@ -141,9 +173,13 @@ class _Driver:
 
         @functools.wraps(job)
         def call(*arguments: Any, **named: Any) -> Any:
-            failure = self.faults.next_failure(self.actor)
-            if failure is not None:
-                raise failure
-            return job(*arguments, **named)
+            if self.left is not None:
+                raise ProcessCrashed(self.process.name)
+            try:
+                self.process.raise_planned_fault()
+                return job(*arguments, **named)
+            except ProcessCrashed:
+                self.left = self._changes()
+                raise
 
         return call

@@ -12,23 +12,23 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Raw
 
+from asya.dead_letters.replay import ReplayRequest
 from asya.protocol.codec import ParseError, decode, encode
 from asya.protocol.envelope import Envelope
 from asya.protocol.ids import id_of_message
-from asya.protocol.names import queue_name
+from asya.protocol.names import dlq_name, queue_name, table_name
 from asya.protocol.route import Route
 from asya.protocol.strict_json import encode_value
+from asya.tasks.aws.partials import PartialStore
+from asya.testing import dead_letters
+from asya.testing.api import USER_ID, Api
 from asya.testing.deployment import deploy
-from asya.testing.errors import RefusedError, TestKitError
-from asya.testing.run import Run
-from asya.testing.services.functions import ACCOUNT
-from asya.testing.services.gateway import URL, event
+from asya.testing.errors import TestKitError
+from asya.testing.run import Run, RunStatus
 from asya_infra.mesh_file.load import load_mesh
 
 T = TypeVar("T")
 
-_USER = f"arn:aws:iam::{ACCOUNT}:user/test"
-_USER_ID = "AIDATEST"
 _MINUTE = 60.0
 # How long `send` waits for scheduled functions, such as the one that reports dead letters.
 PATIENCE = timedelta(minutes=15)
@@ -70,6 +70,7 @@ class Mesh:
         self.data = Path(data if self._folder is None else self._folder.name).resolve()  # type: ignore[arg-type]
         self.data.mkdir(parents=True, exist_ok=True)
         self._cloud = deploy(loaded, f"file://{self.data}/", dict(env or {}), seed, start or datetime.now(UTC))
+        self._api = Api(self._cloud)
 
     # --- what a caller does ----------------------------------------------------------------------------------------
 
@@ -145,6 +146,42 @@ class Mesh:
         self._settle(run)
         return run
 
+    def redrive(self, actor: str, *, force: bool = False) -> tuple[Run, ...]:
+        """Send the dead letters of an actor again, as an operator does, and let the mesh work until it is at rest.
+
+        Args:
+            force: also for tasks that have succeeded, were canceled or went on elsewhere.
+
+        Raises:
+            RefusedError: the gateway refuses a dead letter, which stays. Those before it are sent.
+        """
+        self._check_actor(actor)
+        queue = dlq_name(self._cloud.table.namespace, actor)
+        sent = dead_letters.redrive(self.ask, self._cloud.queues, queue, actor, force=force)
+        runs = tuple(Run(self, envelope_id) for envelope_id in sent)
+        for run in runs:
+            self._settle(run)
+        return runs
+
+    def replay(
+        self, run: Run, *, hop: int | None = None, checkpoint: int | None = None, failed_only: bool = False
+    ) -> Run:
+        """Run an envelope again as a new task, as an operator does, and let the mesh work until it is at rest.
+
+        Args:
+            run: the run, which does not change.
+            hop: the position of a hop whose actor has `keep_input`; by default the hop that failed.
+            checkpoint: the position of a checkpoint.
+            failed_only: after the failure of a set, run only the slices without a result again.
+
+        Raises:
+            RefusedError: there is no such copy of the envelope.
+        """
+        request = ReplayRequest(hop=hop, checkpoint=checkpoint, failed_only=failed_only)
+        again = Run(self, self.ask("POST", f"/api/v1/mesh/{run.id}/replay", _Started, body=request).id)
+        self._settle(again)
+        return again
+
     def travel(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> None:
         """Let time pass. The scheduled functions run each minute at first, and less often on a long way."""
         span = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds).total_seconds()
@@ -180,6 +217,14 @@ class Mesh:
         self._check_actor(actor)
         self._cloud.faults.deaths[actor] += times
 
+    def kill_during(self, actor: str, *, times: int = 1) -> None:
+        """Kill the process of an actor in its next call: nothing is sent, and SQS delivers the batch again.
+
+        The driver of a heavy actor dies with its job run.
+        """
+        self._check_code(actor)
+        self._cloud.faults.interruptions[actor] += times
+
     def duplicate(self, actor: str, *, times: int = 1) -> None:
         """Let SQS deliver the next message to an actor twice."""
         self._check_actor(actor)
@@ -191,9 +236,7 @@ class Mesh:
         Args:
             error: an exception, or its class.
         """
-        self._check_actor(actor)
-        if self._cloud.table.actors[actor].kind not in ("handler", "spark"):
-            raise TestKitError(f"actor {actor!r} has no handler or job that could fail")
+        self._check_code(actor)
         # Each call raises an error with a traceback of its own.
         new = (
             (lambda: error.with_traceback(None))
@@ -211,13 +254,28 @@ class Mesh:
 
     @property
     def dead_letters(self) -> tuple[str, ...]:
-        """The bodies of the messages in dead-letter queues. SQS delivered each of them too often, and nothing deleted it."""
-        return tuple(message.body for message in self._cloud.history.dead_letters)
+        """The bodies of the messages in dead-letter queues: those that SQS delivered too often; see `redrive`."""
+        return tuple(message.body for message in dead_letters.waiting(self._cloud.queues))
 
     @property
     def log(self) -> tuple[str, ...]:
         """What happened, one line each: seconds, process and call."""
         return tuple(self._cloud.simulation.log.lines)
+
+    def runs(self, status: RunStatus | None = None) -> tuple[Run, ...]:
+        """The tasks of the mesh, newest first, with slices and other children.
+
+        Args:
+            status: only the tasks in this status.
+        """
+        return tuple(Run(self, task.id) for task in self._api.tasks(status))
+
+    def partials_of(self, envelope_id: str) -> list[Any]:
+        """What the handlers and jobs of an envelope said on their way; see `Run.partials`."""
+        store = PartialStore(self._cloud.tables, table_name(self._cloud.table.namespace, "tasks"), lambda _: None)  # type: ignore[arg-type]
+        # Those of earlier hours too, which the gateway does not show any more.
+        batches = store.read(envelope_id, datetime.fromtimestamp(0, UTC))
+        return [json.loads(bytes(partial.data)) for batch in batches for partial in batch.messages]
 
     def sent(self, envelope_id: str) -> list[Envelope]:
         """The messages of an envelope in the order of their sends."""
@@ -232,26 +290,13 @@ class Mesh:
 
         Args:
             answer: the type of the answer; None for one without content.
+            body: a value that becomes JSON, or bytes.
             or_none: return None for what the gateway does not know.
 
         Raises:
             RefusedError: the gateway refuses the call.
         """
-        content = b"" if body is None else msgspec.json.encode(body)
-        request = event(method, URL + path, content, {}, user_arn=_USER, user_id=_USER_ID)
-        answers: list[dict[str, Any] | None] = []
-        scheduler = self._cloud.simulation.scheduler
-        with self._cloud.activate():
-            scheduler.start(lambda: answers.append(self._cloud.api.handle(request)))
-            scheduler.run(lambda: bool(answers))
-        response = answers[0]
-        if response is None:
-            raise TestKitError(f"{method} {path}: the gateway died")
-        if response["statusCode"] == 404 and or_none:
-            return None
-        if response["statusCode"] >= 400:
-            raise RefusedError(_problem_of(response["body"]))
-        return msgspec.json.decode(response["body"], type=answer) if answer is not None else None
+        return self._api.ask(method, path, answer, body=body, or_none=or_none)
 
     # --- time ------------------------------------------------------------------------------------------------------
 
@@ -264,7 +309,7 @@ class Mesh:
         )
         return Run(self, self._put(actor, encode(envelope).decode()))
 
-    def _put(self, actor: str, body: str, sender: str = _USER_ID) -> str:
+    def _put(self, actor: str, body: str, sender: str = USER_ID) -> str:
         """Put a message on a queue; returns the id of its envelope, or that of the failure of a malformed one."""
         queue = queue_name(self._cloud.table.namespace, actor)
         message_id = self._cloud.queues.send(queue, body, sender=None, by=sender)
@@ -315,6 +360,11 @@ class Mesh:
         if name not in known:
             raise TestKitError(f"the mesh has no actor {name!r}{_hint(name, known)}")
 
+    def _check_code(self, actor: str) -> None:
+        self._check_actor(actor)
+        if self._cloud.table.actors[actor].kind not in ("handler", "spark"):
+            raise TestKitError(f"actor {actor!r} has no handler or job that could fail")
+
     def __repr__(self) -> str:
         """The namespace and the time that has passed."""
         return f"<Mesh {self._cloud.table.namespace}, {self.now - self._cloud.simulation.scheduler.start_time} old>"
@@ -334,11 +384,3 @@ def _hint(name: str, known: Iterable[str]) -> str:
     own = sorted(each for each in known if not each.startswith("x-"))
     near = difflib.get_close_matches(name, own, 1)
     return f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(own) or 'none'}"
-
-
-def _problem_of(body: str) -> str:
-    try:
-        error = json.loads(body)["error"]
-    except (ValueError, KeyError, TypeError):
-        return body
-    return str(error["message"])

@@ -15,18 +15,24 @@ class PlannedFaults(Faults):
     Attributes:
         namespace: that of the mesh.
         deaths: actor → how many batches are still to kill their process.
+        interruptions: actor → how many calls are still to kill their process.
         copies: actor → how many messages SQS still delivers twice.
         failures: actor → the errors that its next calls raise.
     """
 
     namespace: str = ""
     deaths: Counter[str] = field(default_factory=Counter)
+    interruptions: Counter[str] = field(default_factory=Counter)
     copies: Counter[str] = field(default_factory=Counter)
     failures: dict[str, deque[Callable[[], BaseException]]] = field(default_factory=dict)
 
     def kills(self, actor: str) -> bool:
         """See `Faults`."""
         return _take(self.deaths, actor)
+
+    def interrupts(self, actor: str) -> bool:
+        """Whether this call of an actor kills its process."""
+        return _take(self.interruptions, actor)
 
     def duplicates(self, queue: str, seconds: float) -> bool:
         """See `Faults`."""

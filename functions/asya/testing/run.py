@@ -159,6 +159,11 @@ class Run:
         return (*own.values(), *(error for child in self.children for error in child.errors))
 
     @property
+    def partials(self) -> tuple[Any, ...]:
+        """What the handlers and jobs of this run said on their way, as a stream shows it: what they yielded with `FLY`."""
+        return tuple(self.mesh.partials_of(self.id))
+
+    @property
     def question(self) -> Question | None:
         """What a paused run waits for; None if it does not wait."""
         view = self._view()

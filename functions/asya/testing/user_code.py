@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import NoReturn, TypeVar
+from unittest import mock
 
 from asya.runtime.time_limit import run_within
 from asya.testing.planned_faults import PlannedFaults
@@ -25,24 +26,43 @@ class UserProcess(Process):
         variables: the environment variables of the actor.
         folder: the folder of its code.
         faults: the failures that the test has planned.
+        exit_code: that of the process, once user code has ended it.
     """
 
     variables: Mapping[str, str] = field(default_factory=dict)
     folder: Path = Path()
     faults: PlannedFaults | None = None
+    exit_code: int = 137
 
     def run_within(self, seconds: float, run: Callable[[], T]) -> T:
-        """See `Environment`; the first call of a planned failure raises it instead."""
-        failure = self.faults.next_failure(self.name.partition("/")[0]) if self.faults is not None else None
-        if failure is not None:
-            raise failure
+        """See `Environment`; a call with a planned fault fails instead."""
+        self.raise_planned_fault()
         with self.as_actor():
             return run_within(seconds, run)
 
+    def raise_planned_fault(self) -> None:
+        """Let the call that begins fail, or kill this process, if the test has planned it."""
+        actor = self.name.partition("/")[0]
+        if self.faults is None:
+            return
+        if self.faults.interrupts(actor):
+            self.crash("during a call")
+        failure = self.faults.next_failure(actor)
+        if failure is not None:
+            raise failure
+
     @contextmanager
     def as_actor(self) -> Iterator[None]:
-        """Run user code with the variables and the modules of the actor."""
-        with CODE_FOLDERS.using(self.folder), variables(self.variables):
+        """Run user code with the variables and the modules of the actor. `os._exit` ends this process alone."""
+        test, real = os.getpid(), os._exit
+
+        def end(code: int) -> NoReturn:
+            if os.getpid() != test:
+                real(code)  # a child process of the user code
+            self.exit_code = code
+            self.crash(f"by os._exit({code})")
+
+        with CODE_FOLDERS.using(self.folder), variables(self.variables), mock.patch.object(os, "_exit", end):
             yield
 
 

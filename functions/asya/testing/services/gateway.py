@@ -1,13 +1,15 @@
-"""The gateway's functions, in processes that stay warm until they crash."""
+"""The gateway: its functions, in processes that stay warm until they crash."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
-from asya.gateway.http.router import HttpRoute, answer
+from asya.gateway.calls import CALLS
+from asya.gateway.http.router import HttpRoute, Request, Response, answer
 from asya.gateway.lambdas.api_groups import build_api
 from asya.gateway.lambdas.wiring import build_ingest
+from asya.gateway.streams.wiring import build_streams
 from asya.messaging.aws.settings import Settings
 from asya.protocol import ids
 from asya.testing.services.functions import QuietTelemetry
@@ -87,10 +89,45 @@ def api_of(settings: Settings) -> Callable[[Process], Callable[[], tuple[HttpRou
     return build
 
 
+def streams_of(settings: Settings) -> Callable[[Process], Callable[[], tuple[HttpRoute, ...]]]:
+    """Return the builder of the function that answers streams."""
+
+    def build(process: Process) -> Callable[[], tuple[HttpRoute, ...]]:
+        streams = build_streams(settings, QuietTelemetry(process), process)  # type: ignore[arg-type]
+        return lambda: streams.routes(process.now())
+
+    return build
+
+
+@dataclass(frozen=True)
+class Gateway:
+    """API Gateway: passes each call to its function.
+
+    Attributes:
+        functions: the functions by name.
+    """
+
+    functions: Mapping[str, GatewayFunction]
+
+    def handle(self, event: dict[str, Any]) -> dict[str, Any] | None:
+        """Answer a request; None if the process of its function crashed."""
+        http = event["requestContext"]["http"]
+        for call in CALLS:
+            parameters = HttpRoute(call.method, call.path, _unused).parameters(http["path"])
+            if call.method == http["method"] and parameters is not None:
+                decoded = {name: unquote(value) for name, value in parameters.items()}
+                return self.functions[call.function].handle(event | {"pathParameters": decoded})
+        return {"statusCode": 404, "body": '{"message":"Not Found"}'}
+
+
+def _unused(_: Request) -> Response:
+    raise NotImplementedError
+
+
 def event(
     method: str, url: str, body: bytes, headers: Mapping[str, str], *, user_arn: str, user_id: str
 ) -> dict[str, Any]:
-    """Build the event of API Gateway, payload format 2.0."""
+    """Build the event of API Gateway, payload format 2.0; a caller without an ARN has signed nothing."""
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
     return {
@@ -103,7 +140,7 @@ def event(
             "domainName": HOST,
             "stage": "$default",
             "requestId": "simulated",
-            "authorizer": {"iam": {"userArn": user_arn, "userId": user_id}},
+            "authorizer": {"iam": {"userArn": user_arn, "userId": user_id}} if user_arn else None,
         },
         "body": body.decode(),
         "isBase64Encoded": False,

@@ -1,5 +1,6 @@
 """The client of the simulated EMR Serverless in one process."""
 
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -92,7 +93,24 @@ def _check(request: dict[str, Any]) -> None:
 
 
 def _described(run: JobRun) -> dict[str, Any]:
-    return {"jobRunId": run.job_run_id, "name": run.name, "state": run.state, "stateDetails": run.details}
+    described = {"jobRunId": run.job_run_id, "name": run.name, "state": run.state, "stateDetails": run.details}
+    if run.began_at is None or run.ended_at is None:
+        return described
+    return described | {"totalResourceUtilization": _utilization(run, (run.ended_at - run.began_at) / 3600)}
+
+
+def _utilization(run: JobRun, hours: float) -> dict[str, float]:
+    """What the driver and the first executors of a run used."""
+    words = shlex.split(run.request["jobDriver"]["sparkSubmit"]["sparkSubmitParameters"])
+    conf = dict(word.split("=", 1) for word in words if word.startswith("spark."))
+    executors = int(conf["spark.dynamicAllocation.initialExecutors"])
+    cores = int(conf["spark.driver.cores"]) + executors * int(conf["spark.executor.cores"])
+    megabytes = _megabytes(conf["spark.driver.memory"]) + executors * _megabytes(conf["spark.executor.memory"])
+    return {"vCPUHour": cores * hours, "memoryGBHour": megabytes / 1024 * hours, "storageGBHour": 0.0}
+
+
+def _megabytes(text: str) -> int:
+    return int(text[:-1]) * {"m": 1, "g": 1024}[text[-1]]
 
 
 def _listed(run: JobRun, created_at: datetime) -> dict[str, Any]:

@@ -39,8 +39,10 @@ class JobRun:
 
     Attributes:
         created_at: virtual seconds.
+        began_at, ended_at: virtual seconds; None before the first driver, and before the end.
         drivers: all drivers that were started, also the failed ones.
         is_abandoned: EMR Serverless ignores the end of its driver.
+        failure: how its driver failed, in the words of EMR Serverless.
     """
 
     job_run_id: str
@@ -48,10 +50,13 @@ class JobRun:
     token: str
     request: Mapping[str, Any]
     created_at: float
+    began_at: float | None = None
+    ended_at: float | None = None
     state: str = "SUBMITTED"
     details: str = ""
     drivers: list[DriverHandle] = field(default_factory=list)
     is_abandoned: bool = False
+    failure: str = "ExitCode: 1."
 
     @property
     def is_over(self) -> bool:
@@ -164,6 +169,7 @@ class JobService:
     def _begin(self, run: JobRun) -> None:
         if run.is_over:
             return
+        run.began_at = self._now
         self._change(run, "RUNNING")
         self._drive(run)
         limit = run.request["executionTimeoutMinutes"] * 60.0
@@ -183,7 +189,8 @@ class JobService:
         if run.is_abandoned or run.is_over:
             return
         delay = self.simulation.random.uniform(0.1, 3.0)
-        state, details = ("SUCCESS", "") if succeeded else ("FAILED", "Job failed, the driver exited with code 1.")
+        details = f"Job failed, please check complete logs in configured logging destination. {run.failure}"
+        state, details = ("SUCCESS", "") if succeeded else ("FAILED", details)
         self.simulation.scheduler.after(delay, lambda: self._end(run, state, details, kills=False))
 
     def _perhaps_cancel(self, run: JobRun) -> None:
@@ -197,7 +204,7 @@ class JobService:
     def _end(self, run: JobRun, state: str, details: str, *, kills: bool = True) -> None:
         if run.is_over:
             return
-        run.details = details
+        run.details, run.ended_at = details, self._now
         if kills:
             for driver in run.drivers:
                 driver.kill()

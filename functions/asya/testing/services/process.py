@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from botocore.exceptions import ClientError
 
@@ -189,7 +189,7 @@ class Process:
         self.note(what)
         return answer
 
-    def crash(self, where: str) -> None:
+    def crash(self, where: str) -> NoReturn:
         """Crash the process."""
         self.note(f"CRASHES {where}")
         self.is_alive = False

@@ -49,6 +49,11 @@ class Scheduler:
         """The virtual time of a number of virtual seconds."""
         return self.start_time + timedelta(seconds=seconds)
 
+    @property
+    def is_in_process(self) -> bool:
+        """Whether the caller is a process, which may wait."""
+        return getcurrent() is not self._hub
+
     def after(self, seconds: float, do: Callable[[], None]) -> None:
         """Schedule a callback that does not wait."""
         heapq.heappush(self._waiting, (self.seconds + max(0.0, seconds), next(self._numbers), do))

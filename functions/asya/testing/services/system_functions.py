@@ -43,30 +43,35 @@ class SystemFunctions:
     def wake_all(self) -> None:
         """Start each scheduled function once."""
         self.wake_minutely()
-        self.simulation.scheduler.start(lambda: self._run(names.FAN_IN_SWEEP, _sweep))
-        self.simulation.scheduler.start(lambda: self._run(names.DLQ, _scan))
+        self.wake(names.FAN_IN_SWEEP)
+        self.wake(names.DLQ)
         if any(actor.kind == "spark" for actor in self.mesh.actors.values()):
-            self.simulation.scheduler.start(lambda: self._run(names.RECONCILE, _reconcile))
+            self.wake(names.RECONCILE)
 
     def wake_minutely(self) -> None:
         """Start once the functions that run every minute."""
         if any(actor.kind == "pause" for actor in self.mesh.actors.values()):
-            self.simulation.scheduler.start(lambda: self._run(names.PAUSE_SWEEP, _release))
+            self.wake(names.PAUSE_SWEEP)
         if self.fails_overdue_tasks:
             self.sweep_deadlines()
 
     def sweep_deadlines(self) -> None:
         """Start the deadline sweep once."""
-        self.simulation.scheduler.start(lambda: self._run(names.TASK_SWEEP, _sweep_deadlines))
+        self.wake(names.TASK_SWEEP)
 
-    def _run(self, name: str, function: Callable[[Services], None]) -> None:
+    def wake(self, name: str) -> None:
+        """Start a scheduled function once."""
+        self.simulation.scheduler.start(lambda: self.run(name))
+
+    def run(self, name: str) -> None:
+        """Run a scheduled function once, in the calling process."""
         self.process_count += 1
         process = self.new_process(f"{name}/{self.process_count}")
         process.ends_at = self.simulation.scheduler.seconds + TIMEOUT
         process.invocation = self.simulation.new_invocation(name, [], self.simulation.scheduler.seconds)
         with running(process):
             try:
-                function(self.new_services(self.settings[name], process))
+                _FUNCTIONS[name](self.new_services(self.settings[name], process))
             except ProcessCrashed:
                 pass
             except Exception as error:  # noqa: BLE001 - the next tick retries
@@ -91,3 +96,12 @@ def _reconcile(services: Services) -> None:
 
 def _release(services: Services) -> None:
     build_pause_sweep(services).sweep()
+
+
+_FUNCTIONS: Mapping[str, Callable[[Services], None]] = {
+    names.FAN_IN_SWEEP: _sweep,
+    names.DLQ: _scan,
+    names.RECONCILE: _reconcile,
+    names.PAUSE_SWEEP: _release,
+    names.TASK_SWEEP: _sweep_deadlines,
+}

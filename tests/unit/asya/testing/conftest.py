@@ -20,6 +20,8 @@ actors:
   split: {handler: orders.split, can_send_to: [price]}
   frames: {handler: orders.frames}
   crash: {handler: orders.crash}
+  talk: {handler: orders.talk}
+  ship: {handler: orders.ship, max_receives: 1, can_send_to: [bill]}
   approve:
     kind: pause
     pause:
@@ -56,6 +58,16 @@ def frames(payload):
 
 def crash(payload):
     raise SystemExit(3)
+
+def talk(payload):
+    for number in range(2):
+        yield "FLY", {"number": number}
+    yield payload
+
+def ship(payload):
+    if payload.get("exits"):
+        os._exit(9)
+    return {**payload, "shipped": True}
 """
 
 

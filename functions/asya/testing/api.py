@@ -1,0 +1,72 @@
+"""The user of a test calls the gateway."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+import msgspec
+
+from asya.tasks.listing import TaskList
+from asya.tasks.view import TaskView
+from asya.testing.deployment import TEST_USER, Deployment
+from asya.testing.errors import RefusedError, TestKitError
+from asya.testing.services.gateway import URL, event
+
+T = TypeVar("T")
+
+USER_ID = "AIDATEST"
+
+
+@dataclass(frozen=True)
+class Api:
+    """The gateway of a mesh, called by the user of the test, who is an operator."""
+
+    cloud: Deployment
+
+    def ask(self, method: str, path: str, answer: type[T] | None, *, body: Any = None, or_none: bool = False) -> Any:
+        """See `Mesh.ask`."""
+        content = body if isinstance(body, bytes) else b"" if body is None else msgspec.json.encode(body)
+        response = self.call(method, path, content, {}, user_arn=TEST_USER, user_id=USER_ID)
+        status, text = response["statusCode"], response.get("body") or ""
+        if status == 404 and or_none:
+            return None
+        if status >= 400:
+            raise RefusedError(_problem_of(text))
+        return msgspec.json.decode(text, type=answer) if answer is not None else None
+
+    def call(
+        self, method: str, path: str, body: bytes, headers: Mapping[str, str], *, user_arn: str, user_id: str
+    ) -> dict[str, Any]:
+        """Make a call as a principal, and return the answer of the function.
+
+        Args:
+            user_arn: the ARN of the principal; empty for a call without a signature.
+
+        Raises:
+            TestKitError: the process of the function died.
+        """
+        request = event(method, URL + path, body, headers, user_arn=user_arn, user_id=user_id)
+        response = self.cloud.perform(lambda: self.cloud.gateway.handle(request))
+        if response is None:
+            raise TestKitError(f"{method} {path}: the gateway died")
+        return response
+
+    def tasks(self, status: str | None) -> list[TaskView]:
+        """The tasks in a status, or all of them, newest first."""
+        query, tasks = {"status": status} if status is not None else {}, list[TaskView]()
+        while True:
+            page = self.ask("GET", f"/api/v1/mesh?{urlencode(query)}", TaskList)
+            tasks += page.items
+            if page.next_cursor is None:
+                return tasks
+            query["cursor"] = page.next_cursor
+
+
+def _problem_of(body: str) -> str:
+    try:
+        error = json.loads(body)["error"]
+    except (ValueError, KeyError, TypeError):
+        return body
+    return str(error["message"])
