@@ -39,6 +39,10 @@ class ApiCaller:
         )
         return response.status, json.loads(response.data) if response.data else None
 
+    def transport(self, library: Any) -> Any:
+        """The transport of the asynchronous clients of a library (httpx or httpx2); None for its own."""
+        return None
+
     def signed(self, method: str, url: str, data: bytes) -> dict[str, str]:
         """The headers of a request: signed if the caller has a key, with its token if it has one."""
         headers = {"host": urlsplit(url).netloc} | ({"content-type": "application/json"} if data else {})

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +15,7 @@ from asya_cli.progress.watch import TERMINAL
 from asya_local.accounts import aws_client
 from asya_local.keys import read_keys
 from asya_local.state_folder import StateFolder
+from tests.cloud.environment import environment, now
 from tests.flights_sample import write_dataset
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ class DeployedCloud:
         def create() -> Any:
             user_id = str(self.client("sts").get_caller_identity()["UserId"])
             items = RoleItems(self.client("dynamodb"), names.table_name(self.mesh.connection.namespace, "sink"))
-            items.write(ListChange({user_id: names.GATEWAY_API}, frozenset()), datetime.now(UTC))
+            items.write(ListChange({user_id: names.GATEWAY_API}, frozenset()), now())
             return self.client("sqs")
 
         return self._cached_client("mesh:sqs", create)
@@ -143,8 +142,8 @@ class DeployedCloud:
 
 def until(poll: Callable[[], T | None], description: str, seconds: float = TIMEOUT_SECONDS) -> T:
     """Polls until the result is not None, and returns it; fails after `seconds`."""
-    deadline = time.monotonic() + seconds
+    deadline = environment().monotonic() + seconds
     while (result := poll()) is None:
-        assert time.monotonic() < deadline, f"waited {seconds:.0f} s for {description}"
-        time.sleep(0.1)
+        assert environment().monotonic() < deadline, f"waited {seconds:.0f} s for {description}"
+        environment().sleep(0.1)
     return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -11,6 +11,7 @@ from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from tests.cloud.deployed_cloud import until
+from tests.cloud.environment import now
 
 if TYPE_CHECKING:
     from tests.cloud.callers import ApiCaller
@@ -57,15 +58,15 @@ def list_items(caller: ApiCaller, path: str, **query: str) -> list[Any]:
 
 def create_record(gateway: DeployedCloud, *, age: timedelta = timedelta(0), deadline: timedelta | None = None) -> str:
     """Stores the record of a running task without an envelope; returns its id."""
-    now = datetime.now(UTC)
-    created_at = format_time(now - age)
+    at = now()
+    created_at = format_time(at - age)
     record = TaskRecord(
         id=str(uuid4()),
         status="running",
         created_at=created_at,
         updated_at=created_at,
-        deadline_at=format_time(now + deadline) if deadline is not None else None,
+        deadline_at=format_time(at + deadline) if deadline is not None else None,
     )
     store = DynamoTaskStore(gateway.client("dynamodb"), names.table_name("gateway", "tasks"), 86400.0)
-    store.put_record(record, None, now)
+    store.put_record(record, None, at)
     return record.id

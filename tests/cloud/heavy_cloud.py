@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import re
 import signal
-import time
 import urllib.request
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -24,6 +22,7 @@ from asya_local.keys import read_keys, read_secret
 from asya_local.processes import cloud_processes
 from asya_local.state_folder import StateFolder
 from tests.cloud.deployed_cloud import DeployedCloud, until
+from tests.cloud.environment import environment
 from tests.doubles import emr_faults
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ class HeavyCloud:
             body = self.cloud.mesh.fetch(task.result_uri or "")
             return json.loads(body or b"{}")["payload"]
 
-        with ThreadPoolExecutor(4) as pool:
+        with environment().threads(4) as pool:
             return list(pool.map(payload, ids))
 
     def wait_for_ends(self, ids: Sequence[str], prefix: str, *, reconciling: bool = False) -> Counter[str]:
@@ -96,13 +95,13 @@ class HeavyCloud:
 
         `reconciling` also runs the reconciler every five seconds, in place of its schedule.
         """
-        last_sweep = time.monotonic()
+        last_sweep = environment().monotonic()
 
         def poll() -> Counter[str] | None:
             nonlocal last_sweep
-            if reconciling and time.monotonic() - last_sweep > 5:
+            if reconciling and environment().monotonic() - last_sweep > 5:
                 self.reconcile()
-                last_sweep = time.monotonic()
+                last_sweep = environment().monotonic()
             counts = self.end_counts(prefix)
             return counts if len(counts) >= len(ids) else None
 

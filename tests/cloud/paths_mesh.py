@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -13,6 +13,7 @@ from uuid import uuid4
 from asya.protocol.keys import safe_segment
 from asya.protocol.times import format_time
 from tests.cloud.deployed_cloud import DeployedCloud, until
+from tests.cloud.environment import now
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,12 +51,17 @@ def send(cloud: DeployedCloud, envelope: NewEnvelope) -> str:
     return envelope.envelope_id
 
 
+def note_sent(cloud: DeployedCloud, envelope_id: str) -> None:
+    """Writes a note before an envelope is sent."""
+    cloud.mesh.upload(f"notes/{envelope_id}/sent-{time.time_ns()}", b"here")
+
+
 def send_slow_envelopes(cloud: DeployedCloud) -> None:
     """Sends the envelopes of `test_slow_paths.py`, which end after a minute or more."""
     for envelope_id, payload in LOST_PAYLOADS.items():
-        cloud.mesh.upload(f"notes/{envelope_id}/sent-{time.time_ns()}", b"here")
+        note_sent(cloud, envelope_id)
         send(cloud, NewEnvelope(["deaf"], payload, envelope_id=envelope_id))
-    deadline = format_time(datetime.now(UTC) + timedelta(seconds=55))
+    deadline = format_time(now() + timedelta(seconds=55))
     send(cloud, NewEnvelope(["once"], OVERDUE_PAYLOAD, status={"deadline_at": deadline}, envelope_id="overdue"))
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from datetime import UTC, datetime, timedelta
+from concurrent.futures import as_completed
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -14,6 +14,7 @@ import pytest
 from asya.protocol import names
 from asya.tasks.aws.partials import PartialStore
 from tests.cloud.deployed_cloud import until
+from tests.cloud.environment import environment, now
 from tests.cloud.gateway_tasks import create_record, list_items, read_task, start, wait_for_end
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def test_partials_are_stored_while_the_handler_runs(gateway: DeployedCloud, alic
     partials = PartialStore(gateway.mesh.connection.dynamodb(), table, time.sleep)
 
     def poll() -> list[Any] | None:
-        batches = list(partials.read(task_id, datetime.now(UTC)))
+        batches = list(partials.read(task_id, now()))
         messages = [message for batch in batches for message in batch.messages]
         return messages if len(messages) == 20 else None
 
@@ -152,7 +153,7 @@ def test_13_waits_a_caller_waits_in_three_calls_and_not_in_a_fourth(
     """The mesh file says `waits_per_caller: 3`."""
     signal = f"go/{uuid4()}"
     request = {"name": "rest", "arguments": {"until": signal}}
-    with ThreadPoolExecutor(4) as pool:
+    with environment().threads(4) as pool:
         calls = [pool.submit(alice.call, "POST", "/tools/call", request) for _ in range(4)]
         refused = next(as_completed(calls))
         status, content = refused.result()

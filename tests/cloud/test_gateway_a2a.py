@@ -70,7 +70,7 @@ class SigV4(httpx.Auth):
 @contextlib.asynccontextmanager
 async def connected(caller: ApiCaller, *, version: str = "1.0", streaming: bool = False) -> AsyncIterator[Client]:
     """A client that has read the card, reduced to one version."""
-    async with httpx.AsyncClient(auth=SigV4(caller), timeout=60) as http:
+    async with httpx.AsyncClient(auth=SigV4(caller), timeout=60, transport=caller.transport(httpx)) as http:
         card = await A2ACardResolver(http, caller.url).get_agent_card()
         shown = AgentCard()
         shown.CopyFrom(card)

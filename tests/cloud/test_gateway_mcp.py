@@ -60,7 +60,7 @@ async def connected(
     auth = example["SigV4"](session_of(caller))
     headers = {"prefer": f"wait={wait}"}
     async with (
-        httpx2.AsyncClient(auth=auth, timeout=60, headers=headers) as http,
+        httpx2.AsyncClient(auth=auth, timeout=60, headers=headers, transport=caller.transport(httpx2)) as http,
         Client(streamable_http_client(f"{caller.url}/mcp", http_client=http), mode=mode, **more) as client,
     ):
         yield client

@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import random
 import threading
-from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from asya.protocol.times import format_time
+from tests.cloud.environment import environment, now
 from tests.cloud.gateway_tasks import create_record, read_task
 from tests.cloud.stream_clients import StreamClient
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from tests.cloud.callers import ApiCaller
     from tests.cloud.deployed_cloud import DeployedCloud
 
@@ -34,8 +36,8 @@ def test_shuffled_and_duplicate_reports_give_the_same_task(gateway: DeployedClou
     tasks = [create_record(gateway) for _ in range(50 if FULL else 12)]
     clients = [StreamClient(operator, task_id) for task_id in (tasks[-1], tasks[-1], tasks[-2])]
     actors = [f"actor-{number}" for number in range(65)]
-    now = datetime.now(UTC)
-    reports = [report for task_id in tasks for report in reports_of(task_id, actors, now)]
+    began = now()
+    reports = [report for task_id in tasks for report in reports_of(task_id, actors, began)]
     rng.shuffle(reports)
     ends = [each for each in reports if each["id"] in tasks[-2:] and each["status"] == "succeeded"]
     count = len(reports)
@@ -60,7 +62,7 @@ def test_shuffled_and_duplicate_reports_give_the_same_task(gateway: DeployedClou
             assert status == 200, content
             pending = [each for each, item in zip(pending, content["items"], strict=True) if item["status"] != 204]
 
-    with ThreadPoolExecutor(15) as pool:
+    with environment().threads(15) as pool:
         watchers = [pool.submit(watch, task_id) for task_id in progress]
         watchers += [pool.submit(follow, client) for client in clients]
         list(pool.map(send, batches))
@@ -91,15 +93,15 @@ def assert_complete_stream(client: StreamClient, hops: int) -> None:
     assert client.connections > 2
 
 
-def reports_of(task_id: str, actors: list[str], now: datetime) -> list[Any]:
+def reports_of(task_id: str, actors: list[str], began: datetime) -> list[Any]:
     """200 reports: three for each of 65 hops, the final one, and four duplicates."""
     reports: list[Any] = []
     for position, actor in enumerate(actors):
         data = {"actor": actor, "route": {"prev": actors[:position], "curr": actor, "next": actors[position + 1 :]}}
         for number, status in enumerate(("received", "processing", "completed")):
-            at = format_time(now + timedelta(seconds=position * 3 + number))
+            at = format_time(began + timedelta(seconds=position * 3 + number))
             reports.append({"id": task_id, "status": status, "at": at, "position": position, "data": data})
     end = {"actor": actors[-1], "result": {"of": task_id}}
-    at = format_time(now + timedelta(seconds=500))
+    at = format_time(began + timedelta(seconds=500))
     reports.append({"id": task_id, "status": "succeeded", "at": at, "position": len(actors), "data": end})
     return [*reports, *reports[:3], reports[-1]]

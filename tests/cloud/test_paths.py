@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +13,7 @@ import pytest
 from asya.protocol import ids, names
 from asya.protocol.times import format_time, parse_time
 from tests.cloud.deployed_cloud import until
+from tests.cloud.environment import now
 from tests.cloud.paths_mesh import FinalState, NewEnvelope, note_intervals, notes, send, wait_for_final_state
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def fails(how: str, **more: Any) -> NewEnvelope:
 
 
 def in_seconds(seconds: float) -> str:
-    return format_time(datetime.now(UTC) + timedelta(seconds=seconds))
+    return format_time(now() + timedelta(seconds=seconds))
 
 
 def all_envelopes() -> dict[str, NewEnvelope]:

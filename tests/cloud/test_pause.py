@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -16,6 +16,7 @@ from asya.protocol.times import format_time, parse_time
 from asya_cli.main import app
 from asya_cli.mesh_client import ConflictError, InvalidAnswersError
 from tests.cloud.deployed_cloud import DeployedCloud, until
+from tests.cloud.environment import now
 from tests.cloud.paths_mesh import NewEnvelope, notes, send, wait_for_final_state
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def wait_for_empty_queue(cloud: DeployedCloud, actor: str) -> None:
 def test_a_task_pauses_with_a_notification_and_resumes_with_valid_answers(
     paths: DeployedCloud, notifications: str
 ) -> None:
-    deadline = datetime.now(UTC) + timedelta(seconds=300)
+    deadline = now() + timedelta(seconds=300)
     status = {"phase": "pending", "deadline_at": format_time(deadline)}
     task_id = send(paths, NewEnvelope(["once", "approve", "helper"], {"report": {"pages": 3}}, status=status))
     task = wait_for_pause(paths, task_id)
@@ -109,9 +110,9 @@ def test_a_task_pauses_with_a_notification_and_resumes_with_valid_answers(
     assert refused.exception.fields.keys() == {"approved", "channel", "colour"}
     assert wait_for_pause(paths, task_id).pause == task.pause
 
-    resumed_after = datetime.now(UTC)
+    resumed_after = now()
     assert asya(paths, "resume", task_id, "--input", YES.decode()).exit_code == 0
-    resumed_by = datetime.now(UTC)
+    resumed_by = now()
     again = asya(paths, "resume", task_id, "--input", YES.decode())
     assert isinstance(again.exception, ConflictError)
     assert "paused" in again.exception.problem

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -18,6 +17,7 @@ from asya.protocol.times import format_time
 from asya_cli.main import app
 from tests.cloud.denials import denied
 from tests.cloud.deployed_cloud import DeployedCloud, until
+from tests.cloud.environment import now
 from tests.paths import PROJECT
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def test_a_succeeded_task_is_redriven_only_by_force(paths: DeployedCloud) -> Non
     body = {
         "id": "order-3",
         "route": {"prev": [], "curr": "clerk", "next": []},
-        "status": msgspec.to_builtins(created("clerk", format_time(datetime.now(UTC)))),
+        "status": msgspec.to_builtins(created("clerk", format_time(now()))),
         "payload": {"order": "again"},
     }
     dlq = names.dlq_name("paths", "clerk")

@@ -11,6 +11,7 @@ import pytest
 from tests.cloud.conftest import SECRETS
 
 if TYPE_CHECKING:
+    from asya.tasks.view import TaskView
     from tests.cloud.deployed_cloud import DeployedCloud
 
 pytestmark = pytest.mark.cloud
@@ -38,14 +39,26 @@ def test_another_actor_may_not_read_them(gateway: DeployedCloud) -> None:
     assert envelope["payload"] == ["AccessDeniedException", "AccessDeniedException"]
 
 
-@pytest.mark.rule("6.secrets.redacted")
-def test_6_the_values_are_nowhere_but_in_their_file(gateway: DeployedCloud) -> None:
-    """Not in the record, the stored envelope, the templates, nor the logs, although the error of the handler has them."""
+@pytest.fixture(scope="module")
+def failed(gateway: DeployedCloud) -> TaskView:
+    """The task of a handler whose error has the values."""
     send(gateway, "vault", {"fails": True}, "secrets-3")
-    task, envelope = gateway.wait_for_result("secrets-3")
-    assert task.error is not None
-    assert task.error.message == "refused: {'VAULT_KEY': '[secret VAULT_KEY]', 'VAULT_TOKEN': '[secret VAULT_TOKEN]'}"
-    written = [json.dumps(envelope), *gateway_texts(gateway)]
+    task, _ = gateway.wait_for_result("secrets-3")
+    return task
+
+
+@pytest.mark.rule("6.secrets.redacted")
+def test_6_the_record_and_the_envelope_of_a_failure_have_no_values(gateway: DeployedCloud, failed: TaskView) -> None:
+    assert failed.error is not None
+    assert failed.error.message == "refused: {'VAULT_KEY': '[secret VAULT_KEY]', 'VAULT_TOKEN': '[secret VAULT_TOKEN]'}"
+    written = str(failed) + json.dumps(gateway.envelope(failed))
+    assert not any(value in written for value in SECRETS.values())
+
+
+@pytest.mark.rule("6.secrets.redacted")
+def test_6_the_values_are_nowhere_but_in_their_file(gateway: DeployedCloud, failed: TaskView) -> None:
+    """Neither in the templates nor in the logs, although the error of the handler has them."""
+    written = gateway_texts(gateway)
     assert any("handler failed" in text for text in written)
     assert [text[:200] for text in written if any(value in text for value in SECRETS.values())] == []
 
