@@ -2,118 +2,97 @@
 
 from __future__ import annotations
 
-import json
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from types import SimpleNamespace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 from asya.protocol import names
-from asya.tasks.view import TaskView
-from asya.testing.services.functions import BUCKET
+from asya.testing import Mesh
+from asya.testing.deployment import TEST_USER
+from asya.testing.services.functions import BUCKET, REGION
+from asya.testing.services.gateway import URL
 from asya.testing.services.roles import role_id
+from asya_cli import connection, mesh_client
+from asya_cli.mesh_client import MeshClient
+from asya_infra.addresses import S3Prefix
 from tests.cloud.deployed_cloud import DeployedCloud
+from tests.doubles.kit_clients import DATA_PREFIX, OPERATOR_ID, client_of
+from tests.doubles.kit_environment import KitEnvironment
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from asya.testing import Mesh
-
-DATA = "the data"
-RESULTS = SimpleNamespace(uri=f"s3://{BUCKET}/results/", bucket=BUCKET, prefix="results/")
+    from collections.abc import Iterator
 
 
 @dataclass(frozen=True)
-class KitMesh:
-    """What tests use of `MeshClient`."""
+class KitConnection:
+    """In the place of `asya_cli.connection.Connection`."""
 
     kit: Mesh
+    region: str = REGION
+    gateway_url: str = URL
+    endpoint_url: None = None
 
     @property
-    def connection(self) -> Any:
-        data = SimpleNamespace(bucket=DATA, prefix="")
-        return SimpleNamespace(data=data, results=RESULTS, namespace=self.kit._cloud.table.namespace)
-
-    def task(self, envelope_id: str) -> TaskView | None:
-        return self.kit.ask("GET", f"/api/v1/mesh/{envelope_id}", TaskView, or_none=True)
-
-    def fetch(self, uri: str) -> bytes | None:
-        return self.kit.objects.get(uri.removeprefix(f"s3://{BUCKET}/"))
-
-    def upload(self, reference: str, body: bytes) -> None:
-        path = self.kit.data / reference
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(body)
-
-
-@dataclass(frozen=True)
-class KitS3:
-    """What tests use of the S3 client."""
-
-    kit: Mesh
-
-    def list_objects_v2(self, *, Bucket: str, Prefix: str) -> dict[str, Any]:  # noqa: N803
-        keys = self.kit.objects if Bucket == BUCKET else _files(self.kit.data)
-        return {"Contents": [{"Key": key} for key in sorted(keys) if key.startswith(Prefix)]}
-
-
-@dataclass(frozen=True)
-class KitSqs:
-    """What tests use of the SQS client."""
-
-    kit: Mesh
-
-    def get_queue_url(self, *, QueueName: str) -> dict[str, str]:  # noqa: N803
-        return {"QueueUrl": QueueName}
-
-    def get_queue_attributes(self, *, QueueUrl: str, AttributeNames: list[str]) -> dict[str, Any]:  # noqa: N803
-        (name,) = AttributeNames
-        assert name == "ApproximateNumberOfMessagesDelayed"
-        queue = self.kit._cloud.queues.queues[QueueUrl]
-        return {"Attributes": {name: str(sum(not message.receives for message in queue.messages))}}
-
-
-@dataclass(frozen=True)
-class KitCloud:
-    """What tests use of `DeployedCloud`."""
-
-    kit: Mesh
+    def data(self) -> S3Prefix:
+        return S3Prefix(BUCKET, DATA_PREFIX)
 
     @property
-    def mesh(self) -> KitMesh:
-        return KitMesh(self.kit)
+    def results(self) -> S3Prefix:
+        return S3Prefix(BUCKET, "results/")
+
+    @property
+    def namespace(self) -> str:
+        return self.kit._cloud.table.namespace
+
+    def sqs(self) -> Any:
+        return client_of(self.kit, "sqs")
+
+    def s3(self) -> Any:
+        return client_of(self.kit, "s3")
+
+    def dynamodb(self) -> Any:
+        return client_of(self.kit, "dynamodb")
+
+
+class KitMeshClient(MeshClient):
+    """The client of commands and tests; its calls reach the functions of the gateway without HTTP."""
+
+    def _call(self, method: str, path: str, body: bytes, media_type: str) -> tuple[int, bytes]:
+        headers, kit = {"content-type": media_type}, self.connection.kit  # type: ignore[attr-defined]
+        response = kit._api.call(method, path, body, headers, user_arn=TEST_USER, user_id=OPERATOR_ID)
+        return response["statusCode"], str(response.get("body") or "").encode()
+
+
+@dataclass(frozen=True)
+class KitCloud(DeployedCloud):
+    """A mesh of the test kit."""
+
+    @property
+    def kit(self) -> Mesh:
+        """The mesh itself."""
+        return self.mesh.connection.kit  # type: ignore[attr-defined,no-any-return]
+
+    def mesh_sqs(self) -> Any:
+        return client_of(self.kit, "sqs", f"{role_id(names.GATEWAY_API)}:session")
 
     def client(self, service: str) -> Any:
-        return {"s3": KitS3, "sqs": KitSqs}[service](self.kit)
-
-    put_dataset = DeployedCloud.put_dataset
-
-    def send_raw(self, actor: str, text: str) -> str:
-        queue = names.queue_name(self.mesh.connection.namespace, actor)
-        message_id = self.kit._cloud.queues.send(queue, text, sender=None, by="AIDATEST")
-        self.kit._rest()
-        return message_id
-
-    def send_as_mesh(self, actor: str, text: str) -> None:
-        self.kit._put(actor, text, f"{role_id(names.GATEWAY_API)}:session")
-        self.kit.travel(minutes=1)
-
-    def wait_for_end(self, envelope_id: str) -> TaskView:
-        task = self.mesh.task(envelope_id)
-        assert task is not None
-        assert task.status in ("succeeded", "failed", "canceled"), task
-        return task
-
-    def wait_for_result(self, envelope_id: str) -> tuple[TaskView, Any]:
-        task = self.wait_for_end(envelope_id)
-        return task, self.envelope(task)
-
-    def envelope(self, task: TaskView) -> Any:
-        assert task.result_uri is not None, task
-        return json.loads(self.mesh.fetch(task.result_uri) or b"")
-
-    def message_count(self, queue: str) -> int:
-        return len(self.kit._cloud.queues.queues[queue].messages)
+        return client_of(self.kit, service)
 
 
-def _files(folder: Path) -> list[str]:
-    return [str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()]
+@contextmanager
+def kit_cloud(mesh_file: Path, **options: Any) -> Iterator[KitCloud]:
+    """A mesh of the test kit, which the tests and the commands of this process use meanwhile.
+
+    Args:
+        mesh_file: the mesh file.
+        options: those of `Mesh`.
+    """
+    kit = Mesh(mesh_file, **options)
+    outside: Any = KitConnection(kit)
+    with ExitStack() as stack:
+        stack.enter_context(KitEnvironment(kit).active())
+        stack.enter_context(mock.patch.object(connection, "read_local", lambda _: outside))
+        stack.enter_context(mock.patch.object(mesh_client, "MeshClient", KitMeshClient))
+        yield KitCloud(KitMeshClient(outside), Path("memory"))

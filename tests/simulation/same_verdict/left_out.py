@@ -1,0 +1,90 @@
+"""The tests of `tests/cloud` that the test kit cannot run, each with the reason. All others run on it as they are."""
+
+from __future__ import annotations
+
+_IAM = "IAM decides the verdict"
+_PROCESSES = "starts and ends processes of the operating system"
+_STAND_IN = "tests the stand-in of EMR Serverless, which the kit does not have"
+_LOCAL_CLOUD = "tests the servers and files of the local cloud"
+_META = "CloudWatch: the kit writes no metrics and no logs"
+_HANDLER_WAITS = "its handler runs until the test acts; a handler of the kit runs in one step"
+_JOB_WAITS = "its job runs until the test acts; a job of the kit runs in one step"
+_HTTP = "an HTTP client or server of another process"
+_COMMAND = "runs the command in a process of its own"
+_AUTHORIZER = "API Gateway refuses the call before any function of the mesh"
+_ROLE = "its handler calls AWS with the credentials of its role"
+
+LEFT_OUT: dict[str, str | dict[str, str]] = {
+    "test_append_kills": _STAND_IN,
+    "test_cli": {
+        "test_a_payload_from_standard_input_goes_to_its_actor": _COMMAND,
+        "test_status_shows_a_failure_with_its_traceback": _COMMAND,
+        "test_an_impossible_command_fails_with_one_line": _COMMAND,
+        "test_smoke_sends_a_light_envelope_and_a_job_run": _COMMAND,
+        "test_a_mesh_on_aws_is_found_by_its_stacks": "reads the stacks of CloudFormation",
+    },
+    "test_crew_failures": f"each outage is a denied permission or a stopped function: {_IAM}",
+    "test_deploy_under_load": "deploys a second version; tests/simulation/deploys has such schedules",
+    "test_demo": {
+        "test_protocol_15_one_trace_leads_through_light_heavy_fan_in_and_pause": "the kit exports no spans",
+        "test_ctrl_c_leaves_no_process_behind": _PROCESSES,
+    },
+    "test_emr_drivers": _STAND_IN,
+    "test_emr_s3_sync": _STAND_IN,
+    "test_emr_stand_in": _STAND_IN,
+    "test_fan_in": {"test_the_sweep_counts_the_open_sets": _META},
+    "test_gateway": {
+        "test_partials_are_stored_while_the_handler_runs": _HANDLER_WAITS,
+        "test_a_canceled_task_stays_canceled": _HANDLER_WAITS,
+        "test_children_are_canceled_with_their_root": _HANDLER_WAITS,
+        "test_13_waits_a_caller_waits_in_three_calls_and_not_in_a_fourth": _HANDLER_WAITS,
+    },
+    "test_gateway_access": {
+        "test_unsigned_calls_are_refused_except_public_ones": _AUTHORIZER,
+        "test_a_call_that_only_names_a_key_is_unsigned": _AUTHORIZER,
+        "test_an_actors_role_may_call_nothing": _ROLE,
+        "test_an_actors_role_reads_the_state_of_a_record_and_nothing_else": _ROLE,
+        "test_an_actors_role_reaches_no_objects_of_other_actors": _ROLE,
+    },
+    "test_gateway_senders": {
+        "test_an_id_belongs_to_the_first_sender": _ROLE,
+        "test_an_actors_role_reports_about_its_own_actor_alone": _ROLE,
+    },
+    "test_gateway_stream": f"curl and a browser follow streams: {_HTTP}, or {_HANDLER_WAITS}; test_gateway_reports has a stream",
+    "test_gateway_a2a": {
+        "test_the_card_is_public": _AUTHORIZER,
+        "test_a_stream_shows_the_events_and_a_task_is_canceled": _HANDLER_WAITS,
+        "test_a_client_is_notified_of_each_change_at_its_own_address": _HTTP,
+    },
+    "test_gateway_mcp": {
+        "test_the_documented_client_runs_a_pipeline": _HTTP,
+        "test_a_call_is_canceled_by_its_client": _HANDLER_WAITS,
+        "test_a_long_task_is_awaited_and_canceled_by_tools": _HANDLER_WAITS,
+    },
+    "test_gateway_openapi": f"schemathesis makes the calls: {_HTTP}",
+    "test_gateway_tokens": f"tokens (JWT): {_AUTHORIZER}",
+    "test_heavy_crashes": {
+        "test_10_the_operator_sees_ended_runs": f"{_STAND_IN}: its dashboard and its logs",
+        "test_10_a_run_reports_progress_and_is_canceled_with_its_last_task": _JOB_WAITS,
+        "test_10_the_operator_drains_an_actor_and_cancels_a_run": _JOB_WAITS,
+    },
+    "test_heavy_files": _IAM,
+    "test_heavy_packages": "the kit runs all code in one environment, whatever its requirements say",
+    "test_heavy_resident": "a resident run of the kit does not linger",
+    "test_heavy_scale": {
+        "test_each_envelope_ends_once_despite_faults": f"{_STAND_IN}: its faults; tests/simulation/heavy has more of them",
+        "test_each_envelope_ends_once_despite_killed_processes": _PROCESSES,
+    },
+    "test_heavy_secrets": "compares the environments of the driver and of executors, which are one in the kit",
+    "test_iam_matrix": _IAM,
+    "test_local_access": _LOCAL_CLOUD,
+    "test_local_cloud": _LOCAL_CLOUD,
+    "test_readme": _COMMAND,
+    "test_secrets": {
+        "test_another_actor_may_not_read_them": _IAM,
+        "test_6_the_values_are_nowhere_but_in_their_file": "reads the logs and files of the local cloud",
+    },
+    "test_slow_paths": {
+        "test_the_message_of_a_lost_process_is_delivered_again[deaf]": "its handler ignores interrupts, and ends with its process",
+    },
+}

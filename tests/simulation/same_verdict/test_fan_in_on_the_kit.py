@@ -1,0 +1,6 @@
+"""The tests of `tests/cloud/test_fan_in.py` on the test kit, as they are."""
+
+from tests.cloud import test_fan_in as on_the_cloud
+from tests.simulation.same_verdict.comparable import comparable
+
+globals().update(comparable(on_the_cloud))
