@@ -75,7 +75,7 @@ class Question:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """An envelope that was sent to a mesh. Its properties are what the mesh knows now.
+    """An envelope that was sent to a mesh. Its properties are what the mesh knows now. Runs are equal by mesh and id.
 
     Attributes:
         id: the id of the envelope.
@@ -169,6 +169,14 @@ class Run:
         view = self._view()
         pause = view.pause if view is not None and view.status == "paused" else None
         return Question(pause.prompt, pause.fields) if pause is not None else None
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same envelope of the same mesh."""
+        return isinstance(other, Run) and (other.mesh, other.id) == (self.mesh, self.id)
+
+    def __hash__(self) -> int:
+        """See `__eq__`."""
+        return hash((self.mesh, self.id))
 
     def __repr__(self) -> str:
         """The id, the status and the way."""

@@ -186,3 +186,17 @@ def test_modules_that_the_test_has_imported_stay_its_own(shop: Path, monkeypatch
     for _ in range(2):
         assert mesh.send("bill", {}).result == {"billed": True}
         assert sys.modules["orders"] is own
+
+
+@pytest.mark.parametrize("failed_only", [True, False])
+def test_a_failed_set_is_replayed(mesh: Mesh, failed_only: bool) -> None:
+    mesh.fail("price", KeyError("total"))
+    run = mesh.send("split", {"totals": [1, 2]}, then=["x-fan-in", "bill"])
+    assert run.status == "failed"
+
+    again = mesh.replay(run, failed_only=failed_only)
+
+    assert (again.id != run.id, run.status) == (True, "failed")
+    assert [item["price"] for item in again.result["prices"]] == [2, 4]
+    with pytest.raises(RefusedError, match="hop 7"):
+        mesh.replay(run, hop=7)
