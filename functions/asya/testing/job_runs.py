@@ -119,7 +119,7 @@ class _Driver:
                 from asya.testing.spark_session import share_path, spark_session
 
                 session = spark_session()
-                with self.process.as_actor(), mock.patch.object(main, "load", self._load):
+                with self.process.as_actor(), self.process.ending_alone(), mock.patch.object(main, "load", self._load):
                     share_path(session)
                     main.run(session, f"file://{self.folder}/{key}")
                 succeeded = True

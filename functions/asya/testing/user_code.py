@@ -37,7 +37,7 @@ class UserProcess(Process):
     def run_within(self, seconds: float, run: Callable[[], T]) -> T:
         """See `Environment`; a call with a planned fault fails instead."""
         self.raise_planned_fault()
-        with self.as_actor():
+        with self.as_actor(), self.ending_alone():
             return run_within(seconds, run)
 
     def raise_planned_fault(self) -> None:
@@ -53,7 +53,13 @@ class UserProcess(Process):
 
     @contextmanager
     def as_actor(self) -> Iterator[None]:
-        """Run user code with the variables and the modules of the actor. `os._exit` ends this process alone."""
+        """Run user code with the variables and the modules of the actor."""
+        with CODE_FOLDERS.using(self.folder), variables(self.variables):
+            yield
+
+    @contextmanager
+    def ending_alone(self) -> Iterator[None]:
+        """Let `os._exit` end this process, and not that of the test. No other process may work meanwhile."""
         test, real = os.getpid(), os._exit
 
         def end(code: int) -> NoReturn:
@@ -62,7 +68,7 @@ class UserProcess(Process):
             self.exit_code = code
             self.crash(f"by os._exit({code})")
 
-        with CODE_FOLDERS.using(self.folder), variables(self.variables), mock.patch.object(os, "_exit", end):
+        with mock.patch.object(os, "_exit", end):
             yield
 
 

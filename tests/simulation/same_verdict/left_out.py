@@ -47,8 +47,7 @@ LEFT_OUT: dict[str, str | dict[str, str]] = {
         "test_an_actors_role_reaches_no_objects_of_other_actors": _ROLE,
     },
     "test_gateway_senders": {
-        "test_an_id_belongs_to_the_first_sender": _ROLE,
-        "test_an_actors_role_reports_about_its_own_actor_alone": _ROLE,
+        "test_an_actors_role_reports_about_its_own_actor_alone": _IAM,
     },
     "test_gateway_stream": f"curl and a browser follow streams: {_HTTP}, or {_HANDLER_WAITS}; test_gateway_reports has a stream",
     "test_gateway_a2a": {
