@@ -44,5 +44,14 @@ def timeline(records: Iterable[HopRecord]) -> Iterator[TimelineEntry]:
             completed_at=max((hop.completed_at for hop in hops if hop.completed_at), default=None),
             message_size_kb=max((hop.message_size_kb for hop in hops if hop.message_size_kb is not None), default=None),
             duration_ms=max((hop.duration_ms for hop in hops if hop.duration_ms is not None), default=None),
-            run=max((hop.run for hop in hops if hop.run), key=lambda run: run.at, default=None),
+            run=_run_note(hops),
         )
+
+
+def _run_note(hops: list[HopRecord]) -> RunNote | None:
+    """The note on the latest run. The one of its end counts: the event of its start may come, and be noted, after that."""
+    latest = max((hop.run for hop in hops if hop.run), key=lambda run: run.at, default=None)
+    if latest is None:
+        return None
+    ends = [hop.run for hop in hops if hop.run and hop.stage == "done" and hop.run.run_id == latest.run_id]
+    return max(ends or [latest], key=lambda run: run.at)
