@@ -1,4 +1,4 @@
-"""The time that a run has left before EMR Serverless ends it (`protocol §10`)."""
+"""The time of a run, and what is left before EMR Serverless ends it (`protocol §10`)."""
 
 import time
 from datetime import UTC, datetime
@@ -28,6 +28,11 @@ class RunClock:
         return self._ends - time.monotonic()
 
 
+def now() -> datetime:
+    """The current time in UTC. Modules of the job library read it here alone, so a test can replace it."""
+    return datetime.now(UTC)
+
+
 def now_text() -> str:
     """The current time in UTC as RFC 3339."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")

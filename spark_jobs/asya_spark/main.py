@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
@@ -14,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from asya.contracts.signature import SignatureError
 from asya.runtime.load import load
+from asya_spark import clock as machine_clock
 from asya_spark import data
 from asya_spark.attempt import Attempt
 from asya_spark.calls.errors import JobError, describe
@@ -134,7 +134,7 @@ class _Batch:
         Raises:
             ManifestError: if the manifest cannot be read.
         """
-        attempt = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid4().hex[:8]}"
+        attempt = f"{machine_clock.now():%Y%m%dT%H%M%S}-{uuid4().hex[:8]}"
         folder = f"{manifest_uri.rpartition('/')[0]}/attempts/{attempt}/"
         journal = Journal(self._files, folder, attempt, secrets=self._secrets)
         try:

@@ -3,11 +3,12 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from asya_spark import clock
 from asya_spark.attempt import Attempt
 from asya_spark.bodies import envelopes
 from asya_spark.calls.errors import JobError, describe
@@ -122,7 +123,7 @@ class _PayloadRun:
 
     def _start(self, member: Member, envelope: Envelope) -> None:
         attempt, manifest = self._attempt, self._attempt.manifest
-        seconds, by_deadline = call_limit(manifest.timeout, member.deadline_at, datetime.now(UTC))
+        seconds, by_deadline = call_limit(manifest.timeout, member.deadline_at, clock.now())
         result = attempt.result(member.index)
         if seconds <= 0:
             result.end("timed_out", limit=0.0, by_deadline=True)

@@ -12,6 +12,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from asya_spark import clock
 from asya_spark.files import HadoopFiles
 
 RESULTS_URI = "ASYA_RESULTS_URI"
@@ -54,7 +55,7 @@ def compact(spark: SparkSession, payload: dict[str, Any]) -> dict[str, Any]:
         ValueError: if a day is malformed or too old.
     """
     days = payload.get("days") or days_before(payload.get("time"))
-    checked = [check_day(day, datetime.now(UTC).date()) for day in days]
+    checked = [check_day(day, clock.now().date()) for day in days]
     index = f"{os.environ[RESULTS_URI].rstrip('/')}/index/"
     return {**payload, "compacted": [{"day": day, "rows": compact_day(spark, index, day)} for day in checked]}
 
@@ -95,7 +96,7 @@ def deduplicated(rows: DataFrame) -> DataFrame:
 
 def days_before(time: str | None) -> list[str]:
     """The three days before a time, oldest first."""
-    moment = datetime.fromisoformat(time).astimezone(UTC) if time else datetime.now(UTC)
+    moment = datetime.fromisoformat(time).astimezone(UTC) if time else clock.now()
     return [(moment.date() - timedelta(days=back)).isoformat() for back in range(DAYS, 0, -1)]
 
 

@@ -1,5 +1,6 @@
 """The test kit runs jobs: the real dispatcher, job library and completion, on the Spark session of the process."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,19 @@ def test_a_failed_call_of_a_job_is_retried(mesh: Mesh) -> None:
     run = mesh.send("count", {"n": 1})
     assert run.result["rows"] == 1
     assert [(error.actor, error.type, error.is_final) for error in run.errors] == [("count", "ConnectionError", False)]
+
+
+def test_a_driver_that_dies_fails_its_run(mesh: Mesh) -> None:
+    mesh.kill_during("count")
+    run = mesh.send("count", {"n": 1})
+    assert run.status == "failed"
+    assert (run.errors[-1].type, "ExitCode: 137" in run.errors[-1].message) == ("SparkJobFailed", True)
+    assert mesh.send("count", {"n": 1}).result["rows"] == 1
+
+
+def test_the_deadline_of_a_job_is_of_the_virtual_time(mesh: Mesh, tmp_path: Path) -> None:
+    earlier = Mesh(tmp_path / "mesh.yaml", start=datetime(2020, 1, 1, tzinfo=UTC))
+    assert earlier.send("count", {"n": 1}, timeout=600).result["rows"] == 1
 
 
 def test_the_example_runs_as_a_tool(spark: SparkSession, tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ class _Driver:
 
     def work(self, ended: Callable[[bool], None]) -> None:
         """Run the job, and write what it wrote to the bucket."""
-        from asya_spark import main
+        from asya_spark import clock, main
 
         key = urlsplit(self.run.manifest_uri).path.lstrip("/")
         with running(self.process):
@@ -119,7 +119,13 @@ class _Driver:
                 from asya.testing.spark_session import share_path, spark_session
 
                 session = spark_session()
-                with self.process.as_actor(), self.process.ending_alone(), mock.patch.object(main, "load", self._load):
+                with (
+                    self.process.as_actor(),
+                    self.process.ending_alone(),
+                    mock.patch.object(main, "load", self._load),
+                    # Heartbeats and deadlines are of the mesh's time, as the reports of its functions.
+                    mock.patch.object(clock, "now", self.process.now),
+                ):
                     share_path(session)
                     main.run(session, f"file://{self.folder}/{key}")
                 succeeded = True
