@@ -29,6 +29,7 @@ LEFT_OUT: dict[str, str | dict[str, str]] = {
         "test_protocol_15_one_trace_leads_through_light_heavy_fan_in_and_pause": "the kit exports no spans",
         "test_ctrl_c_leaves_no_process_behind": _PROCESSES,
     },
+    "test_dev": "tests the processes and the reload of `asya dev`",
     "test_emr_drivers": _STAND_IN,
     "test_emr_s3_sync": _STAND_IN,
     "test_emr_stand_in": _STAND_IN,
