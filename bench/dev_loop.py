@@ -11,8 +11,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,11 +50,30 @@ def count(spark, payload):
 """
 
 
+@dataclass(frozen=True)
+class Change:
+    """A file to save, the route that calls its code, and what the terminal says when it is loaded."""
+
+    file: str
+    text: str
+    route: list[str]
+    loaded: str
+
+
+LIGHT = Change("handlers/light.py", _LIGHT, ["first", "second", "third"], "handlers loaded")
+SPARK = Change("jobs/heavy.py", _HEAVY, ["heavy"], "jobs loaded")
+
+
 @dataclass
 class Author:
-    """A folder with a mesh, and `asya dev` in it."""
+    """A folder with a mesh, and `asya dev` in it.
+
+    Attributes:
+        lines: what its terminal shows.
+    """
 
     folder: Path
+    lines: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for name in ("handlers", "jobs"):
@@ -78,10 +98,13 @@ class Author:
             text=True,
             start_new_session=True,
         )
-        assert process.stdout is not None
-        for line in process.stdout:
+        output = process.stdout
+        assert output is not None
+        for line in output:
             if "Ctrl-C ends" in line:
-                return process, time.monotonic() - began
+                seconds = time.monotonic() - began
+                threading.Thread(target=lambda: self.lines.extend(output), daemon=True).start()
+                return process, seconds
         raise RuntimeError("asya dev ended")
 
 
@@ -102,16 +125,18 @@ def result(connection: Connection, route: list[str], envelope_id: str) -> Any:
     raise TimeoutError(f"{envelope_id} did not end within {_TIMEOUT:.0f} s")
 
 
-def saved_to_result(
-    author: Author, connection: Connection, file: str, text: str, route: list[str], version: int
-) -> float:
-    """Save new code, and return the seconds until a result has its version; an envelope sent before it loads is sent again."""
-    began = time.monotonic()
-    author.save(file, text, version)
-    for attempt in range(1_000):
-        if result(connection, route, f"{route[0]}-{version}-{attempt}").get("version") == version:
-            return time.monotonic() - began
-    raise RuntimeError(f"{file} was not loaded")
+def saved_to_result(author: Author, connection: Connection, change: Change, version: int) -> float:
+    """Save new code, send an envelope when it is loaded, and return the seconds from the saved file to the result."""
+    began, seen = time.monotonic(), len(author.lines)
+    author.save(change.file, change.text, version)
+    while not any(change.loaded in line for line in author.lines[seen:]):
+        if time.monotonic() > began + _TIMEOUT:
+            raise TimeoutError(f"{change.file} was not loaded within {_TIMEOUT:.0f} s")
+        time.sleep(0.01)
+    payload = result(connection, change.route, f"{change.route[0]}-{version}")
+    if payload["version"] != version:
+        raise RuntimeError(f"the result is that of version {payload['version']}, and not of {version}")
+    return time.monotonic() - began
 
 
 def main(rounds: int) -> None:
@@ -123,23 +148,20 @@ def main(rounds: int) -> None:
             process, seconds = author.start()
             times["start"].append(seconds)
             process.send_signal(signal.SIGINT)
-            process.communicate()
+            process.wait()
         process, _ = author.start()
         try:
             connection = read_local(author.folder / ".asya")
             result(connection, ["heavy"], "warm-up")
             time.sleep(15)  # the author reads the result, and the next driver starts meanwhile
             for version in range(1, rounds + 1):
-                light = saved_to_result(
-                    author, connection, "handlers/light.py", _LIGHT, ["first", "second", "third"], version
-                )
-                times["light, three actors"].append(light)
+                times["light, three actors"].append(saved_to_result(author, connection, LIGHT, version))
             for version in range(1, rounds + 1):
-                times["Spark"].append(saved_to_result(author, connection, "jobs/heavy.py", _HEAVY, ["heavy"], version))
+                times["Spark"].append(saved_to_result(author, connection, SPARK, version))
                 time.sleep(15)
         finally:
             process.send_signal(signal.SIGINT)
-            process.communicate()
+            process.wait()
     table = Table("from the saved file to the result", "median", "slowest", box=None)
     for name, seconds in times.items():
         table.add_row(name, f"{statistics.median(seconds):.1f} s", f"{max(seconds):.1f} s")
