@@ -11,7 +11,7 @@ from asya_local.accounts import aws_client
 from asya_local.connection import LocalConnection
 from asya_local.keys import AccessKey, read_secret
 from asya_local.processes import cloud_processes, read_records
-from asya_local.servers import EMR, MINISTACK, Servers, healthy, running_servers
+from asya_local.servers import EMR, MINISTACK, healthy
 from asya_local.state_folder import StateFolder
 
 if TYPE_CHECKING:
@@ -33,21 +33,23 @@ def check_health(state: Path) -> list[ComponentHealth]:
     """Check the servers and the mesh. Changes nothing, and needs no lock."""
     folder = StateFolder.at(state)
     records = {record.name: record for record in read_records(folder)}
-    servers = running_servers(folder)
     secret = read_secret(folder.secret)
     components = []
     for name, path in ((MINISTACK, "/_ministack/health"), (EMR, "/_local/health")):
+        if name == EMR and name not in records and folder.dev.exists():
+            continue  # a mesh of `asya dev` without jobs needs none
         record = records.get(name)
         process = record.process() if record else None
         url = f"http://127.0.0.1:{record.port}" if record else ""
         is_up = process is not None and healthy(url + path, secret)
         workers = f"{len(cloud_processes(folder)) - 2} workers" if is_up and name == MINISTACK else ""
         components.append(ComponentHealth(name, is_up, process.pid if process else None, url, workers))
-    return [*components, _mesh(LocalConnection.read(folder.connection), servers)]
+    is_up = all(component.up for component in components)
+    return [*components, _mesh(LocalConnection.read(folder.connection) if is_up else None, components[0].url)]
 
 
-def _mesh(connection: LocalConnection | None, servers: Servers | None) -> ComponentHealth:
-    if connection is None or servers is None or connection.endpoint_url != servers.endpoint:
+def _mesh(connection: LocalConnection | None, endpoint: str) -> ComponentHealth:
+    if connection is None or connection.endpoint_url != endpoint:
         return ComponentHealth("mesh", up=False, note="not deployed")
     name = f"mesh {connection.namespace}"
     try:
