@@ -44,7 +44,8 @@ def dev(
     from asya_local.errors import LocalCloudError
     from asya_local.steps import Step, Steps
 
-    signal.signal(signal.SIGTERM, _leave)
+    for number in (signal.SIGTERM, signal.SIGHUP):  # a terminal that is closed ends the mesh, too
+        signal.signal(number, _leave)
     console = Console(highlight=False)
     printer = EventPrinter(console)
     options = DevOptions(mesh, state, stage, secrets)

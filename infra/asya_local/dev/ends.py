@@ -43,7 +43,7 @@ def _ends(body: bytes) -> Iterator[TaskEvent]:
 
 
 def _described(end: TaskEvent, table: MeshTable) -> tuple[str, str]:
-    """Return the level and the text of an end. The author has seen the traceback of a handler, but not that of a job."""
+    """Return the level and the text of an end; the author has seen the traceback of a handler, but no other one."""
     error, data = end.data.error, end.data
     text = f"{end.id} {end.status} at {data.actor}" if data.actor else f"{end.id} {end.status}"
     if end.status == "paused":
@@ -51,5 +51,6 @@ def _described(end: TaskEvent, table: MeshTable) -> tuple[str, str]:
     if error is None:
         return "end", text if end.status == "succeeded" or data.reason is None else f"{text}: {data.reason}"
     actor = table.actors.get(data.actor)
-    trace = f"\n{error.traceback.rstrip()}" if actor is not None and actor.kind == "spark" and error.traceback else ""
+    is_news = actor is not None and actor.kind in ("spark", "end") and error.traceback
+    trace = f"\n{error.traceback.rstrip()}" if is_news else ""
     return "error", f"{text}: {error.type}: {error.message}{trace}"

@@ -168,6 +168,7 @@ def main(path: str) -> None:
             if os.fork() == 0:
                 server.close()
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                signal.signal(signal.SIGINT, signal.default_int_handler)
                 _serve(connection)
             connection.close()
 
