@@ -122,10 +122,6 @@ class _Calls:
         self.run(members[:middle])
         self.run(members[middle:])
 
-    def _frame(self, session: SparkSession, rows: list[_Row]) -> DataFrame:
-        schema = StructType().add("id", StringType()).add("payload", self._column.kind).add("headers", StringType())
-        return session.createDataFrame(rows, schema, verifySchema=False)
-
     def _call(self, session: SparkSession, rows: list[_Row], members: Sequence[Member]) -> Ending[DataFrame]:
         attempt, manifest = self._attempt, self._attempt.manifest
         current = Context(
@@ -143,7 +139,7 @@ class _Calls:
 
         def work() -> DataFrame:
             with active_context(current), active_session(session):
-                frame = self._frame(session, rows)
+                frame = _frame(session, rows, members, self._column)
                 rows.clear()  # a failed call makes its rows again, so the job has the memory meanwhile
                 results = _ordered(session, self._job(session, frame), members, self._column)
                 results = results.persist(StorageLevel.DISK_ONLY)
@@ -196,6 +192,12 @@ class _Calls:
             result = self._attempt.result(member.index)
             result.end(end, error=error)
             self._add(result)
+
+
+def _frame(session: SparkSession, rows: list[_Row], _members: Sequence[Member], column: PayloadColumn) -> DataFrame:
+    """The DataFrame of the rows of members, in their order."""
+    schema = StructType().add("id", StringType()).add("payload", column.kind).add("headers", StringType())
+    return session.createDataFrame(rows, schema, verifySchema=False)
 
 
 def _ordered(spark: SparkSession, results: DataFrame, members: Sequence[Member], column: PayloadColumn) -> DataFrame:

@@ -1,5 +1,6 @@
 """A simulated driver: a process that runs `asya_spark.main`, with lists of rows instead of DataFrames."""
 
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -161,9 +162,9 @@ class Rows:
         return iter(self._rows)
 
 
-def _envelopes(_spark: Any, manifest: Any, members: Any, files: Any) -> list[tuple[int, Any]]:
+def _frame(_spark: Any, rows: list[Any], members: Any, _column: Any) -> list[tuple[int, Any]]:
     """Index and payload of the members; the original returns a DataFrame."""
-    return [(member.index, load_envelope(files, manifest, member).payload) for member in members]
+    return [(member.index, json.loads(payload)) for member, (_, payload, _) in zip(members, rows, strict=True)]
 
 
 def _read_envelopes(files: Any, manifest: Any, members: Any) -> Iterator[Any]:
@@ -171,7 +172,7 @@ def _read_envelopes(files: Any, manifest: Any, members: Any) -> Iterator[Any]:
     return (load_envelope(files, manifest, member) for member in members)
 
 
-def _ordered(_spark: Any, results: list[dict[str, Any]], _members: Any) -> Rows:
+def _ordered(_spark: Any, results: list[dict[str, Any]], _members: Any, _column: Any) -> Rows:
     return Rows(sorted(results, key=lambda row: row[INDEX]))
 
 
@@ -267,7 +268,7 @@ def activate_drivers() -> Iterator[None]:
         put(main, "Sessions", Sessions)
         put(main, "own_sessions", nullcontext)
         put(main, "warm_up", lambda _session: None)
-        put(dataframe_job, "_envelopes", _envelopes)
+        put(dataframe_job, "_frame", _frame)
         put(dataframe_job, "_ordered", _ordered)
         put(main, "HadoopFiles", lambda session: RunFiles(session.process, session.bucket))
         put(main, "resident_files", lambda session, *_: RunFiles(session.process, session.bucket))
