@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -12,6 +12,7 @@ import typer
 from asya_cli.options import DEFAULT_STATE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import FrameType
 
     from asya_cli.output.events import EventPrinter
@@ -45,7 +46,8 @@ def dev(
     from asya_local.steps import Step, Steps
 
     for number in (signal.SIGTERM, signal.SIGHUP):  # a terminal that is closed ends the mesh, too
-        signal.signal(number, _leave)
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` asks
+            signal.signal(number, _leave)
     console = Console(highlight=False)
     printer = EventPrinter(console)
     options = DevOptions(mesh, state, stage, secrets)
@@ -68,22 +70,36 @@ def dev(
 
 def _follow(started: RunningMesh, mesh: Path, stage: str, printer: EventPrinter) -> NoReturn:
     """Load each change, until Ctrl-C; a mistake in a file is printed, and what runs goes on."""
-    from asya_infra.build.packages import PackagesError
     from asya_local.dev.deployment import load
+    from asya_local.dev.running_mesh import ServerEndedError
     from asya_local.errors import LocalCloudError
-    from asya_local.watching import watching
+    from asya_local.watching import identities, watching
+
+    last = ""
+
+    @contextmanager
+    def telling() -> Iterator[None]:
+        """Print a mistake, unless it is the one that was printed last."""
+        nonlocal last
+        try:
+            yield
+        except ServerEndedError:
+            raise
+        except (LocalCloudError, OSError) as error:
+            if str(error) != last:
+                last = str(error)
+                printer.tell("error", last)
 
     while True:
-        folders = started.folders
-        with watching(mesh, folders) as wait:
-            while folders == started.folders:
-                try:
-                    with printer.measured() as changed:
-                        changed.extend(started.follow(load(mesh, stage)))
-                except (LocalCloudError, PackagesError) as error:
-                    printer.tell("error", str(error))
-                while not wait(_CHECK_SECONDS):
-                    started.check()
+        watched = identities(started.folders)
+        with watching(mesh, started.folders) as wait:
+            while watched == identities(started.folders):
+                last = ""
+                with telling(), printer.measured() as changed:
+                    changed.extend(started.follow(load(mesh, stage)))
+                while not wait(_CHECK_SECONDS) and watched == identities(started.folders):
+                    with telling():
+                        started.check()
 
 
 def _leave(number: int, _frame: FrameType | None) -> NoReturn:

@@ -72,19 +72,21 @@ def _bring_up(mesh: Path, state: Path, options: UpOptions) -> None:
 def _follow(mesh: Path, state: Path, options: UpOptions) -> None:
     """Bring the cloud up to date after each change, until Ctrl-C; a mistake in a file is printed and ends nothing."""
     from asya_local.errors import LocalCloudError
-    from asya_local.watching import folders_of, watching
+    from asya_local.watching import folders_of, identities, watching
 
     with suppress(KeyboardInterrupt):
         while True:
             folders = folders_of(mesh, options.stage)
+            watched = identities(folders)
             with watching(mesh, folders) as wait:
-                while folders == folders_of(mesh, options.stage, otherwise=folders):
+                while folders == folders_of(mesh, options.stage, otherwise=folders) and watched == identities(folders):
                     try:
                         _bring_up(mesh, state, options)
                     except LocalCloudError as error:
                         echo(f"asya: {error}", err=True)
                     echo("Waiting for changes. Ctrl-C ends; the cloud stays up until `asya local down`.")
-                    wait()
+                    while not wait(1.0) and watched == identities(folders):
+                        pass  # a folder may be made again, which a watch does not see
 
 
 @app.command()

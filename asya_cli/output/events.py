@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -29,7 +29,8 @@ class EventPrinter:
             return
         head, separator, rest = text.partition("\n")
         line = Text.assemble((f"{time.strftime('%H:%M:%S')} ", "dim"), (head, _STYLES[level]), separator, rest)
-        self._console.print(line, soft_wrap=True)
+        with suppress(OSError, ValueError):  # a terminal that is gone stops nothing
+            self._console.print(line, soft_wrap=True)
 
     @contextmanager
     def measured(self) -> Iterator[list[str]]:

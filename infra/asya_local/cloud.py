@@ -11,7 +11,7 @@ from asya_local.cleanup import clean_up
 from asya_local.connection import LocalConnection
 from asya_local.errors import LocalCloudError
 from asya_local.installation import Installation, UpOptions
-from asya_local.processes import end_orphans, sigint_ignored
+from asya_local.processes import end_orphans, signals_ignored
 from asya_local.secret_file import FILE_NAME, secret_values
 from asya_local.servers import running_servers
 from asya_local.state_folder import StateFolder
@@ -51,7 +51,7 @@ def up(mesh: Path, state: Path, options: UpOptions | None = None, steps: Steps |
             clean_up(folder)
             return installation.start()
         except BaseException:
-            with sigint_ignored():
+            with signals_ignored():
                 clean_up(folder)
             raise
 
@@ -64,7 +64,7 @@ def down(state: Path) -> int:
     folder = StateFolder.at(state)
     if not folder.root.is_dir():
         return 0
-    with folder.locked(), sigint_ignored():
+    with folder.locked(), signals_ignored():
         return clean_up(folder)
 
 

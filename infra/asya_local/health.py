@@ -42,7 +42,9 @@ def check_health(state: Path) -> list[ComponentHealth]:
         process = record.process() if record else None
         url = f"http://127.0.0.1:{record.port}" if record else ""
         is_up = process is not None and healthy(url + path, secret)
-        workers = f"{len(cloud_processes(folder)) - 2} workers" if is_up and name == MINISTACK else ""
+        workers = (
+            f"{max(0, len(cloud_processes(folder)) - len(records))} workers" if is_up and name == MINISTACK else ""
+        )
         components.append(ComponentHealth(name, is_up, process.pid if process else None, url, workers))
     is_up = all(component.up for component in components)
     return [*components, _mesh(LocalConnection.read(folder.connection) if is_up else None, components[0].url)]

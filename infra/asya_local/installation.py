@@ -22,7 +22,7 @@ from asya_local.deployment import Cdk
 from asya_local.emr.settings import ApplicationSettings, WorkerSettings
 from asya_local.errors import LocalCloudError
 from asya_local.keys import ACCOUNT_ID, REGION, AccessKey, read_keys, root_key, write_keys
-from asya_local.processes import end_all, sigint_ignored
+from asya_local.processes import end_all, signals_ignored
 from asya_local.secret_file import store_secrets
 from asya_local.servers import ServerOptions, Servers, previous_servers, start_servers, wait_until
 from asya_local.snapshots import Snapshot, discard_snapshot, take_snapshot
@@ -78,7 +78,7 @@ class Installation:
     def start(self) -> LocalConnection:
         """Start a cloud with the mesh: with the state of an earlier deployment, or by a deployment."""
         self.folder.create()
-        _rotate_logs(self.folder.logs)
+        self.folder.rotate_logs()
         return self._restore() or self._install()
 
     def _install(self) -> LocalConnection:
@@ -115,7 +115,7 @@ class Installation:
                     self.folder, self.tools, root_key(self.folder.keys), self._server_options(), restores=True
                 )
             self._wait_for_mappings(aws_client("lambda", servers.endpoint, self._deployer()))
-        except (LocalCloudError, ClientError, BotoCoreError, OSError) as error:
+        except (LocalCloudError, ClientError, BotoCoreError, OSError, KeyError) as error:
             self._discard_snapshot(error)
             end_all(self.folder)
             return None
@@ -179,7 +179,7 @@ class Installation:
                     self._cdk.bootstrap(servers, deployer)
                 synthesis.result()
             except BaseException:
-                with sigint_ignored():
+                with signals_ignored():
                     end_all(self.folder)  # also the synthesis, because the executor waits for it
                 raise
         return servers, deployer
@@ -311,9 +311,3 @@ class Installation:
                 f"These queues are not polled after {_MAPPINGS_SECONDS:.0f} s: {', '.join(disabled())}. "
                 f"See {self.folder.logs / 'ministack.log'}."
             )
-
-
-def _rotate_logs(logs: Path) -> None:
-    """Rename the previous logs; delete the older ones."""
-    for log in logs.glob("*.log"):
-        log.replace(log.with_suffix(".log.previous"))

@@ -27,6 +27,9 @@ START_TIME_SLACK = 0.05
 """Seconds by which two readings of one start time may differ, because clock ticks are rounded."""
 
 
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 @dataclass(frozen=True)
 class ProcessRecord:
     """The identity of a started process."""
@@ -131,14 +134,15 @@ def _send(process: psutil.Process, number: signal.Signals) -> None:
 
 
 @contextmanager
-def sigint_ignored() -> Iterator[None]:
-    """Ignore Ctrl-C, so that a second one does not interrupt the cleanup."""
+def signals_ignored() -> Iterator[None]:
+    """Ignore Ctrl-C, and the signals of a terminal that closes, so that a second one does not interrupt the cleanup."""
     try:
-        previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    except ValueError:  # only the main thread receives Ctrl-C
+        previous = {number: signal.signal(number, signal.SIG_IGN) for number in _ENDING}
+    except ValueError:  # only the main thread receives signals
         yield
         return
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)

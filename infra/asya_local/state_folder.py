@@ -122,6 +122,11 @@ class StateFolder:
             folder.mkdir(exist_ok=True)
         (self.root / ".gitignore").write_text("*\n")
 
+    def rotate_logs(self) -> None:
+        """Rename the logs of the last time; delete the older ones."""
+        for log in self.logs.glob("*.log"):
+            log.replace(log.with_suffix(".log.previous"))
+
     def _make_private(self) -> None:
         """Create the folder, or close it to other users: it holds keys, and the code that the cloud runs."""
         self.root.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
@@ -144,7 +149,8 @@ class StateFolder:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise LocalCloudError(
-                    f"Another `asya local` command uses {self.root}. Wait until it ends, or use another --state."
+                    f"Another `asya local` or `asya dev` uses {self.root}. Wait until it ends, end it with Ctrl-C, or use "
+                    "another --state."
                 ) from None
             yield
         finally:

@@ -43,6 +43,19 @@ def folders_of(mesh: Path, stage: str, otherwise: tuple[Path, ...] | None = None
     return tuple(folder.resolve() for folder in (loaded.code_folder, loaded.jobs_folder) if folder.is_dir())
 
 
+def identities(folders: Sequence[Path]) -> tuple[tuple[Path, int, int] | None, ...]:
+    """Return what tells a folder from another one that is made at its path: a watch belongs to the folder."""
+    found: list[tuple[Path, int, int] | None] = []
+    for folder in folders:
+        try:
+            status = folder.stat()
+        except OSError:
+            found.append(None)
+        else:
+            found.append((folder, status.st_dev, status.st_ino))
+    return tuple(found)
+
+
 class Wait(Protocol):
     """Waits for a change."""
 

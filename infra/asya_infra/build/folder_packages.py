@@ -21,10 +21,19 @@ def build_folder_packages(root: Path, folder: Path, target: Target, *, hashed: b
     """
     if not names_packages(folder / REQUIREMENTS):
         return None
-    inputs = [path for path in source_files(folder) if path.suffix != ".py"]
 
     def build(draft: Path) -> None:
         install_required(folder, draft, target, hashed=hashed)
 
-    key: list[str | bytes | Path] = ["folder-packages", target.key(), *inputs, *hashed_key(hashed=hashed)]
+    key: list[str | bytes | Path] = [
+        "folder-packages",
+        target.key(),
+        *package_inputs(folder),
+        *hashed_key(hashed=hashed),
+    ]
     return build_once(root, "folder-packages", key, build)
+
+
+def package_inputs(folder: Path) -> list[Path]:
+    """Return the files that the packages of a folder may depend on: `requirements.txt` may name any of them."""
+    return [path for path in source_files(folder) if path.suffix != ".py"]

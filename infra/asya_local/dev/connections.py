@@ -95,9 +95,10 @@ class Connections:
         function = build_function(mesh.settings(names.REPORTS if name == names.ENDS else name), self.tell)
 
         def process(event: Mapping[str, Any]) -> set[str]:
+            failed = {failure["itemIdentifier"] for failure in function.process(event)["batchItemFailures"]}
             if name == names.ENDS:
                 self._ends.read(event, mesh.table)
-            return {failure["itemIdentifier"] for failure in function.process(event)["batchItemFailures"]}
+            return failed
 
         return process
 

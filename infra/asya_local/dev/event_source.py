@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya_local.dev.handlers import NotLoadedError, WorkerDiedError, WorkerFailedError
+from asya_local.dev.handlers import NotLoadedError, WorkerFailedError
+from asya_local.dev.lane import WorkerDiedError
 from asya_local.keys import ACCOUNT_ID, REGION
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class EventSource:
             MaxNumberOfMessages=min(self.batch_size, _BATCH),
             WaitTimeSeconds=_WAIT,
             MessageSystemAttributeNames=["All"],
+            MessageAttributeNames=["All"],
         )
         messages: Sequence[Mapping[str, Any]] = answer.get("Messages", ())
         return messages
@@ -116,7 +118,15 @@ class EventSource:
             "receiptHandle": message["ReceiptHandle"],
             "body": message["Body"],
             "attributes": dict(message["Attributes"]),
-            "messageAttributes": {},
+            "messageAttributes": {
+                name: {
+                    "stringValue": value.get("StringValue"),
+                    "dataType": value["DataType"],
+                    "stringListValues": [],
+                    "binaryListValues": [],
+                }
+                for name, value in message.get("MessageAttributes", {}).items()
+            },
             "eventSource": "aws:sqs",
             "eventSourceARN": f"arn:aws:sqs:{REGION}:{ACCOUNT_ID}:{self.queue}",
             "awsRegion": REGION,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
 from uuid import uuid4
 
+from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
@@ -74,9 +75,12 @@ class Gateway:
         self._tell = tell
         self._functions: Functions | None = None
         self._operator: Operator | None = None
-        self._http: BaseWSGIServer = make_server(
-            _LOOPBACK, port, self._respond, threaded=True, request_handler=_QuietHandler
-        )
+        try:
+            self._http: BaseWSGIServer = make_server(
+                _LOOPBACK, port, self._respond, threaded=True, request_handler=_QuietHandler
+            )
+        except SystemExit:  # so werkzeug says that the port is taken
+            raise OSError(f"port {port} is taken") from None
 
     @property
     def port(self) -> int:
@@ -112,17 +116,30 @@ class Gateway:
         refusal = refuse_foreign(call, is_api=True)
         if refusal is not None:
             return _error(403, refusal.message)
-        if (request.content_length or 0) > _LARGEST_BODY:
-            return _error(413, "Request Too Long")
         found = _find(request.method, unquote(raw_path))
         if found is None:
             return _error(404, "Not Found")
-        body = request.get_data()
+        if not self._may_send(call, found):
+            return _error(403, "Forbidden")
+        request.max_content_length = _LARGEST_BODY
+        try:
+            body = request.get_data()
+        except RequestEntityTooLarge:
+            return _error(413, "Request Too Long")
         caller = self._caller(call, body, found)
         if isinstance(caller, Refusal):
             return _error(403, "Forbidden")
         event = self._event(call, unquote(raw_path), body, caller)
         return _response(answer(event, self._functions.routes[found.function](), self._functions.telemetry.log))
+
+    def _may_send(self, call: HttpCall, found: ApiCall) -> bool:
+        """Return whether a call may be worth its body: it is public, or it names the key of the operator."""
+        assert self._operator is not None
+        try:
+            signature = read_signature(call)
+        except SignatureError:
+            return False
+        return found.is_public if signature is None else signature.access_key == self._operator.key.access_key
 
     def _caller(self, call: HttpCall, body: bytes, found: ApiCall) -> Operator | Refusal | None:
         """Return who signed a call, or why nobody known did; None for a public call without a signature."""

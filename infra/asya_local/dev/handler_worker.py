@@ -20,7 +20,7 @@ import time
 import traceback
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -103,8 +103,8 @@ class Process:
         with _variables(request["variables"]):
             try:
                 entry_point = self._entry_point(actor)
-            except LoadError:
-                return {"failed": None}  # the author has read why
+            except LoadError as error:
+                return {"failed": None, "problem": str(error)}
             answer = entry_point.process(request["event"])
         return {"failed": [each["itemIdentifier"] for each in answer["batchItemFailures"]]}
 
@@ -177,6 +177,9 @@ def _serve(connection: socket.socket) -> None:
     """Serve one connection, and end this process."""
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
+    os.setsid()  # the processes of a handler end with it, if it is killed
+    # A process that a handler forks answers nothing, and does not keep the connection open when the handler's process ends.
+    os.register_at_fork(after_in_child=partial(os.close, connection.fileno()))
     channel = connection.makefile("rwb")
     lock = threading.Lock()  # senders and reporters write log entries from their own threads
 
@@ -189,11 +192,12 @@ def _serve(connection: socket.socket) -> None:
     process = Process(lambda level, text: send({"level": level, "text": text}))
     try:
         for line in channel:
+            request = json.loads(line)
             try:
-                answer = process.answer(json.loads(line))
+                answer = process.answer(request)
             except Exception:  # noqa: BLE001 - as a function that raises: its whole batch stays on the queue
                 answer = {"error": traceback.format_exc()}
-            send(answer)
+            send({**answer, "number": request["number"]})
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

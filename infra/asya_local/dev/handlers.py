@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import socket
 import threading
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from asya_local.dev.lane import Lane, WorkerDiedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
+LOAD_SECONDS = 30.0
+"""The time limit of imports; Lambda gives them ten seconds, and then starts again."""
 _LANES = 4
 """The calls of handlers at the same time; further ones wait."""
-
-
-class WorkerDiedError(Exception):
-    """The process of a batch has ended, such as by `os._exit`, or was killed at its time limit."""
 
 
 class NotLoadedError(Exception):
@@ -29,73 +24,6 @@ class NotLoadedError(Exception):
 
 class WorkerFailedError(Exception):
     """A function raised instead of answering; the message is the traceback."""
-
-
-@dataclass(eq=False)
-class _Lane:
-    """A connection to the worker: one process, with the code of its start."""
-
-    generation: int
-    connection: socket.socket
-    tell: Callable[[str, str], None]
-    _channel: Any = None
-    _pid: int = 0
-
-    @classmethod
-    def open(cls, path: Path, generation: int, tell: Callable[[str, str], None]) -> _Lane:
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            connection.connect(str(path))
-            lane = cls(generation, connection, tell, connection.makefile("rwb"))
-            lane._pid = lane._receive()["pid"]
-        except BaseException:
-            connection.close()
-            raise
-        return lane
-
-    def ask(self, request: Mapping[str, Any], seconds: float | None) -> dict[str, Any]:
-        """Send a request, pass on what its process tells, and return the answer.
-
-        Args:
-            request: The request.
-            seconds: The time limit; the process is killed then.
-
-        Raises:
-            WorkerDiedError: The process has ended.
-        """
-        alarm = threading.Timer(seconds, self.kill) if seconds is not None else None
-        if alarm is not None:
-            alarm.daemon = True
-            alarm.start()
-        try:
-            self._channel.write(json.dumps(request).encode() + b"\n")
-            self._channel.flush()
-            while "level" in (message := self._receive()):
-                self.tell(message["level"], message["text"])
-        except OSError as error:
-            raise WorkerDiedError from error
-        finally:
-            if alarm is not None:
-                alarm.cancel()
-        return message
-
-    def _receive(self) -> dict[str, Any]:
-        line = self._channel.readline()
-        if not line:
-            raise WorkerDiedError
-        message: dict[str, Any] = json.loads(line)
-        return message
-
-    def kill(self) -> None:
-        """Kill the process."""
-        with suppress(ProcessLookupError):
-            os.kill(self._pid, signal.SIGKILL)
-
-    def close(self) -> None:
-        """End the process, after what it does now."""
-        with suppress(OSError):
-            self._channel.close()
-        self.connection.close()
 
 
 @dataclass(eq=False)
@@ -110,40 +38,53 @@ class Handlers:
     socket: Path
     tell: Callable[[str, str], None]
     _generation: int = 0
-    _idle: list[_Lane] = field(default_factory=list)
+    _idle: list[Lane] = field(default_factory=list)
     _free: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(_LANES))
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _loaded: threading.Condition = field(default_factory=threading.Condition)
     _problems: dict[str, str] = field(default_factory=dict)
     _is_loading: bool = True
 
-    def load(self, variables: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    def load(self, variables: Mapping[str, Mapping[str, str]], seconds: float = LOAD_SECONDS) -> dict[str, str]:
         """Load the handlers as they are now. Calls that run go on with the code that they started with.
 
         Args:
             variables: The environment variables of each actor.
+            seconds: The time limit of the imports.
 
         Returns:
             Why actors cannot be loaded; their messages wait until they can.
+
+        Raises:
+            WorkerDiedError, OSError: The worker is gone. All messages wait for a `load` with another one.
         """
         with self._loaded:
             self._is_loading = True
-        lane = _Lane.open(self.socket, self._generation + 1, self.tell)
+        lane = Lane.open(self.socket, self._generation + 1, self.tell)
         try:
-            problems: dict[str, str] = lane.ask({"load": variables}, None)["problems"]
+            problems: dict[str, str] = lane.ask({"load": variables}, seconds)["problems"]
         except WorkerDiedError:
-            problems = dict.fromkeys(variables, "importing the handlers ended the process")
-            lane.close()
-            lane = _Lane.open(self.socket, self._generation + 1, self.tell)
+            problems = dict.fromkeys(
+                variables, f"importing the handlers ended the process, or took longer than {seconds:g} s"
+            )
+            outdated = [lane]
+        else:
+            outdated = []
         with self._lock:
             self._generation += 1
-            outdated, self._idle = self._idle, [lane]
+            outdated += self._idle
+            self._idle = [] if lane in outdated else [lane]
         for each in outdated:
             each.close()
         with self._loaded:
             self._problems, self._is_loading = problems, False
             self._loaded.notify_all()
         return problems
+
+    @property
+    def has_problems(self) -> bool:
+        """Whether some actor waits for a change of its code."""
+        return bool(self._problems)
 
     def wait_until_loaded(self, actor: str) -> None:
         """Wait until the handler of an actor can be called."""
@@ -177,17 +118,31 @@ class Handlers:
         if "error" in answer:
             raise WorkerFailedError(answer["error"])
         if answer["failed"] is None:
+            self._wait_for_change(actor, answer["problem"])
             raise NotLoadedError
         return set(answer["failed"])
 
-    def _acquire(self) -> _Lane:
+    def _acquire(self) -> Lane:
         with self._lock:
             if self._idle:
                 return self._idle.pop()
             generation = self._generation
-        return _Lane.open(self.socket, generation, self.tell)
+        try:
+            return Lane.open(self.socket, generation, self.tell)
+        except OSError as error:
+            with self._loaded:
+                self._is_loading = True  # until a new worker has loaded the handlers
+            raise NotLoadedError from error
 
-    def _release(self, lane: _Lane) -> None:
+    def _wait_for_change(self, actor: str, problem: str) -> None:
+        """Let the messages of an actor wait: a further process has read files that were changed since the last load."""
+        with self._loaded:
+            is_news = actor not in self._problems
+            self._problems = {**self._problems, actor: problem}
+        if is_news:
+            self.tell("error", f"{actor} cannot be loaded in a further process, and its messages wait:\n{problem}")
+
+    def _release(self, lane: Lane) -> None:
         with self._lock:
             if lane.generation == self._generation:
                 self._idle.append(lane)

@@ -130,13 +130,20 @@ class Resources:
         try:
             self._iam.create_policy(PolicyName=addresses.access_policy_name(actor), PolicyDocument=policy)
         except self._iam.exceptions.EntityAlreadyExistsException:
-            self._iam.create_policy_version(PolicyArn=arn, PolicyDocument=policy, SetAsDefault=True)
+            self._replace_policy(arn, policy)
         role = names.role_name(mesh.loaded.namespace, names.job_role(actor), REGION)
         with suppress(self._iam.exceptions.EntityAlreadyExistsException):
             self._iam.create_role(RoleName=role, AssumeRolePolicyDocument=json.dumps(_TRUST))
         files = run_files(mesh.loaded.mesh, addresses, actor, addresses.objects_arn(CODE_BUCKET, "*"))
         self._iam.put_role_policy(RoleName=role, PolicyName="permissions", PolicyDocument=json.dumps(document(files)))
         self._iam.attach_role_policy(RoleName=role, PolicyArn=arn)
+
+    def _replace_policy(self, arn: str, policy: str) -> None:
+        """Replace the document of a policy, which has five versions at most."""
+        for version in self._iam.list_policy_versions(PolicyArn=arn)["Versions"]:
+            if not version["IsDefaultVersion"]:
+                self._iam.delete_policy_version(PolicyArn=arn, VersionId=version["VersionId"])
+        self._iam.create_policy_version(PolicyArn=arn, PolicyDocument=policy, SetAsDefault=True)
 
     def _notify_of_commits(self, mesh: Deployment) -> None:
         addresses = mesh.addresses

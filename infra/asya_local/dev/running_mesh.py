@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from asya.protocol import names
 from asya_infra.build.folder import digest
-from asya_infra.build.packages import REQUIREMENTS
+from asya_infra.build.folder_packages import package_inputs
+from asya_infra.build.packages import PackagesError
 from asya_local.connection import LocalConnection
 from asya_local.dev.connections import Connections
 from asya_local.dev.deployment import Deployment
@@ -19,11 +24,12 @@ from asya_local.dev.functions import Tell, sweep_all
 from asya_local.dev.gateway import Functions, Gateway
 from asya_local.dev.handlers import Handlers, described
 from asya_local.dev.job_code import upload_jobs
+from asya_local.dev.lane import WorkerDiedError
 from asya_local.dev.worker_process import WorkerProcess, start_worker
 from asya_local.errors import LocalCloudError
 from asya_local.keys import REGION
 from asya_local.secret_file import FILE_NAME, secret_values, store_secrets
-from asya_local.servers import is_free
+from asya_local.servers import EMR, MINISTACK, is_free
 
 if TYPE_CHECKING:
     from asya_infra.mesh_file import LoadedMesh
@@ -50,7 +56,7 @@ class _Sources:
         return cls(
             mesh=digest([loaded.mesh.model_dump_json()]),
             handlers=digest([code]),
-            packages=digest([code / REQUIREMENTS]),
+            packages=digest(package_inputs(code)),
             jobs=digest([jobs]),
         )
 
@@ -80,11 +86,22 @@ class RunningMesh:
         self._handlers = Handlers(Path(), tell)
         self._connections = Connections(emulator.poll_client(), emulator.streams_client(), self._handlers, tell)
         self._ended = threading.Event()
+        self._has_told_of_jobs = False
         self._deployment: Deployment
         self._operator: Operator
         self._sources: _Sources
 
     def begin(self, loaded: LoadedMesh) -> None:
+        """Begin with a mesh, as `_begin` does; an error of a service or of the system is one that the author can read."""
+        with _readable():
+            self._begin(loaded)
+
+    def follow(self, loaded: LoadedMesh) -> tuple[str, ...]:
+        """Load what has changed, as `_follow` does; an error of a service or of the system is one that the author can read."""
+        with _readable():
+            return self._follow(loaded)
+
+    def _begin(self, loaded: LoadedMesh) -> None:
         """Create the resources of the mesh, load its code, and take messages.
 
         Raises:
@@ -106,7 +123,7 @@ class RunningMesh:
         self.connection().write(self._folder.connection)
         threading.Thread(target=self._sweep, name="sweeps", daemon=True).start()
 
-    def follow(self, loaded: LoadedMesh) -> tuple[str, ...]:
+    def _follow(self, loaded: LoadedMesh) -> tuple[str, ...]:
         """Load what has changed, and return its names: mesh, handlers, packages, jobs.
 
         Raises:
@@ -115,6 +132,8 @@ class RunningMesh:
         """
         before, now = self._sources, _Sources.of(loaded)
         changed = tuple(name for name, value in vars(now).items() if value != getattr(before, name))
+        if not changed and self._handlers.has_problems:
+            self._load(self._deployment)  # a file may be as it was before the problem
         if not changed:
             return ()
         if loaded.namespace != self._deployment.loaded.namespace:
@@ -160,14 +179,22 @@ class RunningMesh:
         """Check that all processes run; a worker that has ended is started again.
 
         Raises:
-            ServerEndedError: A server of the emulator has ended.
+            ServerEndedError: MiniStack has ended.
+            LocalCloudError: The worker cannot be started again.
         """
-        if ended := self._emulator.ended():
-            raise ServerEndedError(f"{' and '.join(ended)} ended; see its log in {self._folder.logs}.")
+        ended = self._emulator.ended()
+        if MINISTACK in ended:
+            raise ServerEndedError(
+                f"{MINISTACK} ended, and the data of the mesh with it; see its log in {self._folder.logs}."
+            )
+        if EMR in ended and not self._has_told_of_jobs:
+            self._has_told_of_jobs = True
+            self._tell("error", f"{EMR} ended, so no job runs until the next start; see its log in {self._folder.logs}")
         if self._worker is not None and not self._worker.is_alive():
             self._tell("error", "the worker of the handlers ended; it starts again")
-            self._start_worker(self._deployment)
-            self._load(self._deployment)
+            with _readable():
+                self._start_worker(self._deployment)
+                self._load(self._deployment)
 
     def close(self) -> None:
         """Take no further messages, and end the processes of the handlers."""
@@ -211,10 +238,24 @@ class RunningMesh:
             sweep_all(self._deployment, self._tell)
 
 
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Turn errors of services, of packages and of the system into errors of the command."""
+    try:
+        yield
+    except WorkerDiedError as error:
+        raise LocalCloudError("The worker of the handlers ended.") from error
+    except (ClientError, BotoCoreError, OSError, PackagesError) as error:
+        raise LocalCloudError(f"{type(error).__name__}: {error}") from error
+
+
 def _open_gateway(folder: StateFolder, tell: Tell) -> Gateway:
     """Open the gateway on the port of the last one, if it is free."""
     known = folder.gateway_port.read_text() if folder.gateway_port.exists() else ""
     port = int(known) if known.isdecimal() and is_free(int(known)) else 0
-    gateway = Gateway(port, tell)
+    try:
+        gateway = Gateway(port, tell)
+    except OSError:  # it was taken meanwhile
+        gateway = Gateway(0, tell)
     folder.gateway_port.write_text(str(gateway.port))
     return gateway

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from asya_local.cleanup import clean_up
 from asya_local.dev.emulator import start_emulator
 from asya_local.errors import LocalCloudError
-from asya_local.processes import sigint_ignored
+from asya_local.processes import signals_ignored
 from asya_local.servers import running_servers
 from asya_local.state_folder import StateFolder
 from asya_local.tools import find_tools
@@ -63,10 +63,11 @@ def running(options: DevOptions, tell: Callable[[str, str], None], steps: Steps)
         try:
             clean_up(folder)
             folder.create()
+            folder.rotate_logs()
             folder.dev.touch()
             yield _start(options, folder, tell, steps, started)
         finally:
-            with sigint_ignored():
+            with signals_ignored():
                 for each in started:
                     each.close()
                 clean_up(folder)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _PAUSE = 0.5
 """Seconds between two polls."""
+_AGAIN = 10.0
+"""Seconds until the next poll after a failed one."""
 
 
 @dataclass(eq=False)
@@ -47,8 +49,9 @@ class TableChanges:
         while not self._ended.wait(_PAUSE):
             try:
                 iterator = self._pass_on(iterator or self._first())
-            except (ClientError, BotoCoreError) as error:
-                if not self._ended.is_set():
+            except (ClientError, BotoCoreError, IndexError, KeyError) as error:
+                iterator = None  # it may have expired; a change that comes again is one notification more
+                if not self._ended.wait(_AGAIN):
                     self.tell("error", f"push notifications: the stream of tasks does not answer: {error}")
 
     def _first(self) -> str:

@@ -109,7 +109,11 @@ def test_unreadable_records_count_as_missing(folder: StateFolder) -> None:
 
 
 def test_one_command_at_a_time(folder: StateFolder) -> None:
-    with folder.locked(), pytest.raises(LocalCloudError, match="Another `asya local` command uses"), folder.locked():
+    with (
+        folder.locked(),
+        pytest.raises(LocalCloudError, match="Another `asya local` or `asya dev` uses"),
+        folder.locked(),
+    ):
         pass
     with folder.locked():
         pass

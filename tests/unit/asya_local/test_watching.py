@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from asya_local.errors import LocalCloudError
-from asya_local.watching import folders_of, watching
+from asya_local.watching import folders_of, identities, watching
 
 MESH = "namespace: shop\ncode: handlers\nactors:\n  check: {handler: orders.check}\n"
 
@@ -54,3 +54,15 @@ def test_a_mistake_keeps_the_folders(mesh: Path) -> None:
     assert folders_of(mesh, "", otherwise=folders) == folders
     with pytest.raises(LocalCloudError, match="not valid YAML"):
         folders_of(mesh, "")
+
+
+def test_a_folder_that_is_made_again_is_another_one(tmp_path: Path) -> None:
+    folder, kept = tmp_path / "handlers", tmp_path / "jobs"
+    folder.mkdir()
+    kept.mkdir()
+    before = identities([folder, kept])
+    folder.rename(tmp_path / "old")  # so that the new one cannot have its number
+    assert identities([folder, kept]) == (None, before[1])
+    folder.mkdir()
+    after = identities([folder, kept])
+    assert (after[0] != before[0], after[1]) == (True, before[1])

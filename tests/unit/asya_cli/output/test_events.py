@@ -23,3 +23,10 @@ def test_an_event_is_a_line_with_its_time_and_what_belongs_to_it() -> None:
         "Traceback",
         "handlers and jobs loaded in 0.0 s",
     ]
+
+
+def test_a_terminal_that_is_gone_stops_nothing() -> None:
+    output = io.StringIO()
+    printer = EventPrinter(Console(file=output))
+    output.close()
+    printer.tell("error", "nobody reads this")

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from asya_local.dev.event_source import EventSource
-from asya_local.dev.handlers import NotLoadedError, WorkerDiedError, WorkerFailedError
+from asya_local.dev.handlers import NotLoadedError, WorkerFailedError
+from asya_local.dev.lane import WorkerDiedError
 
 
 class FakeSqs:

@@ -1,6 +1,7 @@
 """The HTTP server of the gateway: who may call, and the event that functions get."""
 
 import json
+import socket
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -91,3 +92,15 @@ def test_what_api_gateway_would_refuse_is_refused(gateway: Gateway) -> None:
     assert call(f"{gateway.url}/nowhere", key=KEY)[0] == 404
     assert call(f"{gateway.url}/health", Host="mesh.example")[0] == 403
     assert call(f"{gateway.url}/api/v1/mesh", "POST", b"x" * (10 * 1024 * 1024 + 1), key=KEY)[0] == 413
+
+
+def test_the_body_of_a_stranger_is_not_read(gateway: Gateway) -> None:
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=60) as connection:
+        head = "POST /api/v1/mesh HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+        connection.sendall(head.encode())  # the body never comes
+        assert connection.recv(1_000).startswith(b"HTTP/1.1 403")
+
+
+def test_a_port_that_is_taken_is_an_error(gateway: Gateway) -> None:
+    with pytest.raises(OSError, match="is taken"):
+        Gateway(gateway.port, lambda *_: None)

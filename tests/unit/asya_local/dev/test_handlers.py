@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from asya_local.dev.handlers import Handlers, NotLoadedError, WorkerDiedError, WorkerFailedError, described
+from asya_local.dev.handlers import Handlers, NotLoadedError, WorkerFailedError, described
+from asya_local.dev.lane import WorkerDiedError
 
 Answer = Callable[[int, dict[str, Any]], list[dict[str, Any]] | None]
 
@@ -43,11 +44,13 @@ class ScriptedWorker:
             channel.write(json.dumps({"pid": 2**22 + 1}).encode() + b"\n")
             channel.flush()
             for line in channel:
-                messages = self.answer(number, json.loads(line))
+                request = json.loads(line)
+                messages = self.answer(number, request)
                 if messages is None:
                     break
                 for message in messages:
-                    channel.write(json.dumps(message).encode() + b"\n")
+                    numbered = message if "level" in message else {"number": request["number"], **message}
+                    channel.write(json.dumps(numbered).encode() + b"\n")
                 channel.flush()
         self._note(self.open.discard, number)
 
@@ -145,12 +148,62 @@ def test_messages_wait_for_a_handler_that_cannot_be_loaded(worker: ScriptedWorke
         call(client)
     waiting = threading.Thread(target=client.wait_until_loaded, args=("check",))
     waiting.start()
-    worker.answer = lambda _number, request: [{"problems": {}} if "load" in request else {"failed": None}]
+    worker.answer = lambda _number, request: [{"problems": {}} if "load" in request else {"failed": []}]
     client.load({"check": {}, "bill": {}})
     waiting.join(60)
     assert not waiting.is_alive()
-    with pytest.raises(NotLoadedError):  # it changed again, after it was loaded
+    assert call(client) == set()
+
+
+def test_messages_wait_for_a_file_that_a_further_process_cannot_read(worker: ScriptedWorker) -> None:
+    client, told = handlers(worker)
+    client.load({"check": {}, "bill": {}})
+    worker.answer = lambda _number, _request: [{"failed": None, "problem": "SyntaxError"}]
+    for _ in range(2):
+        with pytest.raises(NotLoadedError):
+            call(client)
+    assert told == ["check cannot be loaded in a further process, and its messages wait:\nSyntaxError"]
+    assert client.has_problems
+    worker.answer = lambda _number, request: [{"problems": {}} if "load" in request else {"failed": []}]
+    assert call(client, "bill") == set()
+    client.load({"check": {}, "bill": {}})
+    assert (client.has_problems, call(client)) == (False, set())
+
+
+def test_an_answer_to_another_request_is_none(worker: ScriptedWorker) -> None:
+    client, _ = handlers(worker)
+    client.load({"check": {}})
+    worker.answer = lambda _number, _request: [{"failed": [], "number": 17}]
+    with pytest.raises(WorkerDiedError):
         call(client)
+
+
+def test_a_call_and_an_import_end_at_their_limits(worker: ScriptedWorker) -> None:
+    client, _ = handlers(worker)
+    client.load({"check": {}})
+    worker.answer = lambda _number, _request: []
+    with pytest.raises(WorkerDiedError):
+        client.process("check", {}, {"Records": []}, 0.05)
+    assert "took longer than 0.05 s" in client.load({"check": {}}, 0.05)["check"]
+    with pytest.raises(NotLoadedError):
+        call(client)
+
+
+def test_messages_wait_for_a_new_worker(worker: ScriptedWorker) -> None:
+    client, _ = handlers(worker)
+    client.load({"check": {}})
+    client.close()
+    client.socket = worker.path.with_name("gone")
+    with pytest.raises(NotLoadedError):
+        call(client)
+    waiting = threading.Thread(target=client.wait_until_loaded, args=("check",))
+    waiting.start()
+    with pytest.raises(OSError, match="No such file"):
+        client.load({"check": {}})
+    client.socket = worker.path
+    client.load({"check": {}})
+    waiting.join(60)
+    assert not waiting.is_alive()
 
 
 def test_an_import_that_ends_the_process_is_a_problem_of_all(worker: ScriptedWorker) -> None:
