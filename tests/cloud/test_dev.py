@@ -40,6 +40,8 @@ actors:
   check: {handler: orders.check, env: {CURRENCY: EUR}, can_send_to: [approve, bill]}
   bill: {handler: orders.bill}
   gone: {handler: orders.gone, max_receives: 2}
+  forks: {handler: orders.forks}
+  orphans: {handler: orders.orphans, max_receives: 1, timeout: 5m, batch: {size: 1}}
   split: {handler: orders.split, can_send_to: [bill]}
   count: {spark: {job: lines.count}, access: [{bucket: data, read: "*"}]}
   approve:
@@ -51,6 +53,7 @@ tools:
 """
 ORDERS = """
 import os
+import time
 from asya import data, fan_out
 
 def check(payload):
@@ -62,6 +65,15 @@ def bill(payload):
 
 def gone(payload):
     os._exit(3)
+
+def forks(payload):
+    os.fork()
+    return payload  # in both processes; only one of them may answer
+
+def orphans(payload):
+    if os.fork() == 0:
+        time.sleep(600)  # must not keep the connection of its parent
+    os._exit(1)
 
 def split(payload):
     return fan_out(payload["orders"], to=["bill"], into="/bills")
@@ -215,6 +227,39 @@ def test_a_batch_of_a_process_that_ends_comes_again_at_once(author: Author) -> N
     assert author.result("after-1")["gross"] == 2
 
 
+def test_a_process_that_a_handler_forks_has_no_part_in_its_call(author: Author) -> None:
+    author.send("forks-1", {"id": "7"}, "forks")
+    assert author.result("forks-1") == {"id": "7"}
+    author.send("orphans-1", {}, "orphans")
+    assert author.cloud.wait_for_end("orphans-1").reason == "DeliveryExhausted"
+    author.send("forks-2", {"id": "8"}, "forks")
+    assert author.result("forks-2") == {"id": "8"}
+    author.send("forks-3", {"id": "9", "total": 1}, "bill")
+    assert author.result("forks-3")["gross"] == 2
+
+
+def test_a_folder_that_is_made_again_is_followed(author: Author) -> None:
+    since, folder = len(author.lines), author.folder / "handlers"
+    text = (folder / "orders.py").read_text()
+    folder.rename(author.folder / "old")
+    folder.mkdir()
+    author.write("handlers/orders.py", text + "\n")
+    author.sees("handlers loaded in", since)
+    again = len(author.lines)
+    author.edit("handlers/orders.py", 'return {**payload, "currency"', 'return {**payload, "again": True, "currency"')
+    author.sees("handlers loaded in", again)
+    author.send("again-1", {"id": "9", "total": 1}, "check")
+    assert author.result("again-1")["again"] is True
+
+
+def test_a_mesh_with_a_job_changes_as_often_as_its_author_likes(author: Author) -> None:
+    for number in range(2, 9):  # a policy has five versions
+        since = len(author.lines)
+        author.edit("mesh.yaml", f"max_receives: {number}", f"max_receives: {number + 1}")
+        author.sees("mesh loaded in", since)
+    author.edit("mesh.yaml", "max_receives: 9", "max_receives: 2")
+
+
 def test_the_mesh_file_is_followed(author: Author) -> None:
     since = len(author.lines)
     author.edit("mesh.yaml", "actors:\n", "actors:\n  other: {handlr: orders.other}\n")
@@ -296,7 +341,7 @@ def test_only_the_operator_calls_the_gateway(author: Author) -> None:
     assert unknown.value.code == 404
 
 
-def test_a_killed_dev_leaves_nothing_to_the_next_one(tmp_path: Path) -> None:
+def test_a_killed_dev_leaves_nothing_to_the_next_one_and_a_closed_terminal_nothing(tmp_path: Path) -> None:
     first = Author(tmp_path)
     address = first.cloud.mesh.connection
     survivors = cloud_processes(first.state)
@@ -311,5 +356,8 @@ def test_a_killed_dev_leaves_nothing_to_the_next_one(tmp_path: Path) -> None:
         second.send("again-1", {"id": "7", "total": 3}, "check", "bill")
         assert second.result("again-1")["gross"] == 6
     finally:
-        second.end()
+        for _ in range(3):  # the system and the shell send one each
+            second.process.send_signal(signal.SIGHUP)
+        second.process.wait(timeout=TIMEOUT_SECONDS)
     assert not cloud_processes(second.state)
+    assert not second.state.connection.exists()
