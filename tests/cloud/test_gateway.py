@@ -33,7 +33,13 @@ def test_a_tool_answers_with_its_result(alice: ApiCaller, operator: ApiCaller) -
     if status == 202:  # a busy machine exceeds the wait; the response has the id
         content |= wait_for_end(alice, content["id"])
     assert (content["status"], content["result"]) == ("succeeded", {"text": "hello"})
-    hops = list_items(alice, f"/api/v1/mesh/{content['id']}/timeline")
+
+    def both_hops() -> list[Any] | None:
+        hops = list_items(alice, f"/api/v1/mesh/{content['id']}/timeline")
+        return hops if len(hops) == 2 and all("completed_at" in hop for hop in hops) else None
+
+    # The end travels on another queue than the hops, and may come first (protocol §5).
+    hops = until(both_hops, "the reports of both hops")
     assert [(hop["position"], hop["actor"]) for hop in hops] == [(0, "echo"), (1, "echo")]
     assert all(hop["received_at"] <= hop["completed_at"] for hop in hops)
     assert alice.call("POST", "/tools/call", {"name": "say", "arguments": {"text": ""}})[0] == 400
