@@ -41,7 +41,7 @@ def with_tools(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
         gateway=GatewayLimits(notification_hosts=("127.0.0.1:9",)),
         operators=("arn:aws:iam::123456789012:role/Admin",),
     )
-    monkeypatch.setattr(tool_calls.ToolCalls.wait, "__defaults__", (0.0,))
+    monkeypatch.setattr(tool_calls, "WAIT_SECONDS", 0.0)
     monkeypatch.setattr(streams, "WAIT_SECONDS", 0.0)
 
 

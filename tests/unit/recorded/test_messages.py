@@ -235,7 +235,7 @@ def front(state: Recording, patch: pytest.MonkeyPatch, sqs: SentMessages) -> Cal
     patch.setattr(clients, "dynamodb", lambda: state.dynamodb)
     patch.setattr(clients, "s3", lambda: state.s3)
     patch.setattr(clients, "sqs", lambda: sqs)
-    patch.setattr(tool_calls.ToolCalls.wait, "__defaults__", (0.0,))
+    patch.setattr(tool_calls, "WAIT_SECONDS", 0.0)
     settings = Settings(
         table=FLIGHTS,
         actor="x-gateway-api",

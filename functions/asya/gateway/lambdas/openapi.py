@@ -180,7 +180,7 @@ CALL_DESCRIPTIONS: dict[str, CallDescription] = {
     ),
     "POST /tools/call": CallDescription(
         "Call a tool and wait for the result", {200: ToolAnswer, 202: ToolAnswer}, ToolRequest, True,
-        (400, 404, 409, 413), headers={"Idempotency-Key": _KEY},
+        (400, 404, 409, 413), headers={"Idempotency-Key": _KEY, "Prefer": {"type": "string"}},
     ),
     "POST /mcp": CallDescription(
         "Send a message of Model Context Protocol (streamable HTTP)", {200: Success, 202: None, 400: Failure, 404: Failure},

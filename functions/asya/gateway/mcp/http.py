@@ -1,4 +1,4 @@
-"""Model Context Protocol over HTTP: accepted media types, waiting time, origin, session (`protocol §13`, `POST /mcp`)."""
+"""Model Context Protocol over HTTP: accepted media types, origin, session (`protocol §13`, `POST /mcp`)."""
 
 import hashlib
 import json
@@ -12,12 +12,9 @@ import msgspec
 from asya.gateway.http.router import Request, Response, TextBody
 from asya.gateway.json_rpc import Failure, MessageId, RpcNotification, Success
 from asya.gateway.mcp.types import SESSION_HEADER
-from asya.gateway.routes.tool_calls import WAIT_SECONDS
 from asya.protocol.api_errors import ApiError
 
 JSON, EVENTS = "application/json", "text/event-stream"
-# RFC 7240
-_WAIT = re.compile(r"(?:^|[,;])\s*wait\s*=\s*\"?(\d{1,6})\"?\s*(?:$|[,;])", re.IGNORECASE)
 _SESSION = re.compile(r"[!-~]{1,128}")
 
 
@@ -56,12 +53,6 @@ def accepted_types(request: Request) -> AcceptedTypes:
     if not (types.json or types.events):
         raise ApiError(406, "not_acceptable", f"a response is {JSON} or {EVENTS}; accept one of them", "Accept")
     return types
-
-
-def wait_seconds(request: Request) -> float:
-    """Return the seconds of `Prefer: wait=10`; the maximum is the default."""
-    match = _WAIT.search(request.headers.get("prefer", ""))
-    return min(WAIT_SECONDS, float(match[1])) if match else WAIT_SECONDS
 
 
 def session_id(request: Request) -> str | None:

@@ -17,6 +17,7 @@ from msgspec import UNSET
 from asya.gateway.access import AccessRules, Caller
 from asya.gateway.http.failures import public_error, with_request_id
 from asya.gateway.http.origin import Origins
+from asya.gateway.http.preferences import preferred_wait
 from asya.gateway.http.router import HttpRoute, Request, Response, check_size, required_identity
 from asya.gateway.idempotency import IdempotencyKey
 from asya.gateway.json_rpc import (
@@ -37,6 +38,7 @@ from asya.gateway.mcp.progress import ProgressNotifications
 from asya.gateway.mcp.results import error_result
 from asya.gateway.mcp.revision import McpRequest, decode_params, negotiate, read_request, require_supported
 from asya.gateway.mcp.tools import INSTRUCTIONS, tool_list
+from asya.gateway.routes.tool_calls import wait_seconds
 from asya.gateway.tools import InvalidArgumentsError
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
@@ -137,7 +139,7 @@ class McpRoutes:
             origin=self.origins.of(request),
             base_url=request.base_url,
             key=_key(mcp_request, request, caller),
-            seconds=mcp_http.wait_seconds(request),
+            seconds=wait_seconds(preferred_wait(request)),
             on_poll=progress.add if progress and (tool is None or tool.progress) else None,
         )
         try:

@@ -73,7 +73,7 @@ class ToolCalls:
         self,
         task_id: str,
         now: datetime,
-        seconds: float = WAIT_SECONDS,
+        seconds: float | None = None,
         *,
         on_read: Callable[[TaskView], None] | None = None,
     ) -> TaskView | None:
@@ -82,12 +82,13 @@ class ToolCalls:
         Args:
             task_id: the id of the task.
             now: the time at the start of the wait.
-            seconds: the time limit.
+            seconds: the time limit; None for the largest.
             on_read: called with the task after each read.
 
         Raises:
             TaskStoreError: the table is unavailable.
         """
+        seconds = WAIT_SECONDS if seconds is None else seconds
         started_at = self.environment.monotonic()
         delay = _FIRST_DELAY
         while True:
@@ -100,6 +101,11 @@ class ToolCalls:
                 return task
             self.environment.sleep(min(delay, remaining))
             delay = min(delay * 1.3, _MAX_DELAY)
+
+
+def wait_seconds(preferred: float | None) -> float:
+    """Return the time limit of a wait: the preferred one, within the largest."""
+    return WAIT_SECONDS if preferred is None else min(WAIT_SECONDS, preferred)
 
 
 def status_url(base_url: str, task_id: str) -> str:

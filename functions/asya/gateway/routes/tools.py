@@ -1,6 +1,7 @@
 """Calls tools over REST: `POST /tools/call` (`protocol §13`)."""
 
 import hashlib
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,8 +11,9 @@ from msgspec.structs import replace
 
 from asya.gateway.access import AccessRules
 from asya.gateway.http.origin import Origins
+from asya.gateway.http.preferences import preferred_wait
 from asya.gateway.http.router import HttpRoute, Request, Response, check_size, idempotency_key, required_identity
-from asya.gateway.routes.tool_calls import ToolCalls, status_url, stream_url
+from asya.gateway.routes.tool_calls import ToolCalls, status_url, stream_url, wait_seconds
 from asya.gateway.tools import read_invocation
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TERMINAL_STATUSES
@@ -44,16 +46,20 @@ class ToolRoutes:
         return (HttpRoute("POST", "/tools/call", lambda request: self.call(request, now)),)
 
     def call(self, request: Request, now: datetime) -> Response:
-        """`POST /tools/call`: 200 with the result, or 202 if the task is still running or paused."""
+        """`POST /tools/call`: 200 with the result, or 202 if the task is still running or paused.
+
+        A call with `Prefer: wait=0` does not wait, so it needs no slot.
+        """
         caller = self.access.caller(required_identity(request))
         check_size(request, self.calls.mesh.gateway.max_body)
         digest = hashlib.sha256(b"tools/call\n" + request.body).hexdigest()
         key = idempotency_key(request, caller.principal, digest)
         origin = self.origins.of(request)
         invocation = read_invocation(request.body)
-        with self.calls.slots.hold(caller.principal, now):
+        wait = preferred_wait(request)
+        with nullcontext() if wait == 0 else self.calls.slots.hold(caller.principal, now):
             task_id = self.calls.start(invocation, caller.principal, origin, now, key)
-            task = self.calls.wait(task_id, now)
+            task = self.calls.wait(task_id, now, wait_seconds(wait))
         answer = ToolAnswer(
             id=task_id,
             status=task.status if task else "pending",

@@ -10,9 +10,10 @@ from msgspec.structs import replace as changed
 from asya.gateway.aws.wait_slots import WaitSlots
 from asya.gateway.http.router import answer
 from asya.gateway.lambdas.api_groups import build_api
+from asya.gateway.routes import tool_calls
 from asya.messaging.aws import clients
 from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.lambdas.environment import REAL
+from asya.messaging.lambdas.environment import REAL, RealEnvironment
 from asya.protocol.mesh_table import Gateway as GatewayLimits
 from tests.doubles.agents import error, result, rpc, start_task, tool_message
 from tests.doubles.gateway_functions import ALICE, BOB, Gateway, route_event, settings_with
@@ -81,6 +82,18 @@ def test_13_waits_a_tool_call_beyond_the_limit_starts_nothing(gateway: Gateway) 
     assert rest(gateway)[0] == 202
 
 
+@pytest.mark.rule("13.waits", "13.tools.wait")
+def test_13_tools_wait_a_call_that_does_not_wait_is_not_counted(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tool_calls, "WAIT_SECONDS", 20.0)
+    monkeypatch.setattr(RealEnvironment, "sleep", lambda *_: pytest.fail("the call waits"))
+    event = route_event(REST, ALICE, {"name": "plain"})
+    with waiting("AIDAALICE", "AIDAALICE"):
+        status, content = gateway.api(event | {"headers": event["headers"] | {"Prefer": "wait=0"}})
+    assert (status, content["status"]) == (202, "pending")
+
+
 @pytest.mark.rule("13.waits")
 def test_13_waits_a_refusal_says_when_to_try_again(gateway: Gateway) -> None:
     telemetry = Telemetry("flights", "test")
@@ -91,8 +104,9 @@ def test_13_waits_a_refusal_says_when_to_try_again(gateway: Gateway) -> None:
 
 
 @pytest.mark.rule("13.waits")
-def test_13_waits_a_model_is_told_to_try_again(gateway: Gateway) -> None:
+def test_13_waits_a_model_is_told_to_try_again(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     task_id = rest(gateway)[1]["id"]
+    monkeypatch.setattr(tool_calls, "WAIT_SECONDS", 1.0)
     gateway.messages("publish-report")
     with waiting("AIDAALICE", "AIDAALICE"):
         for name, arguments in (("plain", {}), ("wait_for_task", {"id": task_id})):

@@ -32,7 +32,6 @@ def with_tools(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = Tool(description="d", route=("inspect-dataset", "publish-report"), timeout=45, input_schema=SCHEMA)
     gateway.mesh = changed(MESH, tools={"analyse": tool, "plain": Tool(description="d", route=("publish-report",))})
     monkeypatch.setattr(tool_calls, "WAIT_SECONDS", 0.0)
-    monkeypatch.setattr(tool_calls.ToolCalls.wait, "__defaults__", (0.0,))
 
 
 def call(gateway: Gateway, body: object, iam: dict[str, str] = ALICE) -> tuple[int, Any]:
@@ -76,7 +75,7 @@ def test_a_call_starts_the_whole_route_with_the_arguments_as_payload(gateway: Ga
 def test_a_task_that_ends_in_time_is_the_answer(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, end: str, data: Any, told: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(tool_calls.ToolCalls.wait, "__defaults__", (20.0,))
+    monkeypatch.setattr(tool_calls, "WAIT_SECONDS", 20.0)
     started = threading.Event()
     write = tool_calls.ToolCalls.wait
 
