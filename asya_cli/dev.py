@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from asya_cli.options import DEFAULT_STATE
+from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,6 +64,8 @@ def dev(
             console.print(
                 f"[dim]{_NOT_ENFORCED}[/]\n[dim]Ctrl-C ends the mesh; its messages and results go with it.[/]\n"
             )
+            for note in started.notes:
+                echo(f"note: {note}", err=True)
             _follow(started, mesh, stage, printer)
     except PackagesError as error:
         raise LocalCloudError(str(error)) from error
@@ -70,9 +73,9 @@ def dev(
 
 def _follow(started: RunningMesh, mesh: Path, stage: str, printer: EventPrinter) -> NoReturn:
     """Load each change, until Ctrl-C; a mistake in a file is printed, and what runs goes on."""
-    from asya_local.dev.deployment import load
     from asya_local.dev.running_mesh import ServerEndedError
     from asya_local.errors import LocalCloudError
+    from asya_local.sources import load
     from asya_local.watching import identities, watching
 
     last = ""

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from asya_infra.contracts.check import hold_together
-from asya_infra.mesh_file import LoadedMesh, MeshFileError, load_mesh
-from asya_infra.repository import REPOSITORY
 from asya_local.cleanup import clean_up
 from asya_local.connection import LocalConnection
 from asya_local.errors import LocalCloudError
@@ -14,12 +11,15 @@ from asya_local.installation import Installation, UpOptions
 from asya_local.processes import end_orphans, signals_ignored
 from asya_local.secret_file import FILE_NAME, secret_values
 from asya_local.servers import running_servers
+from asya_local.sources import load
 from asya_local.state_folder import StateFolder
 from asya_local.steps import Steps
 from asya_local.tools import find_tools
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from asya_infra.mesh_file import LoadedMesh
 
 __all__ = ["UpOptions", "down", "up"]
 
@@ -36,7 +36,7 @@ def up(mesh: Path, state: Path, options: UpOptions | None = None, steps: Steps |
         LocalCloudError: The mesh file is invalid, a tool is missing, or a step fails.
     """
     options = options or UpOptions()
-    loaded, folder = _load(mesh, options.stage), StateFolder.at(state)
+    loaded, folder = load(mesh, options.stage), StateFolder.at(state)
     secrets = secret_values(loaded.mesh, options.secrets or folder.root / FILE_NAME)
     tools = find_tools(spark=any(actor.spark is not None for actor in loaded.mesh.actors.values()))
     installation = Installation(folder, tools, loaded, options, steps or Steps(), secrets)
@@ -66,13 +66,6 @@ def down(state: Path) -> int:
         return 0
     with folder.locked(), signals_ignored():
         return clean_up(folder)
-
-
-def _load(mesh: Path, stage: str) -> LoadedMesh:
-    try:
-        return hold_together(load_mesh(mesh, stage), REPOSITORY / ".build")
-    except MeshFileError as error:
-        raise LocalCloudError(str(error)) from error
 
 
 def _require_same_cloud(folder: StateFolder, connection: LocalConnection, loaded: LoadedMesh) -> None:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 MINISTACK = "ministack"
 EMR = "emr-serverless"
 LOOPBACK = "127.0.0.1"
+LOOPBACK_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+"""Opens URLs of this machine, past the proxy of the developer's environment."""
 _START_SECONDS = 60.0
 _ATTEMPTS = 3
 _INHERITED = ("LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "SYSTEMROOT")
@@ -278,7 +280,7 @@ def healthy(url: str, secret: str) -> bool:
     """Return whether the health URL answers 200 to the cloud's own secret."""
     request = urllib.request.Request(url, headers={SECRET_HEADER: secret})
     try:
-        with urllib.request.urlopen(request, timeout=5) as response:
+        with LOOPBACK_OPENER.open(request, timeout=5) as response:
             return bool(response.status == 200)
     except OSError:
         return False

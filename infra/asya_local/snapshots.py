@@ -13,6 +13,7 @@ from asya_local.authentication.admission import SECRET_HEADER, SNAPSHOT_PATH
 from asya_local.connection import LocalConnection
 from asya_local.errors import LocalCloudError
 from asya_local.keys import read_secret
+from asya_local.servers import LOOPBACK_OPENER
 from asya_local.sources import Sources
 from asya_local.state_folder import write_private
 
@@ -62,7 +63,7 @@ def take_snapshot(folder: StateFolder, servers: Servers, snapshot: Snapshot) -> 
         servers.endpoint + SNAPSHOT_PATH, method="POST", headers={SECRET_HEADER: read_secret(folder.secret)}
     )
     try:
-        with urllib.request.urlopen(request, timeout=_SECONDS):
+        with LOOPBACK_OPENER.open(request, timeout=_SECONDS):
             pass
     except (urllib.error.URLError, TimeoutError) as error:
         raise LocalCloudError(

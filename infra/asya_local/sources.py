@@ -1,4 +1,4 @@
-"""What a local cloud is made of, as hashes: what has changed decides what `up` does."""
+"""What a local mesh is made of: the checked mesh file, and the hashes of its sources, which decide what is done again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 from asya.protocol.mesh_table import encode_table, with_version
 from asya_infra.build.folder import digest
-from asya_infra.mesh_file import to_table
+from asya_infra.contracts.check import hold_together
+from asya_infra.mesh_file import MeshFileError, load_mesh, to_table
+from asya_infra.repository import REPOSITORY
+from asya_local.errors import LocalCloudError
 from asya_local.state_folder import write_private
 from asya_local.tools import PROJECT
 
@@ -28,6 +31,23 @@ _PROJECT_SOURCES = (
 )
 """The sources of the templates, the layer and the job library in this project."""
 _REQUIREMENTS = "requirements.txt"
+
+
+def load(mesh: Path, stage: str) -> LoadedMesh:
+    """Load a mesh file, and hold the types of its actors against each other.
+
+    Raises:
+        LocalCloudError: The file has problems, or types conflict.
+    """
+    try:
+        return hold_together(load_mesh(mesh, stage), REPOSITORY / ".build")
+    except MeshFileError as error:
+        raise LocalCloudError(str(error)) from error
+
+
+def code_folders(loaded: LoadedMesh) -> tuple[Path, ...]:
+    """Return the folders with the code of a mesh that exist."""
+    return tuple(folder.resolve() for folder in (loaded.code_folder, loaded.jobs_folder) if folder.is_dir())
 
 
 @dataclass(frozen=True)

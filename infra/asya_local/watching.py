@@ -12,6 +12,7 @@ from watchfiles import Change, DefaultFilter, watch
 
 from asya_infra.mesh_file import MeshFileError, load_mesh
 from asya_local.errors import LocalCloudError
+from asya_local.sources import code_folders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,7 +41,7 @@ def folders_of(mesh: Path, stage: str, otherwise: tuple[Path, ...] | None = None
         if otherwise is None:
             raise LocalCloudError(str(error)) from error
         return otherwise
-    return tuple(folder.resolve() for folder in (loaded.code_folder, loaded.jobs_folder) if folder.is_dir())
+    return code_folders(loaded)
 
 
 def identities(folders: Sequence[Path]) -> tuple[tuple[Path, int, int] | None, ...]:

@@ -11,16 +11,15 @@ from msgspec import structs
 from asya.messaging.aws.settings import Settings, SparkSettings
 from asya.protocol.mesh_table import Batch, MeshTable, encode_table, with_version
 from asya_infra.addresses import Addresses
-from asya_infra.contracts.check import hold_together
-from asya_infra.mesh_file import LoadedMesh, MeshFileError, load_mesh, to_table
+from asya_infra.mesh_file import to_table
 from asya_infra.mesh_file.legacy.variables import handler_variables
-from asya_infra.repository import REPOSITORY
 from asya_local.emr.settings import ApplicationSettings
-from asya_local.errors import LocalCloudError
 from asya_local.keys import ACCOUNT_ID, REGION
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from asya_infra.mesh_file import LoadedMesh
 
 LIGHT_KINDS = ("handler", "end")
 """The kinds of actors with a handler of the user."""
@@ -131,15 +130,3 @@ class Deployment:
     def with_spark(self, spark: SparkSettings | None) -> Deployment:
         """Return the deployment with this code of jobs."""
         return replace(self, spark=spark)
-
-
-def load(mesh: Path, stage: str) -> LoadedMesh:
-    """Load a mesh file, and hold the types of its actors against each other.
-
-    Raises:
-        LocalCloudError: The file has problems, or types conflict.
-    """
-    try:
-        return hold_together(load_mesh(mesh, stage), REPOSITORY / ".build")
-    except MeshFileError as error:
-        raise LocalCloudError(str(error)) from error

@@ -78,7 +78,7 @@ class Emulator:
             "AWS_CONFIG_FILE": os.devnull,
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
             "AWS_EC2_METADATA_DISABLED": "true",
-            "NO_PROXY": "127.0.0.1,localhost",
+            **dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost"),  # the lower-case name counts first
         }
 
     def use(self) -> None:

@@ -167,7 +167,7 @@ class Gateway:
             "version": "2.0",
             "rawPath": path,
             "headers": headers,
-            "queryStringParameters": dict(parse_qsl(call.query, keep_blank_values=True)) or None,
+            "queryStringParameters": _parameters(call.query) or None,
             "requestContext": {
                 "http": {"method": call.method, "path": path},
                 "apiId": "dev",
@@ -198,6 +198,14 @@ def _find(method: str, path: str) -> ApiCall | None:
         if call.method == method and HttpRoute(method, call.path, _never).parameters(path) is not None
     ]
     return min(matches, key=lambda call: call.path.count("{"), default=None)
+
+
+def _parameters(query: str) -> dict[str, str]:
+    """Return the parameters of a query; the values of one name are joined by commas, as API Gateway joins them."""
+    values: dict[str, list[str]] = {}
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        values.setdefault(name, []).append(value)
+    return {name: ",".join(each) for name, each in values.items()}
 
 
 def _never(_request: object) -> Any:

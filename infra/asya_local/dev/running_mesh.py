@@ -17,6 +17,7 @@ from asya.protocol import names
 from asya_infra.build.folder import digest
 from asya_infra.build.folder_packages import package_inputs
 from asya_infra.build.packages import PackagesError
+from asya_infra.notes import code_notes
 from asya_local.connection import LocalConnection
 from asya_local.dev.connections import Connections
 from asya_local.dev.deployment import Deployment
@@ -30,6 +31,7 @@ from asya_local.errors import LocalCloudError
 from asya_local.keys import REGION
 from asya_local.secret_file import FILE_NAME, secret_values, store_secrets
 from asya_local.servers import EMR, MINISTACK, is_free
+from asya_local.sources import code_folders
 
 if TYPE_CHECKING:
     from asya_infra.mesh_file import LoadedMesh
@@ -152,8 +154,12 @@ class RunningMesh:
     @property
     def folders(self) -> tuple[Path, ...]:
         """The folders with the code of the mesh."""
-        loaded = self._deployment.loaded
-        return tuple(folder.resolve() for folder in (loaded.code_folder, loaded.jobs_folder) if folder.is_dir())
+        return code_folders(self._deployment.loaded)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The notes on the code of the mesh."""
+        return tuple(code_notes(self._deployment.loaded))
 
     def connection(self) -> LocalConnection:
         """Return what programs need to use the mesh."""

@@ -83,8 +83,8 @@ def _start(
     """
     with steps.step("emulator"), ThreadPoolExecutor(1) as executor:
         starting = executor.submit(start_emulator, folder, find_tools(spark=False))
-        from asya_local.dev.deployment import load
         from asya_local.dev.running_mesh import RunningMesh
+        from asya_local.sources import load
 
         loaded = load(options.mesh, options.stage)
         emulator = starting.result()

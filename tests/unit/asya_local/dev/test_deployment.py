@@ -6,9 +6,10 @@ import pytest
 
 from asya.protocol.mesh_table import decode_table
 from asya_infra.mesh_file import load_mesh
-from asya_local.dev.deployment import Deployment, load
+from asya_local.dev.deployment import Deployment
 from asya_local.dev.running_mesh import _Sources
 from asya_local.errors import LocalCloudError
+from asya_local.sources import load
 
 MESH = """
 namespace: shop

@@ -68,12 +68,12 @@ def call(
 
 
 def test_a_signed_call_reaches_its_function_with_its_caller(gateway: Gateway) -> None:
-    url = f"{gateway.url}/api/v1/mesh?actor=check&note=a%20b"
+    url = f"{gateway.url}/api/v1/mesh?actor=check&note=a%20b&note=c"
     status, answer = call(url, "POST", '{"payload": "é"}'.encode(), key=KEY)
     assert status == 200
     assert OPERATOR.arn in answer["caller"]
     assert answer["body"] == '{"payload": "é"}'
-    assert answer["query"] == {"actor": "check", "note": "a b"}
+    assert answer["query"] == {"actor": "check", "note": "a b,c"}
     assert answer["url"] == gateway.url
     _, resumed = call(f"{gateway.url}/api/v1/mesh/order%207/resume", "POST", b"{}", key=KEY)
     assert resumed["parameters"] == {"id": "order 7"}
