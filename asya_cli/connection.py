@@ -13,7 +13,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.protocol import names
-from asya_cli.errors import CommandError
+from asya_cli.errors import CommandError, ExitCode
 from asya_infra.addresses import S3Prefix
 
 if TYPE_CHECKING:
@@ -120,6 +120,7 @@ def read_local(state: Path) -> Connection:
         raise CommandError(
             f"no local cloud is running: {path} does not exist",
             "Start one with `asya local up`, select its folder with --state, or select a mesh on AWS with --namespace.",
+            ExitCode.UNREACHABLE,
         ) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CommandError(
@@ -153,6 +154,7 @@ def find_on_aws(namespace: str, region: str | None = None) -> Connection:
         raise CommandError(
             f"cannot find the mesh {namespace!r} on AWS: {error}",
             "Check the namespace with its stage, the region and your AWS credentials.",
+            ExitCode.UNREACHABLE,
         ) from error
     except KeyError as error:
         raise CommandError(

@@ -12,24 +12,26 @@ from asya_cli.demo.command import demo
 from asya_cli.dev import dev
 from asya_cli.dlq.command import app as dlq
 from asya_cli.doctor import doctor
-from asya_cli.errors import CommandError
+from asya_cli.errors import CommandError, ExitCode
 from asya_cli.job.command import app as job
 from asya_cli.local import app as local
 from asya_cli.output.text import echo
-from asya_cli.replay import replay
-from asya_cli.result import result
-from asya_cli.resume import resume
 from asya_cli.run.command import run
-from asya_cli.send import send
+from asya_cli.sending.call import call
+from asya_cli.sending.send import send
 from asya_cli.smoke.command import smoke
-from asya_cli.status import status
-from asya_cli.tasks import cancel, list_tasks
+from asya_cli.tasks.cancel import cancel
+from asya_cli.tasks.listing import list_tasks
+from asya_cli.tasks.replay import replay
+from asya_cli.tasks.result import result
+from asya_cli.tasks.resume import resume
+from asya_cli.tasks.status import status
 from asya_cli.upload import upload
 from asya_local.errors import LocalCloudError
 
 
 class Asya(typer.Typer):
-    """The command. A failure prints the problem and the advice, and exits with code 1."""
+    """The command. A failure prints the problem and the advice, and exits with its code."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the command line."""
@@ -37,9 +39,10 @@ class Asya(typer.Typer):
             return super().__call__(*args, **kwargs)
         except CommandError as error:
             _print_error(error.problem, error.advice)
+            sys.exit(error.code)
         except LocalCloudError as error:
             _print_error(error.message, error.detail)
-        sys.exit(1)
+            sys.exit(ExitCode.COMMAND_FAILED)
 
 
 def _print_error(problem: str, advice: str) -> None:
@@ -58,6 +61,7 @@ app.command()(demo)
 app.command()(dev)
 app.command()(run)
 app.command()(send)
+app.command()(call)
 app.command()(upload)
 app.command()(status)
 app.command()(result)

@@ -24,10 +24,10 @@ from asya.protocol.times import format_time
 from asya.reporting.aws.gateway_client import address_of
 from asya.tasks.listing import LARGEST_LIMIT, TaskList, Timeline
 from asya.tasks.view import TaskView
-from asya_cli.errors import CommandError
+from asya_cli.errors import CommandError, ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import BinaryIO
 
     from asya.messaging.hop import Arrival
@@ -105,10 +105,11 @@ class MeshClient:
                 raise CommandError(
                     f"the mesh {self.connection.namespace!r} has no actor {actor!r}",
                     "Check the name in the mesh file, and the namespace.",
+                    ExitCode.NOT_FOUND,
                 ) from None
             raise CommandError(f"cannot send the envelope to {actor}: {error}") from error
         except BotoCoreError as error:
-            raise CommandError(f"cannot send the envelope to {actor}: {error}") from error
+            raise CommandError(f"cannot send the envelope to {actor}: {error}", code=ExitCode.UNREACHABLE) from error
 
     def sendable(self, envelope: Envelope, queue_url: str) -> bytes:
         """Encode an envelope as a message, with a claim check for a large payload (`protocol §4`).
@@ -217,11 +218,11 @@ class MeshClient:
         try:
             answer = self._request("POST", f"{_path(envelope_id)}/replay", msgspec.json.encode(request))
         except NotFoundError:
-            raise CommandError(f"there is no task {envelope_id!r}") from None
+            raise CommandError(f"there is no task {envelope_id!r}", code=ExitCode.NOT_FOUND) from None
         return _decode(answer, Replayed)
 
     def call_tool(self, name: str, arguments: bytes) -> str:
-        """Call a tool and return the id of its task, which may not have ended.
+        """Start the task of a tool and return its id.
 
         Args:
             name: The name of the tool.
@@ -232,9 +233,11 @@ class MeshClient:
         """
         body = b'{"name": ' + msgspec.json.encode(name) + b', "arguments": ' + arguments + b"}"
         try:
-            return _decode(self._request("POST", "/tools/call", body), _Started).id
+            return _decode(self._request("POST", "/tools/call", body, prefer="wait=0"), _Started).id
         except NotFoundError:
-            raise CommandError(f"the mesh {self.connection.namespace!r} has no tool {name!r}") from None
+            raise CommandError(
+                f"the mesh {self.connection.namespace!r} has no tool {name!r}", code=ExitCode.NOT_FOUND
+            ) from None
 
     def resume(self, envelope_id: str, answers: bytes) -> None:
         """Resume a paused task.
@@ -252,7 +255,7 @@ class MeshClient:
         try:
             self._request("POST", path, b'{"input": ' + answers + b"}")
         except NotFoundError:
-            raise CommandError(f"there is no task {envelope_id!r}") from None
+            raise CommandError(f"there is no task {envelope_id!r}", code=ExitCode.NOT_FOUND) from None
         except _InvalidInputError as error:
             raise InvalidAnswersError(envelope_id, error.fields) from None
 
@@ -265,7 +268,7 @@ class MeshClient:
         try:
             self._request("DELETE", _path(envelope_id))
         except NotFoundError:
-            raise CommandError(f"there is no task {envelope_id!r}") from None
+            raise CommandError(f"there is no task {envelope_id!r}", code=ExitCode.NOT_FOUND) from None
 
     def stored(self, envelope_id: str, result_uri: str | None = None) -> StoredObject | None:
         """Return the stored envelope, from the URI in the record or else from the default keys; None without one.
@@ -293,7 +296,7 @@ class MeshClient:
                 return None
             raise CommandError(f"cannot read {uri}: {error}") from error
         except BotoCoreError as error:
-            raise CommandError(f"cannot reach S3 for {uri}: {error}") from error
+            raise CommandError(f"cannot reach S3 for {uri}: {error}", code=ExitCode.UNREACHABLE) from error
 
     def upload(self, reference: str, body: bytes | BinaryIO) -> str:
         """Write a file to the data of the mesh, under the reference that payloads use; return its URI.
@@ -312,8 +315,11 @@ class MeshClient:
         for prefix in RESULT_PREFIXES:
             yield f"{self.connection.results.uri}{prefix}{safe_segment(envelope_id)}.json"
 
-    def _request(self, method: str, path: str, body: bytes = b"", *, media_type: str = "application/json") -> bytes:
-        status, answer = self._call(method, path, body, media_type)
+    def _request(
+        self, method: str, path: str, body: bytes = b"", *, media_type: str = "application/json", prefer: str = ""
+    ) -> bytes:
+        headers = ({"content-type": media_type} if body else {}) | ({"prefer": prefer} if prefer else {})
+        status, answer = self._call(method, path, body, headers)
         if status == 404:
             raise NotFoundError(path)
         if status < 300:
@@ -327,13 +333,12 @@ class MeshClient:
         message = problem or answer[:300].decode("utf-8", "replace")
         raise CommandError(f"the gateway answered {status}: {message}", advice)
 
-    def _call(self, method: str, path: str, body: bytes, media_type: str) -> tuple[int, bytes]:
+    def _call(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
         url = self.connection.gateway_url + path
         credentials = self.connection.session.get_credentials()
         if credentials is None:
             raise CommandError("there are no AWS credentials", "Configure them as for the AWS CLI.")
-        headers = {"host": urlsplit(url).netloc} | ({"content-type": media_type} if body else {})
-        request = AWSRequest(method, url, data=body, headers=headers)
+        request = AWSRequest(method, url, data=body, headers={"host": urlsplit(url).netloc, **headers})
         SigV4Auth(credentials, "execute-api", self.connection.region).add_auth(request)
         try:
             answer = self._pool.request(
@@ -345,7 +350,7 @@ class MeshClient:
                 redirect=False,
             )
         except urllib3.exceptions.HTTPError as error:
-            raise CommandError(f"the gateway did not answer ({url}): {error}") from error
+            raise CommandError(f"the gateway did not answer ({url}): {error}", code=ExitCode.UNREACHABLE) from error
         return answer.status, answer.data
 
 

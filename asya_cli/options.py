@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,3 +33,10 @@ def client(state: Path, namespace: str | None, region: str | None) -> MeshClient
     from asya_cli.mesh_client import MeshClient
 
     return MeshClient(find_on_aws(namespace, region) if namespace else read_local(state))
+
+
+def as_typed(state: Path, namespace: str | None, region: str | None) -> str:
+    """Return the options that select this mesh as a user types them, with a space before; empty for the defaults."""
+    if namespace:
+        return f" --namespace {quote(namespace)}" + (f" --region {quote(region)}" if region else "")
+    return "" if state == DEFAULT_STATE else f" --state {quote(str(state))}"

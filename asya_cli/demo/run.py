@@ -16,7 +16,7 @@ from asya_cli.demo.pipeline import REPORT, RESULT, Outcome, Pipeline
 from asya_cli.demo.stopwatch import Stopwatch
 from asya_cli.demo.summary import summary
 from asya_cli.mesh_client import MeshClient
-from asya_cli.send import parse_envelope
+from asya_cli.sending.send import parse_envelope
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

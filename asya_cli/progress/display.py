@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
+from shlex import quote
 from typing import TYPE_CHECKING
 
+import typer
 from rich.console import Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -14,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from asya_cli.output.console import Console
-from asya_cli.output.text import one_line
+from asya_cli.output.text import echo, one_line
 from asya_cli.progress.actors import ActorLine, Progress
 from asya_cli.progress.watch import watch
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from asya_cli.mesh_client import MeshClient
 
 BAR_WIDTH = 40
+_INTERRUPTED = 130
+"""The exit code of a command that Ctrl-C ended."""
 UNKNOWN_SECONDS = 60.0
 """How long `follow` waits for the record of an envelope that was just sent."""
 
@@ -138,8 +142,23 @@ def changed_lines(before: Progress, after: Progress) -> list[ActorLine]:
     ]
 
 
+@contextmanager
+def leaving(envelope_id: str, options: str) -> Iterator[None]:
+    """Let Ctrl-C end the block, and say that the task goes on.
+
+    Args:
+        envelope_id: The id of the task.
+        options: The options that select the mesh, as typed.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        echo(f"{envelope_id} goes on. `asya status {quote(envelope_id)} --follow{options}` shows it again.", err=True)
+        raise typer.Exit(_INTERRUPTED) from None
+
+
 def follow(mesh: MeshClient, envelope_id: str, console: Console, seconds: float) -> TaskView | None:
-    """Show a task until it ends, and return it; None if it has no record within a minute.
+    """Show a task until it ends or waits for an answer, and return it; None if it has no record within a minute.
 
     Raises:
         CommandError: As in `watch`.
@@ -149,4 +168,6 @@ def follow(mesh: MeshClient, envelope_id: str, console: Console, seconds: float)
         for task in watch(mesh, envelope_id, seconds, UNKNOWN_SECONDS):
             if task is not None:
                 display.show(display.progress.after(task))
+                if task.status == "paused":
+                    break
     return task

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from asya_cli.errors import CommandError
+from asya_cli.errors import CommandError, ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,5 +52,6 @@ def watch(
             raise CommandError(
                 f"{envelope_id} has not ended after {seconds:.0f} s: {state}",
                 f"`asya status {envelope_id}` shows its state.",
+                ExitCode.NOT_ENDED,
             )
         time.sleep(POLL_SECONDS)

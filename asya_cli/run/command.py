@@ -48,8 +48,8 @@ def run(
     """
     import msgspec
 
-    from asya_cli.run.payload import read_payload
     from asya_cli.run.report import show_report
+    from asya_cli.sending.payload import read_payload
     from asya_infra.build.packages import PackagesError
     from asya_infra.mesh_file import MeshFileError, load_mesh, to_table
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from asya_cli.connection import find_on_aws
-from asya_cli.errors import CommandError
-from asya_cli.send import wrap_payload
+from asya_cli.errors import CommandError, ExitCode
+from asya_cli.sending.send import wrap_payload
 from asya_local.keys import read_keys
 from tests.cloud.deployed_cloud import TIMEOUT_SECONDS
 
@@ -49,6 +49,23 @@ def test_a_payload_from_standard_input_goes_to_its_actor(cloud: DeployedCloud, t
     assert json.loads(output)["files"]["flights"]["reference"] == payload["flights"]
 
 
+def test_send_waits_for_the_result_and_tells_a_failure_by_its_exit_code(cloud: DeployedCloud, tmp_path: Path) -> None:
+    payload = cloud.put_dataset(tmp_path, 1, "waits")
+    code, output, errors = asya(
+        cloud, "send", "-", "--actor", "inspect-dataset", "--id", "waits", "--wait", text=json.dumps(payload)
+    )
+    assert code == 0, errors
+    assert json.loads(output)["files"]["flights"]["reference"] == payload["flights"]
+    code, output, errors = asya(cloud, "send", "-", "--actor", "inspect-dataset", "--id", "waits", "--wait", text="{}")
+    assert (code, output) == (1, "")
+    assert "'waits' names a task that has ended (succeeded)" in errors
+
+    text = '{"flights": "raw/none.csv"}'
+    code, output, errors = asya(cloud, "send", "-", "--actor", "inspect-dataset", "--wait", text=text)
+    assert (code, output) == (ExitCode.TASK_FAILED, "")
+    assert "at inspect-dataset: FileNotFoundError" in errors
+
+
 @pytest.mark.rule("4.claim-check.senders")
 def test_a_payload_larger_than_a_message_arrives(cloud: DeployedCloud, tmp_path: Path) -> None:
     payload = {**cloud.put_dataset(tmp_path, 1, "large"), "filler": "x" * 1_500_000}
@@ -64,7 +81,7 @@ def test_status_shows_a_failure_with_its_traceback(cloud: DeployedCloud) -> None
     _, envelope_id, _ = asya(cloud, "send", "-", "--actor", "inspect-dataset", text='{"flights": "raw/none.csv"}')
     cloud.wait_for_end(envelope_id.strip())
     code, output, _ = asya(cloud, "status", envelope_id.strip())
-    assert code == 0
+    assert code == ExitCode.TASK_FAILED
     for words in ("failed", "inspect-dataset ●", "FileNotFoundError", "raw/none.csv", "inspect_dataset(payload)"[:15]):
         assert words in output
     code, output, _ = asya(cloud, "status", envelope_id.strip(), "--json")
@@ -72,19 +89,20 @@ def test_status_shows_a_failure_with_its_traceback(cloud: DeployedCloud) -> None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "exit_code", "message"),
     [
-        (("send", "-", "--actor", "nobody"), "the mesh 'flights' has no actor 'nobody'"),
-        (("send", "-"), "route is missing"),
-        (("status", "never-seen"), "there is no record of 'never-seen'"),
-        (("result", "never-seen"), "there is no result of 'never-seen'"),
+        (("send", "-", "--actor", "nobody"), ExitCode.NOT_FOUND, "the mesh 'flights' has no actor 'nobody'"),
+        (("send", "-"), ExitCode.COMMAND_FAILED, "route is missing"),
+        (("status", "never-seen"), ExitCode.NOT_FOUND, "there is no record of 'never-seen'"),
+        (("result", "never-seen"), ExitCode.NOT_FOUND, "there is no result of 'never-seen'"),
+        (("call", "no-such-tool"), ExitCode.NOT_FOUND, "the mesh 'flights' has no tool 'no-such-tool'"),
     ],
 )
 def test_an_impossible_command_fails_with_one_line(
-    cloud: DeployedCloud, arguments: tuple[str, ...], message: str
+    cloud: DeployedCloud, arguments: tuple[str, ...], exit_code: ExitCode, message: str
 ) -> None:
     code, output, errors = asya(cloud, *arguments, text="{}")
-    assert (code, output) == (1, "")
+    assert (code, output) == (exit_code, "")
     assert message in errors.splitlines()[0]
     assert "Traceback" not in errors
 

@@ -21,7 +21,7 @@ from asya_cli.demo.run import EVENT
 from asya_cli.demo.stopwatch import Stopwatch
 from asya_cli.demo.summary import summary
 from asya_cli.errors import CommandError
-from asya_cli.send import parse_envelope
+from asya_cli.sending.send import parse_envelope
 from asya_local.cloud import down
 from asya_local.processes import cloud_processes, read_records
 from asya_local.state_folder import StateFolder

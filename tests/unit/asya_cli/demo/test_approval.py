@@ -8,7 +8,7 @@ from asya.protocol.pause import PauseField, TaskPause
 from asya_cli.demo.approval import answers, full_route, with_approval
 from asya_cli.demo.cloud import MESH_FILE, actor_kinds
 from asya_cli.demo.run import EVENT
-from asya_cli.send import parse_envelope
+from asya_cli.sending.send import parse_envelope
 
 
 def test_with_approval_a_pause_stands_between_the_statistics_and_the_report() -> None:

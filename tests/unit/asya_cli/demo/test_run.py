@@ -5,7 +5,7 @@ from pathlib import Path
 from asya_cli.demo.cloud import MESH_FILE, actor_kinds
 from asya_cli.demo.dataset import dataset_files
 from asya_cli.demo.run import EVENT
-from asya_cli.send import parse_envelope
+from asya_cli.sending.send import parse_envelope
 
 
 def test_the_event_names_existing_files_and_actors() -> None:

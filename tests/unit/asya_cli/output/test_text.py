@@ -6,11 +6,12 @@ from typing import Any
 
 import msgspec
 import pytest
+import typer
 from rich.table import Table
 from rich.text import Text
 from typer.testing import CliRunner
 
-from asya_cli import mesh_client, result, status, tasks
+from asya_cli import mesh_client
 from asya_cli.errors import CommandError
 from asya_cli.main import app
 from asya_cli.mesh_client import MeshClient, StoredObject
@@ -18,6 +19,7 @@ from asya_cli.output.console import Console
 from asya_cli.output.text import one_line, visible
 from asya_cli.progress.actors import Progress
 from asya_cli.progress.display import Display
+from asya_cli.tasks import listing, result, status
 
 HOSTILE = "t\x1b]0;owned\x07\x1b[2J\x9b1A\r\u202ekcab\x7f"
 MEANT = frozenset("\n\t")
@@ -59,7 +61,7 @@ def gateway(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, object]]:
         return code, msgspec.json.encode(content)
 
     monkeypatch.setattr(mesh_client.MeshClient, "_call", call)
-    for module in (tasks, status, result):
+    for module in (listing, status, result):
         monkeypatch.setattr(module, "client", lambda *_: MeshClient(connection=None))  # type: ignore[arg-type]
     monkeypatch.setattr(MeshClient, "stored", lambda *_: None)
     return answers
@@ -123,7 +125,8 @@ def test_a_result_is_exact_except_on_a_terminal(
     written = TextIOWrapper(BytesIO(), encoding="utf-8")
     monkeypatch.setattr(written, "isatty", lambda: is_terminal)
     monkeypatch.setattr(sys, "stdout", written)
-    result.result("t")
+    with pytest.raises(typer.Exit):  # with the code of a failed task
+        result.result("t")
     shown = written.buffer.getvalue()  # type: ignore[attr-defined]
     if is_terminal:
         assert not controls(shown.decode())

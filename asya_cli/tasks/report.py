@@ -44,6 +44,11 @@ def show_task_report(
         console.print(Text(error.traceback.rstrip(), style="dim"), soft_wrap=True)
 
 
+def show_resume(console: Console, command: str) -> None:
+    """Print the command that answers a pause."""
+    console.print(Text.assemble(("  answer with ", "dim"), (one_line(command), "bold")), soft_wrap=True)
+
+
 def show_timeline(console: Console, hops: Sequence[TimelineEntry]) -> None:
     """Print one line for each hop, with its times. Generations after the first prefix the position."""
     for hop in hops:

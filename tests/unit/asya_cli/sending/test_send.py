@@ -7,7 +7,7 @@ import pytest
 
 from asya.protocol.codec import decode, encode
 from asya_cli.errors import CommandError
-from asya_cli.send import parse_envelope, read_bytes, wrap_payload
+from asya_cli.sending.send import parse_envelope, read_bytes, wrap_payload
 
 ENVELOPE = {"id": "one", "route": {"prev": [], "curr": "a", "next": ["b"]}, "payload": {"n": 1.50}, "tenant": "acme"}
 

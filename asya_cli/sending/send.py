@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import uuid
 from pathlib import Path
@@ -10,12 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.errors import CommandError
-from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
+from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, as_typed, client
 from asya_cli.output.text import echo
-from asya_cli.route_check import route_warnings
+from asya_cli.progress.watch import TERMINAL
+from asya_cli.sending.route_check import route_warnings
+from asya_cli.tasks.ending import print_result
 
 if TYPE_CHECKING:
     from asya.protocol.envelope import Envelope
+    from asya_cli.mesh_client import MeshClient
 
 
 def send(
@@ -34,6 +38,9 @@ def send(
     new_id: Annotated[
         bool, typer.Option("--new-id", help="Use a new random id instead of the one in the file.")
     ] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", "-w", help="Wait for the end, and print the payload of the result.")
+    ] = False,
     mesh: Annotated[Path, typer.Option("--mesh", help="The mesh file to check the route against.")] = Path("mesh.yaml"),
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
@@ -41,14 +48,17 @@ def send(
 ) -> None:
     """Send an envelope to the first actor of its route, and print its id.
 
-    An id names one task for good. A second envelope with the id of an ended task runs, but it changes no record.
-    If the mesh file is there, hops of the route that will fail are named before.
+    An id names one task for good: a second envelope with it runs, but its end is in no record, so the command warns.
+    If the mesh file is there, hops of the route that will fail are named before. With --wait the command prints the payload of the
+    result; its exit code is 3 if the task failed or was canceled, and 4 if it waits for an answer.
     """
     if then and not actor:
         raise CommandError("--next needs --actor", "An envelope in a file has the next actors in its route.")
     if envelope_id and new_id:
         raise CommandError("--id and --new-id exclude each other", "Use one of them.")
     body = read_bytes(event)
+    if envelope_id is not None:
+        check_id(envelope_id)
     override = str(uuid.uuid4()) if new_id else envelope_id
     if actor:
         envelope = wrap_payload(body, event, actor, then or [], override or str(uuid.uuid4()))
@@ -57,9 +67,56 @@ def send(
     selected = client(state, namespace, region)
     for warning in route_warnings(envelope, mesh, selected.connection.namespace):
         echo(f"warning: {warning}", err=True)
+    if envelope_id or not (new_id or actor):  # a new id names no task
+        _check_task(selected, envelope.id, wait=wait)
     selected.send(envelope)
     echo(f"sent to {envelope.route.curr}", err=True)
-    echo(envelope.id)
+    if not wait:
+        echo(envelope.id)
+        return
+    echo(f"task {envelope.id}", err=True)
+    print_result(selected, envelope.id, as_typed(state, namespace, region))
+
+
+def check_id(envelope_id: str) -> None:
+    """Check the id of a new envelope.
+
+    Raises:
+        CommandError: It has no or too many bytes, or only the mesh gives out such ids.
+    """
+    from asya.protocol import ids
+
+    if not ids.is_usable(envelope_id):
+        raise CommandError(f"--id has {len(os.fsencode(envelope_id))} bytes; an id has 1 to {ids.ID_LIMIT}")
+    if ids.is_reserved(envelope_id, numbers_children=False):
+        raise CommandError(
+            f"--id {envelope_id} is a UUID of version 8, which only the mesh gives out, to children among others",
+            "Use --new-id, or another id.",
+        )
+
+
+def _check_task(mesh: MeshClient, envelope_id: str, *, wait: bool) -> None:
+    """Warn that an id names a task, whose record has one end only.
+
+    Raises:
+        CommandError: The task has ended, so there is no other end to wait for.
+    """
+    try:
+        task = mesh.task(envelope_id)
+    except CommandError as error:  # who may send may not be allowed to read tasks
+        echo(f"warning: it is not known whether {envelope_id!r} names a task already: {error.problem}", err=True)
+        return
+    if task is None:
+        return
+    problem = (
+        f"{envelope_id!r} names a task that {'has ended' if task.status in TERMINAL else 'is at work'} ({task.status})"
+    )
+    if wait and task.status in TERMINAL:
+        raise CommandError(f"{problem}, so its record shows no other end", "Use --new-id.")
+    echo(
+        f"warning: {problem}. The envelope runs, but no record shows its end; use --new-id for a task of its own.",
+        err=True,
+    )
 
 
 def read_bytes(name: str) -> bytes:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import msgspec
 
 from asya_cli.errors import CommandError
-from asya_cli.send import read_bytes
+from asya_cli.sending.send import read_bytes
 
 
-def read_payload(parts: list[str]) -> msgspec.Raw:
-    """Return the payload of `--payload`: a file, standard input, JSON, or keys with values.
+def read_payload(parts: list[str], subject: str = "--payload") -> msgspec.Raw:
+    """Return a payload: a file, standard input, JSON, or keys with values.
+
+    Args:
+        parts: The values of the option or argument.
+        subject: What errors call it.
 
     Raises:
         CommandError: A part is none of these, or keys are mixed with another form.
@@ -20,8 +24,8 @@ def read_payload(parts: list[str]) -> msgspec.Raw:
         source = parts[0].removeprefix("@")
         return _json(read_bytes(source), source)
     if len(parts) == 1 and parts[0].lstrip()[:1] in ("{", "["):
-        return _json(parts[0].encode(), "--payload")
-    values = dict(_key_and_value(part) for part in parts)
+        return _json(parts[0].encode("utf-8", "surrogateescape"), subject)
+    values = dict(_key_and_value(part, subject) for part in parts)
     return msgspec.Raw(msgspec.json.encode(values))
 
 
@@ -32,11 +36,11 @@ def _json(text: bytes, source: str) -> msgspec.Raw:
         raise CommandError(f"{source} is not valid JSON: {error}") from error
 
 
-def _key_and_value(part: str) -> tuple[str, object]:
+def _key_and_value(part: str, subject: str) -> tuple[str, object]:
     key, sign, text = part.partition("=")
     if not sign or not key:
         raise CommandError(
-            f"--payload {part} is neither KEY=VALUE nor a payload", "Give @FILE, -, JSON, or keys: --payload n=3."
+            f"{subject}: {part!r} is neither KEY=VALUE nor a payload", "Give @FILE, -, JSON, or keys, such as n=3."
         )
     try:
         return key, msgspec.json.decode(text)

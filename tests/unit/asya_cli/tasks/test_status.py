@@ -12,8 +12,8 @@ from asya.protocol.route import Route
 from asya.protocol.task import EarlierGeneration
 from asya.tasks.view import TaskView
 from asya_cli.mesh_client import StoredObject
-from asya_cli.status import envelope_of
-from asya_cli.task_report import show_task_report
+from asya_cli.tasks.report import show_task_report
+from asya_cli.tasks.status import envelope_of
 
 FAILED = TaskView(
     id="one",

@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 
 from asya.protocol.pause import PauseField, TaskPause
 from asya.tasks.view import TaskView
-from asya_cli import resume
 from asya_cli.errors import CommandError
 from asya_cli.main import app
 from asya_cli.mesh_client import ConflictError, InvalidAnswersError, MeshClient
-from asya_cli.task_report import show_task_report
+from asya_cli.tasks import resume
+from asya_cli.tasks.report import show_task_report
 
 CALLS: list[tuple[str, str, Any]] = []
 

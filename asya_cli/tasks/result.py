@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
-from asya_cli.errors import CommandError
+from asya_cli.errors import CommandError, ExitCode
 from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Region, State, client
 from asya_cli.output.text import echo, write_exact
+from asya_cli.tasks.outcome import exit_code
+from asya_cli.tasks.records import awaited_task, envelope_of, status_of
 
 
 def result(
@@ -23,24 +25,33 @@ def result(
     namespace: Namespace = None,
     region: Region = None,
 ) -> None:
-    """Print the stored envelope of a task that has ended, byte for byte."""
+    """Print the stored envelope of a task that has ended, byte for byte.
+
+    The exit code is 3 if the task failed or was canceled.
+    """
     mesh = client(state, namespace, region)
     task = mesh.task(envelope_id)
     stored = mesh.stored(envelope_id, task.result_uri if task else None)
+    if stored is None and task is None:
+        task = awaited_task(mesh, envelope_id)
+        stored = mesh.stored(envelope_id, task.result_uri if task else None)
     if stored is None:
         reason = f"its task is {task.status}" if task else "there is no task with this id either"
         raise CommandError(
-            f"there is no result of {envelope_id!r}: {reason}", f"See `asya status {envelope_id}` for details."
+            f"there is no result of {envelope_id!r}: {reason}",
+            f"See `asya status {envelope_id}` for details.",
+            ExitCode.NOT_FOUND,
         )
     body = payload_of(stored.body, stored.uri) if payload else stored.body
     if output is None:
         write_exact(body)
-        return
-    try:
-        output.write_bytes(body)
-    except OSError as error:
-        raise CommandError(f"cannot write {output}: {error.strerror}") from error
-    echo(f"{stored.uri} → {output}", err=True)
+    else:
+        try:
+            output.write_bytes(body)
+        except OSError as error:
+            raise CommandError(f"cannot write {output}: {error.strerror}") from error
+        echo(f"{stored.uri} → {output}", err=True)
+    raise typer.Exit(exit_code(status_of(task, envelope_of(stored))))
 
 
 def payload_of(body: bytes, uri: str) -> bytes:

@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from asya.dead_letters.replay import ReplayRequest
 from asya.messaging.hop import Arrival
-from asya_cli import replay
 from asya_cli.errors import CommandError
 from asya_cli.main import app
 from asya_cli.mesh_client import ConflictError, MeshClient
+from asya_cli.tasks import replay
 
 CALLS: list[tuple[str, str, Any]] = []
 LETTER = Arrival(b'{"id": "a"}', "m-1", datetime(2026, 11, 20, 12, tzinfo=UTC), sender="AIDABOB")

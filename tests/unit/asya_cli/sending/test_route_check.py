@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from asya.protocol.codec import decode
-from asya_cli.route_check import route_warnings
+from asya_cli.sending.route_check import route_warnings
 from tests.doubles.envelopes import message
 
 MESH = """

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from asya_cli.errors import CommandError
-from asya_cli.run.payload import read_payload
+from asya_cli.sending.payload import read_payload
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`asya list` and `asya cancel`: lists and cancels tasks."""
+"""`asya list`: lists tasks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Region, State, client
+from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
 from asya_cli.output.text import echo, one_line, write_json
 
 Status = Literal["pending", "running", "paused", "succeeded", "failed", "canceled"]
@@ -31,7 +31,7 @@ def list_tasks(
     from rich.text import Text
 
     from asya_cli.output.console import Console
-    from asya_cli.task_report import COLORS
+    from asya_cli.tasks.report import COLORS
 
     views = client(state, namespace, region).tasks(status=status, parent=parent, limit=limit)
     if as_json:
@@ -50,17 +50,3 @@ def list_tasks(
         times = (one_line(each[:19]) for each in (task.created_at, task.updated_at))
         table.add_row(one_line(task.id), status_text, percent, one_line(task.actor or ""), *times)
     Console(width=None if sys.stdout.isatty() else 160, markup=False).print(table)
-
-
-def cancel(
-    envelope_id: EnvelopeId,
-    *,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-) -> None:
-    """Cancel a task with its children and its job runs. A task that has ended does not change."""
-    mesh = client(state, namespace, region)
-    mesh.cancel(envelope_id)
-    task = mesh.task(envelope_id)
-    echo(task.status if task is not None else "canceled")

@@ -1,0 +1,1 @@
+"""Starts tasks: sends envelopes, and calls tools."""

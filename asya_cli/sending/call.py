@@ -1,0 +1,44 @@
+"""`asya call`: calls a tool of the mesh."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, as_typed, client
+from asya_cli.output.text import echo
+
+
+def call(
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="A tool of the mesh file.", show_default=False)],
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ARGUMENTS]...",
+            help="@FILE, - for standard input, JSON, or keys: flights=raw/flights.csv n=3. A value that is no JSON is text.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    wait: Annotated[bool, typer.Option("--wait", "-w", help="Wait for the end, and print the result.")] = False,
+    state: State = DEFAULT_STATE,
+    namespace: Namespace = None,
+    region: Region = None,
+) -> None:
+    """Call a tool: start a task on its whole route, and print the id of the task.
+
+    The route is that of the mesh file, pauses included. With --wait the command prints the payload of the result; its exit code
+    is 3 if the task failed or was canceled, and 4 if it waits for an answer.
+    """
+    from asya_cli.sending.payload import read_payload
+    from asya_cli.tasks.ending import print_result
+
+    content = read_payload(arguments or [], "an argument")
+    mesh = client(state, namespace, region)
+    envelope_id = mesh.call_tool(tool, bytes(content))
+    if not wait:
+        echo(envelope_id)
+        return
+    echo(f"task {envelope_id}", err=True)
+    print_result(mesh, envelope_id, as_typed(state, namespace, region))

@@ -1,0 +1,1 @@
+"""Shows tasks, and changes them: one by its id, or many by their errors."""

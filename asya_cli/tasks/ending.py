@@ -1,0 +1,57 @@
+"""Waits for the end of a task that a command has started, and prints its result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from asya_cli.errors import CommandError, ExitCode
+from asya_cli.output.text import write_exact
+from asya_cli.tasks.outcome import failure_of, pause_of
+
+if TYPE_CHECKING:
+    from asya.tasks.view import TaskView
+    from asya_cli.mesh_client import MeshClient
+
+WAIT_SECONDS = 24 * 3600.0
+
+
+def print_result(mesh: MeshClient, envelope_id: str, options: str) -> None:
+    """Show the progress of a task on standard error, and print the payload of its result.
+
+    Args:
+        mesh: The mesh.
+        envelope_id: The id of the task.
+        options: The options that select the mesh, as typed.
+
+    Raises:
+        CommandError: The task failed, was canceled, waits for an answer, or has no record. The exit code tells which.
+    """
+    from asya_cli.output.console import Console
+    from asya_cli.progress.display import follow, leaving
+
+    with leaving(envelope_id, options):
+        task = follow(mesh, envelope_id, Console(stderr=True), WAIT_SECONDS)
+    if task is None:
+        raise CommandError(
+            f"there is no record of {envelope_id!r} yet",
+            "No actor has received it (see the queue and `asya dlq list`), its reports are off, or you may not see it.",
+            ExitCode.NOT_FOUND,
+        )
+    if task.pause is not None:
+        raise pause_of(task, task.pause, options)
+    if task.status != "succeeded":
+        raise failure_of(task, options)
+    write_exact(_payload(mesh, task))
+
+
+def _payload(mesh: MeshClient, task: TaskView) -> bytes:
+    from msgspec import UNSET
+
+    from asya_cli.tasks.result import payload_of
+
+    if task.result is not UNSET:
+        return bytes(task.result)
+    stored = mesh.stored(task.id, task.result_uri)
+    if stored is None:
+        raise CommandError(f"{task.id} succeeded, but its object is missing: {task.result_uri or 'no address'}")
+    return payload_of(stored.body, stored.uri)

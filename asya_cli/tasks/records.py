@@ -1,0 +1,49 @@
+"""Reads what the mesh knows of a task: its record, which comes a moment after the envelope was sent, and the stored envelope."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from asya_cli.output.text import echo
+
+if TYPE_CHECKING:
+    from asya.protocol.envelope import Envelope
+    from asya.tasks.view import TaskView
+    from asya_cli.mesh_client import MeshClient, StoredObject
+
+RECORD_SECONDS = 5.0
+"""How long a record is waited for: the first actor of an envelope that was just sent writes it."""
+_POLL_SECONDS = 0.25
+
+
+def awaited_task(mesh: MeshClient, envelope_id: str) -> TaskView | None:
+    """Return a task, and wait a few seconds for its record; None without one."""
+    task = mesh.task(envelope_id)
+    if task is not None:
+        return task
+    if sys.stderr.isatty():
+        echo(f"no record of {envelope_id} yet; waiting up to {RECORD_SECONDS:.0f} s", err=True)
+    deadline = time.monotonic() + RECORD_SECONDS
+    while task is None and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+        task = mesh.task(envelope_id)
+    return task
+
+
+def envelope_of(stored: StoredObject | None) -> Envelope | None:
+    """Decode the stored envelope; None without an object or if the object is not an envelope."""
+    from asya.protocol.codec import ParseError, decode
+
+    try:
+        return decode(stored.body) if stored else None
+    except ParseError:
+        return None
+
+
+def status_of(task: TaskView | None, envelope: Envelope | None) -> str | None:
+    """Return the status of a task, from its stored envelope if it has no record."""
+    if task is not None:
+        return task.status
+    return envelope.status.phase if envelope is not None and envelope.status is not None else None

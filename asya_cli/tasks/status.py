@@ -1,0 +1,73 @@
+"""`asya status`: shows a task and the stored envelope."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from asya_cli.errors import CommandError, ExitCode
+from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Region, State, as_typed, client
+from asya_cli.output.text import write_json
+from asya_cli.tasks.outcome import exit_code, resume_command
+from asya_cli.tasks.records import awaited_task, envelope_of, status_of
+
+FOLLOW_SECONDS = 24 * 3600.0
+
+
+def status(
+    envelope_id: EnvelopeId,
+    *,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Show the progress until the task ends or pauses.")
+    ] = False,
+    timeline: Annotated[bool, typer.Option("--timeline", help="Also show each hop with its times.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the record as JSON, as the gateway answers it.")
+    ] = False,
+    state: State = DEFAULT_STATE,
+    namespace: Namespace = None,
+    region: Region = None,
+) -> None:
+    """Show a task: its status, route, error with traceback, and the address of the stored envelope.
+
+    The exit code is 3 if the task failed or was canceled, and 4 if it waits for an answer.
+    """
+    import msgspec
+
+    from asya_cli.output.console import Console
+    from asya_cli.progress.display import leaving
+    from asya_cli.tasks.report import show_resume, show_task_report, show_timeline
+
+    mesh = client(state, namespace, region)
+    if follow:
+        from asya_cli.progress.display import follow as follow_task
+
+        with leaving(envelope_id, as_typed(state, namespace, region)):
+            task = follow_task(mesh, envelope_id, Console(stderr=True), FOLLOW_SECONDS)
+    else:
+        task = mesh.task(envelope_id)
+    stored = mesh.stored(envelope_id, task.result_uri if task else None)
+    if task is None and stored is None and not follow:
+        task = awaited_task(mesh, envelope_id)
+        stored = mesh.stored(envelope_id, task.result_uri if task else None)
+    if as_json and task is None:
+        raise CommandError(f"there is no task {envelope_id!r}", code=ExitCode.NOT_FOUND)
+    if task is None and stored is None:
+        raise CommandError(
+            f"there is no record of {envelope_id!r}: no task, and no object under {mesh.connection.results.uri}",
+            "Possible causes: the id is wrong; no sidecar has received the envelope yet (check the queue and\n"
+            "`asya dlq list`); the task belongs to another owner; the record has expired.",
+            ExitCode.NOT_FOUND,
+        )
+    envelope = envelope_of(stored)
+    if as_json:
+        write_json(msgspec.json.format(msgspec.json.encode(task), indent=2) + b"\n")
+    else:
+        console = Console()
+        show_task_report(console, task, stored, envelope)
+        if task is not None and task.pause is not None:
+            show_resume(console, resume_command(envelope_id, task.pause, as_typed(state, namespace, region)))
+        if timeline:
+            show_timeline(console, mesh.timeline(envelope_id))
+    raise typer.Exit(exit_code(status_of(task, envelope)))
