@@ -21,6 +21,7 @@ from asya_cli.sending.call import call
 from asya_cli.sending.send import send
 from asya_cli.smoke.command import smoke
 from asya_cli.tasks.cancel import cancel
+from asya_cli.tasks.failures import failures
 from asya_cli.tasks.listing import list_tasks
 from asya_cli.tasks.replay import replay
 from asya_cli.tasks.result import result
@@ -66,6 +67,7 @@ app.command()(upload)
 app.command()(status)
 app.command()(result)
 app.command("list")(list_tasks)
+app.command()(failures)
 app.command()(cancel)
 app.command()(replay)
 app.command()(resume)

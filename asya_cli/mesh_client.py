@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -51,7 +52,16 @@ class NotFoundError(Exception):
 
 
 class ConflictError(CommandError):
-    """The gateway answered 409 or 413. The problem is the gateway's own message."""
+    """The gateway answered 409 or 413. The problem is the gateway's own message.
+
+    Args:
+        problem: The message.
+        reason: The gateway's code of the error, such as `slice`.
+    """
+
+    def __init__(self, problem: str, reason: str = "") -> None:
+        super().__init__(problem)
+        self.reason = reason
 
 
 class OversizedEnvelopeError(CommandError):
@@ -144,22 +154,32 @@ class MeshClient:
         except NotFoundError:
             return None
 
-    def tasks(self, *, status: str | None, parent: str | None, limit: int) -> list[TaskView]:
-        """Return the newest tasks that the caller may see, over as many pages as needed (`protocol §13`, lists).
+    def iter_tasks(
+        self, *, status: str | None, parent: str | None, page_size: int = LARGEST_LIMIT
+    ) -> Iterator[TaskView]:
+        """Read the tasks that the caller may see, newest first (`protocol §13`, lists).
+
+        Args:
+            status: Only tasks with this status.
+            parent: Only children of this task.
+            page_size: How many tasks a call returns, 1 to 100.
 
         Raises:
             CommandError: The gateway does not answer, or answers with an error.
         """
-        tasks: list[TaskView] = []
         query = {name: value for name, value in (("status", status), ("parent", parent)) if value is not None}
+        query["limit"] = str(page_size)
         while True:
-            page_size = str(min(limit - len(tasks), LARGEST_LIMIT))
-            answer = self._request("GET", f"/api/v1/mesh?{urlencode(query | {'limit': page_size})}")
-            page = _decode(answer, TaskList)
-            tasks += page.items
-            if page.next_cursor is None or len(tasks) >= limit:
-                return tasks
+            page = _decode(self._request("GET", f"/api/v1/mesh?{urlencode(query)}"), TaskList)
+            yield from page.items
+            if page.next_cursor is None:
+                return
             query["cursor"] = page.next_cursor
+
+    def tasks(self, *, status: str | None, parent: str | None, limit: int) -> list[TaskView]:
+        """Return the newest tasks that the caller may see, as `iter_tasks` reads them."""
+        size = min(limit, LARGEST_LIMIT)
+        return list(islice(self.iter_tasks(status=status, parent=parent, page_size=size), limit))
 
     def timeline(self, envelope_id: str) -> list[TimelineEntry]:
         """Return the hops of a task with their times, first to last; empty without a task.
@@ -324,13 +344,13 @@ class MeshClient:
             raise NotFoundError(path)
         if status < 300:
             return answer
-        problem = _error_message(answer)
-        if status in (409, 413) and problem:
-            raise ConflictError(problem)
+        error = _error_of(answer)
+        if status in (409, 413) and error.message:
+            raise ConflictError(error.message, error.code)
         if status == 422:
             raise _InvalidInputError(_decode(answer, _FieldsAnswer).error)
         advice = "Your credentials need execute-api:Invoke on the mesh's API." if status == 403 else ""
-        message = problem or answer[:300].decode("utf-8", "replace")
+        message = error.message or answer[:300].decode("utf-8", "replace")
         raise CommandError(f"the gateway answered {status}: {message}", advice)
 
     def _call(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
@@ -360,6 +380,7 @@ class _Started(msgspec.Struct):
 
 class _Problem(msgspec.Struct):
     message: str = ""
+    code: str = ""
 
 
 class _Answer(msgspec.Struct):
@@ -398,9 +419,9 @@ def _decode(answer: bytes, kind: type[T]) -> T:
         raise CommandError(f"the gateway sent an unexpected answer: {error}") from error
 
 
-def _error_message(answer: bytes) -> str:
-    """Return the message of an error answer; empty if the gateway's functions did not write it."""
+def _error_of(answer: bytes) -> _Problem:
+    """Return the error of an answer; an empty one if the gateway's functions did not write it."""
     try:
-        return msgspec.json.decode(answer, type=_Answer).error.message
+        return msgspec.json.decode(answer, type=_Answer).error
     except msgspec.MsgspecError:
-        return ""
+        return _Problem()

@@ -21,6 +21,8 @@ Namespace = Annotated[
 Region = Annotated[str | None, typer.Option("--region", help="AWS region, with --namespace.")]
 EnvelopeId = Annotated[str, typer.Argument(metavar="ID", help="The envelope's id.", show_default=False)]
 
+OptionalId = Annotated[str | None, typer.Argument(metavar="[ID]", help="The envelope's id.", show_default=False)]
+
 
 def client(state: Path, namespace: str | None, region: str | None) -> MeshClient:
     """Connect to the mesh that the options select.

@@ -1,22 +1,51 @@
-"""`asya cancel`: cancels a task."""
+"""`asya cancel`: cancels a task, or all tasks of a selection."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
 from asya_cli.errors import CommandError, ExitCode
-from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Region, State, client
+from asya_cli.options import DEFAULT_STATE, Namespace, OptionalId, Region, State, client
 from asya_cli.output.text import echo
+from asya_cli.tasks.bulk import DryRun, Yes, for_each
 from asya_cli.tasks.records import awaited_task
+from asya_cli.tasks.selection import Actor, Roots, Selection, Since
+
+if TYPE_CHECKING:
+    from asya.tasks.view import TaskView
 
 
 def cancel(
-    envelope_id: EnvelopeId,
+    envelope_id: OptionalId = None,
     *,
+    running: Annotated[bool, typer.Option("--running", help="All running tasks instead of one.")] = False,
+    actor: Actor = "",
+    since: Since = "",
+    roots: Roots = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
 ) -> None:
-    """Cancel a task with its children and its job runs. A task that has ended does not change."""
+    """Cancel a task with its children and its job runs. A task that has ended does not change.
+
+    With --running, cancel all running tasks, or those of --actor, --since and --roots, and print their ids.
+    """
+    selection = Selection.of("running", None, actor, "", since, roots)
+    if (envelope_id is None) != running or (envelope_id and (selection != Selection("running") or dry_run)):
+        raise CommandError("cancel takes an ID, or --running with the options that select tasks")
     mesh = client(state, namespace, region)
+    if envelope_id is None:
+
+        def cancel_one(task: TaskView) -> str:
+            mesh.cancel(task.id)
+            return task.id
+
+        for_each(list(selection.tasks(mesh)), "cancel", cancel_one, dry_run=dry_run, yes=yes)
+        return
     try:
         mesh.cancel(envelope_id)
     except CommandError as error:

@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Literal
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
 from asya_cli.output.text import echo, one_line, write_json
+from asya_cli.tasks.selection import Actor, ErrorText, Roots, Selection, Since, Status, age, failure_text
 
-Status = Literal["pending", "running", "paused", "succeeded", "failed", "canceled"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+
+    from asya.tasks.view import TaskView
+
+_COLUMNS = ("task", "status", "%", "age", "actor")
+_GAP = 1
+_SMALLEST_ERROR = 12
+"""Columns below which an error tells nothing."""
 
 
 def list_tasks(
     *,
     status: Annotated[Status | None, typer.Option("--status", help="Only tasks with this status.")] = None,
+    actor: Actor = "",
+    error: ErrorText = "",
+    since: Since = "",
+    roots: Roots = False,
     parent: Annotated[str | None, typer.Option("--parent", metavar="ID", help="Only children of this task.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, help="Maximum number of tasks.")] = 20,
     as_json: Annotated[
@@ -27,13 +43,11 @@ def list_tasks(
 ) -> None:
     """List tasks, newest first: your own, or all tasks if you are an operator."""
     import msgspec
-    from rich.table import Table
-    from rich.text import Text
 
     from asya_cli.output.console import Console
-    from asya_cli.tasks.report import COLORS
 
-    views = client(state, namespace, region).tasks(status=status, parent=parent, limit=limit)
+    selection = Selection.of(status, parent, actor, error, since, roots)
+    views = selection.newest(client(state, namespace, region), limit)
     if as_json:
         for task in views:
             write_json(msgspec.json.encode(task) + b"\n")
@@ -41,12 +55,34 @@ def list_tasks(
     if not views:
         echo("no tasks", err=True)
         return
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("task", "status", "%", "actor", "created", "updated"):
-        table.add_column(column, no_wrap=column == "task", justify="right" if column == "%" else "left")
-    for task in views:
-        status_text = Text(task.status, style=COLORS.get(task.status, "cyan"))
-        percent = str(task.progress_percent)
-        times = (one_line(each[:19]) for each in (task.created_at, task.updated_at))
-        table.add_row(one_line(task.id), status_text, percent, one_line(task.actor or ""), *times)
-    Console(width=None if sys.stdout.isatty() else 160, markup=False).print(table)
+    console = Console(width=None if sys.stdout.isatty() else 160, markup=False)
+    console.print(table_of(views, datetime.now(UTC), console.width))
+
+
+def table_of(tasks: Sequence[TaskView], now: datetime, width: int) -> Table:
+    """Return a table with one line for each task; errors are cut, and left out where there is no room."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from asya_cli.tasks.report import COLORS
+
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, _GAP, 0, 0))
+    for name in _COLUMNS:
+        table.add_column(
+            name, no_wrap=name != "actor", overflow="fold", justify="right" if name in ("%", "age") else "left"
+        )
+    rows = [
+        (task.id, task.status, str(task.progress_percent), age(task.created_at, now), task.actor or "")
+        for task in tasks
+    ]
+    lines = [tuple(map(one_line, row)) for row in rows]
+    used = sum(max(map(len, column)) + _GAP for column in zip(_COLUMNS, *lines, strict=True))
+    errors = [one_line(failure_text(task).partition("\n")[0]) for task in tasks]
+    room = width - used
+    is_shown = room >= _SMALLEST_ERROR and any(errors)
+    if is_shown:
+        table.add_column("error", no_wrap=True, overflow="ellipsis", max_width=room)
+    for task, (name, status, *others), error in zip(tasks, lines, errors, strict=True):
+        cells = [Text(name), Text(status, style=COLORS.get(task.status, "cyan")), *map(Text, others)]
+        table.add_row(*cells, *([Text(error)] if is_shown else []))
+    return table

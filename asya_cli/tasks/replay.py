@@ -1,4 +1,4 @@
-"""`asya replay`: starts a new task from a stored copy of an envelope."""
+"""`asya replay`: starts a new task from a stored copy of an envelope, or of each failed one."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.errors import CommandError
-from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Region, State, client
+from asya_cli.options import DEFAULT_STATE, Namespace, OptionalId, Region, State, client
 from asya_cli.output.text import echo
+from asya_cli.tasks.bulk import DryRun, Yes, for_each
+from asya_cli.tasks.selection import Actor, ErrorText, Selection, Since
 
 if TYPE_CHECKING:
     from asya.dead_letters.replay import RepeatedSlices
@@ -17,8 +19,14 @@ _LISTED = 20
 
 
 def replay(
-    envelope_id: EnvelopeId,
+    envelope_id: OptionalId = None,
     *,
+    failed: Annotated[bool, typer.Option("--failed", help="All failed tasks instead of one.")] = False,
+    actor: Actor = "",
+    error: ErrorText = "",
+    since: Since = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
     hop: Annotated[
         int | None,
         typer.Option(
@@ -44,16 +52,30 @@ def replay(
 
     The new task gets a new deadline if the old one had one. The old task does not change. An origin whose set failed sends its
     slices again from the kept frames of its fan-out; a repeated call prints the id of the same task until that task fails.
+
+    With --failed, run all failed tasks again, or those of --actor, --error and --since, oldest first. A failed slice runs again
+    with its set: once, and only the slices that have no result.
     """
+    selection = Selection.of("failed", None, actor, error, since)
+    if (envelope_id is None) != failed or (envelope_id and (selection != Selection("failed") or dry_run)):
+        raise CommandError("replay takes an ID, or --failed with the options that select tasks")
+    if failed and (hop is not None or checkpoint is not None or failed_only):
+        raise CommandError("--failed excludes --from, --from-checkpoint and --failed-only")
     if hop is not None and checkpoint is not None:
         raise CommandError("--from and --from-checkpoint exclude each other", "Use one of them.")
     if failed_only and (hop is not None or checkpoint is not None):
         raise CommandError("--failed-only excludes --from and --from-checkpoint", "Use one of them.")
 
     from asya.dead_letters.replay import ReplayRequest
+    from asya_cli.tasks.set_replays import SetReplays
 
+    mesh = client(state, namespace, region)
+    if envelope_id is None:
+        tasks = sorted(selection.tasks(mesh), key=lambda task: task.created_at)
+        for_each(tasks, "replay", SetReplays(mesh), dry_run=dry_run, yes=yes)
+        return
     request = ReplayRequest(hop=hop, checkpoint=checkpoint, failed_only=failed_only)
-    new_task = client(state, namespace, region).replay(envelope_id, request)
+    new_task = mesh.replay(envelope_id, request)
     echo(f"started from {new_task.source}", err=True)
     if new_task.slices is not None:
         echo(_describe(new_task.slices), err=True)

@@ -58,7 +58,7 @@ def test_tasks_are_listed_over_several_pages(answering: Answering) -> None:
     queries = [parse_qs(urlsplit(path).query) for _, path in answering.calls]
     assert queries == [
         {"status": ["running"], "parent": ["p/1"], "limit": ["100"]},
-        {"status": ["running"], "parent": ["p/1"], "limit": ["50"], "cursor": ["c1"]},
+        {"status": ["running"], "parent": ["p/1"], "limit": ["100"], "cursor": ["c1"]},
     ]
 
 

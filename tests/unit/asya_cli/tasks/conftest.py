@@ -1,0 +1,77 @@
+"""A fake gateway for the commands about many tasks: it has records, and answers as the protocol says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pytest
+
+from asya_cli.mesh_client import MeshClient
+from asya_cli.tasks import cancel, failures, listing, replay
+
+Answer = tuple[int, Any]
+
+
+def failed(task_id: str, minute: int, error: str, *, actor: str = "bill", **more: object) -> dict[str, Any]:
+    """A failed task, created in this minute of an hour."""
+    kind, _, message = error.partition(": ")
+    moment = f"2026-11-20T09:{minute:02d}:00.000000Z"
+    return {
+        "id": task_id, "status": "failed", "progress_percent": 33, "actor": actor, "generation": 0,
+        "reason": "RuntimeError", "error": {"type": kind, "message": message},
+        "created_at": moment, "updated_at": moment, **more,
+    }  # fmt: skip
+
+
+@dataclass
+class FakeMesh:
+    """The records, newest first, and what was asked for."""
+
+    tasks: list[dict[str, Any]] = field(default_factory=list)
+    refusals: dict[str, tuple[str, str]] = field(default_factory=dict)
+    replayed: list[tuple[str, Any]] = field(default_factory=list)
+    canceled: list[str] = field(default_factory=list)
+    page: int = 2
+
+    def __call__(
+        self, _client: MeshClient, method: str, path: str, body: bytes, _headers: Mapping[str, str]
+    ) -> tuple[int, bytes]:
+        status, content = self._answer(method, urlsplit(path), json.loads(body or b"null"))
+        return status, json.dumps(content).encode()
+
+    def _answer(self, method: str, url: Any, body: Any) -> Answer:
+        place = url.path.removeprefix("/api/v1/mesh").strip("/").split("/")
+        name = unquote(place[0])
+        if method == "POST":
+            if name in self.refusals and not body.get("failed_only"):
+                code, message = self.refusals[name]
+                return 409, {"error": {"code": code, "message": message}}
+            self.replayed.append((name, body))
+            return 201, {"id": f"{name}-again", "replay_of": name, "source": "s3://b/k"}
+        if method == "DELETE":
+            self.canceled.append(name)
+            return 204, None
+        if name:
+            found = next((task for task in self.tasks if task["id"] == name), None)
+            return (200, found) if found else (404, None)
+        return self._list({key: values[0] for key, values in parse_qs(url.query).items()})
+
+    def _list(self, query: dict[str, str]) -> Answer:
+        listed = [task for task in self.tasks if query.get("status") in (None, task["status"])]
+        start = int(query.get("cursor", 0))
+        end = start + self.page
+        return 200, {"items": listed[start:end]} | ({"next_cursor": str(end)} if end < len(listed) else {})
+
+
+@pytest.fixture
+def fake_mesh(monkeypatch: pytest.MonkeyPatch) -> FakeMesh:
+    """A mesh behind the commands."""
+    fake = FakeMesh()
+    monkeypatch.setattr(MeshClient, "_call", lambda *args: fake(*args))  # noqa: PLW0108 - bound like a method
+    for module in (cancel, failures, listing, replay):
+        monkeypatch.setattr(module, "client", lambda *_: MeshClient(connection=None))  # type: ignore[arg-type]
+    return fake

@@ -1,0 +1,51 @@
+"""`asya failures`: groups of failed tasks."""
+
+from __future__ import annotations
+
+import json
+
+from typer.testing import CliRunner
+
+from asya_cli.main import app
+from tests.unit.asya_cli.tasks.conftest import FakeMesh, failed
+
+UUIDS = ("6b1ffbc0-5d1e-4c8a-9f61-2a7d1f0f9a11", "1f6a0a54-3f0e-4f8e-9d3c-0f6f1c9f7f10")
+
+
+def test_tasks_of_one_cause_are_one_group(fake_mesh: FakeMesh) -> None:
+    fake_mesh.tasks = [
+        failed("d", 40, f"ValueError: order {UUIDS[0]} has 3.5 parts\nmore", actor="check"),
+        failed("c", 30, "KeyError: 'price'"),
+        failed("b", 20, f"ValueError: order {UUIDS[1]} has 12 parts\nelse", actor="check"),
+        failed("a", 10, f"ValueError: order {UUIDS[1]} has 7 parts", actor="check"),
+        failed("z", 5, "KeyError: 'price'", actor="check"),
+    ]
+    done = CliRunner().invoke(app, ["failures", "--json"])
+    groups = [json.loads(line) for line in done.stdout.splitlines()]
+    assert groups[0] == {
+        "actor": "check",
+        "error": "ValueError: order # has # parts",
+        "count": 3,
+        "first": "2026-11-20T09:10:00.000000Z",
+        "last": "2026-11-20T09:40:00.000000Z",
+        "example": "d",
+    }
+    assert [(each["actor"], each["count"]) for each in groups[1:]] == [("bill", 1), ("check", 1)]
+
+
+def test_a_task_without_an_error_has_its_reason(fake_mesh: FakeMesh) -> None:
+    fake_mesh.tasks = [failed("a", 10, "", actor="check", reason="Timeout") | {"error": None}]
+    output = CliRunner().invoke(app, ["failures"]).stdout
+    assert output.split()[-6:] == ["1", "check", "Timeout", *output.split()[-3:]]
+
+
+def test_groups_beyond_the_limit_are_told(fake_mesh: FakeMesh) -> None:
+    fake_mesh.tasks = [failed(name, 10, f"E{name}: x") for name in "abc"]
+    done = CliRunner().invoke(app, ["failures", "-n", "2"])
+    assert len(done.stdout.splitlines()) == 3
+    assert done.stderr == "and 1 group more; -n shows them\n"
+
+
+def test_no_failure_at_all(fake_mesh: FakeMesh) -> None:
+    done = CliRunner().invoke(app, ["failures"])
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "", "no failed tasks\n")
