@@ -5,10 +5,12 @@ from __future__ import annotations
 import signal
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from asya_cli.errors import CommandError, ExitCode
 from asya_cli.options import DEFAULT_STATE
 from asya_cli.output.text import echo
 
@@ -113,6 +115,25 @@ def status(state: State = DEFAULT_STATE) -> None:
         table.add_row(part.name, mark, str(part.pid or ""), "  ".join(filter(None, (part.url, part.note))))
     Console(highlight=False, soft_wrap=True).print(table)
     raise typer.Exit(0 if all(part.up for part in parts) else 1)
+
+
+@app.command()
+def env(state: State = DEFAULT_STATE) -> None:
+    """Print the shell commands that let AWS's tools and your programs use a local cloud: eval "$(asya local env)".
+
+    They set its endpoints and the operator's key. A mesh of `asya dev` has them too.
+    """
+    from asya_local.connection import LocalConnection
+    from asya_local.state_folder import StateFolder
+
+    connection = LocalConnection.read(StateFolder.at(state).connection)
+    if connection is None:
+        raise CommandError(
+            f"no local cloud runs in {state}", "Start one with `asya local up` or `asya dev`.", ExitCode.UNREACHABLE
+        )
+    echo("unset AWS_PROFILE AWS_SESSION_TOKEN")
+    for name, value in connection.environment().items():
+        echo(f"export {name}={quote(value)}")
 
 
 def _leave(number: int, _frame: FrameType | None) -> NoReturn:

@@ -38,6 +38,23 @@ class LocalConnection:
         """Write the file atomically, with mode 600."""
         write_private(path, json.dumps(asdict(self), indent=2) + "\n")
 
+    def environment(self) -> dict[str, str]:
+        """Return the environment variables by which AWS's tools and SDKs find the cloud, and programs the mesh."""
+        loopback = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
+        return {
+            "AWS_ACCESS_KEY_ID": self.access_key,
+            "AWS_SECRET_ACCESS_KEY": self.secret_key,
+            "AWS_REGION": self.region,
+            "AWS_DEFAULT_REGION": self.region,
+            "AWS_ENDPOINT_URL": self.endpoint_url,
+            "AWS_ENDPOINT_URL_EMR_SERVERLESS": self.emr_endpoint_url,
+            "ASYA_NAMESPACE": self.namespace,
+            "ASYA_GATEWAY_URL": self.gateway_url,
+            "ASYA_DATA_URI": f"s3://{self.data_bucket}/{self.data_prefix}",
+            "ASYA_RESULTS_URI": f"s3://{self.results_bucket}/{self.results_prefix}",
+            **loopback,
+        }
+
     @classmethod
     def read(cls, path: Path) -> LocalConnection | None:
         """Read the file; return None if it is missing, or if another version wrote it."""

@@ -18,6 +18,7 @@ _AUTHORIZATION = re.compile(
     re.ASCII,
 )
 _CREDENTIAL = re.compile(r"(?P<key>\w+)/(?P<date>\d{8})/(?P<region>[\w-]+)/(?P<service>[\w-]+)/aws4_request", re.ASCII)
+_DEFAULT_STAGE = "$default"
 _MOMENT = re.compile(r"\d{8}T\d{6}Z", re.ASCII)
 _REQUIRED = ("X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Date", "X-Amz-SignedHeaders", "X-Amz-Signature")
 _OPTIONAL = ("X-Amz-Expires", "X-Amz-Security-Token")
@@ -166,10 +167,14 @@ def check_signature(signature: Signature, call: HttpCall, secret_key: str, body:
         raise SignatureError("SignatureDoesNotMatch", f"These headers are not signed: {', '.join(unsigned)}.")
     key = _signing_key(secret_key, signature.date, signature.region, signature.service)
     payload = _payload_hash(signature, call, body)
-    value = _hmac(key, _text_to_sign(signature, _canonical_request(signature, call, signed, payload)))
-    if not hmac.compare_digest(value, signature.value.encode()) or (
-        payload.startswith(_SIGNED_CHUNKS) and not _has_signed_chunks(signature, key, body)
-    ):
+    is_signed = any(
+        hmac.compare_digest(
+            _hmac(key, _text_to_sign(signature, _canonical_request(signature, call, path, signed, payload))),
+            signature.value.encode(),
+        )
+        for path in _canonical_paths(signature, call)
+    )
+    if not is_signed or (payload.startswith(_SIGNED_CHUNKS) and not _has_signed_chunks(signature, key, body)):
         raise SignatureError(
             "SignatureDoesNotMatch", "The request signature we calculated does not match the signature you provided."
         )
@@ -198,10 +203,20 @@ def _payload_hash(signature: Signature, call: HttpCall, body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()
 
 
-def _canonical_request(signature: Signature, call: HttpCall, signed: list[str], payload: str) -> str:
-    # S3 signs the path as it is sent, the other services the normalized path, encoded once more.
-    is_s3 = signature.service == "s3"
-    path = call.raw_path if is_s3 else quote(_without_dot_segments(call.raw_path), safe="/-_.~")
+def _canonical_paths(signature: Signature, call: HttpCall) -> tuple[str, ...]:
+    """Return the forms of the path that a signer may have signed.
+
+    S3 signs the path as it is sent, the other services the normalized path, encoded once more. Old versions of curl do not encode
+    the name of the stage `$default`, which is in addresses of the local cloud only.
+    """
+    if signature.service == "s3":
+        return (call.raw_path,)
+    encoded = quote(_without_dot_segments(call.raw_path), safe="/-_.~")
+    plain = encoded.replace(f"/{quote(_DEFAULT_STAGE)}/", f"/{_DEFAULT_STAGE}/", 1)
+    return (encoded,) if plain == encoded else (encoded, plain)
+
+
+def _canonical_request(signature: Signature, call: HttpCall, path: str, signed: list[str], payload: str) -> str:
     pairs = sorted((quote(name, safe="-_.~"), quote(value, safe="-_.~")) for name, value in call.parameters)
     query = "&".join(f"{name}={value}" for name, value in pairs if name != "X-Amz-Signature")
     headers = "".join(f"{name}:{' '.join(call.headers.get(name, '').split())}\n" for name in signed)

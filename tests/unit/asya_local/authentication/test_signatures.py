@@ -1,5 +1,6 @@
 """The local cloud checks signatures as AWS does. botocore signs most of the requests here."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
@@ -19,6 +20,13 @@ from asya_local.authentication.signatures import (
 
 KEY, SECRET = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 HOST = "http://127.0.0.1:4566"
+
+
+class _PlainPath(SigV4Auth):
+    """Signs the path as it is sent, as curl 7.88 does."""
+
+    def _normalize_url_path(self, path: str) -> str:
+        return path
 
 
 class _UnsignedBody(S3SigV4Auth):
@@ -236,3 +244,20 @@ def test_each_chunk_of_an_upload_is_signed(body: bytes, *, is_signed: bool) -> N
         return
     with pytest.raises(SignatureError, match="does not match"):
         check(IN_CHUNKS, body, now=moment)
+
+
+@pytest.mark.parametrize(
+    ("path", "is_signed"),
+    [
+        ("/_aws/execute-api/a1/$default/api/v1/mesh", True),
+        ("/_aws/execute-api/a1/$default/api/v1/mesh/a%20b", False),
+        ("/_aws/execute-api/a1/$other/api/v1/mesh", False),
+        ("/api/v1/mesh", True),
+    ],
+)
+def test_the_name_of_the_default_stage_may_be_signed_as_it_is_sent(path: str, *, is_signed: bool) -> None:
+    request = AWSRequest("GET", HOST + path)
+    _PlainPath(Credentials(KEY, SECRET), "execute-api", "us-east-1").add_auth(request)
+    with nullcontext() if is_signed else pytest.raises(SignatureError, match="does not match"):
+        check(http_call(request))
+    assert check(sign("execute-api", "GET", path)).access_key == KEY
