@@ -84,7 +84,10 @@ COMMANDS = {
     "list": "--status --actor --error --since --roots --parent --limit -n --json --state --namespace --region",
     "failures": "--actor --error --since --limit -n --json --state --namespace --region",
     "cancel": "ENVELOPE_ID --running --actor --since --roots --dry-run --yes -y --state --namespace --region",
-    "replay": "ENVELOPE_ID --failed --actor --error --since --dry-run --yes -y --from --from-checkpoint --failed-only --state --namespace --region",
+    "replay": (
+        "ENVELOPE_ID --failed --actor --error --since --dry-run --yes -y --from --from-checkpoint --failed-only --state --namespace "
+        "--region"
+    ),
     "resume": "ENVELOPE_ID --input --state --namespace --region",
     "dlq list": "ACTOR --id --error --limit --state --namespace --region",
     "dlq show": "ENVELOPE_ID ACTOR --state --namespace --region",
