@@ -85,8 +85,8 @@ COMMANDS = {
     "failures": "--actor --error --since --limit -n --json --state --namespace --region",
     "cancel": "ENVELOPE_ID --running --actor --since --roots --dry-run --yes -y --state --namespace --region",
     "replay": (
-        "ENVELOPE_ID --failed --actor --error --since --dry-run --yes -y --from --from-checkpoint --failed-only --state --namespace "
-        "--region"
+        "ENVELOPE_ID --failed --actor --error --since --dry-run --yes -y --from --from-checkpoint --failed-only "
+        "--state --namespace --region"
     ),
     "resume": "ENVELOPE_ID --input --state --namespace --region",
     "dlq list": "ACTOR --id --error --limit --state --namespace --region",
