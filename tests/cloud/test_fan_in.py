@@ -56,6 +56,14 @@ def failed(cloud: DeployedCloud, envelope_id: str) -> tuple[str | None, str]:
     return task.reason, task.error.message
 
 
+def lost(cloud: DeployedCloud, origin: str) -> tuple[str, str]:
+    """Waits for the failure of a task because of a lost slice; returns what names the slice, and the message of its error."""
+    reason, message = failed(cloud, origin)
+    assert reason == "SliceFailed"
+    name, _, error = message.partition(": ")
+    return name, error
+
+
 def child(origin: str, index: int, position: int = 0) -> str:
     return ids.child_id(origin, 0, position, index)
 
@@ -127,7 +135,9 @@ def check_timeout(cloud: DeployedCloud, origin: str, items: int) -> None:
 
 
 def check_failed(cloud: DeployedCloud, origin: str, items: int) -> None:
-    assert failed(cloud, origin) == ("SliceFailed", ERROR_MESSAGE)
+    name, error = lost(cloud, origin)
+    assert name.startswith(f"slice {items} ({child(origin, items)}) at ")
+    assert error == ERROR_MESSAGE
     assert failed(cloud, child(origin, items))[1] == ERROR_MESSAGE
 
 
@@ -264,7 +274,7 @@ def test_a_set_of_heavy_slices_merges(paths: DeployedCloud) -> None:
 
 def test_a_failing_slice_fails_the_origin(paths: DeployedCloud, sets: SentSets) -> None:
     origin = sets.split["failing"]
-    assert failed(paths, origin) == ("SliceFailed", ERROR_MESSAGE)
+    assert lost(paths, origin) == (f"slice 2 ({child(origin, 2)}) at score", ERROR_MESSAGE)
     assert failed(paths, child(origin, 2))[1] == ERROR_MESSAGE
     assert paths.wait_for_end(child(origin, 3)).status == "succeeded"
 
@@ -275,13 +285,15 @@ def test_a_partial_merge_has_null_for_a_failed_slice(paths: DeployedCloud, sets:
 
 
 def test_a_partial_merge_below_its_quorum_fails(paths: DeployedCloud, sets: SentSets) -> None:
-    assert failed(paths, sets.split["failing, below the quorum"]) == ("SliceFailed", "x")
+    assert lost(paths, sets.split["failing, below the quorum"])[1] == "x"
 
 
 def test_an_inner_failure_is_a_failed_slice_of_the_outer_set(paths: DeployedCloud, sets: SentSets) -> None:
     origin = sets.split["failing inside"]
-    assert failed(paths, origin) == ("SliceFailed", "deep inside")
-    assert failed(paths, child(origin, 2)) == ("SliceFailed", "deep inside")
+    assert lost(paths, child(origin, 2))[1] == "deep inside"
+    name, error = lost(paths, origin)
+    assert name == f"slice 2 ({child(origin, 2)}) at x-fan-in"
+    assert error.endswith(": deep inside")
     partial = succeeded(paths, sets.split["failing inside, partial"])
     assert partial["results"][1] is None
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from asya.protocol import headers, ids, names
 from asya.protocol.envelope import Envelope
@@ -75,6 +76,7 @@ class SliceEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", ta
 
     Attributes:
         deadline_at: the deadline of the slice. An earlier version sends none.
+        slice_id, actor: the envelope that ended, and the actor at which it did. An earlier version sends neither.
     """
 
     set_id: str
@@ -84,10 +86,23 @@ class SliceEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", ta
     reason: str
     error: ErrorInfo | None = None
     deadline_at: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+    slice_id: str | None = None
+    actor: str | None = None
 
     def __post_init__(self) -> None:
         """Reject an invalid message, both when it is decoded and when it is made."""
         _check_place(self.slice_index, self.slice_count)
+
+    @property
+    def named_error(self) -> ErrorInfo:
+        """The error of the slice, with a message that names the slice and its actor first."""
+        name = f" ({self.slice_id})" if self.slice_id else ""
+        place = f" at {self.actor}" if self.actor else ""
+        subject = f"slice {self.slice_index}{name}{place}"
+        if self.error is None:
+            end = "was canceled" if self.phase == "canceled" else "ended without a result"
+            return ErrorInfo(type="SliceFailed", message=f"{subject} {end}")
+        return replace(self.error, message=f"{subject}: {self.error.message}")
 
 
 class SetDue(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="set-due"):

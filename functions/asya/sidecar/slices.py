@@ -108,6 +108,8 @@ def slice_end_deliveries(envelope: Envelope, mesh: MeshTable) -> tuple[Delivery,
                 reason=(status.reason if status else None) or phase,
                 error=status.error if status else None,
                 deadline_at=parse_time(status.deadline_at) if status and status.deadline_at else None,
+                slice_id=envelope.id,
+                actor=envelope.route.curr or None,
             )
             deliveries.append(Delivery(actor, encode_message(slice_end), "slice-ended"))
         header = header.enclosing if header.slice_index == 0 else None

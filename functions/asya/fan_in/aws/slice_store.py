@@ -71,7 +71,7 @@ class SliceStore:
     def store_end(self, ended: SliceEnded, *, expires_at: float) -> None:
         """Store the error of a slice that ended without a result, unless an earlier one is stored."""
         key = items.ended_key(ended.set_id, ended.slice_index, ended.slice_count)
-        self._put_once({**key, "error": items.error_value(ended.error)}, expires_at)
+        self._put_once({**key, "error": items.error_value(ended.named_error)}, expires_at)
 
     def load(self, set_id: str, index: int, slice_count: int) -> bytes:
         """Read the envelope of a stored slice.

@@ -24,7 +24,6 @@ from asya.messaging.hop import Arrival, Hop
 from asya.messaging.lambdas.batch import BatchResponse, Record, records
 from asya.messaging.targets import TargetError
 from asya.protocol.codec import decode, encode
-from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import INLINE_RESULT_LIMIT
 from asya.protocol.slices import FanInMessage, SetDue, SliceEnded, SliceHeader, decode_message, slice_header
 from asya.protocol.status import succeeded
@@ -191,9 +190,6 @@ class FanInActor:
     def _record_slice_end(self, counter: SliceCounter, ended: SliceEnded, record: Record) -> list[Receipt]:
         """Store that a slice ended without a result; its set then counts it."""
         self._count("slice_ended")
-        if ended.phase == "canceled" and ended.error is None:
-            message = f"slice {ended.slice_index} of {ended.slice_count} was canceled"
-            ended = replace(ended, error=ErrorInfo(type="SliceFailed", message=message))
         times = self.coordinator.new_set_times(self.services.now(), ended.deadline_at)
         self.coordinator.slices.store_end(ended, expires_at=times.expires_at)
 

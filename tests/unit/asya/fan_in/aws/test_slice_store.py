@@ -140,7 +140,7 @@ def test_the_first_error_of_a_slice_counts(store: SliceStore) -> None:
         end(store, 1, "second", count)
         error = store.load_error("s", 1, count)
         assert error is not None
-        assert error.message == "first"
+        assert error.message == "slice 1: first"
         assert store.load_error("s", 2, count) is None
 
 

@@ -64,7 +64,7 @@ def test_the_last_receive_decides_without_an_answer(start: Start) -> None:
     mesh = waiting(start)
     assert process(mesh, ended(1), 5) == []
     mesh.run()
-    assert failure(mesh) == ("SliceFailed", "SliceFailed", "slice 1 of 3 was canceled")
+    assert failure(mesh) == ("SliceFailed", "SliceFailed", "slice 1 was canceled")
 
 
 @pytest.mark.rule("9.canceled.unknown")

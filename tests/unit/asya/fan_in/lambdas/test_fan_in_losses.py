@@ -18,7 +18,7 @@ def test_a_failing_slice_fails_the_origin_with_its_error(start: Start) -> None:
     assert failure(mesh) == (
         "SliceFailed",
         "ValueError",
-        "no such airport",
+        f"slice 2 ({child(2)}) at score: no such airport",
     )
     assert mesh.result(phase="failed")["payload"]["items"][0] == {"n": 1}
     assert mesh.ends == ["failed/" + child(2) + ".json", "failed/env-1.json"] or mesh.ends == [
@@ -48,7 +48,7 @@ def test_a_slice_that_became_unreadable_fails_the_origin_at_once(start: Start) -
     assert failure(mesh) == (
         "SliceFailed",
         "ParseError",
-        "Failed to parse message: payload is missing",
+        f"slice 2 ({child(2)}) at x-sump: Failed to parse message: payload is missing",
     )
     assert mesh.open_sets() == 0
 
@@ -76,7 +76,7 @@ def test_a_slice_that_gave_nothing_has_no_result(start: Start) -> None:
     error = mesh.result(phase="failed")["status"]["error"]
     assert error == {
         "type": "SliceFailed",
-        "message": "slice 1 of 2 ended without a result",
+        "message": f"slice 1 ({child(1)}) at score ended without a result",
         "mro": [],
         "traceback": "",
     }
@@ -143,7 +143,12 @@ def test_a_failed_inner_set_is_a_failed_slice_of_the_outer_one(start: Start) -> 
     mesh.start({"items": [{"n": 7}, inner]})
     mesh.run()
     status = mesh.result(phase="failed")["status"]
-    assert (status["reason"], status["error"]["message"]) == ("SliceFailed", "deep inside")
+    assert status["reason"] == "SliceFailed"
+    outer, inner_slice, message = status["error"]["message"].split(": ")
+    assert outer == f"slice 2 ({child(2)}) at x-fan-in"
+    assert inner_slice.startswith("slice 2 (")
+    assert inner_slice.endswith(") at score")
+    assert message == "deep inside"
     # The inner origin is the outer set's slice 2, and ended by itself.
     assert mesh.result(child(2), "failed")["status"]["reason"] == "SliceFailed"
     assert mesh.open_sets() == 0
@@ -164,5 +169,5 @@ def test_a_retried_slice_succeeds_in_the_end(start: Start) -> None:
     mesh.table = fan_table(score=Actor(kind="handler", handler=f"{HANDLERS}.score", resiliency=retried))
     mesh.start({"items": [{"fail": "always"}, {"n": 1}]})
     mesh.run()
-    assert mesh.result(phase="failed")["status"]["error"]["message"] == "always"
+    assert mesh.result(phase="failed")["status"]["error"]["message"] == f"slice 1 ({child(1)}) at score: always"
     assert len([m for m in mesh.world.messages("score") if "always" in m.body]) == 2

@@ -77,7 +77,7 @@ def test_a_late_origin_ends_with_its_sets_failure(start: Start) -> None:
     assert mesh.open_sets() == 0
     mesh.queued += held
     mesh.run()
-    assert mesh.result(phase="failed")["status"]["error"]["message"] == "early"
+    assert mesh.result(phase="failed")["status"]["error"]["message"] == f"slice 2 ({child(2)}) at score: early"
 
 
 @pytest.mark.rule("9.timeout", "15.FanInOpen", "15.Sweeps")
@@ -115,7 +115,7 @@ def test_a_canceled_slice_is_lost_at_once(start: Start) -> None:
     mesh.world.states[child(1)] = TaskState(id=child(1), status="canceled")
     mesh.start(numbers(2))
     mesh.run()
-    assert failure(mesh) == ("SliceFailed", "SliceFailed", "slice 1 of 3 was canceled")
+    assert failure(mesh) == ("SliceFailed", "SliceFailed", f"slice 1 ({child(1)}) at score was canceled")
     assert mesh.open_sets() == 0
 
 
