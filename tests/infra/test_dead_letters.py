@@ -44,8 +44,9 @@ def test_no_other_event_invokes_it(shop: Any, name: str, state: str) -> None:
     assert not matches(rule["EventPattern"], alarm(name, state))
 
 
+@pytest.mark.rule("11.dlq.soon")
 def test_a_schedule_invokes_it_because_an_alarm_fires_only_once(shop: Any) -> None:
-    assert shop.one("AWS::Events::Rule", Name="asya-shop-dlq-sweep")["ScheduleExpression"] == "rate(5 minutes)"
+    assert shop.one("AWS::Events::Rule", Name="asya-shop-dlq-sweep")["ScheduleExpression"] == "rate(1 minute)"
 
 
 def test_both_rules_may_invoke_it(shop: Any, plain: Any) -> None:

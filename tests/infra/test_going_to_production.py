@@ -38,7 +38,7 @@ def test_the_idle_numbers_of_the_example(example: SynthesizedMesh) -> None:
     queues = [each for each in example.resources("AWS::Lambda::EventSourceMapping") if "ScalingConfig" in each]
     assert row(f"Lambda polls {len(queues)} queues")
     schedules = Counter(each.get("ScheduleExpression") for each in example.resources("AWS::Events::Rule"))
-    assert (schedules["rate(1 minute)"], schedules["rate(5 minutes)"]) == (2, 3)
+    assert (schedules["rate(1 minute)"], schedules["rate(5 minutes)"]) == (3, 2)
     alarms = example.resources("AWS::CloudWatch::Alarm")
     metrics = sum(
         sum("MetricStat" in metric for metric in alarm["Metrics"]) if "Metrics" in alarm else 1 for alarm in alarms

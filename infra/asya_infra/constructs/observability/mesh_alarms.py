@@ -87,7 +87,7 @@ def _queues(mesh: Mesh) -> Iterator[Alarm]:
             + _see(mesh, "Dead letters by actor"),
             sources=(_of_the_mesh(mesh, "DeadLetters", "Maximum"),),
             threshold=thresholds.dead_letters,
-            # x-dlq measures every 5 minutes; of two periods, one has a value.
+            # A sweep may fail; of two periods, one has a value.
             periods=(2, 1),
         )
     if thresholds.redelivered is not None:
