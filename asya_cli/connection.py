@@ -118,8 +118,8 @@ def read_local(state: Path) -> Connection:
         )
     except FileNotFoundError:
         raise CommandError(
-            f"no local cloud is running: {path} does not exist",
-            "Start one with `asya local up`, select its folder with --state, or select a mesh on AWS with --namespace.",
+            f"no mesh is running here: {path} does not exist",
+            "Start one with `asya dev` or `asya local up`, select its folder with --state, or a mesh on AWS with --namespace.",
             ExitCode.UNREACHABLE,
         ) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

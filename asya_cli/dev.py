@@ -66,7 +66,11 @@ def dev(
             )
             for note in started.notes:
                 echo(f"note: {note}", err=True)
-            _follow(started, mesh, stage, printer)
+            try:
+                _follow(started, mesh, stage, printer)
+            except KeyboardInterrupt:
+                echo("ending the mesh", err=True)
+                raise
     except PackagesError as error:
         raise LocalCloudError(str(error)) from error
 
@@ -81,8 +85,8 @@ def _follow(started: RunningMesh, mesh: Path, stage: str, printer: EventPrinter)
     last = ""
 
     @contextmanager
-    def telling() -> Iterator[None]:
-        """Print a mistake, unless it is the one that was printed last."""
+    def telling(effect: str = "") -> Iterator[None]:
+        """Print a mistake with its effect, unless it is the one that was printed last."""
         nonlocal last
         try:
             yield
@@ -91,15 +95,17 @@ def _follow(started: RunningMesh, mesh: Path, stage: str, printer: EventPrinter)
         except (LocalCloudError, OSError) as error:
             if str(error) != last:
                 last = str(error)
-                printer.tell("error", last)
+                printer.tell("error", last + effect)
 
     while True:
         watched = identities(started.folders)
         with watching(mesh, started.folders) as wait:
             while watched == identities(started.folders):
-                last = ""
-                with telling(), printer.measured() as changed:
+                had_mistake, last = bool(last), ""
+                with telling("\nThe mesh goes on as it was before."), printer.measured() as changed:
                     changed.extend(started.follow(load(mesh, stage)))
+                if had_mistake and not (last or changed):
+                    printer.tell("news", "the mistake is gone; the mesh is that of the files")
                 while not wait(_CHECK_SECONDS) and watched == identities(started.folders):
                     with telling():
                         started.check()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -54,10 +54,26 @@ def _print_error(problem: str, advice: str) -> None:
 
 app = Asya(
     no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     help="Run a mesh of actors on this machine, send envelopes to a mesh, and operate it.",
 )
+
+
+@app.callback()
+def asya(
+    *,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
+) -> None:
+    """Run a mesh of actors on this machine, send envelopes to a mesh, and operate it."""
+    if version:
+        from importlib.metadata import version as version_of
+
+        echo(version_of("asya-mesh"))
+        raise typer.Exit
+
+
 app.command()(demo)
 app.command()(dev)
 app.command()(run)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from asya_cli.output.console import Console
 
-_STYLES = {"call": "", "end": "green", "news": "cyan", "warning": "yellow", "error": "red"}
+_STYLES = {"call": "", "job": "", "end": "green", "news": "cyan", "warning": "yellow", "error": "red"}
 """By level. Entries of other levels are for logs."""
 
 

@@ -34,6 +34,9 @@ _INTERRUPTED = 130
 UNKNOWN_SECONDS = 60.0
 """How long `follow` waits for the record of an envelope that was just sent."""
 
+_SILENT_SECONDS = 3.0
+"""Without a record for so long, `follow` says what it waits for."""
+
 MARKS = {"waiting": "[dim]·[/]", "paused": "[yellow]‖[/]", "done": "[green]✔[/]", "failed": "[red]✘[/]"}
 STYLES = {
     "waiting": "dim",
@@ -164,8 +167,12 @@ def follow(mesh: MeshClient, envelope_id: str, console: Console, seconds: float)
         CommandError: As in `watch`.
     """
     task: TaskView | None = None
+    began, is_told = time.monotonic(), False
     with Display(console, Progress(())) as display:
         for task in watch(mesh, envelope_id, seconds, UNKNOWN_SECONDS):
+            if task is None and not is_told and time.monotonic() > began + _SILENT_SECONDS:
+                is_told = True
+                console.print(f"  no actor has received {one_line(envelope_id)} yet", highlight=False, markup=False)
             if task is not None:
                 display.show(display.progress.after(task))
                 if task.status == "paused":

@@ -103,14 +103,22 @@ def _call(  # noqa: PLR0917 - the parts of one call
 
 def _actor_of(table: MeshTable, handler: str) -> str:
     """Return the actor of this name, or the first one with this handler or job."""
+    from asya.protocol import names
+    from asya_infra.mesh_file.problems import did_you_mean
+
     for name, actor in table.actors.items():
         if handler in (name, actor.handler, actor.spark.job if actor.spark is not None else None):
             if actor.handler is None and actor.spark is None:
                 raise CommandError(f"actor {name!r} is of kind {actor.kind!r} and has no code of yours")
             return name
-    known = [name for name, actor in table.actors.items() if actor.handler is not None or actor.spark is not None]
+    actors = {
+        name: actor for name, actor in table.actors.items() if actor.handler is not None or actor.spark is not None
+    }
+    own = [name for name in actors if not names.is_reserved(name)]
+    code = [actor.handler or (actor.spark.job if actor.spark else "") for actor in actors.values()]
     raise CommandError(
-        f"the mesh has no actor, handler or job {handler!r}", f"Its actors with code are {', '.join(known) or 'none'}."
+        f"the mesh has no actor, handler or job {handler!r}{did_you_mean(handler, [*own, *code])}",
+        f"Its actors with code are {', '.join(own) or 'none'}.",
     )
 
 

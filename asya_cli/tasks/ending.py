@@ -45,12 +45,13 @@ def print_result(mesh: MeshClient, envelope_id: str, options: str) -> None:
 
 
 def _payload(mesh: MeshClient, task: TaskView) -> bytes:
+    import msgspec
     from msgspec import UNSET
 
     from asya_cli.tasks.result import payload_of
 
     if task.result is not UNSET:
-        return bytes(task.result)
+        return msgspec.json.format(bytes(task.result), indent=2) + b"\n"
     stored = mesh.stored(task.id, task.result_uri)
     if stored is None:
         raise CommandError(f"{task.id} succeeded, but its object is missing: {task.result_uri or 'no address'}")

@@ -55,14 +55,16 @@ def result(
 
 
 def payload_of(body: bytes, uri: str) -> bytes:
-    """Return the payload of a stored envelope.
+    """Return the payload of a stored envelope as a document of its own, with a newline at its end.
 
     Raises:
         CommandError: The object is not an envelope. x-sump stores unreadable messages unchanged.
     """
+    import msgspec
+
     from asya.protocol.codec import ParseError, decode
 
     try:
-        return bytes(decode(body).payload)
+        return msgspec.json.format(bytes(decode(body).payload), indent=2) + b"\n"
     except ParseError as error:
         raise CommandError(f"{uri} is not an envelope: {error}", "Run the command without --payload.") from error

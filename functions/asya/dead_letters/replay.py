@@ -161,9 +161,9 @@ def choose_source(request: ReplayRequest, sources: Sources, envelope_id: str, ta
         problem = f"there is no checkpoint of {envelope_id!r} at position {request.checkpoint}"
     else:
         start = failure
-        problem = f"no failure of {envelope_id!r} is stored"
+        problem = f"no failure of {envelope_id!r} is stored" if task else f"there is no task {envelope_id!r}"
         if task is not None and task.status != "failed":
-            problem = f"{envelope_id!r} has not failed: it is {task.status}"
+            problem = f"{envelope_id!r} has not failed: its status is {task.status}"
     if start is None:
         raise ApiError(409, "nothing_to_replay", f"{problem}; {_offer(sources, failure)}")
     return start
@@ -188,7 +188,7 @@ def _offer(sources: Sources, failure: str | None) -> str:
         offers.append(f"hop {_list(sources.hops)}")
     if sources.checkpoints:
         offers.append(f"checkpoint {_list(sources.checkpoints)}")
-    return f"it can be replayed from {' or '.join(offers)}" if offers else "no copy of it is stored"
+    return f"it can be replayed from {' or '.join(offers)}" if offers else "nothing of it is kept"
 
 
 def _list(positions: Iterable[int]) -> str:

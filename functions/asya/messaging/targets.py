@@ -43,9 +43,9 @@ def awaits_deployment(envelope: Envelope, mesh: MeshTable, actor: str) -> bool:
 def with_versions(message: str, envelope: Envelope, mesh: MeshTable) -> str:
     """An error about an unknown target, with the versions of this function and of the sender."""
     sender = envelope.header(headers.MESH_VERSION)
-    if not mesh.version:
+    if not mesh.version or not sender:
         return message
-    return f"{message}; this function has version {mesh.version} of the mesh, and the sender {sender or 'no version'}"
+    return f"{message}; this function has version {mesh.version} of the mesh, and the sender {sender}"
 
 
 def check_target(mesh: MeshTable, actor: str) -> str:

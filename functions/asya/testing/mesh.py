@@ -90,7 +90,7 @@ class Mesh:
 
         Args:
             payload: a value that JSON has a form for, a dataclass or a model.
-            then: the next actors of the route.
+            then: the next actors of the route, or the only next one.
             headers: headers of the envelope.
             timeout: seconds to the deadline of the task; not with `then`, because a producer sets no deadline.
 
@@ -98,7 +98,7 @@ class Mesh:
             TestKitError: the mesh has no such actor.
             RefusedError: the gateway refuses the task.
         """
-        then = tuple(then)
+        then = (then,) if isinstance(then, str) else tuple(then)
         for name in (actor, *then):
             self._check_actor(name)
         if then:

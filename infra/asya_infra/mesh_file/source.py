@@ -116,7 +116,9 @@ def read_source(path: Path, shown_as: str | None = None) -> Source:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise _unreadable(
-            file, "there is no such file; set the path of the mesh file (cdk: `-c mesh=path/to/mesh.yaml`)"
+            file,
+            "there is no such file; name the mesh file: `asya … --mesh FILE`, `cdk … -c mesh=FILE`, or `asya_mesh = FILE` in the "
+            "configuration of pytest",
         ) from None
     except OSError as error:
         raise _unreadable(file, f"cannot be read: {error.strerror}") from None

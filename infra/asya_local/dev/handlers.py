@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -9,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from asya_local.dev.lane import Lane, WorkerDiedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
 LOAD_SECONDS = 30.0
 """The time limit of imports; Lambda gives them ten seconds, and then starts again."""
+_MISSING_PACKAGE = re.compile(r"^ModuleNotFoundError: No module named '([\w.]+)'$", re.MULTILINE)
 _LANES = 4
 """The calls of handlers at the same time; further ones wait."""
 
@@ -163,6 +165,13 @@ def described(problems: Mapping[str, str]) -> Iterable[str]:
     by_text: dict[str, list[str]] = {}
     for actor, text in problems.items():
         by_text.setdefault(text.rstrip(), []).append(actor)
-    return [
-        f"{', '.join(actors)} cannot be loaded, and their messages wait:\n{text}" for text, actors in by_text.items()
-    ]
+    return [_problem(actors, text) for text, actors in by_text.items()]
+
+
+def _problem(actors: Sequence[str], text: str) -> str:
+    whose = "its" if len(actors) == 1 else "their"
+    missing = _MISSING_PACKAGE.search(text)
+    hint = ""
+    if missing is not None:
+        hint = f"\nHandlers find the packages that the requirements.txt of their folder names; {missing[1]!r} is none of them."
+    return f"{', '.join(actors)} cannot be loaded, and {whose} messages wait:\n{text}{hint}"

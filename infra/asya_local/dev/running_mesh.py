@@ -25,6 +25,7 @@ from asya_local.dev.functions import Tell, sweep_all
 from asya_local.dev.gateway import Functions, Gateway
 from asya_local.dev.handlers import Handlers, described
 from asya_local.dev.job_code import upload_jobs
+from asya_local.dev.job_output import JobOutput
 from asya_local.dev.lane import WorkerDiedError
 from asya_local.dev.worker_process import WorkerProcess, start_worker
 from asya_local.errors import LocalCloudError
@@ -123,10 +124,12 @@ class RunningMesh:
         self._use(self._with_jobs(mesh))
         self._sources = _Sources.of(loaded)
         self.connection().write(self._folder.connection)
+        output = JobOutput(self._folder.emr, self._tell)
         threading.Thread(target=self._sweep, name="sweeps", daemon=True).start()
+        threading.Thread(target=output.follow, args=(self._ended,), name="output of jobs", daemon=True).start()
 
     def _follow(self, loaded: LoadedMesh) -> tuple[str, ...]:
-        """Load what has changed, and return its names: mesh, handlers, packages, jobs.
+        """Load what has changed, and return its names: mesh, handlers (unless some cannot be loaded), packages, jobs.
 
         Raises:
             LocalCloudError: A process does not start, or the change needs a new start.
@@ -134,10 +137,9 @@ class RunningMesh:
         """
         before, now = self._sources, _Sources.of(loaded)
         changed = tuple(name for name, value in vars(now).items() if value != getattr(before, name))
-        if not changed and self._handlers.has_problems:
-            self._load(self._deployment)  # a file may be as it was before the problem
         if not changed:
-            return ()
+            # A file may be as it was before the problem.
+            return ("handlers",) if self._handlers.has_problems and self._load(self._deployment) else ()
         if loaded.namespace != self._deployment.loaded.namespace:
             raise LocalCloudError("The namespace has changed. End `asya dev` with Ctrl-C, and start it again.")
         mesh = replace(self._deployment, loaded=loaded)
@@ -149,7 +151,7 @@ class RunningMesh:
             self._start_worker(mesh)
         self._use(self._with_jobs(mesh) if {"mesh", "jobs"} & {*changed} else mesh)
         self._sources = now
-        return changed
+        return tuple(name for name in changed if name != "handlers" or not self._handlers.has_problems)
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -234,10 +236,12 @@ class RunningMesh:
         self._connections.update(mesh)
         self._gateway.serve(Functions.of(mesh, self._tell), self._operator)
 
-    def _load(self, mesh: Deployment) -> None:
+    def _load(self, mesh: Deployment) -> bool:
+        """Load the handlers, and tell which cannot be loaded; returns whether all were."""
         problems = self._handlers.load({actor: mesh.variables(actor) for actor in mesh.light_actors})
         for text in described(problems):
             self._tell("error", text)
+        return not problems
 
     def _sweep(self) -> None:
         while not self._ended.wait(_SWEEP_SECONDS):

@@ -53,6 +53,10 @@ def running(options: DevOptions, tell: Callable[[str, str], None], steps: Steps)
         LocalCloudError: The mesh file has problems, a tool is missing, a process does not start, or a local cloud runs.
         PackagesError: A required package cannot be installed.
     """
+    if not options.mesh.exists():  # before a folder is made
+        from asya_local.sources import load as load_mesh
+
+        load_mesh(options.mesh, options.stage)
     folder = StateFolder.at(options.state)
     with folder.locked():
         if running_servers(folder) is not None and not folder.dev.exists():

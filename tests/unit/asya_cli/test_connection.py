@@ -68,7 +68,7 @@ def test_no_secret_is_printed(state: Path) -> None:
 
 
 def test_without_a_cloud_the_error_says_how_to_start_one(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match=r"no local cloud is running: .*local\.json does not exist") as caught:
+    with pytest.raises(CommandError, match=r"no mesh is running here: .*local\.json does not exist") as caught:
         read_local(tmp_path)
     assert "asya local up" in caught.value.advice
 

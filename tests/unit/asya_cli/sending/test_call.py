@@ -99,7 +99,7 @@ def test_an_unknown_tool_is_not_found(gateway: FakeGateway, run: Run) -> None:
 def test_a_call_that_waits_prints_the_result_alone(gateway: FakeGateway, run: Run) -> None:
     ended = TASK | {"status": "succeeded", "result": {"gross": 6}}
     gateway.answers = [(202, {"id": "t1", "status": "pending"}), (200, TASK), (200, ended)]
-    assert run("call", "bill-order", "--wait") == (0, '{"gross": 6}')
+    assert run("call", "bill-order", "--wait") == (0, '{\n  "gross": 6\n}\n')
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def send(run: Run, *options: str) -> tuple[int, str]:
 
 def test_send_waits_too(gateway: FakeGateway, run: Run) -> None:
     gateway.answers = [(404, None), (200, TASK | {"status": "succeeded", "result": [1]})]
-    assert send(run, "--id", "t1", "--wait") == (0, "[1]")
+    assert send(run, "--id", "t1", "--wait") == (0, "[\n  1\n]\n")
     assert gateway.sent == ["t1"]
 
 

@@ -216,7 +216,7 @@ def test_a_shared_problem_is_described_once() -> None:
     problems = {"check": "SyntaxError\n", "bill": "SyntaxError\n", "ship": "KeyError"}
     assert list(described(problems)) == [
         "check, bill cannot be loaded, and their messages wait:\nSyntaxError",
-        "ship cannot be loaded, and their messages wait:\nKeyError",
+        "ship cannot be loaded, and its messages wait:\nKeyError",
     ]
 
 

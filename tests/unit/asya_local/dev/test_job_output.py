@@ -1,0 +1,41 @@
+"""What jobs print in `asya dev`."""
+
+from pathlib import Path
+
+import pytest
+
+from asya_local.dev import job_output
+from asya_local.dev.job_output import JobOutput
+
+
+def test_lines_are_shown_as_they_come(tmp_path: Path) -> None:
+    told: list[tuple[str, str]] = []
+    old, new = tmp_path / "001" / "stdout", tmp_path / "002" / "stdout"
+    old.parent.mkdir()
+    old.write_text("of the last mesh\n")
+    output = JobOutput(tmp_path, lambda *entry: told.append(entry))
+    new.parent.mkdir()
+    new.write_bytes(b"one\ntwo\nhal")
+    output.show()
+    assert told == [("job", "one\ntwo")]
+    with new.open("ab") as file:
+        file.write(b"f \xff\n")
+    output.show()
+    output.show()
+    assert told[1:] == [("job", "half \ufffd")]
+    assert old.parent.exists()
+
+
+def test_a_long_output_comes_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_output, "_LONGEST", 8)
+    told: list[str] = []
+    output = JobOutput(tmp_path, lambda _, text: told.append(text))
+    (tmp_path / "001").mkdir()
+    (tmp_path / "001" / "stdout").write_text("x" * 20 + "\n")
+    for _ in range(4):
+        output.show()
+    assert "".join(told) == "x" * 20
+
+
+def test_a_folder_that_does_not_exist_yet_has_no_output(tmp_path: Path) -> None:
+    JobOutput(tmp_path / "emr", lambda *_: pytest.fail("nothing was printed")).show()
