@@ -197,6 +197,7 @@ def test_a_handler_that_cannot_be_imported_keeps_its_messages(author: Author) ->
     since = len(author.lines)
     author.edit("handlers/orders.py", "import os\n", "import os, no_such_module\n")
     author.sees("No module named 'no_such_module'", since)
+    author.sees("requirements.txt of their folder names; 'no_such_module' is none of them", since)
     author.send("changed-2", {"id": "9", "total": 1}, "check")
     author.edit("handlers/orders.py", ", no_such_module", "")
     author.edit("handlers/orders.py", '"version": 2', '"version": 3')
@@ -207,9 +208,13 @@ def test_a_mistake_in_the_syntax_leaves_what_runs(author: Author) -> None:
     since = len(author.lines)
     author.edit("handlers/orders.py", '"version": 3}', '"version": 4')
     author.sees("'{' was never closed", since)
+    author.sees("The mesh goes on as it was before.", since)
     author.send("changed-3", {"id": "9", "total": 1}, "check")
     assert author.result("changed-3")["version"] == 3
-    author.edit("handlers/orders.py", '"version": 4', '"version": 4}')
+    since = len(author.lines)
+    author.edit("handlers/orders.py", '"version": 4', '"version": 3}')
+    author.sees("the mistake is gone", since)
+    author.edit("handlers/orders.py", '"version": 3}', '"version": 4}')
 
 
 def test_a_failure_is_shown_with_its_traceback(author: Author) -> None:
@@ -321,6 +326,7 @@ def test_a_job_follows_changes_and_shows_its_traceback(author: Author, tmp_path:
     author.send("job-2", {"uri": 7}, "count")
     assert author.result("job-1") == {"uri": uri, "total": 1, "lines": 2, "version": 2, "gross": 2}
     assert author.cloud.wait_for_end("job-2").status == "failed"
+    author.sees("asya_spark: job-1 (", since)  # what jobs print
     author.sees("job-2 failed at count")
     author.sees('spark.read.text(payload["uri"])')
 
