@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_emr_serverless import EMRServerlessClient
     from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_logs import CloudWatchLogsClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sts import STSClient
@@ -82,6 +83,10 @@ class Connection:
     def functions(self) -> LambdaClient:
         """Create a client for the mesh's functions."""
         return self.session.client("lambda", self.region, endpoint_url=self.endpoint_url, config=self._config)
+
+    def logs(self) -> CloudWatchLogsClient:
+        """Create a client for the logs of the mesh's functions."""
+        return self.session.client("logs", self.region, endpoint_url=self.endpoint_url, config=self._config)
 
     def sts(self) -> STSClient:
         """Create a client that tells whose credentials these are."""

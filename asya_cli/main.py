@@ -15,6 +15,7 @@ from asya_cli.doctor import doctor
 from asya_cli.errors import CommandError, ExitCode
 from asya_cli.job.command import app as job
 from asya_cli.local import app as local
+from asya_cli.logs import logs
 from asya_cli.output.text import echo
 from asya_cli.run.command import run
 from asya_cli.sending.call import call
@@ -87,6 +88,7 @@ app.command()(failures)
 app.command()(cancel)
 app.command()(replay)
 app.command()(resume)
+app.command()(logs)
 app.command()(doctor)
 app.command()(contracts)
 app.command()(smoke)

@@ -74,7 +74,7 @@ class Selection:
         Raises:
             CommandError: `since` is neither an age nor a time.
         """
-        earliest = format_time(_moment(since, now or datetime.now(UTC))) if since else ""
+        earliest = format_time(moment(since, now or datetime.now(UTC))) if since else ""
         return cls(status, parent, actor, error, earliest, roots)
 
     def __contains__(self, task: TaskView) -> bool:
@@ -131,7 +131,12 @@ def age(moment: str, now: datetime) -> str:
     return f"{seconds:.0f}s"
 
 
-def _moment(text: str, now: datetime) -> datetime:
+def moment(text: str, now: datetime) -> datetime:
+    """Return the time of `--since`.
+
+    Raises:
+        CommandError: The text is neither an age nor a time.
+    """
     match = _AGE.fullmatch(text)
     try:
         return now - timedelta(**{_UNITS[match[2]]: int(match[1])}) if match else parse_time(text)

@@ -14,7 +14,7 @@ from asya_cli.connection import find_on_aws
 from asya_cli.errors import CommandError, ExitCode
 from asya_cli.sending.send import wrap_payload
 from asya_local.keys import read_keys
-from tests.cloud.deployed_cloud import TIMEOUT_SECONDS
+from tests.cloud.deployed_cloud import TIMEOUT_SECONDS, until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,6 +86,24 @@ def test_status_shows_a_failure_with_its_traceback(cloud: DeployedCloud) -> None
         assert words in output
     code, output, _ = asya(cloud, "status", envelope_id.strip(), "--json")
     assert json.loads(output)["error"]["type"] == "FileNotFoundError"
+
+
+def test_logs_of_an_envelope_and_of_an_actor(cloud: DeployedCloud) -> None:
+    _, envelope_id, _ = asya(cloud, "send", "-", "--actor", "inspect-dataset", text='{"flights": "raw/none.csv"}')
+    name = envelope_id.strip()
+    cloud.wait_for_end(name)
+
+    def told() -> str | None:  # logs come after the end that they tell of
+        code, output, errors = asya(cloud, "logs", name)
+        assert code == 0, errors
+        return output if " x-sump  ERROR   envelope failed" in output else None
+
+    output = until(told, "the log of the failure")
+    assert " inspect-dataset  WARNING handler failed" in output
+    assert all(name in line for line in output.splitlines() if line.startswith("20"))
+    code, output, _ = asya(cloud, "logs", "inspect-dataset", "--since", "10m")
+    assert code == 0
+    assert name in output
 
 
 @pytest.mark.parametrize(

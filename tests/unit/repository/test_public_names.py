@@ -100,6 +100,7 @@ COMMANDS = {
     "job drain": "ACTOR --reason --state --namespace --region",
     "job undrain": "ACTOR --state --namespace --region",
     "local up": "--mesh --state --stage --secrets --watch",
+    "logs": "SUBJECT --follow -f --since --state --namespace --region",
     "doctor": "--mesh --stage --synthesized --region",
     "contracts": "--mesh --stage --against --region",
     "local down": "--state",

@@ -148,7 +148,12 @@ def test_where_it_starts(asked: ReplayRequest, task: TaskView | None, found: Sou
     [
         (ReplayRequest(hop=1), view(), FOUND, "keep_input.*from where it failed or hop 0, 2 or checkpoint 1"),
         (ReplayRequest(checkpoint=0), view(), Sources(), "no checkpoint .* nothing of it is kept"),
-        (ReplayRequest(), view("succeeded"), FOUND, "has not failed: its status is succeeded.*from hop 0, 2 or checkpoint 1"),
+        (
+            ReplayRequest(),
+            view("succeeded"),
+            FOUND,
+            "has not failed: its status is succeeded.*from hop 0, 2 or checkpoint 1",
+        ),
         (ReplayRequest(), view(), Sources(hops={0: "x"}), "no failure of .* is stored.*from hop 0"),
     ],
 )

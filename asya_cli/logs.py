@@ -1,0 +1,195 @@
+"""`asya logs`: the lines that functions of the mesh have logged, about one envelope or of one actor."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+from asya_cli.errors import CommandError, ExitCode
+from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
+from asya_cli.output.text import echo, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from mypy_boto3_logs import CloudWatchLogsClient
+    from mypy_boto3_logs.type_defs import FilteredLogEventTypeDef
+
+    from asya_cli.mesh_client import MeshClient
+
+_POLL_SECONDS = 2.0
+_BEFORE_SECONDS = 60.0
+"""Clocks differ, and a function logs before it reports."""
+_LATE_SECONDS = 10.0
+"""How long after the end of a task its last lines are waited for."""
+_HIDDEN = frozenset({
+    "level", "location", "message", "timestamp", "service", "namespace", "actor", "xray_trace_id", "exception",
+    "exception_name", "stack_trace", "traceback", "cold_start", "function_name", "function_memory_size", "function_arn",
+    "function_request_id",
+})  # fmt: skip
+"""The fields of a line that are shown in another way, or not at all."""
+
+
+def logs(
+    subject: Annotated[
+        str, typer.Argument(metavar="ID|ACTOR", help="An envelope's id, or an actor.", show_default=False)
+    ],
+    *,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Print new lines; of an envelope, until its task ends.")
+    ] = False,
+    since: Annotated[
+        str, typer.Option("--since", help="Of an actor: only lines since then, such as 30m or 2h.")
+    ] = "1h",
+    state: State = DEFAULT_STATE,
+    namespace: Namespace = None,
+    region: Region = None,
+) -> None:
+    """Print what functions have logged about an envelope, or what an actor has logged.
+
+    The lines come from CloudWatch Logs, of a local cloud too. What a handler prints is in the log of its actor, without the id of
+    the envelope. The logs of a job run are those of `asya job logs RUN`; the command names the runs of an envelope. A mesh of
+    `asya dev` has no logs but those at its terminal.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    from asya_cli.tasks.selection import moment
+
+    mesh = client(state, namespace, region)
+    reader = LogReader(mesh.connection.logs(), mesh.connection.namespace)
+    try:
+        if reader.has_logs(subject):
+            start = moment(since, datetime.now(UTC)).timestamp()
+            _follow_actor(reader, subject, start, follow=follow)
+        else:
+            _follow_task(reader, mesh, subject, follow=follow)
+    except (ClientError, BotoCoreError) as error:
+        raise CommandError(f"cannot read the logs: {error}", "The command needs logs:FilterLogEvents.") from error
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+
+
+def _follow_actor(reader: LogReader, actor: str, start: float, *, follow: bool) -> None:
+    while True:
+        count = reader.print_new({actor: start})
+        if not follow:
+            if not count:
+                echo(f"{actor} has logged nothing since then", err=True)
+            return
+        time.sleep(_POLL_SECONDS)
+
+
+def _follow_task(reader: LogReader, mesh: MeshClient, envelope_id: str, *, follow: bool) -> None:
+    from asya.protocol.times import parse_time
+    from asya_cli.progress.watch import TERMINAL
+    from asya_cli.tasks.records import awaited_task
+
+    task = awaited_task(mesh, envelope_id)
+    if task is None:
+        raise CommandError(
+            f"there is no task and no actor {envelope_id!r}",
+            "Give the id of an envelope, or the name of an actor. A mesh of `asya dev` logs to its terminal.",
+            ExitCode.NOT_FOUND,
+        )
+    start = parse_time(task.created_at).timestamp() - _BEFORE_SECONDS
+    runs: list[str] = []
+    ended_at: float | None = None
+    while True:
+        hops = mesh.timeline(envelope_id)
+        actors = dict.fromkeys((*(hop.actor for hop in hops), *_ENDING), start)
+        reader.print_new(actors, f'"{envelope_id.replace(chr(34), "")}"')
+        for run in (hop.run.run_id for hop in hops if hop.run is not None):
+            if run not in runs:
+                runs.append(run)
+                echo(f"job run: `asya job logs {run}`", err=True)
+        if ended_at is not None and time.monotonic() > ended_at + _LATE_SECONDS:
+            return
+        task = mesh.task(envelope_id)
+        if ended_at is None and (task is None or task.status in TERMINAL):
+            ended_at = time.monotonic()
+        if not follow:
+            return
+        time.sleep(_POLL_SECONDS)
+
+
+_ENDING = ("x-sink", "x-sump")
+
+
+@dataclass
+class LogReader:
+    """Reads the log groups of the functions of a mesh, and prints each line once."""
+
+    client: CloudWatchLogsClient
+    namespace: str
+    _printed: set[tuple[int, str, str, str]] = field(default_factory=set)
+
+    def has_logs(self, actor: str) -> bool:
+        """Return whether there is a function with logs for an actor."""
+        try:
+            self.client.filter_log_events(logGroupName=self._group(actor), limit=1)
+        except self.client.exceptions.ResourceNotFoundException:
+            return False
+        return True
+
+    def print_new(self, actors: Mapping[str, float], pattern: str = "") -> int:
+        """Print the lines that were not printed yet, by time; returns their number.
+
+        Args:
+            actors: From when on, in epoch seconds, by actor. An actor without logs has no lines.
+            pattern: Only lines that match this pattern of CloudWatch Logs.
+        """
+        lines = [
+            (event["timestamp"], actor, event["logStreamName"], event["message"])
+            for actor, start in actors.items()
+            for event in self._events(actor, start, pattern)
+        ]
+        new = sorted((line for line in dict.fromkeys(lines) if line not in self._printed), key=lambda line: line[0])
+        self._printed.update(new)
+        for moment, actor, _, message in new:
+            if (text := described(message)) is not None:
+                at = datetime.fromtimestamp(moment / 1000, UTC)
+                echo(f"{at:%Y-%m-%dT%H:%M:%S}.{moment % 1000:03d}Z {one_line(actor)}  {text}")
+        return len(new)
+
+    def _events(self, actor: str, start: float, pattern: str) -> Iterator[FilteredLogEventTypeDef]:
+        pages = self.client.get_paginator("filter_log_events").paginate(
+            logGroupName=self._group(actor), startTime=int(start * 1000), filterPattern=pattern
+        )
+        try:
+            for page in pages:
+                yield from page["events"]
+        except self.client.exceptions.ResourceNotFoundException:
+            return  # an actor that is gone
+
+    def _group(self, actor: str) -> str:
+        from asya.protocol import names
+
+        return f"/aws/lambda/{names.function_name(self.namespace, actor)}"
+
+
+def described(message: str) -> str | None:
+    """Return a line as a person reads it; None for metrics and for Lambda's own lines about a call.
+
+    A line of the mesh is JSON: its level, message, fields and traceback are shown. Any other line is shown as it is.
+    """
+    message = message.rstrip("\n")
+    if message.startswith(("START RequestId", "END RequestId", "REPORT RequestId", "INIT_START")):
+        return None
+    try:
+        entry = msgspec.json.decode(message)
+    except msgspec.MsgspecError:
+        return message
+    if not isinstance(entry, dict) or "message" not in entry:
+        return None if isinstance(entry, dict) and "_aws" in entry else message
+    fields = (f"{name}={_value(value)}" for name, value in entry.items() if name not in _HIDDEN and value is not None)
+    trace = entry.get("exception") or entry.get("traceback") or ""
+    return " ".join([f"{entry.get('level', ''):<7} {entry['message']}", *fields]) + (f"\n{trace}" if trace else "")
+
+
+def _value(value: object) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -1,0 +1,141 @@
+"""`asya logs`: the lines of functions about one envelope, or of one actor."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+from typer.testing import CliRunner
+
+from asya.protocol import names
+from asya.protocol.run_progress import RunNote
+from asya.protocol.times import format_time
+from asya.tasks.timeline import TimelineEntry
+from asya.tasks.view import TaskView
+from asya_cli import logs as logs_module
+from asya_cli.errors import CommandError, ExitCode
+from asya_cli.logs import described
+from asya_cli.main import app
+
+START = int(datetime.now(UTC).timestamp()) - 600  # CloudWatch takes no lines that are old
+SINCE = format_time(datetime.fromtimestamp(START, UTC))
+
+
+def shown_at(second: int) -> str:
+    return f"{datetime.fromtimestamp(START + second, UTC):%Y-%m-%dT%H:%M:%S}.000Z"
+
+
+class FakeMesh:
+    """A mesh with one task, and log groups in a fake CloudWatch."""
+
+    def __init__(self) -> None:
+        self.logs = boto3.client("logs", "us-east-1")
+        self.connection: Any = SimpleNamespace(namespace="shop", logs=lambda: self.logs)
+        self.statuses = ["succeeded"]
+        self.run: RunNote | None = None
+
+    def task(self, envelope_id: str) -> TaskView | None:
+        if envelope_id != "order-7":
+            return None
+        status: Any = self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
+        return TaskView(
+            id=envelope_id, status=status, progress_percent=100, created_at=SINCE, updated_at=SINCE, generation=0
+        )
+
+    def timeline(self, _envelope_id: str) -> list[TimelineEntry]:
+        return [TimelineEntry(generation=0, position=0, attempt=1, actor="bill", run=self.run)]
+
+    def write(self, actor: str, second: float, message: str | dict[str, Any]) -> None:
+        group = f"/aws/lambda/{names.function_name('shop', actor)}"
+        if not self.logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]:
+            self.logs.create_log_group(logGroupName=group)
+            self.logs.create_log_stream(logGroupName=group, logStreamName="one")
+        text = message if isinstance(message, str) else json.dumps(message)
+        event: Any = {"timestamp": int((START + second) * 1000), "message": text}
+        self.logs.put_log_events(logGroupName=group, logStreamName="one", logEvents=[event])
+
+
+@pytest.fixture
+def mesh(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeMesh]:
+    monkeypatch.setattr("asya_cli.tasks.records.RECORD_SECONDS", 0.0)
+    with mock_aws():
+        fake = FakeMesh()
+        monkeypatch.setattr(logs_module, "client", lambda *_: fake)
+        yield fake
+
+
+def lines(*arguments: str) -> list[str]:
+    done = CliRunner().invoke(app, ["logs", *arguments])
+    if isinstance(done.exception, CommandError):
+        raise done.exception
+    assert done.exit_code == 0, done.exception
+    return done.output.splitlines()
+
+
+def entry(message: str, **fields: Any) -> dict[str, Any]:
+    return {"level": "INFO", "message": message, "timestamp": "…", "service": "bill", "namespace": "shop"} | fields
+
+
+def test_the_lines_about_an_envelope_come_from_its_actors_by_time(mesh: FakeMesh) -> None:
+    mesh.write("x-sump", 2, entry("envelope failed", envelope_id="order-7", level="ERROR", reason="RuntimeError"))
+    mesh.write("bill", 1, entry("handler failed", envelope_id="order-7", exception="Traceback…\nKeyError: 'x'"))
+    mesh.write("bill", 1, entry("handler failed", envelope_id="order-8"))
+    mesh.write("ship", 1, entry("not on its way", envelope_id="order-7"))
+    assert lines("order-7") == [
+        f"{shown_at(1)} bill  INFO    handler failed envelope_id=order-7",
+        "Traceback…",
+        "KeyError: 'x'",
+        f"{shown_at(2)} x-sump  ERROR   envelope failed envelope_id=order-7 reason=RuntimeError",
+    ]
+
+
+def test_the_job_runs_of_an_envelope_are_named(mesh: FakeMesh) -> None:
+    mesh.write("bill", 1, entry("pending", envelope_id="order-7"))
+    mesh.run = RunNote(run_id="asya.shop.bill.001", job_run_id="j", state="RUNNING", at=SINCE, envelopes=1, done=0)
+    assert lines("order-7")[-1] == "job run: `asya job logs asya.shop.bill.001`"
+
+
+def test_an_envelope_is_followed_to_its_end_without_a_line_twice(
+    mesh: FakeMesh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mesh.write("bill", 1, entry("one", envelope_id="order-7"))
+    mesh.statuses = ["running", "running", "running", "succeeded"]
+    monkeypatch.setattr(logs_module, "_LATE_SECONDS", 0.0)
+    waits = iter(range(2, 100))
+    monkeypatch.setattr(
+        logs_module.time,
+        "sleep",
+        lambda _: mesh.write("bill", next(waits), entry(f"at {next(waits)}", envelope_id="order-7")),
+    )
+    shown = [line.split()[3] for line in lines("order-7", "--follow")]
+    assert shown[:2] == ["one", "at"]
+    assert len(shown) == len(set(lines("order-7")))
+
+
+def test_an_actor_has_all_its_lines_and_no_metrics(mesh: FakeMesh, monkeypatch: pytest.MonkeyPatch) -> None:
+    mesh.write("bill", 1, "checking 7\n")
+    mesh.write("bill", 2, {"_aws": {"Timestamp": 1}, "Received": [1.0]})
+    mesh.write("bill", 3, "REPORT RequestId: 1 Duration: 2 ms")
+    mesh.write("bill", 4, entry("late", delay=2.5))
+    assert [line.partition("  ")[2] for line in lines("bill", "--since", SINCE)] == [
+        "checking 7",
+        "INFO    late delay=2.5",
+    ]
+    assert lines("bill", "--since", "1s") == ["bill has logged nothing since then"]
+
+
+def test_what_is_neither_is_not_found(mesh: FakeMesh) -> None:
+    with pytest.raises(CommandError, match="there is no task and no actor 'nobody'") as caught:
+        lines("nobody")
+    assert caught.value.code is ExitCode.NOT_FOUND
+
+
+@pytest.mark.parametrize("message", ["{", "[1]", '{"a": 1}', "plain"])
+def test_any_other_line_is_shown_as_it_is(message: str) -> None:
+    assert described(message) == message
