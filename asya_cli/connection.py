@@ -134,14 +134,14 @@ def read_local(state: Path) -> Connection:
         ) from error
 
 
-def find_on_aws(namespace: str, region: str | None = None) -> Connection:
+def find_on_aws(namespace: str, region: str | None = None, profile: str | None = None) -> Connection:
     """Connect to a mesh on AWS, in the account of the user's credentials.
 
     Raises:
         CommandError: Credentials or the region are missing, or the mesh is not deployed there.
     """
     try:
-        session = Session(region_name=region)
+        session = Session(region_name=region, profile_name=profile)
         if session.region_name is None:
             raise CommandError("no AWS region is configured", "Set --region or AWS_REGION.")
         stacks = session.client("cloudformation")

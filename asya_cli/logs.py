@@ -11,7 +11,7 @@ import msgspec
 import typer
 
 from asya_cli.errors import CommandError, ExitCode
-from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
+from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
 from asya_cli.output.text import echo, one_line
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def logs(
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
+    profile: Profile = None,
 ) -> None:
     """Print what functions have logged about an envelope, or what an actor has logged.
 
@@ -60,7 +61,7 @@ def logs(
 
     from asya_cli.tasks.selection import moment
 
-    mesh = client(state, namespace, region)
+    mesh = client(state, namespace, region, profile)
     reader = LogReader(mesh.connection.logs(), mesh.connection.namespace)
     try:
         if reader.has_logs(subject):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from asya_cli.contracts.command import contracts
+from asya_cli.defaults import default_map, read_defaults
 from asya_cli.demo.command import demo
 from asya_cli.dev import dev
 from asya_cli.dlq.command import app as dlq
@@ -56,7 +59,7 @@ def _print_error(problem: str, advice: str) -> None:
 app = Asya(
     no_args_is_help=True,
     invoke_without_command=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     help="Run a mesh of actors on this machine, send envelopes to a mesh, and operate it.",
 )
@@ -64,6 +67,7 @@ app = Asya(
 
 @app.callback()
 def asya(
+    context: typer.Context,
     *,
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
 ) -> None:
@@ -73,6 +77,7 @@ def asya(
 
         echo(version_of("asya-mesh"))
         raise typer.Exit
+    context.default_map = default_map(context.command, read_defaults(sys.argv[1:], os.environ, Path.cwd()))
 
 
 app.command()(demo)

@@ -19,12 +19,15 @@ Namespace = Annotated[
     typer.Option("--namespace", help="Use the mesh with this namespace on AWS instead, with your AWS credentials."),
 ]
 Region = Annotated[str | None, typer.Option("--region", help="AWS region, with --namespace.")]
+Profile = Annotated[
+    str | None, typer.Option("--profile", help="The profile of your AWS configuration, with --namespace.")
+]
 EnvelopeId = Annotated[str, typer.Argument(metavar="ID", help="The envelope's id.", show_default=False)]
 
 OptionalId = Annotated[str | None, typer.Argument(metavar="[ID]", help="The envelope's id.", show_default=False)]
 
 
-def client(state: Path, namespace: str | None, region: str | None) -> MeshClient:
+def client(state: Path, namespace: str | None, region: str | None, profile: str | None) -> MeshClient:
     """Connect to the mesh that the options select.
 
     Raises:
@@ -34,11 +37,12 @@ def client(state: Path, namespace: str | None, region: str | None) -> MeshClient
     from asya_cli.connection import find_on_aws, read_local
     from asya_cli.mesh_client import MeshClient
 
-    return MeshClient(find_on_aws(namespace, region) if namespace else read_local(state))
+    return MeshClient(find_on_aws(namespace, region, profile) if namespace else read_local(state))
 
 
-def as_typed(state: Path, namespace: str | None, region: str | None) -> str:
+def as_typed(state: Path, namespace: str | None, region: str | None, profile: str | None) -> str:
     """Return the options that select this mesh as a user types them, with a space before; empty for the defaults."""
     if namespace:
-        return f" --namespace {quote(namespace)}" + (f" --region {quote(region)}" if region else "")
+        given = (("--namespace", namespace), ("--region", region), ("--profile", profile))
+        return "".join(f" {name} {quote(value)}" for name, value in given if value)
     return "" if state == DEFAULT_STATE else f" --state {quote(str(state))}"

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from asya_cli.errors import CommandError
-from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
+from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
 from asya_cli.output.text import echo
 
 _LIMIT = 5 * 1024**3
@@ -21,6 +21,7 @@ def upload(
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
+    profile: Profile = None,
 ) -> None:
     """Put a file into the data of the mesh, under the reference that payloads use, and print its URI.
 
@@ -33,7 +34,7 @@ def upload(
         if file.stat().st_size > _LIMIT:
             raise CommandError(f"{file} has more than 5 GB", "Upload it with a client of S3, such as the AWS CLI.")
         with file.open("rb") as content:
-            uri = client(state, namespace, region).upload(name, content)
+            uri = client(state, namespace, region, profile).upload(name, content)
     except ValueError as error:
         raise CommandError(str(error)) from error
     except OSError as error:

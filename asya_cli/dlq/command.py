@@ -9,7 +9,7 @@ import typer
 
 from asya_cli.dlq.reports import app as reports
 from asya_cli.errors import CommandError
-from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
+from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
 from asya_cli.output.text import echo, one_line, write_exact
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def list_(
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
+    profile: Profile = None,
 ) -> None:
     """List the dead letters of a mesh. The messages stay in their queues."""
     from rich.table import Table
@@ -45,7 +46,7 @@ def list_(
     from asya_cli.dlq.letters import Filter
     from asya_cli.output.console import Console
 
-    dead_letters = _dead_letters(state, namespace, region)
+    dead_letters = _dead_letters(state, namespace, region, profile)
     table = Table("actor", "id", "hop", "generation", "sent", "task", "error", box=None, pad_edge=False)
     for name in _actors(dead_letters, actor):
         with dead_letters.scan(name, Filter(envelope_id, error)) as letters:
@@ -70,11 +71,12 @@ def show(
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
+    profile: Profile = None,
 ) -> None:
     """Print a dead letter. The message stays in its queue."""
     from asya_cli.dlq.letters import Filter
 
-    dead_letters = _dead_letters(state, namespace, region)
+    dead_letters = _dead_letters(state, namespace, region, profile)
     count = 0
     for name in _actors(dead_letters, actor):
         with dead_letters.scan(name, Filter(envelope_id)) as letters:
@@ -103,6 +105,7 @@ def redrive(
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
+    profile: Profile = None,
 ) -> None:
     """Send dead letters to their actors again, each in the next generation of its task.
 
@@ -111,7 +114,7 @@ def redrive(
     """
     from asya_cli.dlq.letters import Filter
 
-    dead_letters, selection = _dead_letters(state, namespace, region), Filter(envelope_id, error)
+    dead_letters, selection = _dead_letters(state, namespace, region, profile), Filter(envelope_id, error)
     sent, refused = 0, 0
     for name in _actors(dead_letters, actor):
         with dead_letters.scan(name, selection) as letters:
@@ -131,10 +134,10 @@ def redrive(
         raise typer.Exit(1)
 
 
-def _dead_letters(state: State, namespace: str | None, region: str | None) -> DeadLetters:
+def _dead_letters(state: State, namespace: str | None, region: str | None, profile: str | None) -> DeadLetters:
     from asya_cli.dlq.letters import DeadLetters
 
-    return DeadLetters(client(state, namespace, region))
+    return DeadLetters(client(state, namespace, region, profile))
 
 
 def _actors(dead_letters: DeadLetters, actor: str | None) -> list[str]:

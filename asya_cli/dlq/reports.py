@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
+from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
 from asya_cli.output.text import echo
 
 app = typer.Typer(no_args_is_help=True, help="Replay dead letters of reports, which are no envelopes.")
@@ -24,6 +24,7 @@ def replay(
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
+    profile: Profile = None,
 ) -> None:
     """Send the dead letters of x-reports and x-ends to these queues again.
 
@@ -33,7 +34,7 @@ def replay(
     from asya.protocol import names
     from asya_cli.dlq.report_letters import ReportLetters
 
-    letters = ReportLetters(client(state, namespace, region))
+    letters = ReportLetters(client(state, namespace, region, profile))
     for name in names.REPORT_QUEUES:
         count = letters.count(name) if dry_run else letters.replay(name)
         how = "would be sent again" if dry_run else "sent again"

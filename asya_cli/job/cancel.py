@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from asya_cli.errors import CommandError
 from asya_cli.job.options import RunId
-from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
+from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
 from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ def cancel(
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
+    profile: Profile = None,
 ) -> None:
     """Cancel a job run at EMR Serverless. Its envelopes are not canceled.
 
@@ -29,7 +30,7 @@ def cancel(
     """
     from asya_cli.job.mesh_runs import MeshRuns, aws_errors
 
-    mesh = MeshRuns(client(state, namespace, region).connection)
+    mesh = MeshRuns(client(state, namespace, region, profile).connection)
     with aws_errors(f"cannot cancel the job run {run_id}"):
         record = mesh.read(run_id)
         cancel_run(mesh, record)

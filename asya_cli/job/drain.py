@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.errors import CommandError
-from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
+from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
 from asya_cli.output.text import counted, echo
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def drain(
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
+    profile: Profile = None,
 ) -> None:
     """Let no new run of a heavy actor start until `asya job undrain`. Its envelopes wait, and lose no attempt.
 
@@ -33,7 +34,7 @@ def drain(
     from asya_cli.job.listing import drain_line
     from asya_cli.job.mesh_runs import MeshRuns, aws_errors
 
-    mesh = MeshRuns(client(state, namespace, region).connection)
+    mesh = MeshRuns(client(state, namespace, region, profile).connection)
     with aws_errors(f"cannot drain {actor}"):
         if not mesh.has_queue(actor):
             raise CommandError(f"the mesh {mesh.namespace!r} has no actor {actor!r}", "Check the name.")
@@ -53,11 +54,12 @@ def undrain(
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
+    profile: Profile = None,
 ) -> None:
     """End the drain of a heavy actor: the runs of its waiting envelopes start."""
     from asya_cli.job.mesh_runs import MeshRuns, aws_errors
 
-    mesh = MeshRuns(client(state, namespace, region).connection)
+    mesh = MeshRuns(client(state, namespace, region, profile).connection)
     with aws_errors(f"cannot end the drain of {actor}"):
         if mesh.drains.get(actor) is None:
             echo(f"{actor} is not drained", err=True)

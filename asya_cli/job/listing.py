@@ -11,7 +11,7 @@ import typer
 
 from asya_cli.errors import CommandError
 from asya_cli.job.options import MemoryPrice, VcpuPrice
-from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
+from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
 from asya_cli.output.text import counted, echo, one_line, write_json
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def list_runs(
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
+    profile: Profile = None,
 ) -> None:
     """List the job runs of an actor, or of all: the open ones first, then the others, newest first.
 
@@ -72,7 +73,7 @@ def list_runs(
         raise CommandError(
             "--before needs an actor", "Run numbers belong to one actor: asya job list ACTOR --before N."
         )
-    mesh = MeshRuns(client(state, namespace, region).connection)
+    mesh = MeshRuns(client(state, namespace, region, profile).connection)
     with aws_errors("cannot list the job runs"):
         actors = mesh.heavy_actors() if actor is None else [actor]
         if not as_json:

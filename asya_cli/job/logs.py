@@ -13,7 +13,7 @@ import typer
 
 from asya_cli.errors import CommandError
 from asya_cli.job.options import RunId
-from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
+from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
 from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def logs(
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
+    profile: Profile = None,
 ) -> None:
     """Print the logs of a job run from the mesh's bucket: stdout and stderr of the driver, or of one executor.
 
@@ -51,7 +52,7 @@ def logs(
     """
     from asya_cli.job.mesh_runs import MeshRuns, aws_errors
 
-    mesh = MeshRuns(client(state, namespace, region).connection)
+    mesh = MeshRuns(client(state, namespace, region, profile).connection)
     with aws_errors(f"cannot read the logs of {run_id}"):
         record = mesh.read(run_id)
         tail = LogTail(mesh, record, executor or DRIVER)

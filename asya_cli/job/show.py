@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.job.options import MemoryPrice, RunId, VcpuPrice
-from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
+from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
 from asya_cli.output.text import counted, echo, one_line, write_json
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def show(
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
+    profile: Profile = None,
 ) -> None:
     """Show a job run: its state, envelopes, verdict, stages, cost, log, and a link to its Spark UI (valid for an hour).
 
@@ -44,7 +45,7 @@ def show(
     from asya_cli.job.prices import prices_of
     from asya_cli.job.report import read_report
 
-    mesh = MeshRuns(client(state, namespace, region).connection)
+    mesh = MeshRuns(client(state, namespace, region, profile).connection)
     with aws_errors(f"cannot read the job run {run_id}"):
         record = mesh.read(run_id)
         prices = prices_of(mesh.architecture(record), vcpu=vcpu_price, memory=memory_price)

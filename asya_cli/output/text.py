@@ -6,6 +6,7 @@ rewrite lines that stand above, or reverse the direction of text. Every text bec
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 
@@ -32,7 +33,8 @@ def counted(number: int, noun: str) -> str:
 
 def echo(text: str, *, err: bool = False, color: str | None = None) -> None:
     """Write a text and a newline to standard output, or to standard error."""
-    typer.secho(visible(text), err=err, fg=color)  # noqa: TID251 - the text is visible
+    shown = None if os.environ.get("NO_COLOR") else color
+    typer.secho(visible(text), err=err, fg=shown)  # noqa: TID251 - the text is visible
 
 
 def write_json(body: bytes) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, as_typed, client
+from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
 from asya_cli.output.text import echo
 
 
@@ -25,6 +25,7 @@ def call(
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
+    profile: Profile = None,
 ) -> None:
     """Call a tool: start a task on its whole route, and print the id of the task.
 
@@ -35,10 +36,10 @@ def call(
     from asya_cli.tasks.ending import print_result
 
     content = read_payload(arguments or [], "an argument")
-    mesh = client(state, namespace, region)
+    mesh = client(state, namespace, region, profile)
     envelope_id = mesh.call_tool(tool, bytes(content))
     if not wait:
         echo(envelope_id)
         return
     echo(f"task {envelope_id}", err=True)
-    print_result(mesh, envelope_id, as_typed(state, namespace, region))
+    print_result(mesh, envelope_id, as_typed(state, namespace, region, profile))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.errors import CommandError
-from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, as_typed, client
+from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
 from asya_cli.output.text import echo
 from asya_cli.progress.watch import TERMINAL
 from asya_cli.sending.route_check import route_warnings
@@ -45,6 +45,7 @@ def send(
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
+    profile: Profile = None,
 ) -> None:
     """Send an envelope to the first actor of its route, and print its id.
 
@@ -64,7 +65,7 @@ def send(
         envelope = wrap_payload(body, event, actor, then or [], override or str(uuid.uuid4()))
     else:
         envelope = parse_envelope(body, event, override)
-    selected = client(state, namespace, region)
+    selected = client(state, namespace, region, profile)
     for warning in route_warnings(envelope, mesh, selected.connection.namespace):
         echo(f"warning: {warning}", err=True)
     if envelope_id or not (new_id or actor):  # a new id names no task
@@ -75,7 +76,7 @@ def send(
         echo(envelope.id)
         return
     echo(f"task {envelope.id}", err=True)
-    print_result(selected, envelope.id, as_typed(state, namespace, region))
+    print_result(selected, envelope.id, as_typed(state, namespace, region, profile))
 
 
 def check_id(envelope_id: str) -> None:

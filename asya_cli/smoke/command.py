@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.errors import CommandError
-from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
+from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
 from asya_cli.output.text import echo, visible
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def smoke(
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
+    profile: Profile = None,
 ) -> None:
     """Send test envelopes through a deployed mesh: one light, one job run, and optionally a tool of yours.
 
@@ -63,7 +64,7 @@ def smoke(
         namespace, region = selected.namespace, region or selected.mesh.region
         application = selected.mesh.spark.application
         is_python_pinned = application.id is None and pins_python(application.release)
-    steps = Smoke(client(state, namespace, region), uuid.uuid4().hex[:12], timeout * 60, is_python_pinned)
+    steps = Smoke(client(state, namespace, region, profile), uuid.uuid4().hex[:12], timeout * 60, is_python_pinned)
     failed = False
     for step in run(steps, tool, body, alarms=alarms):
         failed = failed or step.state == "failed"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.errors import CommandError, ExitCode
-from asya_cli.options import DEFAULT_STATE, Namespace, OptionalId, Region, State, client
+from asya_cli.options import DEFAULT_STATE, Namespace, OptionalId, Profile, Region, State, client
 from asya_cli.output.text import echo
 from asya_cli.tasks.bulk import DryRun, Yes, for_each
 from asya_cli.tasks.records import awaited_task
@@ -29,6 +29,7 @@ def cancel(
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
+    profile: Profile = None,
 ) -> None:
     """Cancel a task with its children and its job runs. A task that has ended does not change.
 
@@ -37,7 +38,7 @@ def cancel(
     selection = Selection.of("running", None, actor, "", since, roots)
     if (envelope_id is None) != running or (envelope_id and (selection != Selection("running") or dry_run)):
         raise CommandError("cancel takes an ID, or --running with the options that select tasks")
-    mesh = client(state, namespace, region)
+    mesh = client(state, namespace, region, profile)
     if envelope_id is None:
 
         def cancel_one(task: TaskView) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
+from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
 from asya_cli.output.text import counted, echo, one_line, write_json
 from asya_cli.tasks.selection import Actor, ErrorText, Selection, Since, age, failure_text
 
@@ -53,6 +53,7 @@ def failures(
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
+    profile: Profile = None,
 ) -> None:
     """Group failed tasks by actor and error, most tasks first.
 
@@ -65,7 +66,7 @@ def failures(
     from asya_cli.output.console import Console
 
     selection = Selection.of("failed", None, actor, error, since)
-    groups = group(selection.tasks(client(state, namespace, region)))
+    groups = group(selection.tasks(client(state, namespace, region, profile)))
     if as_json:
         for each in groups[:limit]:
             write_json(msgspec.json.encode(each) + b"\n")

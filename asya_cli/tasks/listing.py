@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
+from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
 from asya_cli.output.text import echo, one_line, write_json
 from asya_cli.tasks.selection import Actor, ErrorText, Roots, Selection, Since, Status, age, failure_text
 
@@ -40,6 +40,7 @@ def list_tasks(
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
+    profile: Profile = None,
 ) -> None:
     """List tasks, newest first: your own, or all tasks if you are an operator."""
     import msgspec
@@ -47,7 +48,7 @@ def list_tasks(
     from asya_cli.output.console import Console
 
     selection = Selection.of(status, parent, actor, error, since, roots)
-    views = selection.newest(client(state, namespace, region), limit)
+    views = selection.newest(client(state, namespace, region, profile), limit)
     if as_json:
         for task in views:
             write_json(msgspec.json.encode(task) + b"\n")

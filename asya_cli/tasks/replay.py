@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.errors import CommandError
-from asya_cli.options import DEFAULT_STATE, Namespace, OptionalId, Region, State, client
+from asya_cli.options import DEFAULT_STATE, Namespace, OptionalId, Profile, Region, State, client
 from asya_cli.output.text import echo
 from asya_cli.tasks.bulk import DryRun, Yes, for_each
 from asya_cli.tasks.selection import Actor, ErrorText, Selection, Since
@@ -47,6 +47,7 @@ def replay(
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
+    profile: Profile = None,
 ) -> None:
     """Run an envelope again as a new task, by default from the hop that failed, and print the id of the new task.
 
@@ -69,7 +70,7 @@ def replay(
     from asya.dead_letters.replay import ReplayRequest
     from asya_cli.tasks.set_replays import SetReplays
 
-    mesh = client(state, namespace, region)
+    mesh = client(state, namespace, region, profile)
     if envelope_id is None:
         tasks = sorted(selection.tasks(mesh), key=lambda task: task.created_at)
         for_each(tasks, "replay", SetReplays(mesh), dry_run=dry_run, yes=yes)

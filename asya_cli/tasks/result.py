@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from asya_cli.errors import CommandError, ExitCode
-from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Region, State, client
+from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Profile, Region, State, client
 from asya_cli.output.text import echo, write_exact
 from asya_cli.tasks.outcome import exit_code
 from asya_cli.tasks.records import awaited_task, envelope_of, status_of
@@ -24,12 +24,13 @@ def result(
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
+    profile: Profile = None,
 ) -> None:
     """Print the stored envelope of a task that has ended, byte for byte.
 
     The exit code is 3 if the task failed or was canceled.
     """
-    mesh = client(state, namespace, region)
+    mesh = client(state, namespace, region, profile)
     task = mesh.task(envelope_id)
     stored = mesh.stored(envelope_id, task.result_uri if task else None)
     if stored is None and task is None:

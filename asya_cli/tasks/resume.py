@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from asya_cli.errors import CommandError
-from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Region, State, client
+from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Profile, Region, State, client
 from asya_cli.output.text import echo
 
 _EXAMPLE = "Example: --input '{\"approved\": true}'"
@@ -22,6 +22,7 @@ def resume(
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
+    profile: Profile = None,
 ) -> None:
     """Resume a paused task with these answers. `asya status ID` shows the questions.
 
@@ -35,5 +36,5 @@ def resume(
         raise CommandError(f"--input is not valid JSON: {error}", _EXAMPLE) from None
     if not isinstance(value, dict):
         raise CommandError("--input is not a JSON object", _EXAMPLE)
-    client(state, namespace, region).resume(envelope_id, answers.encode())
+    client(state, namespace, region, profile).resume(envelope_id, answers.encode())
     echo(f"resumed {envelope_id}", err=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from asya_cli.errors import CommandError, ExitCode
-from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Region, State, as_typed, client
+from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Profile, Region, State, as_typed, client
 from asya_cli.output.text import write_json
 from asya_cli.tasks.outcome import exit_code, resume_command
 from asya_cli.tasks.records import awaited_task, envelope_of, status_of
@@ -28,6 +28,7 @@ def status(
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
+    profile: Profile = None,
 ) -> None:
     """Show a task: its status, route, error with traceback, and the address of the stored envelope.
 
@@ -39,11 +40,11 @@ def status(
     from asya_cli.progress.display import leaving
     from asya_cli.tasks.report import show_resume, show_task_report, show_timeline
 
-    mesh = client(state, namespace, region)
+    mesh = client(state, namespace, region, profile)
     if follow:
         from asya_cli.progress.display import follow as follow_task
 
-        with leaving(envelope_id, as_typed(state, namespace, region)):
+        with leaving(envelope_id, as_typed(state, namespace, region, profile)):
             task = follow_task(mesh, envelope_id, Console(stderr=True), FOLLOW_SECONDS)
     else:
         task = mesh.task(envelope_id)
@@ -67,7 +68,7 @@ def status(
         console = Console()
         show_task_report(console, task, stored, envelope)
         if task is not None and task.pause is not None:
-            show_resume(console, resume_command(envelope_id, task.pause, as_typed(state, namespace, region)))
+            show_resume(console, resume_command(envelope_id, task.pause, as_typed(state, namespace, region, profile)))
         if timeline:
             show_timeline(console, mesh.timeline(envelope_id))
     raise typer.Exit(exit_code(status_of(task, envelope)))

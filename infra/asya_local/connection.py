@@ -48,7 +48,6 @@ class LocalConnection:
             "AWS_DEFAULT_REGION": self.region,
             "AWS_ENDPOINT_URL": self.endpoint_url,
             "AWS_ENDPOINT_URL_EMR_SERVERLESS": self.emr_endpoint_url,
-            "ASYA_NAMESPACE": self.namespace,
             "ASYA_GATEWAY_URL": self.gateway_url,
             "ASYA_DATA_URI": f"s3://{self.data_bucket}/{self.data_prefix}",
             "ASYA_RESULTS_URI": f"s3://{self.results_bucket}/{self.results_prefix}",

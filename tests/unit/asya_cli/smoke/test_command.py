@@ -70,7 +70,7 @@ def test_a_stage_selects_the_mesh_of_the_file_on_aws(tmp_path: Path, monkeypatch
     (tmp_path / "bills.py").write_text("def pay(payload):\n    return payload\n")
     connected: list[tuple[str | None, str | None]] = []
 
-    def connect(_state: Path, namespace: str | None, region: str | None) -> Any:
+    def connect(_state: Path, namespace: str | None, region: str | None, _profile: str | None) -> Any:
         connected.append((namespace, region))
         raise CommandError("no such mesh")
 
