@@ -1,6 +1,7 @@
 """Replays an envelope: selects the stored copy and builds the new envelope (`protocol §12`)."""
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -266,9 +267,11 @@ def _check_start(stored: Envelope, mesh: MeshTable, *, repeats_set: bool) -> str
     except ValueError as error:
         raise ApiError(409, "slice", f"{stored.id!r} has a malformed slice header: {error}") from None
     if header is not None:
-        problem = f"{stored.id!r} is slice {header.slice_index} of a set; replay its origin {header.origin_id!r}"
-        raise ApiError(409, "slice", f"{problem} from before the fan-out")
+        command = f"asya replay {shlex.quote(header.origin_id)} --failed-only"
+        problem = f"{stored.id!r} is slice {header.slice_index} of a set, which its origin repeats: `{command}`"
+        raise ApiError(409, "slice", problem)
     if mesh.actors[target].kind == "fan_in" and not repeats_set:
-        problem = f"it failed at {curr!r}, which only merges slices; replay it from before the fan-out"
+        command = f"asya replay {shlex.quote(stored.id)}"
+        problem = f"it would start at {curr!r}, which only merges slices; `{command}` repeats a failed set"
         raise ApiError(409, "fan_in", problem)
     return target

@@ -1,6 +1,7 @@
 """Decides how an origin whose set failed is replayed: its fan-out is repeated as a new set (`protocol §12.set`)."""
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -86,7 +87,8 @@ def check_frames_are_kept(fan_out: FanOut | None, stored: Envelope) -> FanOut:
         position, actor = fan_out_position(stored), stored.route.prev[-1]
         problem = (
             f"the frames that {stored.id!r} gave at hop {position} ({actor!r}) are not stored: they have expired, or the "
-            f"actor is heavy; replay it from before the fan-out"
+            f"actor is heavy; `asya replay {shlex.quote(stored.id)} --from {position}` runs the fan-out again, if its actor has "
+            "keep_input"
         )
         raise ApiError(409, "nothing_to_replay", problem)
     return fan_out

@@ -118,7 +118,7 @@ def test_where_it_cannot_start_it_is_refused(members: dict[str, Any], code: str)
 
 @pytest.mark.rule("12.slice")
 def test_a_slice_is_told_which_origin_to_replay() -> None:
-    with pytest.raises(ApiError, match="replay its origin 'origin'"):
+    with pytest.raises(ApiError, match="asya replay origin --failed-only"):
         replay_envelope(headers={"x-asya-fan-in": SLICE | {"slice_index": 1}})
 
 
