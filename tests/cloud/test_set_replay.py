@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -69,3 +70,22 @@ def test_all_slices_of_a_failed_set_run_again(paths: DeployedCloud, failed_set: 
     assert (task.status, task.error) == ("succeeded", None)
     assert paths.envelope(task)["payload"]["results"] == RESULTS
     assert all(paths.wait_for_end(child(new_id, index)).status == "succeeded" for index in (1, 2, 3))
+
+
+def test_a_failed_slice_is_found_by_its_error_and_runs_again_with_its_set(
+    paths: DeployedCloud, failed_set: str
+) -> None:
+    error = f"{REPAIRED} is not fixed"
+    shown = CliRunner().invoke(app, ["failures", "--error", error, "--json", "--state", str(paths.state)])
+    groups = {group["actor"]: group for group in map(json.loads, shown.stdout.splitlines())}
+    assert groups["score"]["error"] == f"ValueError: {error}"
+    assert (groups["score"]["count"], groups["score"]["example"]) == (1, child(failed_set, 2))
+    assert groups["x-fan-in"]["error"] == f"ValueError: slice # (#) at score: {error}"
+    refused = CliRunner().invoke(app, ["replay", child(failed_set, 2), "--state", str(paths.state)])
+    assert f"`asya replay {failed_set} --failed-only`" in str(refused.exception)
+
+    done = replay(paths, "--failed", "--actor", "score", "--error", error)
+    origin, _, new_id = done.stdout.strip().partition(" → ")
+    assert origin == failed_set
+    task = paths.wait_for_end(new_id)
+    assert (task.status, paths.envelope(task)["payload"]["results"]) == ("succeeded", RESULTS)
