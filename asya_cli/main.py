@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from asya_cli.contracts.command import contracts
+from asya_cli.data import app as data
 from asya_cli.defaults import default_map, read_defaults
 from asya_cli.demo.command import demo
 from asya_cli.dev import dev
@@ -31,7 +32,6 @@ from asya_cli.tasks.replay import replay
 from asya_cli.tasks.result import result
 from asya_cli.tasks.resume import resume
 from asya_cli.tasks.status import status
-from asya_cli.upload import upload
 from asya_local.errors import LocalCloudError
 
 
@@ -85,7 +85,6 @@ app.command()(dev)
 app.command()(run)
 app.command()(send)
 app.command()(call)
-app.command()(upload)
 app.command()(status)
 app.command()(result)
 app.command("list")(list_tasks)
@@ -97,6 +96,7 @@ app.command()(logs)
 app.command()(doctor)
 app.command()(contracts)
 app.command()(smoke)
+app.add_typer(data, name="data")
 app.add_typer(dlq, name="dlq")
 app.add_typer(job, name="job")
 app.add_typer(local, name="local")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
@@ -87,6 +88,21 @@ class StoredObject:
 
     uri: str
     body: bytes
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file in the data of a mesh.
+
+    Attributes:
+        reference: Its name in payloads.
+        size: Its bytes.
+        changed_at: When it was written.
+    """
+
+    reference: str
+    size: int
+    changed_at: datetime
 
 
 @dataclass(frozen=True)
@@ -330,6 +346,39 @@ class MeshClient:
         except (ClientError, BotoCoreError) as error:
             raise CommandError(f"cannot write {data.uri}{reference}: {error}") from error
         return f"{data.uri}{reference}"
+
+    def list_data(self, prefix: str) -> Iterator[DataFile]:
+        """List the files in the data of the mesh whose references start with a prefix.
+
+        Raises:
+            CommandError: S3 fails or denies access.
+        """
+        data = self.connection.data
+        try:
+            pages = self.connection.s3().get_paginator("list_objects_v2")
+            for page in pages.paginate(Bucket=data.bucket, Prefix=data.prefix + prefix):
+                for item in page.get("Contents", []):
+                    reference = item["Key"].removeprefix(data.prefix)
+                    yield DataFile(reference, item["Size"], item["LastModified"].astimezone(UTC))
+        except (ClientError, BotoCoreError) as error:
+            raise CommandError(f"cannot list {data.uri}{prefix}: {error}") from error
+
+    def open_data(self, reference: str) -> BinaryIO | None:
+        """Open a file in the data of the mesh; None if it does not exist.
+
+        Raises:
+            CommandError: S3 fails or denies access.
+        """
+        data = self.connection.data
+        try:
+            body = self.connection.s3().get_object(Bucket=data.bucket, Key=data.prefix + reference)["Body"]
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _NOT_FOUND_CODES:
+                return None
+            raise CommandError(f"cannot read {data.uri}{reference}: {error}") from error
+        except BotoCoreError as error:
+            raise CommandError(f"cannot reach S3 for {data.uri}: {error}", code=ExitCode.UNREACHABLE) from error
+        return cast("BinaryIO", body)
 
     def _default_uris(self, envelope_id: str) -> Iterator[str]:
         for prefix in RESULT_PREFIXES:

@@ -317,7 +317,7 @@ def test_the_official_clients_of_models_and_agents_call_it(author: Author) -> No
 def test_a_job_follows_changes_and_shows_its_traceback(author: Author, tmp_path: Path) -> None:
     text = tmp_path / "order.txt"
     text.write_text("a\nb\n")
-    author.asya("upload", str(text), "order.txt")
+    author.asya("data", "put", str(text), "order.txt")
     uri = f"s3://{author.cloud.mesh.connection.data.bucket}/{author.cloud.mesh.connection.data.prefix}order.txt"
     since = len(author.lines)
     author.edit("jobs/lines.py", '"version": 1', '"version": 2')

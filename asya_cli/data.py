@@ -1,0 +1,121 @@
+"""`asya data`: lists, reads and writes the data of a mesh, whichever cloud has it."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from asya_cli.errors import CommandError, ExitCode
+from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
+from asya_cli.output.text import counted, echo, one_line
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+_LIMIT = 5 * 1024**3
+
+app = typer.Typer(no_args_is_help=True, help="List, read and write the data of a mesh, which payloads refer to.")
+
+Reference = Annotated[
+    str, typer.Argument(metavar="REFERENCE", help="Its name in payloads, such as raw/2026.csv.", show_default=False)
+]
+
+
+@app.command()
+def ls(
+    folder: Annotated[
+        str, typer.Argument(metavar="[FOLDER]", help="Only what is below this folder, such as raw/.")
+    ] = "",
+    *,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of files.")] = 1000,
+    state: State = DEFAULT_STATE,
+    namespace: Namespace = None,
+    region: Region = None,
+    profile: Profile = None,
+) -> None:
+    """List the files in the data of a mesh: bytes, time of the last change, reference."""
+    mesh = client(state, namespace, region, profile)
+    prefix = f"{_checked(folder.rstrip('/'))}/" if folder.strip("/") else ""
+    count = 0
+    for found in mesh.list_data(prefix):
+        if count == limit:
+            echo(f"and more; -n {limit * 10} shows {limit * 10:,}", err=True)
+            return
+        count += 1
+        echo(f"{found.size:>14,}  {found.changed_at:%Y-%m-%dT%H:%M:%SZ}  {one_line(found.reference)}")
+    if not count:
+        echo(f"no file below {mesh.connection.data.uri}{prefix}", err=True)
+
+
+@app.command()
+def get(
+    reference: Reference,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="Where to write it; by default standard output.")
+    ] = None,
+    *,
+    state: State = DEFAULT_STATE,
+    namespace: Namespace = None,
+    region: Region = None,
+    profile: Profile = None,
+) -> None:
+    """Write a file of the data to standard output, or to a file."""
+    name = _checked(reference)
+    mesh = client(state, namespace, region, profile)
+    body = mesh.open_data(name)
+    if body is None:
+        raise CommandError(
+            f"there is no {mesh.connection.data.uri}{name}", "`asya data ls` lists the files.", ExitCode.NOT_FOUND
+        )
+    try:
+        if file is None:
+            shutil.copyfileobj(body, sys.stdout.buffer)
+            return
+        with file.open("wb") as output:
+            shutil.copyfileobj(body, output)
+    except OSError as error:
+        raise CommandError(f"cannot write {file or 'standard output'}: {error.strerror}") from error
+    echo(f"{file}: {counted(file.stat().st_size, 'byte')}", err=True)
+
+
+@app.command()
+def put(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file; - reads standard input.", show_default=False)],
+    reference: Reference,
+    *,
+    state: State = DEFAULT_STATE,
+    namespace: Namespace = None,
+    region: Region = None,
+    profile: Profile = None,
+) -> None:
+    """Put a file into the data of the mesh, under the reference that payloads use, and print its URI.
+
+    It replaces an object with the same name. A file has 5 GB at most; for larger ones use a client of S3.
+    """
+    name = _checked(reference)
+    mesh = client(state, namespace, region, profile)
+    if str(file) == "-":
+        echo(mesh.upload(name, sys.stdin.buffer.read()))
+        return
+    try:
+        if file.stat().st_size > _LIMIT:
+            raise CommandError(f"{file} has more than 5 GB", "Upload it with a client of S3, such as the AWS CLI.")
+        content: BinaryIO
+        with file.open("rb") as content:
+            uri = mesh.upload(name, content)
+    except OSError as error:
+        raise CommandError(f"cannot read {file}: {error.strerror}") from error
+    echo(uri)
+
+
+def _checked(reference: str) -> str:
+    from asya.protocol.data_references import check_reference
+
+    try:
+        return check_reference(reference)
+    except ValueError as error:
+        raise CommandError(str(error)) from error
