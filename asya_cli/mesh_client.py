@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
@@ -27,6 +27,7 @@ from asya.reporting.aws.gateway_client import address_of
 from asya.tasks.listing import LARGEST_LIMIT, TaskList, Timeline
 from asya.tasks.view import TaskView
 from asya_cli.errors import CommandError, ExitCode
+from asya_cli.gateway_answers import FieldsAnswer, InvalidInputError, Started, decode, error_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -42,8 +43,6 @@ TIMEOUT_SECONDS = 30.0
 
 RESULT_PREFIXES = ("succeeded/", "failed/", CANCELED_PREFIX, PAUSED_PREFIX, SUMP_PREFIX)
 """The prefixes to search for the object of an envelope without a record (`protocol §11`, layout `by-id`)."""
-
-T = TypeVar("T")
 
 _NOT_FOUND_CODES = frozenset({"404", "NoSuchKey", "NotFound"})
 
@@ -166,7 +165,7 @@ class MeshClient:
             CommandError: The gateway does not answer, or answers with an error.
         """
         try:
-            return _decode(self._request("GET", _path(envelope_id)), TaskView)
+            return decode(self._request("GET", _path(envelope_id)), TaskView)
         except NotFoundError:
             return None
 
@@ -186,7 +185,7 @@ class MeshClient:
         query = {name: value for name, value in (("status", status), ("parent", parent)) if value is not None}
         query["limit"] = str(page_size)
         while True:
-            page = _decode(self._request("GET", f"/api/v1/mesh?{urlencode(query)}"), TaskList)
+            page = decode(self._request("GET", f"/api/v1/mesh?{urlencode(query)}"), TaskList)
             yield from page.items
             if page.next_cursor is None:
                 return
@@ -207,7 +206,7 @@ class MeshClient:
         query = ""
         while True:
             try:
-                page = _decode(self._request("GET", f"{_path(envelope_id)}/timeline{query}"), Timeline)
+                page = decode(self._request("GET", f"{_path(envelope_id)}/timeline{query}"), Timeline)
             except NotFoundError:
                 return hops
             hops += page.items
@@ -242,7 +241,7 @@ class MeshClient:
                 f"the gateway knows no actor {actor!r}, or cannot redrive",
                 "Deploy the mesh with the version of this command, and with this actor.",
             ) from None
-        return _decode(answer, Redriven).generation
+        return decode(answer, Redriven).generation
 
     def replay(self, envelope_id: str, request: ReplayRequest) -> Replayed:
         """Start a new task from a stored copy of an envelope.
@@ -255,7 +254,7 @@ class MeshClient:
             answer = self._request("POST", f"{_path(envelope_id)}/replay", msgspec.json.encode(request))
         except NotFoundError:
             raise CommandError(f"there is no task {envelope_id!r}", code=ExitCode.NOT_FOUND) from None
-        return _decode(answer, Replayed)
+        return decode(answer, Replayed)
 
     def call_tool(self, name: str, arguments: bytes) -> str:
         """Start the task of a tool and return its id.
@@ -269,7 +268,7 @@ class MeshClient:
         """
         body = b'{"name": ' + msgspec.json.encode(name) + b', "arguments": ' + arguments + b"}"
         try:
-            return _decode(self._request("POST", "/tools/call", body, prefer="wait=0"), _Started).id
+            return decode(self._request("POST", "/tools/call", body, prefer="wait=0"), Started).id
         except NotFoundError:
             raise CommandError(
                 f"the mesh {self.connection.namespace!r} has no tool {name!r}", code=ExitCode.NOT_FOUND
@@ -292,7 +291,7 @@ class MeshClient:
             self._request("POST", path, b'{"input": ' + answers + b"}")
         except NotFoundError:
             raise CommandError(f"there is no task {envelope_id!r}", code=ExitCode.NOT_FOUND) from None
-        except _InvalidInputError as error:
+        except InvalidInputError as error:
             raise InvalidAnswersError(envelope_id, error.fields) from None
 
     def cancel(self, envelope_id: str) -> None:
@@ -393,11 +392,11 @@ class MeshClient:
             raise NotFoundError(path)
         if status < 300:
             return answer
-        error = _error_of(answer)
+        error = error_of(answer)
         if status in (409, 413) and error.message:
             raise ConflictError(error.message, error.code)
         if status == 422:
-            raise _InvalidInputError(_decode(answer, _FieldsAnswer).error)
+            raise InvalidInputError(decode(answer, FieldsAnswer).error)
         advice = "Your credentials need execute-api:Invoke on the mesh's API." if status == 403 else ""
         message = error.message or answer[:300].decode("utf-8", "replace")
         raise CommandError(f"the gateway answered {status}: {message}", advice)
@@ -423,54 +422,5 @@ class MeshClient:
         return answer.status, answer.data
 
 
-class _Started(msgspec.Struct):
-    id: str
-
-
-class _Problem(msgspec.Struct):
-    message: str = ""
-    code: str = ""
-
-
-class _Answer(msgspec.Struct):
-    error: _Problem
-
-
-class _FieldProblem(msgspec.Struct):
-    name: str
-    message: str
-
-
-class _FieldProblems(msgspec.Struct):
-    fields: tuple[_FieldProblem, ...] = ()
-
-
-class _FieldsAnswer(msgspec.Struct):
-    error: _FieldProblems
-
-
-class _InvalidInputError(Exception):
-    """The gateway answered 422 with the problems of fields."""
-
-    def __init__(self, problems: _FieldProblems) -> None:
-        super().__init__()
-        self.fields = {each.name: each.message for each in problems.fields}
-
-
 def _path(envelope_id: str) -> str:
     return f"/api/v1/mesh/{quote(envelope_id, safe='')}"
-
-
-def _decode(answer: bytes, kind: type[T]) -> T:
-    try:
-        return msgspec.json.decode(answer, type=kind)
-    except msgspec.MsgspecError as error:
-        raise CommandError(f"the gateway sent an unexpected answer: {error}") from error
-
-
-def _error_of(answer: bytes) -> _Problem:
-    """Return the error of an answer; an empty one if the gateway's functions did not write it."""
-    try:
-        return msgspec.json.decode(answer, type=_Answer).error
-    except msgspec.MsgspecError:
-        return _Problem()
