@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +11,7 @@ import typer
 
 from asya_cli.errors import CommandError
 from asya_cli.output.text import echo, visible
+from asya_cli.synthesis import synthesize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,26 +101,3 @@ def _assembly(synthesized: Path | None, mesh: Path, stage: str) -> Iterator[Path
     with TemporaryDirectory(prefix="asya-doctor-") as folder:
         synthesize(mesh, stage, Path(folder))
         yield Path(folder)
-
-
-def synthesize(mesh: Path, stage: str, folder: Path) -> None:
-    """Write the templates of a mesh, as `cdk synth` does.
-
-    Raises:
-        CommandError: The mesh file is invalid, or AWS would refuse the mesh.
-    """
-    from asya_infra.repository import REPOSITORY
-
-    configuration = json.loads((REPOSITORY / "cdk.json").read_text(encoding="utf-8"))
-    context = {**configuration["context"], "mesh": str(mesh.resolve()), "stage": stage}
-    environment = {"CDK_OUTDIR": str(folder), "CDK_CONTEXT_JSON": json.dumps(context)}
-    process = subprocess.run(
-        [sys.executable, str(REPOSITORY / "app.py")],
-        env={**os.environ, **environment},
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if process.returncode:
-        raise CommandError(f"cannot synthesize {mesh}", process.stderr.strip() or process.stdout.strip())

@@ -20,6 +20,9 @@ from asya_cli.errors import CommandError, ExitCode
 from asya_cli.job.command import app as job
 from asya_cli.local import app as local
 from asya_cli.logs import logs
+from asya_cli.mesh_file.graph import graph
+from asya_cli.mesh_file.schema import schema
+from asya_cli.mesh_file.validate import validate
 from asya_cli.output.text import echo
 from asya_cli.run.command import run
 from asya_cli.sending.call import call
@@ -93,6 +96,9 @@ app.command()(cancel)
 app.command()(replay)
 app.command()(resume)
 app.command()(logs)
+app.command()(validate)
+app.command()(graph)
+app.command()(schema)
 app.command()(doctor)
 app.command()(contracts)
 app.command()(smoke)

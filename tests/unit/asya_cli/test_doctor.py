@@ -8,8 +8,9 @@ import pytest
 import typer
 
 import asya_infra.preflight.read_account as aws
-from asya_cli.doctor import doctor, synthesize
+from asya_cli.doctor import doctor
 from asya_cli.errors import CommandError
+from asya_cli.synthesis import synthesize
 from asya_infra.preflight.account import Account, Concurrency, IamUsage, Identity, Unknown
 
 IDENTITY = Identity("123456789012", "arn:aws:iam::123456789012:role/deploy", "eu-central-1")
