@@ -22,7 +22,7 @@ from tests.doubles.kit_clients import DATA_PREFIX, OPERATOR_ID, client_of
 from tests.doubles.kit_environment import KitEnvironment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,9 @@ class KitConnection:
 class KitMeshClient(MeshClient):
     """The client of commands and tests; its calls reach the functions of the gateway without HTTP."""
 
-    def _call(self, method: str, path: str, body: bytes, media_type: str) -> tuple[int, bytes]:
-        headers, kit = {"content-type": media_type}, self.connection.kit  # type: ignore[attr-defined]
-        response = kit._api.call(method, path, body, headers, user_arn=TEST_USER, user_id=OPERATOR_ID)
+    def _call(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        kit = self.connection.kit  # type: ignore[attr-defined]
+        response = kit._api.call(method, path, body, dict(headers), user_arn=TEST_USER, user_id=OPERATOR_ID)
         return response["statusCode"], str(response.get("body") or "").encode()
 
 

@@ -1,6 +1,6 @@
 """Redrives dead letters with the code of `asya dlq redrive`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -22,8 +22,8 @@ class SimulatedMeshClient(MeshClient):
     api: Api = lambda _: None
     arn: str = ""
 
-    def _call(self, method: str, path: str, body: bytes, media_type: str) -> tuple[int, bytes]:
-        answer = self.api(event(method, URL + path, body, {}, user_arn=self.arn, user_id="AIDAOPERATOR"))
+    def _call(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        answer = self.api(event(method, URL + path, body, dict(headers), user_arn=self.arn, user_id="AIDAOPERATOR"))
         if answer is None:
             return 500, b""
         return answer["statusCode"], answer["body"].encode()

@@ -20,6 +20,8 @@ LEFT_OUT: dict[str, str | dict[str, str]] = {
         "test_a_payload_from_standard_input_goes_to_its_actor": _COMMAND,
         "test_status_shows_a_failure_with_its_traceback": _COMMAND,
         "test_an_impossible_command_fails_with_one_line": _COMMAND,
+        "test_send_waits_for_the_result_and_tells_a_failure_by_its_exit_code": _COMMAND,
+        "test_logs_of_an_envelope_and_of_an_actor": _COMMAND,
         "test_smoke_sends_a_light_envelope_and_a_job_run": _COMMAND,
         "test_a_mesh_on_aws_is_found_by_its_stacks": "reads the stacks of CloudFormation",
     },
