@@ -21,7 +21,9 @@ COMPUTE_WORKER = "gw2"
 SESSION_SUITES = ("infra", "spark")
 """Suites with session fixtures; one worker runs each of them whole."""
 
-PATHS_MESH_TESTS = ("crew_failures", "fan_in", "legacy_forms", "paths", "pause", "redrive", "slow_paths")
+PATHS_MESH_TESTS = ("crew_failures", "fan_in", "legacy_forms", "paths", "pause", "redrive", "set_replay", "slow_paths")
+GATEWAY_MESH_TESTS = ("secrets",)
+"""Those beside `test_gateway_…`."""
 OWN_CLOUD_TESTS = ("deploy_under_load", "dev", "emr_drivers", "emr_stand_in", "local_cloud")
 OWN_MESHES = ("gateway", "heavy")
 """Meshes with a local cloud each; all other cloud tests share the example mesh."""
@@ -36,6 +38,8 @@ def group_of(nodeid: str) -> str:
         return suite if suite in SESSION_SUITES else str(file)
     if subject in PATHS_MESH_TESTS:
         return "the paths mesh"
+    if subject in GATEWAY_MESH_TESTS:
+        return "the gateway mesh"
     mesh = subject.partition("_")[0]
     return f"the {mesh} mesh" if mesh in OWN_MESHES else "the example mesh"
 
