@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,13 +11,15 @@ import typer
 from asya_cli.dlq.reports import app as reports
 from asya_cli.errors import CommandError
 from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
-from asya_cli.output.text import echo, one_line, write_exact
+from asya_cli.output.text import echo, one_line, write_exact, write_json
 
 if TYPE_CHECKING:
     from asya_cli.dlq.letters import DeadLetters, QueuedLetter, RedriveResult
 
 app = typer.Typer(no_args_is_help=True, help="List, show and redrive dead letters: messages that failed too often.")
 app.add_typer(reports, name="reports")
+
+_COLUMNS = ("actor", "id", "hop", "generation", "sent", "task", "error")
 
 Actor = Annotated[str | None, typer.Argument(help="Only the dead letters of this actor.", show_default=False)]
 Id = Annotated[
@@ -35,6 +38,7 @@ def list_(
     envelope_id: Id = "",
     error: Error = "",
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of dead letters per actor.")] = 100,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
@@ -47,15 +51,19 @@ def list_(
     from asya_cli.output.console import Console
 
     dead_letters = _dead_letters(state, namespace, region, profile)
-    table = Table("actor", "id", "hop", "generation", "sent", "task", "error", box=None, pad_edge=False)
+    table = Table(*_COLUMNS, box=None, pad_edge=False)
     for name in _actors(dead_letters, actor):
         with dead_letters.scan(name, Filter(envelope_id, error)) as letters:
             for letter in islice(letters, limit):
-                table.add_row(*map(one_line, _row(dead_letters, letter)))
+                row = _row(dead_letters, letter)
+                if as_json:
+                    write_json(json.dumps(dict(zip(_COLUMNS, row, strict=True))).encode() + b"\n")
+                else:
+                    table.add_row(*map(one_line, row))
         _warn_of_hidden(dead_letters, name)
     if table.row_count:
         Console(markup=False).print(table, soft_wrap=True)
-    else:
+    elif not as_json:
         echo("no dead letters", err=True)
     for name in dead_letters.report_queues() if actor is None else ():
         echo(f"{name}: dead letters of reports; `asya dlq reports replay` sends them again", err=True)

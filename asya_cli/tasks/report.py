@@ -41,7 +41,8 @@ def show_task_report(
         console.print(Text.assemble((f"  {one_line(name):<12}", "dim"), value), soft_wrap=True)
     error = error_of(task, envelope)
     if error is not None and error.traceback:
-        console.print(Text(error.traceback.rstrip(), style="dim"), soft_wrap=True)
+        trace = error.traceback.rstrip().removesuffix(f"{error.type}: {error.message}").rstrip()  # it is above
+        console.print(Text(trace, style="dim"), soft_wrap=True)
 
 
 def show_resume(console: Console, command: str) -> None:

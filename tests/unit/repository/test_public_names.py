@@ -91,7 +91,7 @@ COMMANDS = {
         "--state --namespace --region --profile"
     ),
     "resume": "ENVELOPE_ID --input --state --namespace --region --profile",
-    "dlq list": "ACTOR --id --error --limit --state --namespace --region --profile",
+    "dlq list": "ACTOR --id --error --limit --json --state --namespace --region --profile",
     "dlq show": "ENVELOPE_ID ACTOR --state --namespace --region --profile",
     "dlq reports replay": "--dry-run --state --namespace --region --profile",
     "dlq redrive": "ACTOR --id --error --limit --dry-run --force --state --namespace --region --profile",

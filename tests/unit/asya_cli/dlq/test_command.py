@@ -233,6 +233,8 @@ def test_a_dead_letter_that_returns_during_the_scan_is_skipped(mesh: Mesh) -> No
 def test_list_and_show_leave_the_messages(mesh: Mesh) -> None:
     mesh.put("infer", message())
     assert "env-1" in run("list")
+    row = json.loads(run("list", "--json"))
+    assert (row["actor"], row["id"], row["task"]) == ("infer", "env-1", "no record")
     assert '"payload": {' in run("show", "env-1")
     assert "no dead letters" in run("list", "post")
     assert len(mesh.receive("infer-dlq")) == 1

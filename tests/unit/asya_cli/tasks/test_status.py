@@ -101,3 +101,14 @@ def test_a_running_task_shows_its_problem() -> None:
     problem = TaskProblem("AccessDenied", "the queue of c refuses messages of b")
     task = replace(FAILED, status="running", error=None, reason=None, problem=problem)
     assert "AccessDenied: the queue of c refuses messages of b" in report(task, None)
+
+
+def test_an_error_is_printed_once() -> None:
+    error = {
+        "type": "ValueError",
+        "message": "no such column",
+        "traceback": "Traceback…\nline 7\nValueError: no such column\n",
+    }
+    text = report(FAILED, STORED | {"status": STORED["status"] | {"error": error}})
+    assert text.count("no such column") == 1
+    assert text.rstrip().endswith("line 7")
