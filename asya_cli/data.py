@@ -55,7 +55,7 @@ def ls(
 def get(
     reference: Reference,
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="Where to write it; by default standard output.")
+        Path | None, typer.Argument(metavar="[FILE]", help="Where to write it; by default, or with -, standard output.")
     ] = None,
     *,
     state: State = DEFAULT_STATE,
@@ -63,7 +63,9 @@ def get(
     region: Region = None,
     profile: Profile = None,
 ) -> None:
-    """Write a file of the data to standard output, or to a file."""
+    """Write a file of the data to standard output, or to a file, which is replaced when it is whole."""
+    from botocore.exceptions import BotoCoreError
+
     name = _checked(reference)
     mesh = client(state, namespace, region, profile)
     body = mesh.open_data(name)
@@ -72,14 +74,31 @@ def get(
             f"there is no {mesh.connection.data.uri}{name}", "`asya data ls` lists the files.", ExitCode.NOT_FOUND
         )
     try:
-        if file is None:
-            shutil.copyfileobj(body, sys.stdout.buffer)
+        if file is None or str(file) == "-":
+            _print(body)
             return
-        with file.open("wb") as output:
-            shutil.copyfileobj(body, output)
+        draft = file.with_name(f".{file.name}.part")
+        try:
+            with draft.open("wb") as output:
+                shutil.copyfileobj(body, output)
+            draft.replace(file)
+        finally:
+            draft.unlink(missing_ok=True)
     except OSError as error:
         raise CommandError(f"cannot write {file or 'standard output'}: {error.strerror}") from error
+    except BotoCoreError as error:
+        raise CommandError(
+            f"reading {mesh.connection.data.uri}{name} broke off: {error}", code=ExitCode.UNREACHABLE
+        ) from error
     echo(f"{file}: {counted(file.stat().st_size, 'byte')}", err=True)
+
+
+def _print(body: BinaryIO) -> None:
+    """Write a file to standard output; a terminal gets control characters as escapes."""
+    if sys.stdout.isatty():
+        echo(body.read().decode("utf-8", "backslashreplace"))
+    else:
+        shutil.copyfileobj(body, sys.stdout.buffer)
 
 
 @app.command()

@@ -49,6 +49,14 @@ def read_defaults(arguments: Sequence[str], environment: Mapping[str, str], fold
     return defaults
 
 
+def takes_defaults(command: Any, subcommand: str | None, arguments: Sequence[str]) -> bool:
+    """Return whether a command line needs the defaults: not for help, and not for a command without these options."""
+    if subcommand is None or "--help" in arguments:
+        return False
+    chosen = command.commands.get(subcommand)
+    return hasattr(chosen, "commands") or any(each.name in OPTIONS for each in getattr(chosen, "params", ()))
+
+
 def default_map(command: Any, defaults: Mapping[str, str]) -> dict[str, Any]:
     """Return the defaults as click takes them: by subcommand, and within it by option."""
     return {

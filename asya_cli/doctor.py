@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from asya_cli.errors import CommandError
-from asya_cli.output.text import echo, visible
+from asya_cli.options import Profile
+from asya_cli.output.text import echo, styled, visible
 from asya_cli.synthesis import synthesize
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def doctor(
         str | None,
         typer.Option("--region", help="AWS region; by default that of the stage, or of your AWS configuration."),
     ] = None,
+    profile: Profile = None,
 ) -> None:
     """Check before a deployment that the AWS account can hold the mesh. Changes nothing.
 
@@ -47,7 +49,7 @@ def doctor(
     What you may not read is a warning. Exit code 1 if there is a problem.
     """
     with _assembly(synthesized, mesh, stage) as folder:
-        findings = _examine(folder, region)
+        findings = _examine(folder, region, profile)
     for finding in findings:
         typer.echo(line(finding))  # noqa: TID251 - colored, and visible but for that
     problems = sum(finding.level == "problem" for finding in findings)
@@ -58,10 +60,12 @@ def doctor(
 
 def line(finding: Finding) -> str:
     """Return the line of a finding."""
-    return f"{typer.style(f'{finding.level:<8}', fg=_COLORS[finding.level])} {visible(f'{finding.subject:<20} {finding.message}')}"
+    return (
+        f"{styled(f'{finding.level:<8}', _COLORS[finding.level])} {visible(f'{finding.subject:<20} {finding.message}')}"
+    )
 
 
-def _examine(folder: Path, region: str | None) -> list[Finding]:
+def _examine(folder: Path, region: str | None, profile: str | None) -> list[Finding]:
     from asya_infra.assembly import AssemblyError, read_assembly
     from asya_infra.preflight.account import Unknown
     from asya_infra.preflight.checks import check
@@ -73,7 +77,7 @@ def _examine(folder: Path, region: str | None) -> list[Finding]:
         demand = demand_of(read_assembly(folder))
     except AssemblyError as error:
         raise CommandError(str(error), "Run `make synth` first, or leave out --synthesized.") from error
-    session = session_in(region or demand.region)
+    session = session_in(region or demand.region, profile)
     identity = read_identity(session)
     if isinstance(identity, Unknown):
         message = f"no valid AWS credentials ({identity.reason}); configure them as for the AWS CLI"
@@ -81,15 +85,20 @@ def _examine(folder: Path, region: str | None) -> list[Finding]:
     return check(demand, read_account(session, demand, identity))
 
 
-def session_in(region: str | None) -> Any:
-    """Return a session in this region, or else where `make deploy` would deploy."""
+def session_in(region: str | None, profile: str | None = None) -> Any:
+    """Return a session in this region, or else where `make deploy` would deploy.
+
+    Raises:
+        CommandError: The AWS configuration cannot be used.
+    """
     from boto3.session import Session
     from botocore.exceptions import BotoCoreError
 
     try:
-        return Session(region_name=region or Session().region_name or _DEFAULT_REGION)
+        chosen = region or Session(profile_name=profile).region_name or _DEFAULT_REGION
+        return Session(region_name=chosen, profile_name=profile)
     except BotoCoreError as error:  # such as an unknown profile
-        raise CommandError(f"cannot use the AWS configuration: {error}", "Check AWS_PROFILE.") from error
+        raise CommandError(f"cannot use the AWS configuration: {error}", "Check --profile and AWS_PROFILE.") from error
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from contextlib import suppress
 from pathlib import Path
@@ -124,6 +125,7 @@ def env(state: State = DEFAULT_STATE) -> None:
     They set its endpoints and the operator's key. A mesh of `asya dev` has them too.
     """
     from asya_local.connection import LocalConnection
+    from asya_local.servers import unproxied
     from asya_local.state_folder import StateFolder
 
     connection = LocalConnection.read(StateFolder.at(state).connection)
@@ -132,7 +134,7 @@ def env(state: State = DEFAULT_STATE) -> None:
             f"no local cloud runs in {state}", "Start one with `asya local up` or `asya dev`.", ExitCode.UNREACHABLE
         )
     echo("unset AWS_PROFILE AWS_SESSION_TOKEN")
-    for name, value in connection.environment().items():
+    for name, value in {**connection.environment(), **unproxied(os.environ)}.items():
         echo(f"export {name}={quote(value)}")
 
 

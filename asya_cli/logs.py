@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ import msgspec
 import typer
 
 from asya_cli.errors import CommandError, ExitCode
-from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
+from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
 from asya_cli.output.text import echo, one_line
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 _POLL_SECONDS = 2.0
 _BEFORE_SECONDS = 60.0
 """Clocks differ, and a function logs before it reports."""
+_OVERLAP_SECONDS = 30.0
+"""How much of what was read is read again: lines of one moment come in any order."""
+_GROUP_NAME = re.compile(r"[.\-_/#A-Za-z0-9]+")
+"""What CloudWatch takes as the name of a log group; ids of envelopes may have any characters."""
 _LATE_SECONDS = 10.0
 """How long after the end of a task its last lines are waited for."""
 _HIDDEN = frozenset({
@@ -63,12 +68,12 @@ def logs(
 
     mesh = client(state, namespace, region, profile)
     reader = LogReader(mesh.connection.logs(), mesh.connection.namespace)
+    start = moment(since, datetime.now(UTC)).timestamp()
     try:
         if reader.has_logs(subject):
-            start = moment(since, datetime.now(UTC)).timestamp()
             _follow_actor(reader, subject, start, follow=follow)
         else:
-            _follow_task(reader, mesh, subject, follow=follow)
+            _follow_task(reader, mesh, subject, as_typed(state, namespace, region, profile), follow=follow)
     except (ClientError, BotoCoreError) as error:
         raise CommandError(f"cannot read the logs: {error}", "The command needs logs:FilterLogEvents.") from error
     except KeyboardInterrupt:
@@ -85,7 +90,7 @@ def _follow_actor(reader: LogReader, actor: str, start: float, *, follow: bool) 
         time.sleep(_POLL_SECONDS)
 
 
-def _follow_task(reader: LogReader, mesh: MeshClient, envelope_id: str, *, follow: bool) -> None:
+def _follow_task(reader: LogReader, mesh: MeshClient, envelope_id: str, options: str, *, follow: bool) -> None:
     from asya.protocol.times import parse_time
     from asya_cli.progress.watch import TERMINAL
     from asya_cli.tasks.records import awaited_task
@@ -100,20 +105,23 @@ def _follow_task(reader: LogReader, mesh: MeshClient, envelope_id: str, *, follo
     start = parse_time(task.created_at).timestamp() - _BEFORE_SECONDS
     runs: list[str] = []
     ended_at: float | None = None
+    count = 0
     while True:
         hops = mesh.timeline(envelope_id)
         actors = dict.fromkeys((*(hop.actor for hop in hops), *_ENDING), start)
-        reader.print_new(actors, f'"{envelope_id.replace(chr(34), "")}"')
+        count += reader.print_new(actors, f'"{envelope_id.replace(chr(34), "")}"')
         for run in (hop.run.run_id for hop in hops if hop.run is not None):
             if run not in runs:
                 runs.append(run)
-                echo(f"job run: `asya job logs {run}`", err=True)
+                echo(f"job run: `asya job logs {run}{options}`", err=True)
         if ended_at is not None and time.monotonic() > ended_at + _LATE_SECONDS:
             return
         task = mesh.task(envelope_id)
         if ended_at is None and (task is None or task.status in TERMINAL):
             ended_at = time.monotonic()
         if not follow:
+            if not count:
+                echo("no function has logged about it; a mesh of `asya dev` logs to its terminal", err=True)
             return
         time.sleep(_POLL_SECONDS)
 
@@ -127,10 +135,13 @@ class LogReader:
 
     client: CloudWatchLogsClient
     namespace: str
-    _printed: set[tuple[int, str, str, str]] = field(default_factory=set)
+    _printed: set[object] = field(default_factory=set)
+    _newest: dict[str, float] = field(default_factory=dict)
 
     def has_logs(self, actor: str) -> bool:
         """Return whether there is a function with logs for an actor."""
+        if not _GROUP_NAME.fullmatch(actor):
+            return False
         try:
             self.client.filter_log_events(logGroupName=self._group(actor), limit=1)
         except self.client.exceptions.ResourceNotFoundException:
@@ -144,14 +155,19 @@ class LogReader:
             actors: From when on, in epoch seconds, by actor. An actor without logs has no lines.
             pattern: Only lines that match this pattern of CloudWatch Logs.
         """
-        lines = [
-            (event["timestamp"], actor, event["logStreamName"], event["message"])
+        lines = {
+            event.get("eventId") or (event["timestamp"], actor, event["logStreamName"], event["message"]): (
+                event["timestamp"],
+                actor,
+                event["message"],
+            )
             for actor, start in actors.items()
-            for event in self._events(actor, start, pattern)
-        ]
-        new = sorted((line for line in dict.fromkeys(lines) if line not in self._printed), key=lambda line: line[0])
-        self._printed.update(new)
-        for moment, actor, _, message in new:
+            for event in self._events(actor, max(start, self._newest.get(actor, 0.0) - _OVERLAP_SECONDS), pattern)
+        }
+        new = sorted((line for key, line in lines.items() if key not in self._printed), key=lambda line: line[0])
+        self._printed.update(lines)
+        for moment, actor, message in new:
+            self._newest[actor] = max(self._newest.get(actor, 0.0), moment / 1000)
             if (text := described(message)) is not None:
                 at = datetime.fromtimestamp(moment / 1000, UTC)
                 echo(f"{at:%Y-%m-%dT%H:%M:%S}.{moment % 1000:03d}Z {one_line(actor)}  {text}")
@@ -189,7 +205,7 @@ def described(message: str) -> str | None:
         return None if isinstance(entry, dict) and "_aws" in entry else message
     fields = (f"{name}={_value(value)}" for name, value in entry.items() if name not in _HIDDEN and value is not None)
     trace = entry.get("exception") or entry.get("traceback") or ""
-    return " ".join([f"{entry.get('level', ''):<7} {entry['message']}", *fields]) + (f"\n{trace}" if trace else "")
+    return " ".join([f"{entry.get('level') or ''!s:<7} {entry['message']}", *fields]) + (f"\n{trace}" if trace else "")
 
 
 def _value(value: object) -> str:

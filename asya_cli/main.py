@@ -11,7 +11,7 @@ import typer
 
 from asya_cli.contracts.command import contracts
 from asya_cli.data import app as data
-from asya_cli.defaults import default_map, read_defaults
+from asya_cli.defaults import default_map, read_defaults, takes_defaults
 from asya_cli.demo.command import demo
 from asya_cli.dev import dev
 from asya_cli.dlq.command import app as dlq
@@ -80,7 +80,8 @@ def asya(
 
         echo(version_of("asya-mesh"))
         raise typer.Exit
-    context.default_map = default_map(context.command, read_defaults(sys.argv[1:], os.environ, Path.cwd()))
+    if takes_defaults(context.command, context.invoked_subcommand, sys.argv[1:]):
+        context.default_map = default_map(context.command, read_defaults(sys.argv[1:], os.environ, Path.cwd()))
 
 
 app.command()(demo)

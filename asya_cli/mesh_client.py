@@ -342,8 +342,10 @@ class MeshClient:
         data = self.connection.data
         try:
             self.connection.s3().put_object(Bucket=data.bucket, Key=data.prefix + reference, Body=body)
-        except (ClientError, BotoCoreError) as error:
+        except ClientError as error:
             raise CommandError(f"cannot write {data.uri}{reference}: {error}") from error
+        except BotoCoreError as error:
+            raise CommandError(f"cannot reach S3 for {data.uri}: {error}", code=ExitCode.UNREACHABLE) from error
         return f"{data.uri}{reference}"
 
     def list_data(self, prefix: str) -> Iterator[DataFile]:
@@ -359,8 +361,10 @@ class MeshClient:
                 for item in page.get("Contents", []):
                     reference = item["Key"].removeprefix(data.prefix)
                     yield DataFile(reference, item["Size"], item["LastModified"].astimezone(UTC))
-        except (ClientError, BotoCoreError) as error:
+        except ClientError as error:
             raise CommandError(f"cannot list {data.uri}{prefix}: {error}") from error
+        except BotoCoreError as error:
+            raise CommandError(f"cannot reach S3 for {data.uri}: {error}", code=ExitCode.UNREACHABLE) from error
 
     def open_data(self, reference: str) -> BinaryIO | None:
         """Open a file in the data of the mesh; None if it does not exist.

@@ -41,8 +41,11 @@ def client(state: Path, namespace: str | None, region: str | None, profile: str 
 
 
 def as_typed(state: Path, namespace: str | None, region: str | None, profile: str | None) -> str:
-    """Return the options that select this mesh as a user types them, with a space before; empty for the defaults."""
+    """Return the options that select this mesh as a user types them, with a space before.
+
+    The default folder is named too: without it, a default namespace would select another mesh.
+    """
     if namespace:
         given = (("--namespace", namespace), ("--region", region), ("--profile", profile))
         return "".join(f" {name} {quote(value)}" for name, value in given if value)
-    return "" if state == DEFAULT_STATE else f" --state {quote(str(state))}"
+    return f" --state {quote(str(state))}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.errors import CommandError
+from asya_cli.options import Profile
 from asya_cli.output.text import counted, echo
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def contracts(
         str | None,
         typer.Option("--region", help="AWS region; by default that of the stage, or of your AWS configuration."),
     ] = None,
+    profile: Profile = None,
 ) -> None:
     """Tell which changes of types break envelopes in flight or callers. Changes nothing.
 
@@ -48,7 +50,7 @@ def contracts(
     if against is not None:
         label, before = f"{against} of {mesh.name}", earlier_contracts(mesh, stage, against)
     else:
-        before, label = deployed_contracts(loaded, region)
+        before, label = deployed_contracts(loaded, region, profile)
     if before is None:
         return
     findings = breaking_changes(before, after)

@@ -22,17 +22,20 @@ from asya_infra.placement import SHARDS
 from asya_infra.repository import REPOSITORY
 
 
-def deployed_contracts(loaded: LoadedMesh, region: str | None) -> tuple[MeshContracts | None, str]:
+def deployed_contracts(
+    loaded: LoadedMesh, region: str | None, profile: str | None = None
+) -> tuple[MeshContracts | None, str]:
     """Return the contracts of the deployed mesh with its name; None, after a note, if there are none.
 
     Args:
         loaded: The mesh file.
         region: The region; by default that of the stage, or of the AWS configuration.
+        profile: The profile of the AWS configuration.
 
     Raises:
         CommandError: The account cannot be read, or is not the one of the mesh file.
     """
-    session = session_in(region or loaded.mesh.region)
+    session = session_in(region or loaded.mesh.region, profile)
     stacks = [names.stack_name(loaded.namespace, part) for part in ("gateway", *_functions())]
     label = f"the mesh {loaded.namespace} in {session.region_name}"
     try:

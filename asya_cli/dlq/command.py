@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.dlq.reports import app as reports
-from asya_cli.errors import CommandError
+from asya_cli.errors import CommandError, ExitCode
 from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
 from asya_cli.output.text import echo, one_line, write_exact, write_json
 
@@ -93,7 +93,9 @@ def show(
                 echo(f"{name}, SQS message {letter.seen.message_id}", err=True)
                 write_exact(_pretty(letter.seen.arrival.body))
     if not count:
-        raise CommandError(f"there is no dead letter {envelope_id!r}", "`asya dlq list` shows all dead letters.")
+        raise CommandError(
+            f"there is no dead letter {envelope_id!r}", "`asya dlq list` shows all dead letters.", ExitCode.NOT_FOUND
+        )
 
 
 @app.command()

@@ -20,7 +20,7 @@ from asya.spark.aws.manifests import Manifests
 from asya.spark.aws.pending import Pending
 from asya.spark.aws.run_records import RunRecords
 from asya.spark.aws.run_results import RunResults
-from asya_cli.errors import CommandError
+from asya_cli.errors import CommandError, ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,7 +129,9 @@ class MeshRuns:
             )
         record = self.records.get(*place)
         if record is None:
-            raise CommandError(f"there is no job run {text!r}", "Check the id. The records of old runs expire.")
+            raise CommandError(
+                f"there is no job run {text!r}", "Check the id. The records of old runs expire.", ExitCode.NOT_FOUND
+            )
         return record
 
     def run_id(self, record: RunRecord) -> str:

@@ -33,8 +33,12 @@ def counted(number: int, noun: str) -> str:
 
 def echo(text: str, *, err: bool = False, color: str | None = None) -> None:
     """Write a text and a newline to standard output, or to standard error."""
-    shown = None if os.environ.get("NO_COLOR") else color
-    typer.secho(visible(text), err=err, fg=shown)  # noqa: TID251 - the text is visible
+    typer.echo(styled(visible(text), color), err=err)  # noqa: TID251 - the text is visible
+
+
+def styled(text: str, color: str | None) -> str:
+    """Return a text in a color, unless `NO_COLOR` is set. A color is left out where the output is no terminal."""
+    return text if color is None or os.environ.get("NO_COLOR") else typer.style(text, fg=color)
 
 
 def write_json(body: bytes) -> None:

@@ -160,8 +160,14 @@ def leaving(envelope_id: str, options: str) -> Iterator[None]:
         raise typer.Exit(_INTERRUPTED) from None
 
 
-def follow(mesh: MeshClient, envelope_id: str, console: Console, seconds: float) -> TaskView | None:
-    """Show a task until it ends or waits for an answer, and return it; None if it has no record within a minute.
+def follow(
+    mesh: MeshClient,
+    envelope_id: str,
+    console: Console,
+    seconds: float,
+    unknown_seconds: float | None = UNKNOWN_SECONDS,
+) -> TaskView | None:
+    """Show a task until it ends or waits for an answer, and return it; None if it has no record within `unknown_seconds`.
 
     Raises:
         CommandError: As in `watch`.
@@ -169,10 +175,14 @@ def follow(mesh: MeshClient, envelope_id: str, console: Console, seconds: float)
     task: TaskView | None = None
     began, is_told = time.monotonic(), False
     with Display(console, Progress(())) as display:
-        for task in watch(mesh, envelope_id, seconds, UNKNOWN_SECONDS):
+        for task in watch(mesh, envelope_id, seconds, unknown_seconds):
             if task is None and not is_told and time.monotonic() > began + _SILENT_SECONDS:
                 is_told = True
-                console.print(f"  no actor has received {one_line(envelope_id)} yet", highlight=False, markup=False)
+                console.print(
+                    f"  no record of {one_line(envelope_id)}: no actor has received it yet, or you may not see it",
+                    highlight=False,
+                    markup=False,
+                )
             if task is not None:
                 display.show(display.progress.after(task))
                 if task.status == "paused":

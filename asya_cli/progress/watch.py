@@ -49,9 +49,5 @@ def watch(
             return
         if time.monotonic() > deadline:
             state = f"{task.status} at {task.actor}" if task else "no actor has received it"
-            raise CommandError(
-                f"{envelope_id} has not ended after {seconds:.0f} s: {state}",
-                f"`asya status {envelope_id}` shows its state.",
-                ExitCode.NOT_ENDED,
-            )
+            raise CommandError(f"{envelope_id} has not ended after {seconds:.0f} s: {state}", code=ExitCode.NOT_ENDED)
         time.sleep(POLL_SECONDS)

@@ -25,6 +25,9 @@ def read_payload(parts: list[str], subject: str = "--payload") -> msgspec.Raw:
         return _json(read_bytes(source), source)
     if len(parts) == 1 and parts[0].lstrip()[:1] in ("{", "["):
         return _json(parts[0].encode("utf-8", "surrogateescape"), subject)
+    for part in parts:
+        if not part.isprintable() and any("\ud800" <= character <= "\udfff" for character in part):
+            raise CommandError(f"{subject} is not UTF-8: {part!a}")
     values = dict(_key_and_value(part, subject) for part in parts)
     return msgspec.Raw(msgspec.json.encode(values))
 

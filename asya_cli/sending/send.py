@@ -65,6 +65,8 @@ def send(
         envelope = wrap_payload(body, event, actor, then or [], override or str(uuid.uuid4()))
     else:
         envelope = parse_envelope(body, event, override)
+    if wait and envelope.is_stealth:
+        raise CommandError("--wait needs a record, and the envelope asks for none: x-asya-mesh-status is off")
     selected = client(state, namespace, region, profile)
     for warning in route_warnings(envelope, mesh, selected.connection.namespace):
         echo(f"warning: {warning}", err=True)

@@ -10,7 +10,7 @@ import typer
 
 from asya_cli.errors import CommandError
 from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
-from asya_cli.output.text import echo, visible
+from asya_cli.output.text import echo, styled, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,7 +96,7 @@ def run(steps: Smoke, tool: str | None, arguments: bytes, *, alarms: bool) -> It
 
 def line(step: Step) -> str:
     """Return the line of a step."""
-    state = typer.style(f"{step.state:<7}", fg=_COLORS[step.state])
+    state = styled(f"{step.state:<7}", _COLORS[step.state])
     return f"{state} {step.name:<10} {step.seconds:6.1f} s  {visible(step.detail)}"
 
 

@@ -57,7 +57,7 @@ def for_each(
             if error.code is ExitCode.UNREACHABLE:
                 raise
             refused += 1
-            echo(f"{one_line(task.id)}: {error.problem}", err=True)
+            echo(" ".join(filter(None, (f"{one_line(task.id)}: {error.problem}", error.advice))), err=True)
         else:
             if outcome is not None:
                 echo(outcome)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from asya_cli.errors import CommandError, ExitCode
+from asya_cli.errors import CommandError
 from asya_cli.output.text import write_exact
 from asya_cli.tasks.outcome import failure_of, pause_of
 
@@ -24,19 +24,15 @@ def print_result(mesh: MeshClient, envelope_id: str, options: str) -> None:
         options: The options that select the mesh, as typed.
 
     Raises:
-        CommandError: The task failed, was canceled, waits for an answer, or has no record. The exit code tells which.
+        CommandError: The task failed, was canceled, waits for an answer, or has not ended within a day. The exit code tells which.
     """
     from asya_cli.output.console import Console
     from asya_cli.progress.display import follow, leaving
 
     with leaving(envelope_id, options):
-        task = follow(mesh, envelope_id, Console(stderr=True), WAIT_SECONDS)
-    if task is None:
-        raise CommandError(
-            f"there is no record of {envelope_id!r} yet",
-            "No actor has received it (see the queue and `asya dlq list`), its reports are off, or you may not see it.",
-            ExitCode.NOT_FOUND,
-        )
+        # The envelope is on its queue, so its record comes, however long the queue is.
+        task = follow(mesh, envelope_id, Console(stderr=True), WAIT_SECONDS, unknown_seconds=None)
+    assert task is not None  # `follow` ends with the ended task
     if task.pause is not None:
         raise pause_of(task, task.pause, options)
     if task.status != "succeeded":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,15 +11,12 @@ import typer
 
 from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
 from asya_cli.output.text import counted, echo, one_line, write_json
-from asya_cli.tasks.selection import Actor, ErrorText, Selection, Since, age, failure_text
+from asya_cli.tasks.selection import Actor, ErrorText, Selection, Since, age, failure_text, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from asya.tasks.view import TaskView
-
-_UUID = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
-_NUMBER = re.compile(r"\d+(\.\d+)*")
 
 
 @dataclass(frozen=True)
@@ -57,7 +53,7 @@ def failures(
 ) -> None:
     """Group failed tasks by actor and error, most tasks first.
 
-    `asya replay --failed --actor ACTOR --error TEXT` runs a group again.
+    `asya replay --failed --actor ACTOR --error TEXT` runs a group again, with the text as it is shown here.
     """
     import msgspec
     from rich.table import Table
@@ -98,14 +94,9 @@ def group(tasks: Iterable[TaskView]) -> list[FailureGroup]:
     """
     members: dict[tuple[str, str], list[TaskView]] = {}
     for task in tasks:
-        members.setdefault((task.actor or "", _kind(failure_text(task))), []).append(task)
+        members.setdefault((task.actor or "", kind_of(failure_text(task))), []).append(task)
     groups = [
         FailureGroup(actor, error, len(each), each[-1].created_at, each[0].created_at, each[0].id)
         for (actor, error), each in members.items()
     ]
     return sorted(groups, key=lambda each: each.count, reverse=True)
-
-
-def _kind(text: str) -> str:
-    """Return the first line of an error without what differs between tasks of one cause."""
-    return _NUMBER.sub("#", _UUID.sub("#", text.partition("\n")[0]))

@@ -48,12 +48,15 @@ def _placeholder(field: PauseField) -> object:
 
 def failure_of(task: TaskView, options: str) -> CommandError:
     """Return the error that tells why a task has failed or was canceled."""
+    name = quote(task.id)
+    if task.status == "canceled":
+        return CommandError(f"{task.id} was canceled", f"`asya status {name}{options}` shows it.", ExitCode.TASK_FAILED)
     error = f": {task.error.type}: {task.error.message}" if task.error else ""
-    reason = f" ({task.reason})" if task.reason and task.status == "failed" else ""
-    place = f" at {task.actor}" if task.actor and task.status == "failed" else ""
+    reason = f" ({task.reason})" if task.reason else ""
+    place = f" at {task.actor}" if task.actor else ""
     return CommandError(
-        f"{task.id} {'was canceled' if task.status == 'canceled' else 'failed'}{reason}{place}{error}",
-        f"`asya status {quote(task.id)}{options}` shows the traceback; `asya replay {quote(task.id)}{options}` runs it again.",
+        f"{task.id} failed{reason}{place}{error}",
+        f"`asya status {name}{options}` shows the traceback; `asya replay {name}{options}` runs it again.",
         ExitCode.TASK_FAILED,
     )
 

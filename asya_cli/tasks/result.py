@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
 
 from asya_cli.errors import CommandError, ExitCode
-from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Profile, Region, State, client
+from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Profile, Region, State, as_typed, client
 from asya_cli.output.text import echo, write_exact
 from asya_cli.tasks.outcome import exit_code
 from asya_cli.tasks.records import awaited_task, envelope_of, status_of
@@ -40,7 +41,7 @@ def result(
         reason = f"its task is {task.status}" if task else "there is no task with this id either"
         raise CommandError(
             f"there is no result of {envelope_id!r}: {reason}",
-            f"See `asya status {envelope_id}` for details.",
+            f"See `asya status {quote(envelope_id)}{as_typed(state, namespace, region, profile)}` for details.",
             ExitCode.NOT_FOUND,
         )
     body = payload_of(stored.body, stored.uri) if payload else stored.body

@@ -38,6 +38,8 @@ Since = Annotated[
 ]
 Roots = Annotated[bool, typer.Option("--roots", help="Only tasks that no other task has fanned out into.")]
 
+_UUID = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
+_NUMBER = re.compile(r"\d+(\.\d+)*")
 _AGE = re.compile(r"(\d{1,9})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
@@ -81,7 +83,7 @@ class Selection:
         """Return whether a task of the list is selected."""
         return (
             self.actor in ("", task.actor)
-            and (not self.error or self.error in failure_text(task))
+            and (not self.error or any(self.error in text for text in _searched(task)))
             and not (self.roots and task.parent_id)
         )
 
@@ -96,13 +98,13 @@ class Selection:
             CommandError: The gateway fails or does not answer, or more tasks would have to be read than the limit.
         """
         for count, task in enumerate(mesh.iter_tasks(status=self.status, parent=self.parent, page_size=page_size)):
+            if self.since and task.created_at < self.since:
+                return  # the list is sorted by creation
             if count == READ_LIMIT:
                 raise CommandError(
                     f"{READ_LIMIT:,} tasks were read, and there are more",
                     "Select fewer with --since, --status or --parent.",
                 )
-            if self.since and task.created_at < self.since:
-                return  # the list is sorted by creation
             if task in self:
                 yield task
 
@@ -117,6 +119,17 @@ def failure_text(task: TaskView) -> str:
     if task.error is not None:
         return f"{task.error.type}: {task.error.message}"
     return (task.reason or "") if task.status in ("failed", "canceled") else ""
+
+
+def kind_of(text: str) -> str:
+    """Return the first line of an error without what differs between tasks of one cause: numbers and UUIDs are `#`."""
+    return _NUMBER.sub("#", _UUID.sub("#", text.partition("\n")[0]))
+
+
+def _searched(task: TaskView) -> tuple[str, ...]:
+    """Return what `--error` looks for: the error, the reason, and the error as `asya failures` groups it."""
+    text = failure_text(task)
+    return (text, task.reason or "", kind_of(text))
 
 
 def age(moment: str, now: datetime) -> str:

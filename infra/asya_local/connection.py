@@ -40,7 +40,6 @@ class LocalConnection:
 
     def environment(self) -> dict[str, str]:
         """Return the environment variables by which AWS's tools and SDKs find the cloud, and programs the mesh."""
-        loopback = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
         return {
             "AWS_ACCESS_KEY_ID": self.access_key,
             "AWS_SECRET_ACCESS_KEY": self.secret_key,
@@ -51,7 +50,6 @@ class LocalConnection:
             "ASYA_GATEWAY_URL": self.gateway_url,
             "ASYA_DATA_URI": f"s3://{self.data_bucket}/{self.data_prefix}",
             "ASYA_RESULTS_URI": f"s3://{self.results_bucket}/{self.results_prefix}",
-            **loopback,
         }
 
     @classmethod

@@ -13,12 +13,11 @@ import psutil
 
 from asya_local.errors import LocalCloudError
 from asya_local.keys import ACCOUNT_ID, REGION, AccessKey
-from asya_local.servers import LOOPBACK, Servers, tail
+from asya_local.servers import Servers, tail, unproxied
 from asya_local.state_folder import MARK, StateFolder
 from asya_local.tools import PROJECT, Tools
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
 
@@ -104,7 +103,7 @@ class Cdk:
             "AWS_EC2_METADATA_DISABLED": "true",
             "AWS_REGION": REGION,
             "AWS_DEFAULT_REGION": REGION,
-            **_unproxied(inherited),
+            **unproxied(inherited),
             MARK: str(self.folder.root),
         }
 
@@ -122,13 +121,6 @@ class Cdk:
 
 def _aws(servers: Servers, key: AccessKey) -> dict[str, str]:
     return {**key.environment(), "AWS_ENDPOINT_URL": servers.endpoint, "AWS_ENDPOINT_URL_S3": servers.endpoint}
-
-
-def _unproxied(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return both variables that except this machine from the developer's proxy; the lower-case one counts first."""
-    names = ("no_proxy", "NO_PROXY")
-    hosts = ",".join([*filter(None, map(environment.get, names)), LOOPBACK, "localhost"])
-    return dict.fromkeys(names, hosts)
 
 
 def _kill_tree(process: subprocess.Popen[bytes]) -> None:

@@ -25,7 +25,7 @@ from asya_local.state_folder import write_private
 from asya_local.tools import PROJECT, Tools
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from asya_local.state_folder import StateFolder
 
@@ -274,6 +274,13 @@ def running_servers(folder: StateFolder) -> Servers | None:
     """Return the servers of a running cloud; None if one of them is not running."""
     ports = {record.name: record.port for record in read_records(folder) if record.process() is not None}
     return Servers(ports[MINISTACK], ports[EMR]) if {MINISTACK, EMR} <= ports.keys() else None
+
+
+def unproxied(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return both variables that except this machine from a proxy of this environment; the lower-case one counts first."""
+    names = ("no_proxy", "NO_PROXY")
+    hosts = ",".join([*filter(None, map(environment.get, names)), LOOPBACK, "localhost"])
+    return dict.fromkeys(names, hosts)
 
 
 def healthy(url: str, secret: str) -> bool:

@@ -151,8 +151,10 @@ def choose_source(request: ReplayRequest, sources: Sources, envelope_id: str, ta
         task: the task of the envelope; None without a record.
 
     Raises:
-        ApiError: 409 with the possible starts.
+        ApiError: 409 with the possible starts, or 404 if neither a record nor a copy tells of the envelope.
     """
+    if task is None and sources == Sources():
+        raise ApiError(404, "not_found", f"there is no task {envelope_id!r}, and nothing of it is kept")
     failure = _failure(sources, task)
     if request.hop is not None:
         start = sources.hops.get(request.hop)

@@ -17,7 +17,7 @@ from asya_local.emr.settings import WorkerSettings
 from asya_local.errors import LocalCloudError
 from asya_local.keys import REGION, AccessKey, root_key, write_keys
 from asya_local.processes import read_records
-from asya_local.servers import ServerOptions, Servers, start_job_server, start_servers
+from asya_local.servers import ServerOptions, Servers, start_job_server, start_servers, unproxied
 from asya_local.tools import Tools, find_java
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Emulator:
             "AWS_CONFIG_FILE": os.devnull,
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
             "AWS_EC2_METADATA_DISABLED": "true",
-            **dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost"),  # the lower-case name counts first
+            **unproxied({}),
         }
 
     def use(self) -> None:

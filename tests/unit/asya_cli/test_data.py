@@ -3,12 +3,15 @@
 import os
 import re
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, BinaryIO
 
 import boto3
 import pytest
+from botocore.config import Config
+from botocore.exceptions import ResponseStreamingError
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
@@ -113,3 +116,33 @@ def test_a_file_that_is_not_there_is_not_found(bucket: Any) -> None:
     assert (error.problem, error.code) == ("there is no s3://bucket/data/raw/none.txt", ExitCode.NOT_FOUND)
     assert isinstance(run("get", "../other").exception, CommandError)
     assert isinstance(run("ls", "../other").exception, CommandError)
+
+
+def test_a_file_stays_whole_when_the_reading_breaks_off(
+    bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken(BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            raise ResponseStreamingError(error="reset")
+
+    monkeypatch.setattr(MeshClient, "open_data", lambda *_: Broken())
+    file = tmp_path / "report.html"
+    file.write_text("old")
+    error = run("get", "report.html", str(file)).exception
+    assert isinstance(error, CommandError)
+    assert error.code is ExitCode.UNREACHABLE
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("report.html", "old")]
+
+
+def test_a_service_that_is_gone_is_unreachable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    s3 = boto3.client(
+        "s3", "us-east-1", endpoint_url="http://127.0.0.1:1", aws_access_key_id="a", aws_secret_access_key="b",
+        config=Config(retries={"total_max_attempts": 1}),
+    )  # fmt: skip
+    connection: Any = SimpleNamespace(data=S3Prefix("bucket", "data/"), s3=lambda: s3)
+    monkeypatch.setattr("asya_cli.data.client", lambda *_: MeshClient(connection))
+    (tmp_path / "a").touch()
+    for arguments in (("ls",), ("get", "a"), ("put", str(tmp_path / "a"), "a")):
+        error = run(*arguments).exception
+        assert isinstance(error, CommandError), error
+        assert error.code is ExitCode.UNREACHABLE

@@ -66,6 +66,16 @@ def test_every_command_but_the_demo_takes_the_defaults() -> None:
     assert "demo" not in found
 
 
+@pytest.mark.parametrize("arguments", [["schema"], ["status", "--help"], ["dlq", "list", "--help"]])
+def test_help_and_commands_without_a_mesh_need_no_right_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    (tmp_path / "asya.toml").write_text("wrong = 1")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["asya", *arguments])
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+
+
 def test_a_command_uses_the_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "asya.toml").write_text(PRODUCTION + 'profile = "admin"\n')
     monkeypatch.chdir(tmp_path)

@@ -98,7 +98,7 @@ def test_the_lines_about_an_envelope_come_from_its_actors_by_time(mesh: FakeMesh
 def test_the_job_runs_of_an_envelope_are_named(mesh: FakeMesh) -> None:
     mesh.write("bill", 1, entry("pending", envelope_id="order-7"))
     mesh.run = RunNote(run_id="asya.shop.bill.001", job_run_id="j", state="RUNNING", at=SINCE, envelopes=1, done=0)
-    assert lines("order-7")[-1] == "job run: `asya job logs asya.shop.bill.001`"
+    assert lines("order-7")[-1] == "job run: `asya job logs asya.shop.bill.001 --state .asya`"
 
 
 def test_an_envelope_is_followed_to_its_end_without_a_line_twice(
@@ -134,6 +134,20 @@ def test_what_is_neither_is_not_found(mesh: FakeMesh) -> None:
     with pytest.raises(CommandError, match="there is no task and no actor 'nobody'") as caught:
         lines("nobody")
     assert caught.value.code is ExitCode.NOT_FOUND
+
+
+def test_an_envelope_may_have_a_name_that_no_log_group_has(mesh: FakeMesh) -> None:
+    with pytest.raises(CommandError, match="there is no task and no actor 'order:42 é'"):
+        lines("order:42 é")
+
+
+def test_a_task_without_logs_is_told(mesh: FakeMesh) -> None:
+    assert lines("order-7") == ["no function has logged about it; a mesh of `asya dev` logs to its terminal"]
+
+
+@pytest.mark.parametrize("level", [None, {"a": 1}, 3])
+def test_a_line_of_a_handler_may_have_any_level(level: object) -> None:
+    assert "late" in str(described(json.dumps({"message": "late", "level": level})))
 
 
 @pytest.mark.parametrize("message", ["{", "[1]", '{"a": 1}', "plain"])

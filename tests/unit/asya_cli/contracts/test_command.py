@@ -178,7 +178,7 @@ class Account:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, templates: dict[str, Any] | Exception) -> None:
         self.stacks: list[str] = []
         self._templates = templates
-        monkeypatch.setattr(earlier, "session_in", lambda region: self)
+        monkeypatch.setattr(earlier, "session_in", lambda *_: self)
         monkeypatch.setattr(earlier, "deployed_templates", self._read)
 
     def client(self, service: str) -> Any:

@@ -158,6 +158,19 @@ def test_an_id_is_sent_though_its_task_cannot_be_read(gateway: FakeGateway, run:
     assert gateway.sent == ["t1"]
 
 
+def test_an_envelope_without_a_record_is_not_waited_for(gateway: FakeGateway, run: Run) -> None:
+    stealth = {"id": "t1", "route": {"prev": [], "curr": "bill", "next": []}, "payload": 1,
+               "headers": {"x-asya-mesh-status": "off"}}  # fmt: skip
+    with pytest.raises(CommandError, match="asks for none"):
+        run("send", "-", "--new-id", "--wait", text=json.dumps(stealth))
+    assert gateway.sent == []
+
+
+def test_an_argument_that_is_no_utf_8_is_refused(gateway: FakeGateway, run: Run) -> None:
+    with pytest.raises(CommandError, match="an argument is not UTF-8"):
+        run("call", "bill-order", "a=\udcff")
+
+
 @pytest.mark.parametrize(
     ("envelope_id", "problem"),
     [

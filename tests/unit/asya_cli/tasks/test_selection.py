@@ -33,7 +33,7 @@ def listed(*options: str) -> list[str]:
 def tasks(fake_mesh: FakeMesh) -> FakeMesh:
     fake_mesh.tasks = [
         failed("e", 50, "KeyError: 'price'", actor="sales", parent_id="d"),
-        failed("d", 40, "SliceFailed: slice 3", actor="x-fan-in", reason="SliceFailed"),
+        failed("d", 40, "KindError: slice 3 of 7", actor="x-fan-in", reason="SliceFailed"),
         failed("c", 30, "KeyError: 'total'"),
         failed("b", 20, "ValueError: no number") | {"status": "running"},
         failed("a", 10, "KeyError: 'price'", actor="sales"),
@@ -49,6 +49,8 @@ def tasks(fake_mesh: FakeMesh) -> FakeMesh:
         (["--actor", "sales"], ["e", "a"]),
         (["--error", "KeyError"], ["e", "c", "a"]),
         (["--error", "'price'", "--roots"], ["a"]),
+        (["--error", "SliceFailed"], ["d"]),
+        (["--error", "KindError: slice # of #"], ["d"]),
         (["--since", "2026-11-20T09:25:00Z"], ["e", "d", "c"]),
         (["--error", "KeyError", "-n", "2"], ["e", "c"]),
         (["--actor", "nobody"], []),
@@ -65,6 +67,7 @@ def test_a_list_that_would_read_too_much_says_how_to_narrow_it(
     with pytest.raises(CommandError, match="3 tasks were read, and there are more"):
         listed("--actor", "nobody")
     assert listed("-n", "3") == ["e", "d", "c"]
+    assert listed("--since", "2026-11-20T09:25:00Z", "--actor", "nobody") == []
 
 
 @pytest.mark.parametrize(

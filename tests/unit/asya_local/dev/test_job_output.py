@@ -26,15 +26,30 @@ def test_lines_are_shown_as_they_come(tmp_path: Path) -> None:
     assert old.parent.exists()
 
 
-def test_a_long_output_comes_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_output_comes_in_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job_output, "_LONGEST", 8)
     told: list[str] = []
     output = JobOutput(tmp_path, lambda _, text: told.append(text))
     (tmp_path / "001").mkdir()
-    (tmp_path / "001" / "stdout").write_text("x" * 20 + "\n")
-    for _ in range(4):
+    (tmp_path / "001" / "stdout").write_text("one\ntwo é\n" + "x" * 20 + "\n")
+    for _ in range(8):
         output.show()
-    assert "".join(told) == "x" * 20
+    assert told[:2] == ["one", "two é"]
+    assert "".join(told[2:]) == "x" * 20
+
+
+def test_a_line_without_an_end_is_shown_when_it_does_not_grow(tmp_path: Path) -> None:
+    told: list[str] = []
+    output = JobOutput(tmp_path, lambda _, text: told.append(text))
+    (tmp_path / "001").mkdir()
+    (tmp_path / "001" / "stdout").write_text("rows: 4")
+    output.show()
+    (tmp_path / "001" / "stdout").write_text("rows: 42")
+    output.show()
+    assert told == []
+    for _ in range(5):
+        output.show()
+    assert told == ["rows: 42"]
 
 
 def test_a_folder_that_does_not_exist_yet_has_no_output(tmp_path: Path) -> None:
