@@ -27,9 +27,7 @@ Reference = Annotated[
 
 @app.command()
 def ls(
-    folder: Annotated[
-        str, typer.Argument(metavar="[FOLDER]", help="Only what is below this folder, such as raw/.")
-    ] = "",
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Only what is below this folder, such as raw/.")] = "",
     *,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of files.")] = 1000,
     state: State = DEFAULT_STATE,
@@ -55,7 +53,7 @@ def ls(
 def get(
     reference: Reference,
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="Where to write it; by default, or with -, standard output.")
+        Path | None, typer.Argument(metavar="FILE", help="Where to write it; by default, or with -, standard output.")
     ] = None,
     *,
     state: State = DEFAULT_STATE,

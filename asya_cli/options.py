@@ -24,7 +24,7 @@ Profile = Annotated[
 ]
 EnvelopeId = Annotated[str, typer.Argument(metavar="ID", help="The envelope's id.", show_default=False)]
 
-OptionalId = Annotated[str | None, typer.Argument(metavar="[ID]", help="The envelope's id.", show_default=False)]
+OptionalId = Annotated[str | None, typer.Argument(metavar="ID", help="The envelope's id.", show_default=False)]
 
 
 def client(state: Path, namespace: str | None, region: str | None, profile: str | None) -> MeshClient:

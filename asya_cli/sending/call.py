@@ -15,7 +15,7 @@ def call(
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[ARGUMENTS]...",
+            metavar="ARGUMENTS",
             help="@FILE, - for standard input, JSON, or keys: flights=raw/flights.csv n=3. A value that is no JSON is text.",
             show_default=False,
         ),
