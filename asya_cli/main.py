@@ -24,6 +24,7 @@ from asya_cli.mesh_file.graph import graph
 from asya_cli.mesh_file.schema import schema
 from asya_cli.mesh_file.validate import validate
 from asya_cli.output.text import echo
+from asya_cli.report.command import report
 from asya_cli.run.command import run
 from asya_cli.sending.call import call
 from asya_cli.sending.send import send
@@ -96,6 +97,7 @@ app.command()(failures)
 app.command()(cancel)
 app.command()(replay)
 app.command()(resume)
+app.command()(report)
 app.command()(logs)
 app.command()(validate)
 app.command()(graph)

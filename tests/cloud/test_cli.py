@@ -135,6 +135,21 @@ def test_smoke_sends_a_light_envelope_and_a_job_run(cloud: DeployedCloud) -> Non
     assert code == 1
 
 
+def test_a_report_sums_up_what_has_ended(cloud: DeployedCloud) -> None:
+    """The tests before have sent envelopes that failed and that succeeded, and run a job."""
+    code, output, errors = asya(cloud, "report", "--since", "1h", "--json")
+    assert code == 0, errors
+    summary = json.loads(output)
+    starts = {each["start"]: each for each in summary["ends"]}
+    assert starts["inspect-dataset"]["succeeded"] >= 1
+    assert starts["inspect-dataset"]["slowest"] >= starts["inspect-dataset"]["median"] > 0
+    causes = [(each["actor"], each["error"].partition(":")[0]) for each in summary["causes"]]
+    assert ("inspect-dataset", "FileNotFoundError") in causes
+    code, output, errors = asya(cloud, "report", "--since", "1h")
+    assert code == 0, errors
+    assert "inspect-dataset" in output
+
+
 def test_a_mesh_on_aws_is_found_by_its_stacks(cloud: DeployedCloud, monkeypatch: pytest.MonkeyPatch) -> None:
     key = read_keys(cloud.state / "keys.json")["deployer"]
     for name, value in key.environment().items():

@@ -22,6 +22,7 @@ LEFT_OUT: dict[str, str | dict[str, str]] = {
         "test_an_impossible_command_fails_with_one_line": _COMMAND,
         "test_send_waits_for_the_result_and_tells_a_failure_by_its_exit_code": _COMMAND,
         "test_logs_of_an_envelope_and_of_an_actor": _COMMAND,
+        "test_a_report_sums_up_what_has_ended": _COMMAND,
         "test_smoke_sends_a_light_envelope_and_a_job_run": _COMMAND,
         "test_a_mesh_on_aws_is_found_by_its_stacks": "reads the stacks of CloudFormation",
     },

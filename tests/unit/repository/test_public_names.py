@@ -102,6 +102,7 @@ COMMANDS = {
     "job drain": "ACTOR --reason --state --namespace --region --profile",
     "job undrain": "ACTOR --state --namespace --region --profile",
     "local up": "--mesh --state --stage --secrets --watch",
+    "report": "--since --start --json --state --namespace --region --profile",
     "logs": "SUBJECT --follow -f --since --state --namespace --region --profile",
     "validate": "--mesh --stage --limits",
     "graph": "--mesh --stage",

@@ -1,0 +1,1 @@
+"""What ran in a mesh since a time: ends, failures, durations, and the cost of job runs."""

@@ -1,0 +1,126 @@
+"""`asya report`: what ran since a time, what failed, how long it took, and what its job runs cost."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import takewhile
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
+from asya_cli.output.text import counted, echo, one_line, write_json
+from asya_cli.tasks.selection import moment
+
+if TYPE_CHECKING:
+    from asya_cli.connection import Connection
+    from asya_cli.report.summary import Summary
+
+
+def report(
+    *,
+    since: Annotated[str, typer.Option("--since", help="12h, 7d, or a time such as 2026-11-24T22:00:00Z.")] = "24h",
+    start: Annotated[
+        str, typer.Option("--start", help="Only tasks whose route starts at this actor.", show_default=False)
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    state: State = DEFAULT_STATE,
+    namespace: Namespace = None,
+    region: Region = None,
+    profile: Profile = None,
+) -> None:
+    """Sum up what ended since a time: tasks, failures, durations, and the cost of job runs.
+
+    Tasks are counted by the first actor of their route, failures by actor and error. The ends come from the index of results in S3. Tasks that are still at work are not in it: `asya list --status running`.
+    """
+    import msgspec
+
+    from asya.protocol.times import format_time
+    from asya_cli.report.index_rows import read_rows
+    from asya_cli.report.summary import summarize
+
+    now = datetime.now(UTC)
+    earliest = moment(since, now)
+    connection = client(state, namespace, region, profile).connection
+    summary = summarize(read_rows(connection, earliest, now), format_time(earliest), start)
+    if not start:  # a job run may have envelopes of several routes
+        summary = _with_jobs(summary, connection)
+    if as_json:
+        write_json(msgspec.json.encode(summary) + b"\n")
+    else:
+        _print(summary)
+
+
+def _with_jobs(summary: Summary, connection: Connection) -> Summary:
+    from asya_cli.job.mesh_runs import MeshRuns, aws_errors
+    from asya_cli.job.prices import prices_of
+    from asya_cli.report.summary import JobCost
+
+    mesh = MeshRuns(connection)
+    jobs: list[JobCost] = []
+    source = ""
+    with aws_errors("cannot read the job runs"):
+        for actor in mesh.heavy_actors():
+            recent = takewhile(lambda record: record.formed_at >= summary.since, mesh.records.recent(actor))
+            ended = [record for record in recent if record.usage is not None]
+            if not ended:
+                continue
+            prices = prices_of(mesh.architecture(next((each for each in ended if each.application_id), None)))
+            usages = [record.usage for record in ended if record.usage is not None]
+            source = prices.source
+            jobs.append(
+                JobCost(
+                    actor=actor,
+                    runs=len(usages),
+                    vcpu_hours=sum(usage.vcpu_hours for usage in usages),
+                    memory_gb_hours=sum(usage.memory_gb_hours for usage in usages),
+                    dollars=sum(map(prices.cost, usages)),
+                )
+            )
+    return replace(summary, jobs=tuple(jobs), prices=source)
+
+
+def _print(summary: Summary) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from asya_cli.output.console import Console
+
+    console = Console(width=None if sys.stdout.isatty() else 160, markup=False)
+    total = sum(each.succeeded + each.failed + each.canceled for each in summary.ends)
+    console.print(f"{counted(total, 'task')} ended since {summary.since[:19]}Z")
+    tables = (
+        (
+            ("start", "succeeded", "failed", "canceled", "median", "slowest"),
+            [
+                (each.start, each.succeeded, each.failed, each.canceled, _seconds(each.median), _seconds(each.slowest))
+                for each in summary.ends
+            ],
+        ),
+        (("failures", "actor", "error"), [(each.count, each.actor, each.error) for each in summary.causes]),
+        (
+            ("job runs of", "runs", "vCPU-hours", "GB-hours", "dollars"),
+            [
+                (each.actor, each.runs, f"{each.vcpu_hours:.3f}", f"{each.memory_gb_hours:.3f}", f"{each.dollars:.4f}")
+                for each in summary.jobs
+            ],
+        ),
+    )
+    for names, rows in tables:
+        if rows:
+            table = Table(box=None, pad_edge=False, header_style="dim")
+            for name in names:
+                left = name in {"start", "actor", "error", "job runs of"}
+                table.add_column(name, justify="left" if left else "right", overflow="fold")
+            for row in rows:
+                table.add_row(*(Text(one_line(str(cell))) for cell in row))
+            console.print()
+            console.print(table)
+    if summary.prices:
+        echo(f"prices: {summary.prices}", err=True)
+
+
+def _seconds(value: float | None) -> str:
+    return "" if value is None else f"{value:,.1f} s"

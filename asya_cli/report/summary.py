@@ -1,0 +1,118 @@
+"""Sums up the rows of the index of results. No I/O."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from asya_cli.tasks.selection import kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from asya.crew.result_index import ResultRow
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The tasks that started at one actor and have ended.
+
+    Attributes:
+        start: The first actor of their routes.
+        succeeded, failed, canceled: The number of tasks.
+        median, slowest: Seconds from creation to end; None if no task tells them.
+    """
+
+    start: str
+    succeeded: int
+    failed: int
+    canceled: int
+    median: float | None
+    slowest: float | None
+
+
+@dataclass(frozen=True)
+class Cause:
+    """The envelopes that failed at one actor with the same error; slices and other children count too."""
+
+    actor: str
+    error: str
+    count: int
+
+
+@dataclass(frozen=True)
+class JobCost:
+    """The ended job runs of one actor.
+
+    Attributes:
+        dollars: By list price.
+    """
+
+    actor: str
+    runs: int
+    vcpu_hours: float
+    memory_gb_hours: float
+    dollars: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What ended since a time.
+
+    Attributes:
+        since: The time, as rows have it.
+    """
+
+    since: str
+    ends: tuple[Ends, ...]
+    causes: tuple[Cause, ...]
+    jobs: tuple[JobCost, ...] = ()
+    prices: str = ""
+
+
+def summarize(rows: Iterable[ResultRow], since: str, start: str = "") -> Summary:
+    """Sum up the ends since a time.
+
+    Args:
+        rows: The rows in any order. A repeated one, and an end that a later one has replaced, count once.
+        since: The earliest end.
+        start: Only what belongs to routes that start at this actor; empty for all.
+    """
+    last: dict[str, ResultRow] = {}
+    for row in sorted(rows, key=lambda row: (row.generation, row.ended_at)):
+        if row.ended_at >= since:
+            last[row.id] = row
+    tasks = [row for row in last.values() if row.parent_id is None and start in ("", _start(row))]
+    roots = {row.id for row in tasks}
+    failed = [row for row in last.values() if row.phase == "failed" and (not start or row.root_id in roots)]
+    by_start: dict[str, list[ResultRow]] = {}
+    for row in tasks:
+        by_start.setdefault(_start(row), []).append(row)
+    causes = Counter((row.last_actor, _error(row)) for row in failed)
+    return Summary(
+        since=since,
+        ends=tuple(_ends(name, each) for name, each in sorted(by_start.items())),
+        causes=tuple(Cause(actor, error, count) for (actor, error), count in causes.most_common()),
+    )
+
+
+def _ends(start: str, rows: list[ResultRow]) -> Ends:
+    phases = Counter(row.phase for row in rows)
+    seconds = sorted(row.seconds for row in rows if row.seconds is not None)
+    return Ends(
+        start=start,
+        succeeded=phases["succeeded"],
+        failed=phases["failed"],
+        canceled=phases["canceled"],
+        median=seconds[len(seconds) // 2] if seconds else None,
+        slowest=seconds[-1] if seconds else None,
+    )
+
+
+def _start(row: ResultRow) -> str:
+    return row.route[0] if row.route else row.last_actor
+
+
+def _error(row: ResultRow) -> str:
+    return kind_of(f"{row.error_type}: {row.error_message}") if row.error_type else row.reason or "no error"
