@@ -33,7 +33,8 @@ def report(
 ) -> None:
     """Sum up what ended since a time: tasks, failures, durations, and the cost of job runs.
 
-    Tasks are counted by the first actor of their route, failures by actor and error. The ends come from the index of results in S3. Tasks that are still at work are not in it: `asya list --status running`.
+    Tasks are counted by the first actor of their route, failures by actor and error. The ends come from the index of results in
+    S3. Tasks that are still at work are not in it: `asya list --status running` shows them.
     """
     import msgspec
 
