@@ -89,6 +89,7 @@ def test_each_envelope_ends_once_despite_faults(heavy: HeavyCloud) -> None:
     assert heavy.dead_letters() == {}
 
 
+@pytest.mark.skipif(not FULL, reason="takes a minute (make test-full); the simulation and chaos kill processes too")
 def test_each_envelope_ends_once_despite_killed_processes(heavy: HeavyCloud) -> None:
     """The sidecar, the dispatcher, the job and the completion are killed while they process the same envelopes."""
     ids = [f"killed-{number:04d}" for number in range(40)]

@@ -131,7 +131,7 @@ def test_what_cannot_be_run_is_named(shop: Path, monkeypatch: pytest.MonkeyPatch
     unknown = asya_run("chek").exception
     assert isinstance(unknown, CommandError)
     assert (unknown.problem, "check, plan" in unknown.advice) == (
-        "the mesh has no actor, handler or job 'chek'",
+        "the mesh has no actor, handler or job 'chek'; did you mean 'check'?",
         True,
     )
     assert "has no code of yours" in str(asya_run("approve").exception)

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import os
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -94,6 +95,9 @@ def only(rows):
     return rows[0]
 
 
+@pytest.mark.skipif(
+    not os.environ.get("ASYA_FULL_SIZE"), reason="the whole year (make test-full); a sample is compared too"
+)
 def test_the_statistics_of_the_whole_year_agree_with_pandas(run, data_folder):
     payload = write_dataset(data_folder, None)
 
