@@ -36,10 +36,12 @@ def ls(
     profile: Profile = None,
 ) -> None:
     """List the files in the data of a mesh: bytes, time of the last change, reference."""
+    from asya_cli.objects import list_data
+
     mesh = client(state, namespace, region, profile)
     prefix = f"{_checked(folder.rstrip('/'))}/" if folder.strip("/") else ""
     count = 0
-    for found in mesh.list_data(prefix):
+    for found in list_data(mesh.connection, prefix):
         if count == limit:
             echo(f"and more; -n {limit * 10} shows {limit * 10:,}", err=True)
             return
@@ -64,13 +66,14 @@ def get(
     """Write a file of the data to standard output, or to a file, which is replaced when it is whole."""
     from botocore.exceptions import BotoCoreError
 
+    from asya_cli.objects import open_object
+
     name = _checked(reference)
     mesh = client(state, namespace, region, profile)
-    body = mesh.open_data(name)
+    data = mesh.connection.data
+    body = open_object(mesh.connection, data.bucket, data.prefix + name)
     if body is None:
-        raise CommandError(
-            f"there is no {mesh.connection.data.uri}{name}", "`asya data ls` lists the files.", ExitCode.NOT_FOUND
-        )
+        raise CommandError(f"there is no {data.uri}{name}", "`asya data ls` lists the files.", ExitCode.NOT_FOUND)
     try:
         if file is None or str(file) == "-":
             _print(body)
@@ -85,9 +88,7 @@ def get(
     except OSError as error:
         raise CommandError(f"cannot write {file or 'standard output'}: {error.strerror}") from error
     except BotoCoreError as error:
-        raise CommandError(
-            f"reading {mesh.connection.data.uri}{name} broke off: {error}", code=ExitCode.UNREACHABLE
-        ) from error
+        raise CommandError(f"reading {data.uri}{name} broke off: {error}", code=ExitCode.UNREACHABLE) from error
     echo(f"{file}: {counted(file.stat().st_size, 'byte')}", err=True)
 
 

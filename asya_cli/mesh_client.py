@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
@@ -28,6 +27,7 @@ from asya.tasks.listing import LARGEST_LIMIT, TaskList, Timeline
 from asya.tasks.view import TaskView
 from asya_cli.errors import CommandError, ExitCode
 from asya_cli.gateway_answers import FieldsAnswer, InvalidInputError, Started, decode, error_of
+from asya_cli.objects import put_data, read_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,8 +43,6 @@ TIMEOUT_SECONDS = 30.0
 
 RESULT_PREFIXES = ("succeeded/", "failed/", CANCELED_PREFIX, PAUSED_PREFIX, SUMP_PREFIX)
 """The prefixes to search for the object of an envelope without a record (`protocol §11`, layout `by-id`)."""
-
-_NOT_FOUND_CODES = frozenset({"404", "NoSuchKey", "NotFound"})
 
 
 class NotFoundError(Exception):
@@ -87,21 +85,6 @@ class StoredObject:
 
     uri: str
     body: bytes
-
-
-@dataclass(frozen=True)
-class DataFile:
-    """A file in the data of a mesh.
-
-    Attributes:
-        reference: Its name in payloads.
-        size: Its bytes.
-        changed_at: When it was written.
-    """
-
-    reference: str
-    size: int
-    changed_at: datetime
 
 
 @dataclass(frozen=True)
@@ -324,64 +307,11 @@ class MeshClient:
             CommandError: S3 fails or denies access.
         """
         parts = urlsplit(uri)
-        try:
-            return self.connection.s3().get_object(Bucket=parts.netloc, Key=parts.path.lstrip("/"))["Body"].read()
-        except ClientError as error:
-            if error.response["Error"]["Code"] in _NOT_FOUND_CODES:
-                return None
-            raise CommandError(f"cannot read {uri}: {error}") from error
-        except BotoCoreError as error:
-            raise CommandError(f"cannot reach S3 for {uri}: {error}", code=ExitCode.UNREACHABLE) from error
+        return read_object(self.connection, parts.netloc, parts.path.lstrip("/"))
 
     def upload(self, reference: str, body: bytes | BinaryIO) -> str:
-        """Write a file to the data of the mesh, under the reference that payloads use; return its URI.
-
-        Raises:
-            CommandError: S3 fails or denies access.
-        """
-        data = self.connection.data
-        try:
-            self.connection.s3().put_object(Bucket=data.bucket, Key=data.prefix + reference, Body=body)
-        except ClientError as error:
-            raise CommandError(f"cannot write {data.uri}{reference}: {error}") from error
-        except BotoCoreError as error:
-            raise CommandError(f"cannot reach S3 for {data.uri}: {error}", code=ExitCode.UNREACHABLE) from error
-        return f"{data.uri}{reference}"
-
-    def list_data(self, prefix: str) -> Iterator[DataFile]:
-        """List the files in the data of the mesh whose references start with a prefix.
-
-        Raises:
-            CommandError: S3 fails or denies access.
-        """
-        data = self.connection.data
-        try:
-            pages = self.connection.s3().get_paginator("list_objects_v2")
-            for page in pages.paginate(Bucket=data.bucket, Prefix=data.prefix + prefix):
-                for item in page.get("Contents", []):
-                    reference = item["Key"].removeprefix(data.prefix)
-                    yield DataFile(reference, item["Size"], item["LastModified"].astimezone(UTC))
-        except ClientError as error:
-            raise CommandError(f"cannot list {data.uri}{prefix}: {error}") from error
-        except BotoCoreError as error:
-            raise CommandError(f"cannot reach S3 for {data.uri}: {error}", code=ExitCode.UNREACHABLE) from error
-
-    def open_data(self, reference: str) -> BinaryIO | None:
-        """Open a file in the data of the mesh; None if it does not exist.
-
-        Raises:
-            CommandError: S3 fails or denies access.
-        """
-        data = self.connection.data
-        try:
-            body = self.connection.s3().get_object(Bucket=data.bucket, Key=data.prefix + reference)["Body"]
-        except ClientError as error:
-            if error.response["Error"]["Code"] in _NOT_FOUND_CODES:
-                return None
-            raise CommandError(f"cannot read {data.uri}{reference}: {error}") from error
-        except BotoCoreError as error:
-            raise CommandError(f"cannot reach S3 for {data.uri}: {error}", code=ExitCode.UNREACHABLE) from error
-        return cast("BinaryIO", body)
+        """Write a file to the data of the mesh, as `put_data` does."""
+        return put_data(self.connection, reference, body)
 
     def _default_uris(self, envelope_id: str) -> Iterator[str]:
         for prefix in RESULT_PREFIXES:

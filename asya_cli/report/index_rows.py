@@ -7,10 +7,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
-from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.crew.result_index import RECENT_PREFIX, ResultRow
-from asya_cli.errors import CommandError, ExitCode
+from asya_cli.objects import s3_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,17 +32,12 @@ def read_rows(connection: Connection, since: datetime, until: datetime) -> Itera
         body = s3.get_object(Bucket=results.bucket, Key=key)["Body"].read()
         return [row for row in map(_row, body.splitlines()) if row is not None]
 
-    try:
-        with ThreadPoolExecutor(_THREADS) as executor:
-            for day in range((until.date() - since.date()).days + 1):
-                prefix = f"{results.prefix}{RECENT_PREFIX}dt={since.date() + timedelta(days=day)}/"
-                for page in s3.get_paginator("list_objects_v2").paginate(Bucket=results.bucket, Prefix=prefix):
-                    for rows in executor.map(read, [item["Key"] for item in page.get("Contents", [])]):
-                        yield from rows
-    except ClientError as error:
-        raise CommandError(f"cannot read the index of results in {results.uri}: {error}") from error
-    except BotoCoreError as error:
-        raise CommandError(f"cannot reach S3 for {results.uri}: {error}", code=ExitCode.UNREACHABLE) from error
+    with s3_errors("read", f"the index of results in {results.uri}"), ThreadPoolExecutor(_THREADS) as executor:
+        for day in range((until.date() - since.date()).days + 1):
+            prefix = f"{results.prefix}{RECENT_PREFIX}dt={since.date() + timedelta(days=day)}/"
+            for page in s3.get_paginator("list_objects_v2").paginate(Bucket=results.bucket, Prefix=prefix):
+                for rows in executor.map(read, [item["Key"] for item in page.get("Contents", [])]):
+                    yield from rows
 
 
 def _row(line: bytes) -> ResultRow | None:

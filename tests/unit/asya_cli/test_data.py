@@ -15,6 +15,7 @@ from botocore.exceptions import ResponseStreamingError
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
+from asya_cli import objects
 from asya_cli.errors import CommandError, ExitCode
 from asya_cli.main import app
 from asya_cli.mesh_client import MeshClient
@@ -125,7 +126,7 @@ def test_a_file_stays_whole_when_the_reading_breaks_off(
         def read(self, size: int | None = -1) -> bytes:
             raise ResponseStreamingError(error="reset")
 
-    monkeypatch.setattr(MeshClient, "open_data", lambda *_: Broken())
+    monkeypatch.setattr(objects, "open_object", lambda *_: Broken())
     file = tmp_path / "report.html"
     file.write_text("old")
     error = run("get", "report.html", str(file)).exception

@@ -29,7 +29,7 @@ def failed(task_id: str, minute: int, error: str, *, actor: str = "bill", **more
 
 @dataclass
 class FakeMesh:
-    """The records, newest first, and what was asked for."""
+    """Holds records, newest first, and notes the calls that change something."""
 
     tasks: list[dict[str, Any]] = field(default_factory=list)
     refusals: dict[str, tuple[str, str]] = field(default_factory=dict)
