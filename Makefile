@@ -22,6 +22,7 @@ STAGE   ?=
 # Of deploy and destroy: make deploy OPTIONS="--help"
 OPTIONS ?=
 CONTEXT := $(if $(MESH),-c mesh=$(abspath $(MESH))) $(if $(STAGE),-c stage=$(STAGE))
+CHOICE  := $(if $(MESH),--mesh $(MESH)) $(if $(STAGE),--stage $(STAGE))
 
 .PHONY: help
 help:  ## this list
@@ -73,12 +74,22 @@ node_modules/.installed: $(VENV)/.installed package-lock.json
 	@$(BIN)/npm ci --silent --no-audit --no-fund --ignore-scripts --no-update-notifier
 	@touch $@
 
+# An installed package installs the environments of its parts itself. Here their packages are put into uv's cache, so that the tests
+# of the wheel need no network.
+.build/.fetched: $(VENV)/.bootstrapped requirements/cdk.txt requirements/spark.txt requirements/demo.txt
+	@echo "· packages of the wheel's environments"
+	@for name in cdk spark demo; do \
+	  $(BIN)/uv venv --quiet --clear --python $(BIN)/python .build/fetched && case $$name in cdk) more=;; *) more=--no-deps;; esac && \
+	  $(UV) --python .build/fetched/bin/python --require-hashes $$more -r requirements/$$name.txt || exit 1; done
+	@rm -rf .build/fetched
+	@touch $@
+
 .PHONY: java
 java:
 	@bash scripts/find-java --quiet
 
 .PHONY: setup
-setup: $(VENV)/.installed $(CLOUD)/.installed $(CHECKOV)/.installed node_modules/.installed java  ## all that the other targets need; then .venv/bin/asya is there
+setup: $(VENV)/.installed $(CLOUD)/.installed $(CHECKOV)/.installed node_modules/.installed .build/.fetched java  ## all that the other targets need; then .venv/bin/asya is there
 
 # --- checks ------------------------------------------------------------------------------------------------------------
 
@@ -143,6 +154,11 @@ coverage: setup  ## lines and branches that the unit and template tests reach; t
 	@mkdir -p .build/coverage
 	@$(BIN)/pytest --numprocesses 2 --cov --cov-report=term:skip-covered --cov-report=html tests/unit tests/infra
 
+.PHONY: wheel
+wheel: $(VENV)/.installed  ## the distribution asya-mesh, into dist/: all that its README needs, installed anywhere
+	@rm -rf dist
+	@$(BIN)/python -m hatchling build --target wheel
+
 .PHONY: rules
 rules: $(VENV)/.installed  ## write docs/reference/rules.md: each rule of the protocol and the tests that show it
 	@$(BIN)/python -m tests.rules --write
@@ -163,16 +179,17 @@ synth: setup  ## the CloudFormation templates, without an AWS account (MESH=file
 
 .PHONY: deploy
 deploy: setup  ## the mesh to the AWS account of your credentials (MESH=file, STAGE=name, OPTIONS="--yes --no-wait")
-	@$(BIN)/python -m asya_infra.deploy $(CONTEXT) $(OPTIONS)
+	@$(BIN)/asya deploy $(CHOICE) $(OPTIONS)
 
 .PHONY: destroy
 destroy: setup  ## remove the mesh from that account (MESH=file, STAGE=name, OPTIONS="--yes --no-wait")
-	@$(BIN)/python -m asya_infra.destroy $(CONTEXT) $(OPTIONS)
+	@$(BIN)/asya destroy $(CHOICE) $(OPTIONS)
 
 .PHONY: lock
 lock: $(VENV)/.bootstrapped  ## compile requirements/*.in to pinned and hashed requirements/*.txt
-	@cd requirements && for name in layer dispatch gateway telemetry cloud checkov audit iceberg bootstrap dev; do \
+	@cd requirements && for name in layer dispatch gateway telemetry cdk spark demo cloud checkov audit iceberg bootstrap dev; do \
 	  test ! -f $$name.txt || cp $$name.txt $$name.new; \
+	  case $$name in cdk) more=../pyproject.toml;; demo) more=--no-deps;; *) more=;; esac; \
 	  ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
-	    $$name.in -o $$name.new || exit 1; \
+	    $$name.in $$more -o $$name.new || exit 1; \
 	  cmp --silent $$name.new $$name.txt && rm $$name.new || mv $$name.new $$name.txt; done  # what has not changed is not installed anew

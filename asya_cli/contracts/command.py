@@ -74,11 +74,11 @@ def _current(mesh: Path, stage: str) -> tuple[LoadedMesh, MeshContracts]:
     from asya_infra.contracts.mesh_contracts import contracts_of
     from asya_infra.contracts.mesh_types import read_mesh_types, tool_schemas
     from asya_infra.mesh_file import MeshFileError, load_mesh
-    from asya_infra.repository import REPOSITORY
+    from asya_infra.product.places import BUILD
 
     try:
         loaded = load_mesh(mesh, stage)
-        types = read_mesh_types(loaded, REPOSITORY / ".build")
+        types = read_mesh_types(loaded, BUILD)
         checked = with_types(loaded, types)
     except MeshFileError as error:
         raise CommandError(str(error)) from error

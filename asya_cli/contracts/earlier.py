@@ -19,7 +19,7 @@ from asya_infra.contracts.template_record import read_contracts
 from asya_infra.deployment.deployed_templates import deployed_templates
 from asya_infra.mesh_file import LoadedMesh, MeshFileError, load_mesh
 from asya_infra.placement import SHARDS
-from asya_infra.repository import REPOSITORY
+from asya_infra.product.places import BUILD, FILES, JOB_LIBRARY
 
 
 def deployed_contracts(
@@ -78,7 +78,7 @@ def earlier_contracts(mesh: Path, stage: str, against: str) -> MeshContracts | N
     with TemporaryDirectory(prefix="asya-contracts-") as folder:
         revision = Revision.find(mesh, against)
         file = revision.check_out(Path(folder))
-        if revision.repository == REPOSITORY.resolve():
+        if revision.repository == FILES:
             _use_own_library(Path(folder))
         if not file.is_file():
             echo(f"{against} has no {mesh}, so nothing can break", err=True)
@@ -93,7 +93,7 @@ def _contracts(file: Path, stage: str, against: str, folder: str) -> MeshContrac
     except MeshFileError as error:
         problems = str(error).replace(f"{folder}/", f"{against}:")
         raise CommandError(f"the mesh file of {against} is invalid", problems) from error
-    types = read_mesh_types(loaded, REPOSITORY / ".build")
+    types = read_mesh_types(loaded, BUILD)
     for key, error_text in {**types.light.errors, **types.heavy.errors}.items():
         echo(f"note: {against}: the types of {key!r} are not known, so they are not compared: {error_text}", err=True)
     return contracts_of(loaded.mesh, types.functions, tool_schemas(loaded.mesh, types))
@@ -104,7 +104,7 @@ def _use_own_library(folder: Path) -> None:
     library = Path("spark_jobs") / "asya_spark"
     if (folder / library).is_dir():
         rmtree(folder / library)
-        (folder / library).symlink_to(REPOSITORY / library)
+        (folder / library).symlink_to(JOB_LIBRARY)
 
 
 def _functions() -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from asya.protocol import names
 from asya_cli.connection import LOCAL_FILE
+from asya_infra.product.places import FILES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 
     from asya_cli.demo.stopwatch import Stopwatch
 
-PROJECT = Path(__file__).resolve().parents[2]
-MESH_FILE = PROJECT / "mesh.yaml"
+MESH_FILE = FILES / "mesh.yaml"
 
 
 @dataclass(frozen=True)

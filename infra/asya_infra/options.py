@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from asya.spark.job_python import JOB_PYTHON
 from asya_infra.build.packages import LAMBDA, Target
-from asya_infra.repository import REPOSITORY
+from asya_infra.product.places import BUILD, FILES
 
 
 class OptionError(Exception):
@@ -37,8 +37,8 @@ class Options:
     web_adapter_layer: str | None = None
     relist: str | None = None
     layer_target: Literal["lambda", "host"] = "lambda"
-    host_python: Path = REPOSITORY / ".venv-cloud" / "bin" / "python"
-    build_folder: Path = REPOSITORY / ".build"
+    host_python: Path = FILES / ".venv-cloud" / "bin" / "python"
+    build_folder: Path = BUILD
 
     @property
     def packages_target(self) -> Target:

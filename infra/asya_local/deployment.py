@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from asya_infra.product.places import FILES
 from asya_local.errors import LocalCloudError
 from asya_local.keys import ACCOUNT_ID, REGION, AccessKey
 from asya_local.servers import Servers, tail, unproxied
 from asya_local.state_folder import MARK, StateFolder
-from asya_local.tools import PROJECT, Tools
+from asya_local.tools import CdkTools
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +31,9 @@ class Cdk:
     """The `cdk` command for one state folder."""
 
     folder: StateFolder
-    tools: Tools
+    tools: CdkTools
+    host_python: str
+    """The interpreter of the functions."""
 
     def synthesize(self, mesh: Path, application_id: str, stage: str = "") -> None:
         """Write the templates and assets of a mesh into `cdk.out`.
@@ -41,15 +44,14 @@ class Cdk:
         context = {
             "mesh": str(mesh),
             "layer_target": "host",
-            "host_python": self.tools.cloud_python,
+            "host_python": self.host_python,
             "emr_application_id": application_id,
             **({"stage": stage} if stage else {}),
         }
-        # Without `exec` the command takes quoted text as the name of one program.
-        arguments = ["synth", "--quiet", "--app", f'exec "{self.tools.python}" "{PROJECT / "app.py"}"']
+        arguments = ["synth", "--quiet", "--app", self.tools.app.command_line]
         for key, value in context.items():
             arguments += ["--context", f"{key}={value}"]
-        self._run("synth", [*arguments, "--output", str(self.folder.cdk_out)], {})
+        self._run("synth", [*arguments, "--output", str(self.folder.cdk_out)], self.tools.app.variables)
 
     def bootstrap(self, servers: Servers, deployer: AccessKey) -> None:
         """Bootstrap the local account."""
@@ -71,7 +73,7 @@ class Cdk:
         with log.open("wb") as output:
             process = subprocess.Popen(
                 command,
-                cwd=PROJECT,
+                cwd=FILES,
                 env={**self._environment(), **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=output,

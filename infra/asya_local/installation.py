@@ -220,7 +220,8 @@ class Installation:
 
     @property
     def _cdk(self) -> Cdk:
-        return Cdk(self.folder, self.tools)
+        assert self.tools.cdk is not None
+        return Cdk(self.folder, self.tools.cdk, self.tools.cloud_python)
 
     def _application(self) -> ApplicationSettings:
         """Return the Spark application with the limits that it has on AWS."""

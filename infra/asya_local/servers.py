@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from asya_infra.product.places import BUILD, FILES
 from asya_local.authentication.admission import SECRET_HEADER, SECRET_VARIABLE
 from asya_local.emr.drivers.job_environment import job_python
 from asya_local.emr.settings import ApplicationSettings, EmrSettings, WorkerSettings
@@ -22,7 +23,7 @@ from asya_local.ministack.function_workers import PYTHON_VARIABLE
 from asya_local.ministack.snapshot import RESTORE_VARIABLE
 from asya_local.processes import ProcessRecord, read_records, start
 from asya_local.state_folder import write_private
-from asya_local.tools import PROJECT, Tools
+from asya_local.tools import Tools
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -189,7 +190,7 @@ def _start_ministack(
         "AUTH": "true",
         "STATE_DIR": str(folder.snapshot),
         RESTORE_VARIABLE: "1" if restores else "",
-        PYTHON_VARIABLE: str(function_python(PROJECT / ".build", Path(tools.cloud_python))),
+        PYTHON_VARIABLE: str(function_python(BUILD, Path(tools.cloud_python))),
         "S3_DATA_DIR": str(folder.ministack / "s3"),
         # MiniStack would bind MQTT to port 8883 of every interface.
         "IOT_MTLS_ENABLED": "0",
@@ -212,10 +213,10 @@ def _start_emr(
         state=str(folder.emr),
         mark=str(folder.root),
         aws_endpoint=options.aws_proxy or servers.endpoint,
-        python=str(job_python(PROJECT / ".build")),
+        python=str(job_python(BUILD)),
         java_home=tools.java_home,
         temporary=str(folder.temporary),
-        cache=str(PROJECT / ".build"),
+        cache=str(BUILD),
         region=REGION,
         account_id=ACCOUNT_ID,
         caller_endpoint=servers.endpoint,
@@ -230,7 +231,7 @@ def _start_emr(
     environment = {
         **_clean_environment(folder, tools),
         **root.environment(),
-        "PYTHONPATH": str(PROJECT),
+        "PYTHONPATH": str(FILES),
     }
     command = [tools.python, "-P", "-m", "asya_local.emr", str(folder.emr / "settings.json")]
     log = folder.logs / "emr-serverless.log"

@@ -10,26 +10,20 @@ from asya.protocol.mesh_table import encode_table, with_version
 from asya_infra.build.folder import digest
 from asya_infra.contracts.check import hold_together
 from asya_infra.mesh_file import MeshFileError, load_mesh, to_table
-from asya_infra.repository import REPOSITORY
+from asya_infra.product.places import BUILD, FILES, INFRA, JOB_LIBRARY, LIBRARY
 from asya_local.errors import LocalCloudError
 from asya_local.state_folder import write_private
-from asya_local.tools import PROJECT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from asya_infra.mesh_file import LoadedMesh
 
-_PROJECT_SOURCES = (
-    "app.py",
-    "cdk.json",
-    "package.json",
-    "infra",
-    "functions/asya",
-    "spark_jobs/asya_spark",
-    "requirements",
+_PRODUCT_SOURCES = (
+    *(FILES / name for name in ("app.py", "cdk.json", "package.json", "requirements")),
+    *(INFRA, INFRA.parent / "asya_local", LIBRARY, JOB_LIBRARY),
 )
-"""The sources of the templates, the layer and the job library in this project."""
+"""The sources of the templates, the layer and the job library in this product."""
 _REQUIREMENTS = "requirements.txt"
 
 
@@ -40,7 +34,7 @@ def load(mesh: Path, stage: str) -> LoadedMesh:
         LocalCloudError: The file has problems, or types conflict.
     """
     try:
-        return hold_together(load_mesh(mesh, stage), REPOSITORY / ".build")
+        return hold_together(load_mesh(mesh, stage), BUILD)
     except MeshFileError as error:
         raise LocalCloudError(str(error)) from error
 
@@ -86,7 +80,7 @@ def read_sources(loaded: LoadedMesh, stage: str, application_id: str, cloud_pyth
                 loaded.path,
                 table_bytes(loaded, application_id),
                 *(folder / _REQUIREMENTS for folder in folders),
-                *(PROJECT / name for name in _PROJECT_SOURCES),
+                *_PRODUCT_SOURCES,
             ]
         ),
         handlers=digest([loaded.code_folder]),

@@ -6,9 +6,9 @@ from pathlib import Path
 from asya_infra.build.folder import build_once, copy_sources
 from asya_infra.build.library import copy_library, library_inputs
 from asya_infra.build.packages import Target, hashed_key, install, install_required
-from asya_infra.repository import REPOSITORY
+from asya_infra.product.places import FILES
 
-_REQUIREMENTS = REPOSITORY / "requirements"
+_REQUIREMENTS = FILES / "requirements"
 _TABLE_FILE = "mesh.json"
 
 START_SCRIPT = "run.sh"

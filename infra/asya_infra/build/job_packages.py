@@ -19,9 +19,9 @@ from asya_infra.build.packages import (
     install_required,
     names_packages,
 )
-from asya_infra.repository import REPOSITORY
+from asya_infra.product.places import FILES
 
-_AWS_CLIENT = REPOSITORY / "requirements" / "dispatch.txt"
+_AWS_CLIENT = FILES / "requirements" / "dispatch.txt"
 _SERVICES = {"s3", "secretsmanager", "ssm"}
 _ARCHIVE, _DIGEST = "packages.tar.gz", "digest"
 # Higher levels take seconds for pandas and save little.

@@ -8,9 +8,8 @@ from asya_infra.build.folder import build_once, copy_sources, source_files
 from asya_infra.build.job_packages import JobPackages, build_job_packages
 from asya_infra.build.library import copy_library, library_inputs
 from asya_infra.build.packages import Target
-from asya_infra.repository import REPOSITORY
+from asya_infra.product.places import JOB_LIBRARY
 
-_JOB_LIBRARY = REPOSITORY / "spark_jobs" / "asya_spark"
 _ENTRY_POINT = '''"""The entry point of every job run. Its arguments name the manifest."""
 
 import runpy
@@ -46,7 +45,7 @@ def build_jobs(root: Path, target: Target, jobs: Path, *, hashed: bool = False, 
 
     return JobFiles(
         entry_point=entry / "asya_job.py",
-        library=build_once(root, "job-library", [*library_inputs(), _JOB_LIBRARY], _copy_library),
+        library=build_once(root, "job-library", [*library_inputs(), JOB_LIBRARY], _copy_library),
         jobs=build_user_jobs(root, jobs),
         packages=build_job_packages(root, target, jobs, hashed=hashed, aws_client=aws_client),
     )
@@ -59,13 +58,13 @@ def build_user_jobs(root: Path, jobs: Path) -> Path:
 
 def _copy_library(folder: Path) -> None:
     copy_library(folder)
-    copy_sources(_JOB_LIBRARY, folder / "asya_spark")
+    copy_sources(JOB_LIBRARY, folder / "asya_spark")
 
 
 def _copy_jobs(jobs: Path, folder: Path) -> None:
     """Copy the user's folder without the job library, which may be in it and has its own zip."""
     for file in source_files(jobs):
-        if _JOB_LIBRARY not in file.resolve().parents:
+        if JOB_LIBRARY not in file.resolve().parents:
             destination = folder / file.relative_to(jobs)
             destination.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, destination)

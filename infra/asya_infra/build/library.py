@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from asya_infra.build.folder import copy_sources, source_files
-from asya_infra.repository import REPOSITORY
+from asya_infra.product.places import LIBRARY
 
-_LIBRARY = REPOSITORY / "functions" / "asya"
 _ON_THIS_MACHINE_ONLY = "testing"
 
 
@@ -28,5 +27,5 @@ def copy_library(target: Path) -> None:
 
 
 def _parts() -> list[Path]:
-    inside = {_LIBRARY / file.relative_to(_LIBRARY).parts[0] for file in source_files(_LIBRARY)}
+    inside = {LIBRARY / file.relative_to(LIBRARY).parts[0] for file in source_files(LIBRARY)}
     return sorted(part for part in inside if part.name != _ON_THIS_MACHINE_ONLY)

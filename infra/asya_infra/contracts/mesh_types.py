@@ -58,7 +58,12 @@ def read_mesh_types(loaded: LoadedMesh, root: Path) -> MeshTypes:
         root, loaded.code_folder, list(_handlers(loaded)), list(models.values()), variables, hashed=hashed
     )
     columns, jobs = dict(_columns(loaded)), list(_jobs(loaded))
-    heavy = read_types(root, loaded.jobs_folder, jobs, [], variables, hashed=hashed, columns=list(columns.values()))
+    heavy = read_types(
+        *(root, loaded.jobs_folder, jobs, [], variables),
+        hashed=hashed,
+        columns=list(columns.values()),
+        spark=True,
+    )
     return MeshTypes(light, heavy, models, columns)
 
 

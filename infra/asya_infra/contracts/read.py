@@ -14,11 +14,13 @@ from asya_infra.build.folder import build_once
 from asya_infra.build.folder_packages import build_folder_packages
 from asya_infra.build.packages import PackagesError, Target, hashed_key
 from asya_infra.contracts.spark_schemas import json_schema
-from asya_infra.repository import REPOSITORY
+from asya_infra.product.environments import EnvironmentsError, spark_path
+from asya_infra.product.library import library_path
+from asya_infra.product.places import LIBRARY
 
 Schema = dict[str, Any]
 
-_LIBRARY = REPOSITORY / "functions" / "asya" / "contracts"
+_CONTRACTS = LIBRARY / "contracts"
 _READER = Path(__file__).parent / "reader.py"
 _ANSWER = "types.json"
 _SECONDS = 120
@@ -81,6 +83,7 @@ def read_types(
     *,
     hashed: bool = False,
     columns: Sequence[str] = (),
+    spark: bool = False,
 ) -> FolderTypes:
     """Read the types of functions and models. The answer is kept for the same content of the folder.
 
@@ -92,6 +95,7 @@ def read_types(
         variables: the environment variables that the code may read when it is imported.
         hashed: refuse required packages without hashes.
         columns: the dotted names of types of the payloads of DataFrame jobs.
+        spark: whether the code may import PySpark.
     """
     if not functions and not models and not columns:
         return NOTHING
@@ -108,11 +112,16 @@ def read_types(
         request,
         known,
         f"{sys.executable} {sys.version}",
-        _LIBRARY,
+        _CONTRACTS,
         _READER,
         folder,
     ]
     here = Target(interpreter=Path(sys.executable))
+
+    def packages() -> list[Path]:
+        built = build_folder_packages(root, folder, here, hashed=hashed)
+        return [built] if built else []
+
     # An answer with errors is not kept: what it lacks may come from outside of the folder.
     keys = [*(each.key for each in functions), *models, *columns]
     try:
@@ -121,13 +130,13 @@ def read_types(
             "types",
             [*inputs, *hashed_key(hashed=hashed)],
             lambda draft: _ask(
-                draft, build_folder_packages(root, folder, here, hashed=hashed), folder, request, variables
+                draft, [*packages(), *library_path(), *(spark_path() if spark else [])], folder, request, variables
             ),
         )
         return _parsed(json.loads((answer / _ANSWER).read_text(encoding="utf-8")))
     except _IncompleteError as error:
         return _parsed(error.answer)
-    except (PackagesError, OSError, ValueError, subprocess.SubprocessError) as error:
+    except (PackagesError, EnvironmentsError, OSError, ValueError, subprocess.SubprocessError) as error:
         return FolderTypes({}, {}, dict.fromkeys(keys, str(error)))
 
 
@@ -139,8 +148,8 @@ class _IncompleteError(Exception):
         self.answer = answer
 
 
-def _ask(draft: Path, packages: Path | None, folder: Path, request: str, variables: Mapping[str, str]) -> None:
-    path = [folder.resolve(), *([packages] if packages else []), REPOSITORY / "functions", REPOSITORY / "spark_jobs"]
+def _ask(draft: Path, packages: list[Path], folder: Path, request: str, variables: Mapping[str, str]) -> None:
+    path = [folder.resolve(), *packages]
     environment = {
         # User code is imported here, so it gets no credentials and nothing else of the caller's environment.
         **{name: os.environ[name] for name in _INHERITED if name in os.environ},

@@ -6,9 +6,9 @@ from typing import Any
 from asya_infra.mesh_file.mesh_model import GatewaySection, MeshFile
 from asya_infra.mesh_file.stages import FIXED_KEYS, KEY
 from asya_infra.mesh_file.units import DURATION_SCHEMA, SIZE_SCHEMA, format_duration
-from asya_infra.repository import REPOSITORY
+from asya_infra.product.places import FILES
 
-PATH = REPOSITORY / "docs" / "reference" / "mesh.schema.json"
+PATH = FILES / "docs" / "reference" / "mesh.schema.json"
 _REFERENCE = "#/$defs/"
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from asya.messaging.aws.settings import SparkSettings
 from asya_infra.build.jobs import build_jobs
 from asya_infra.build.packages import Target
-from asya_infra.repository import REPOSITORY
+from asya_infra.product.places import BUILD
 from asya_local.accounts import aws_client
 from asya_local.code_updates import zipped
 from asya_local.dev.deployment import CODE_BUCKET
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from asya_local.dev.deployment import Deployment
     from asya_local.keys import AccessKey
 
-_BUILD = REPOSITORY / ".build"
-
 
 def upload_jobs(mesh: Deployment, endpoint: str, root: AccessKey) -> SparkSettings:
     """Upload the code of the jobs as it is now. Its keys follow from its content, so a run keeps the code of its start.
@@ -31,8 +29,8 @@ def upload_jobs(mesh: Deployment, endpoint: str, root: AccessKey) -> SparkSettin
     """
     actors = [mesh.table.actors[name] for name in mesh.heavy_actors]
     files = build_jobs(
-        _BUILD,
-        Target(interpreter=job_python(_BUILD)),
+        BUILD,
+        Target(interpreter=job_python(BUILD)),
         mesh.loaded.jobs_folder,
         hashed=mesh.loaded.mesh.requires_hashes,
         aws_client=any(actor.secrets or (actor.spark is not None and actor.spark.linger) for actor in actors),

@@ -86,7 +86,7 @@ def _start(
         started: Gets the mesh as soon as it has something to close.
     """
     with steps.step("emulator"), ThreadPoolExecutor(1) as executor:
-        starting = executor.submit(start_emulator, folder, find_tools(spark=False))
+        starting = executor.submit(start_emulator, folder, find_tools(spark=False, cdk=False))
         from asya_local.dev.running_mesh import RunningMesh
         from asya_local.sources import load
 

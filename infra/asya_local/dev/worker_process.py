@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from asya_infra.build.folder_packages import build_folder_packages
 from asya_infra.build.functions import build_layer
 from asya_infra.build.packages import Target
-from asya_infra.repository import REPOSITORY
+from asya_infra.product.places import BUILD
 from asya_local.environments import function_python
 from asya_local.errors import LocalCloudError
 from asya_local.servers import wait_until
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from asya_infra.mesh_file import LoadedMesh
     from asya_local.state_folder import StateFolder
 
-_BUILD = REPOSITORY / ".build"
 _PROGRAM = Path(__file__).with_name("handler_worker.py")
 _START_SECONDS = 30.0
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR")
@@ -78,8 +77,8 @@ def start_worker(
         LocalCloudError: The worker does not start.
     """
     target = Target(interpreter=cloud_python)
-    packages = build_folder_packages(_BUILD, loaded.code_folder, target, hashed=loaded.mesh.requires_hashes)
-    layer = build_layer(_BUILD, target)
+    packages = build_folder_packages(BUILD, loaded.code_folder, target, hashed=loaded.mesh.requires_hashes)
+    layer = build_layer(BUILD, target)
     # The order of Lambda: the user's code, its packages, the layer.
     path = [loaded.code_folder.resolve(), *([packages] if packages else []), layer / "python"]
     environment = {
@@ -94,7 +93,7 @@ def start_worker(
     # A path of a socket has 107 bytes at most, so it is not in the state folder.
     socket = Path(tempfile.mkdtemp(prefix="asya-dev-")) / "handlers"
     process = subprocess.Popen(
-        [str(function_python(_BUILD, cloud_python)), "-P", str(_PROGRAM), str(socket)],
+        [str(function_python(BUILD, cloud_python)), "-P", str(_PROGRAM), str(socket)],
         env=environment,
         cwd=folder.temporary,
         stdin=subprocess.PIPE,

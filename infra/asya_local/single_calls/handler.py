@@ -13,7 +13,7 @@ import msgspec
 from asya_infra.build.functions import build_handlers, build_layer
 from asya_infra.build.packages import Target
 from asya_infra.mesh_file.legacy.variables import handler_variables
-from asya_infra.repository import REPOSITORY
+from asya_infra.product.places import BUILD
 from asya_local.environments import function_python
 from asya_local.errors import LocalCloudError
 from asya_local.single_calls.report import CallReport, CallRequest
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from asya_infra.mesh_file import LoadedMesh
 
 _RUNNER = Path(__file__).with_name("handler_runner.py")
-_BUILD = REPOSITORY / ".build"
 
 
 def call_handler(
@@ -46,11 +45,11 @@ def call_handler(
         PackagesError: A required package cannot be installed.
         LocalCloudError: The process of the handler ended without a report, such as by `os._exit`.
     """
-    cloud_python = Path(find_tools(spark=False).cloud_python)
+    cloud_python = Path(find_tools(spark=False, cdk=False).cloud_python)
     target = Target(interpreter=cloud_python)
-    layer = build_layer(_BUILD, target)
+    layer = build_layer(BUILD, target)
     code = build_handlers(
-        _BUILD, target, loaded.code_folder, table_bytes(loaded, ""), hashed=loaded.mesh.requires_hashes
+        BUILD, target, loaded.code_folder, table_bytes(loaded, ""), hashed=loaded.mesh.requires_hashes
     )
     environment = {
         **{name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "TZ")},
@@ -66,7 +65,7 @@ def call_handler(
         request_file, report_file = Path(folder, "request.json"), Path(folder, "report.json")
         request_file.write_bytes(msgspec.json.encode(request))
         # With -P the folder of the runner is not on the path: its modules have names that the user's may have too.
-        command = [str(function_python(_BUILD, cloud_python)), "-P", str(_RUNNER)]
+        command = [str(function_python(BUILD, cloud_python)), "-P", str(_RUNNER)]
         command += [str(request_file), str(report_file)]
         ended = subprocess.run(command, env=environment, check=False)
         if not report_file.exists():

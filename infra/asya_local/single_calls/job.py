@@ -21,8 +21,8 @@ from asya_infra.build.folder import build_once
 from asya_infra.build.folder_packages import build_folder_packages
 from asya_infra.build.library import copy_library, library_inputs
 from asya_infra.build.packages import Target
-from asya_infra.repository import REPOSITORY
-from asya_local.emr.drivers.job_environment import SPARK_HOME, job_python
+from asya_infra.product.places import BUILD, JOB_LIBRARY
+from asya_local.emr.drivers.job_environment import job_python, spark_home
 from asya_local.errors import LocalCloudError
 from asya_local.single_calls.report import CallReport, GivenFrame
 from asya_local.tools import find_tools
@@ -40,8 +40,6 @@ _SPARK = (
     "--conf spark.driver.bindAddress=127.0.0.1",
 )
 _AT = datetime(2026, 1, 1, tzinfo=UTC)
-_BUILD = REPOSITORY / ".build"
-_JOB_LIBRARY = REPOSITORY / "spark_jobs" / "asya_spark"
 
 
 def run_job(
@@ -62,9 +60,9 @@ def run_job(
         LocalCloudError: Java is missing, or the driver ended without results.
     """
     assert actor.spark is not None
-    java = find_tools().java_home
-    target, hashed = Target(interpreter=job_python(_BUILD)), loaded.mesh.requires_hashes
-    packages = build_folder_packages(_BUILD, loaded.jobs_folder, target, hashed=hashed)
+    java = find_tools(cdk=False).java_home
+    target, hashed = Target(interpreter=job_python(BUILD)), loaded.mesh.requires_hashes
+    packages = build_folder_packages(BUILD, loaded.jobs_folder, target, hashed=hashed)
     with tempfile.TemporaryDirectory(prefix="asya-run-") as folder:
         manifest = Path(folder) / manifest_key(name, 1)
         manifest.parent.mkdir(parents=True)
@@ -74,15 +72,15 @@ def run_job(
             **{key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "LANG", "TZ")},
             **variables,
             "JAVA_HOME": java,
-            "SPARK_HOME": str(SPARK_HOME),
-            "PYSPARK_PYTHON": str(job_python(_BUILD)),
+            "SPARK_HOME": str(spark_home()),
+            "PYSPARK_PYTHON": str(job_python(BUILD)),
             "PYTHONPATH": os.pathsep.join(path),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "PYSPARK_SUBMIT_ARGS": " ".join(
                 [*_SPARK, f"--conf spark.sql.warehouse.dir={folder}/warehouse pyspark-shell"]
             ),
         }
-        command = [str(job_python(_BUILD)), "-m", "asya_spark"]
+        command = [str(job_python(BUILD)), "-m", "asya_spark"]
         command += ["--manifest", f"file://{manifest}", "--data-uri", data_uri]
         ended = subprocess.run(command, env=environment, cwd=folder, check=False)
         return _report(manifest.parent, actor.spark.job, ended.returncode)
@@ -91,9 +89,9 @@ def run_job(
 def _library() -> Path:
     def build(folder: Path) -> None:
         copy_library(folder)
-        (folder / "asya_spark").symlink_to(_JOB_LIBRARY)
+        (folder / "asya_spark").symlink_to(JOB_LIBRARY)
 
-    return build_once(_BUILD, "run-library", ["run-library", *library_inputs()], build)
+    return build_once(BUILD, "run-library", ["run-library", *library_inputs()], build)
 
 
 def _manifest(loaded: LoadedMesh, name: str, actor: Actor, payload: bytes) -> Manifest:

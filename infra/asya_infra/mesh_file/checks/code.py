@@ -7,11 +7,10 @@ from asya.contracts.spark_types import is_name
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.spark_model import SparkSection
 from asya_infra.mesh_file.user_code import CodeError, check_model, detect_shape, find_definition
-from asya_infra.repository import REPOSITORY
+from asya_infra.product.places import JOB_LIBRARY
 
 # User code comes before the library on the path, and `mesh.json` is the actor table.
 _RESERVED_FILES = ("asya", "asya.py", "asya_spark", "mesh.json")
-_OUR_JOB_LIBRARY = REPOSITORY / "spark_jobs" / "asya_spark"
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -56,5 +55,5 @@ def _folder(key: str, folder: Path) -> Iterator[Finding]:
     if not folder.is_dir():
         yield (key,), f"there is no folder {folder}"
     for name in _RESERVED_FILES:
-        if (folder / name).exists() and (folder / name).resolve() != _OUR_JOB_LIBRARY:
+        if (folder / name).exists() and (folder / name).resolve() != JOB_LIBRARY:
             yield (key,), f"{folder / name} would hide a file of the mesh with the same name; rename it"

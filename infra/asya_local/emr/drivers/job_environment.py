@@ -5,14 +5,13 @@ A job thus finds the same packages as on EMR Serverless: those of its `requireme
 
 from __future__ import annotations
 
-import importlib.util
 import platform
 import sys
+from functools import cache
 from pathlib import Path
 
+from asya_infra.product.environments import spark_packages
 from asya_local.environments import linked_environment
-
-_PACKAGES = ("pyspark", "py4j")
 
 
 def job_python(root: Path) -> Path:
@@ -22,17 +21,13 @@ def job_python(root: Path) -> Path:
         root: The folder for builds.
     """
     base = Path(getattr(sys, "_base_executable", sys.executable))
-    packages = [_folder(name) for name in _PACKAGES]
-    return linked_environment(root, "job-environment", base, platform.python_version(), packages)
+    return linked_environment(root, "job-environment", base, platform.python_version(), spark_packages())
 
 
-def _folder(package: str) -> Path:
-    spec = importlib.util.find_spec(package)
-    assert spec is not None
-    assert spec.submodule_search_locations is not None
-    return Path(spec.submodule_search_locations[0]).resolve()
+@cache
+def spark_home() -> Path:
+    """Return the folder of Spark, which PySpark brings with it.
 
-
-# PySpark brings Spark with it. The JVM gets this path, not the link, so that all environments share its class archive.
-# Importing PySpark to find it would take a third of a second.
-SPARK_HOME = _folder("pyspark")
+    The JVM gets this path, not the link of an environment, so that all environments share its class archive.
+    """
+    return spark_packages()[0]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from asya_local.emr.drivers.class_archive import ClassArchive
-from asya_local.emr.drivers.job_environment import SPARK_HOME
+from asya_local.emr.drivers.job_environment import spark_home
 from asya_local.state_folder import MARK
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ def _environment(settings: EmrSettings, memory: str, jvm_options: str) -> Mappin
         "TMPDIR": settings.temporary,
         "LANG": os.environ.get("LANG", "C.UTF-8"),
         "PYTHONUNBUFFERED": "1",
-        "SPARK_HOME": str(SPARK_HOME),
+        "SPARK_HOME": str(spark_home()),
         "PYSPARK_PYTHON": settings.python,
         "PYSPARK_DRIVER_PYTHON": settings.python,
         "PYSPARK_SUBMIT_ARGS": f"{submit} --driver-java-options '{_JVM_OPTIONS}{jvm_options}' "

@@ -1,0 +1,94 @@
+"""`asya deploy`, `asya diff` and `asya destroy`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from asya_cli.deployment.choice import Choice
+from asya_cli.errors import CommandError
+
+Mesh = Annotated[Path, typer.Option("--mesh", help="The mesh file.")]
+Stage = Annotated[str, typer.Option("--stage", help="The stage of the mesh file.", show_default=False)]
+Context = Annotated[
+    list[str] | None,
+    typer.Option("--context", "-c", metavar="KEY=VALUE", help="A further option of the stacks.", show_default=False),
+]
+Output = Annotated[Path, typer.Option("--output", help="Folder for the templates and assets.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; without a terminal nothing is asked either.")]
+NoWait = Annotated[
+    bool,
+    typer.Option(
+        "--no-wait",
+        help="If the Spark application changes while job runs are active, name them and end, instead of waiting for them.",
+    ),
+]
+Region = Annotated[str | None, typer.Option("--region", help="AWS region.")]
+Profile = Annotated[str | None, typer.Option("--profile", help="The profile of your AWS configuration.")]
+_MESH, _OUTPUT = Path("mesh.yaml"), Path("cdk.out")
+
+
+def deploy(
+    mesh: Mesh = _MESH,
+    stage: Stage = "",
+    *,
+    yes: Yes = False,
+    no_wait: NoWait = False,
+    drop_messages: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--drop-messages",
+            metavar="ACTOR",
+            help="Delete the queue of this removed actor with its messages, or leave the backlog of one that becomes light.",
+            show_default=False,
+        ),
+    ] = None,
+    context: Context = None,
+    output: Output = _OUTPUT,
+    region: Region = None,
+    profile: Profile = None,
+) -> None:
+    """Deploy a mesh to the AWS account of your credentials.
+
+    Nothing is deleted that still has messages, and a Spark application that changes is stopped before, when its runs have ended.
+    """
+    from asya_infra.deployment.commands import Deployment
+
+    choice = Choice(mesh, stage, tuple(context or ()), output, region, profile)
+    choice.act(Deployment.deploy, yes=yes, waits=not no_wait, dropped=tuple(drop_messages or ()))
+
+
+def destroy(
+    mesh: Mesh = _MESH,
+    stage: Stage = "",
+    *,
+    yes: Yes = False,
+    no_wait: NoWait = False,
+    context: Context = None,
+    output: Output = _OUTPUT,
+    region: Region = None,
+    profile: Profile = None,
+) -> None:
+    """Remove a mesh from the AWS account of your credentials. What it retains stays: see its mesh file."""
+    from asya_infra.deployment.commands import Deployment
+
+    choice = Choice(mesh, stage, tuple(context or ()), output, region, profile)
+    choice.act(Deployment.destroy, yes=yes, waits=not no_wait)
+
+
+def diff(
+    mesh: Mesh = _MESH,
+    stage: Stage = "",
+    *,
+    context: Context = None,
+    output: Output = _OUTPUT,
+    region: Region = None,
+    profile: Profile = None,
+) -> None:
+    """Show what a deployment would change in the AWS account of your credentials. It changes nothing."""
+    choice = Choice(mesh, stage, tuple(context or ()), output, region, profile)
+    cdk = choice.synthesized()
+    if code := cdk.run(["diff", "--all", "--app", str(choice.folder)]):
+        raise CommandError(f"`cdk diff` failed with exit code {code}; its output is above")

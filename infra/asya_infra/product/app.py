@@ -1,0 +1,67 @@
+"""The CDK app and its command line tool, as subprocesses."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+
+from asya_infra.product.environments import Part, node_modules, python_of, to_stderr
+from asya_infra.product.library import library_path
+from asya_infra.product.places import FILES, IS_INSTALLED
+
+
+@dataclass(frozen=True)
+class CdkApp:
+    """How to run the CDK app.
+
+    Attributes:
+        python: the interpreter with the CDK's library.
+        script: the app.
+        variables: environment variables that its process needs.
+    """
+
+    python: Path
+    script: Path
+    variables: dict[str, str]
+
+    @property
+    def command(self) -> list[str]:
+        """The command, for a process."""
+        return [str(self.python), str(self.script)]
+
+    @property
+    def command_line(self) -> str:
+        """The command, for the option `--app` of `cdk`."""
+        # Without `exec` the tool takes quoted text as the name of one program.
+        return "exec " + " ".join(quote(word) for word in self.command)
+
+
+def cdk_app(tell: Callable[[str], None] = to_stderr) -> CdkApp:
+    """Return how to run the CDK app.
+
+    Raises:
+        EnvironmentsError: The CDK's environment is missing, or cannot be made.
+    """
+    python = python_of(Part.CDK, tell)
+    # The environment has what these packages need, but not them: they are of the author's environment.
+    variables = {"PYTHONPATH": os.pathsep.join(map(str, library_path()))} if IS_INSTALLED else {}
+    return CdkApp(python, FILES / "app.py", variables)
+
+
+def cdk_tool(tell: Callable[[str], None] = to_stderr) -> Path:
+    """Return the program `cdk`.
+
+    Raises:
+        EnvironmentsError: It is missing, or cannot be installed.
+    """
+    return node_modules(tell) / ".bin" / "cdk"
+
+
+def node_path() -> str:
+    """Return PATH with the CDK's Node.js first, because the machine's own may be missing or too old.
+
+    Raises:
+        EnvironmentsError: The CDK's environment is missing, or cannot be made.
+    """
+    return os.pathsep.join([str(python_of(Part.CDK).parent), os.environ.get("PATH", os.defpath)])

@@ -1,0 +1,219 @@
+"""The interpreters that run parts of this product: the local cloud, the CDK and Spark.
+
+The emulator pins botocore, the CDK is large, and a job must not see the packages of its author. So each part has an environment of
+its own. A checkout has them beside its files (`make setup`). An installed package makes each in the user's cache, when a
+command first needs it, from its pinned and hashed packages.
+"""
+
+import fcntl
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from uv import find_uv_bin
+
+from asya_infra.build.folder import build_once, digest
+from asya_infra.product.places import BUILD, CACHE, FILES, IS_INSTALLED
+
+_DONE = ".installed"
+_UNUSED_SECONDS = 60 * 86400
+_LAST_LINES = 15
+
+
+class Part(StrEnum):
+    """A part of the product with an environment of its own. Its value is the name of its file in `requirements/`."""
+
+    CLOUD = "cloud"
+    CDK = "cdk"
+    SPARK = "spark"
+    DEMO = "demo"
+
+    @property
+    def label(self) -> str:
+        """The part as people call it, with the size of its packages."""
+        return _TITLES[self]
+
+
+_TITLES = {
+    Part.CLOUD: "the local cloud (45 MB)",
+    Part.CDK: "the CDK (500 MB)",
+    Part.SPARK: "Spark (480 MB)",
+    Part.DEMO: "the data of the demo (15 MB)",
+}
+_OF_CHECKOUT = {Part.CLOUD: ".venv-cloud"}
+"""The environments of a checkout; the parts that are missing here are in that of this process."""
+
+
+class EnvironmentsError(Exception):
+    """An environment is missing, or cannot be made; the message says what to do."""
+
+
+def to_stderr(text: str) -> None:
+    """Print a line of progress."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def python_of(part: Part, tell: Callable[[str], None] = to_stderr) -> Path:
+    """Return the interpreter of a part; make its environment once.
+
+    Args:
+        part: the part.
+        tell: takes a line of progress, when the environment is made.
+
+    Raises:
+        EnvironmentsError: A checkout lacks it, or its packages cannot be installed.
+    """
+    if IS_INSTALLED:
+        return _made(part, tell) / "bin" / "python"
+    own = _OF_CHECKOUT.get(part)
+    if own is None:
+        return Path(sys.executable)
+    python = FILES / own / "bin" / "python"
+    if not python.exists():
+        raise EnvironmentsError(f"{part.label} is missing ({python}). Run `make setup` in {FILES}.")
+    return python
+
+
+def packages_of(part: Part, names: tuple[str, ...], tell: Callable[[str], None] = to_stderr) -> list[Path]:
+    """Return the folders of packages of a part's environment, such as those of PySpark.
+
+    Raises:
+        EnvironmentsError: The environment or a package is missing.
+    """
+    site = _site_packages(python_of(part, tell))
+    folders = [(site / name).resolve() for name in names]
+    if missing := [folder.name for folder in folders if not folder.is_dir()]:
+        raise EnvironmentsError(f"{part.label} lacks {', '.join(missing)} in {site}. {_repair(part)}")
+    return folders
+
+
+def spark_packages(tell: Callable[[str], None] = to_stderr) -> list[Path]:
+    """Return the folders of PySpark and of what it needs, for programs that import jobs.
+
+    Raises:
+        EnvironmentsError: Spark's environment is missing, or cannot be made.
+    """
+    return packages_of(Part.SPARK, ("pyspark", "py4j"), tell)
+
+
+def spark_path() -> list[Path]:
+    """Return what a program that imports jobs needs on its path to find PySpark; a checkout's own environment has it.
+
+    Raises:
+        EnvironmentsError: Spark's environment cannot be made.
+    """
+    if not IS_INSTALLED:
+        return []
+    packages = spark_packages()
+
+    def link(folder: Path) -> None:
+        for package in packages:
+            (folder / package.name).symlink_to(package)
+
+    return [build_once(BUILD, "spark-packages", [str(package) for package in packages], link)]
+
+
+def node_modules(tell: Callable[[str], None] = to_stderr) -> Path:
+    """Return the folder of the CDK's command line tool.
+
+    Raises:
+        EnvironmentsError: It is missing, or cannot be installed.
+    """
+    folder = (_made(Part.CDK, tell) if IS_INSTALLED else FILES) / "node_modules"
+    if not (folder / ".bin" / "cdk").exists():
+        raise EnvironmentsError(f"The CDK's command is missing ({folder / '.bin' / 'cdk'}). {_repair(Part.CDK)}")
+    return folder
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What an environment is made from."""
+
+    part: Part
+    requirements: Path
+    interpreter: Path
+
+    def folder(self) -> Path:
+        node = [FILES / "package-lock.json"] if self.part is Part.CDK else []
+        key = digest([self.requirements, *node, str(self.interpreter), platform.python_version()])
+        return CACHE / "environments" / f"{self.part}-{key}"
+
+
+def _made(part: Part, tell: Callable[[str], None]) -> Path:
+    """Return the folder of an environment in the user's cache; make it if it is not there."""
+    base = Path(getattr(sys, "_base_executable", sys.executable))
+    source = _Source(part, FILES / "requirements" / f"{part}.txt", base)
+    folder = source.folder()
+    if not (folder / _DONE).is_file():
+        with _alone(folder):
+            if not (folder / _DONE).is_file():  # another process may have made it in the meantime
+                tell(f"installing {part.label}, once, into {folder}")
+                _make(source, folder)
+                _remove_unused(folder.parent)
+    os.utime(folder / _DONE)
+    return folder
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold the lock of an environment. The system releases it when a process ends, however it ends."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _make(source: _Source, folder: Path) -> None:
+    # What a killed process left may be half an environment.
+    shutil.rmtree(folder, ignore_errors=True)
+    uv, python = find_uv_bin(), str(folder / "bin" / "python")
+    _run(source.part, [uv, "venv", "--quiet", "--no-project", "--python", str(source.interpreter), str(folder)])
+    # The file names every package, so nothing else is asked of the index.
+    command = [uv, "pip", "install", "--quiet", "--python", python, "--require-hashes", "--no-deps"]
+    _run(source.part, [*command, "-r", str(source.requirements)])
+    if source.part is Part.CDK:
+        for name in ("package.json", "package-lock.json"):
+            shutil.copyfile(FILES / name, folder / name)
+        options = ("--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--no-update-notifier")
+        _run(source.part, [str(folder / "bin" / "npm"), "ci", *options], folder)
+    (folder / _DONE).touch()
+
+
+def _run(part: Part, command: list[str], folder: Path | None = None) -> None:
+    # Variables of another environment, or of an interpreter, would lead its packages elsewhere.
+    left_out = ("VIRTUAL_ENV", "PYTHONHOME", "PYTHONPATH", "CONDA_PREFIX")
+    environment = {name: value for name, value in os.environ.items() if name not in left_out}
+    environment["PATH"] = os.pathsep.join([str(Path(command[0]).parent), os.environ.get("PATH", os.defpath)])
+    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    if result.returncode:
+        lines = (result.stderr.strip() or result.stdout.strip()).splitlines()[-_LAST_LINES:]
+        raise EnvironmentsError(
+            f"{part.label} cannot be installed. Is a package index reachable, and is there room on the disk?\n"
+            + "\n".join(lines)
+        )
+
+
+def _remove_unused(root: Path) -> None:
+    """Remove the environments that no command has used for two months, such as those of earlier versions."""
+    for done in root.glob(f"*/{_DONE}"):
+        if done.stat().st_mtime < time.time() - _UNUSED_SECONDS:
+            shutil.rmtree(done.parent, ignore_errors=True)
+
+
+def _site_packages(python: Path) -> Path:
+    major, minor = platform.python_version_tuple()[:2]
+    return python.parent.parent / "lib" / f"python{major}.{minor}" / "site-packages"
+
+
+def _repair(part: Part) -> str:
+    if IS_INSTALLED:
+        return f"Remove {CACHE / 'environments'} and run the command again: it installs {part.label} anew."
+    return f"Run `make setup` in {FILES}."

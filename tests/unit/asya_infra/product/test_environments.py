@@ -1,0 +1,73 @@
+"""Environments of an installed package are made once, whole, and told; those of a checkout are found."""
+
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from asya_infra.product import environments
+from asya_infra.product.environments import EnvironmentsError, Part, packages_of, python_of, spark_path
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The files of an installed package whose local cloud needs no package."""
+    (tmp_path / "files" / "requirements").mkdir(parents=True)
+    (tmp_path / "files" / "requirements" / "cloud.txt").write_text("")
+    monkeypatch.setattr(environments, "IS_INSTALLED", True)
+    monkeypatch.setattr(environments, "FILES", tmp_path / "files")
+    monkeypatch.setattr(environments, "CACHE", tmp_path / "cache")
+    return tmp_path
+
+
+def test_an_environment_is_made_once_and_that_is_told(installed: Path) -> None:
+    told: list[str] = []
+    with ThreadPoolExecutor(2) as executor:
+        first, second = executor.map(lambda _: python_of(Part.CLOUD, told.append), range(2))
+    assert first == second == python_of(Part.CLOUD, told.append)
+    assert first.exists()
+    assert told == [f"installing the local cloud (45 MB), once, into {first.parent.parent}"]
+
+
+def test_what_a_killed_process_left_is_made_anew(installed: Path) -> None:
+    folder = python_of(Part.CLOUD).parent.parent
+    (folder / ".installed").unlink()
+    (folder / "half").touch()
+    assert python_of(Part.CLOUD).exists()
+    assert not (folder / "half").exists()
+
+
+def test_other_packages_are_another_environment_and_an_unused_one_goes(installed: Path) -> None:
+    first = python_of(Part.CLOUD).parent.parent
+    os.utime(first / ".installed", (0, 0))
+    (installed / "files" / "requirements" / "cloud.txt").write_text("# changed\n")
+    second = python_of(Part.CLOUD).parent.parent
+    assert second != first
+    assert second.exists()
+    assert not first.exists()
+
+
+def test_a_package_that_cannot_be_installed_is_told(installed: Path) -> None:
+    missing = installed / "missing.whl"
+    (installed / "files" / "requirements" / "cloud.txt").write_text(f"{missing} --hash=sha256:{'0' * 64}\n")
+    with pytest.raises(EnvironmentsError, match=r"the local cloud .* cannot be installed") as caught:
+        python_of(Part.CLOUD)
+    assert "missing.whl" in str(caught.value)
+
+
+def test_a_package_that_is_gone_is_named_with_the_repair(installed: Path) -> None:
+    with pytest.raises(
+        EnvironmentsError, match=r"lacks pyspark in .*\. Remove .*environments and run the command again"
+    ):
+        packages_of(Part.CLOUD, ("pyspark",))
+
+
+def test_a_checkout_has_its_own_environments(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert python_of(Part.CDK) == Path(sys.executable)
+    assert packages_of(Part.SPARK, ("pyspark",))[0].name == "pyspark"
+    assert spark_path() == []
+    monkeypatch.setattr(environments, "FILES", tmp_path)
+    with pytest.raises(EnvironmentsError, match="Run `make setup`"):
+        python_of(Part.CLOUD)
