@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from boto3.session import Session
+
     from asya_infra.deployment.commands import Deployment
     from asya_infra.mesh_file.source import Location
 
@@ -61,7 +63,13 @@ class Choice:
         return cdk
 
     def act(
-        self, action: Callable[[Deployment], None], *, yes: bool, waits: bool, dropped: tuple[str, ...] = ()
+        self,
+        action: Callable[[Deployment], None],
+        *,
+        yes: bool,
+        waits: bool,
+        dropped: tuple[str, ...] = (),
+        bootstrap: bool = False,
     ) -> None:
         """Synthesize the mesh and deploy or destroy it.
 
@@ -70,6 +78,7 @@ class Choice:
             yes: whether to ask nothing.
             waits: whether to wait for active job runs.
             dropped: removed actors whose messages may be deleted.
+            bootstrap: whether to prepare the account and region for the CDK first.
 
         Raises:
             CommandError: The deployment is refused or failed, or a call of AWS failed.
@@ -85,8 +94,11 @@ class Choice:
             _tell("no terminal: changes of permissions and types are deployed without a question")
         assembly = read_assembly(self.folder)
         try:
+            session = session_in(assembly.region or self.region, self.profile)
+            if bootstrap:
+                _bootstrap(cdk, session)
             deployment = Deployment(
-                session=session_in(assembly.region or self.region, self.profile),
+                session=session,
                 assembly=assembly,
                 cdk=cdk.run,
                 tell=_tell,
@@ -109,6 +121,12 @@ class Choice:
         from asya_infra.mesh_file import load_mesh
 
         return str(load_mesh(self.mesh, self.stage).source.problem(place, text))
+
+
+def _bootstrap(cdk: Cdk, session: Session) -> None:
+    account = session.client("sts").get_caller_identity()["Account"]
+    if code := cdk.run(["bootstrap", f"aws://{account}/{session.region_name}", "--app", ""]):
+        raise CommandError(f"`cdk bootstrap` failed with exit code {code}; its output is above")
 
 
 def _confirm(question: str) -> bool:

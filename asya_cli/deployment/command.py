@@ -45,6 +45,10 @@ def deploy(
             show_default=False,
         ),
     ] = None,
+    bootstrap: Annotated[
+        bool,
+        typer.Option("--bootstrap", help="First prepare the account and region for the CDK, which is needed once."),
+    ] = False,
     context: Context = None,
     output: Output = _OUTPUT,
     region: Region = None,
@@ -57,7 +61,7 @@ def deploy(
     from asya_infra.deployment.commands import Deployment
 
     choice = Choice(mesh, stage, tuple(context or ()), output, region, profile)
-    choice.act(Deployment.deploy, yes=yes, waits=not no_wait, dropped=tuple(drop_messages or ()))
+    choice.act(Deployment.deploy, yes=yes, waits=not no_wait, dropped=tuple(drop_messages or ()), bootstrap=bootstrap)
 
 
 def destroy(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from asya_infra.product.places import BUILD, FILES
 from asya_local.authentication.admission import SECRET_HEADER, SECRET_VARIABLE
-from asya_local.emr.drivers.job_environment import job_python
+from asya_local.emr.drivers.job_environment import job_python, spark_home
 from asya_local.emr.settings import ApplicationSettings, EmrSettings, WorkerSettings
 from asya_local.environments import function_python
 from asya_local.errors import LocalCloudError
@@ -215,6 +215,7 @@ def _start_emr(
         aws_endpoint=options.aws_proxy or servers.endpoint,
         python=str(job_python(BUILD)),
         java_home=tools.java_home,
+        spark_home=str(spark_home()),
         temporary=str(folder.temporary),
         cache=str(BUILD),
         region=REGION,

@@ -1,4 +1,4 @@
-"""Runs every command of the README; commands for AWS run against the local cloud or as a dry run."""
+"""Runs every command of the README: those of a mesh of one's own with the installed wheel, those for AWS without an account."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from asya_cli.errors import ExitCode
 from asya_local.keys import read_keys
 from tests.cloud.readme import commands, write_files
+from tests.installed import InstalledProduct, install
 from tests.paths import PROJECT
 
 if TYPE_CHECKING:
@@ -44,8 +46,15 @@ class Shell:
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         }
 
-    def run(self, command: str, **environment: str) -> str:
-        """Runs one command and returns its standard output."""
+    def with_product(self, product: InstalledProduct) -> Shell:
+        """The shell of somebody who has installed the package, and has no checkout."""
+        self.environment |= product.variables
+        for name in ("VIRTUAL_ENV", "PYTHONPATH"):
+            self.environment.pop(name, None)
+        return self
+
+    def run(self, command: str, code: int = 0, **environment: str) -> str:
+        """Runs one command, which ends with this exit code, and returns its standard output."""
         process = subprocess.run(
             ["bash", "-c", command],
             cwd=self.folder,
@@ -55,7 +64,7 @@ class Shell:
             timeout=300,
             check=False,
         )
-        assert process.returncode == 0, f"{command}\n{process.stdout}\n{process.stderr}"
+        assert process.returncode == code, f"{command}\n{process.stdout}\n{process.stderr}"
         return process.stdout
 
     def make(self, arguments: str, *more: str) -> str:
@@ -65,6 +74,13 @@ class Shell:
             for word in shlex.split(arguments)
         ]
         return self.run(shlex.join(["make", "--no-print-directory", "-C", str(PROJECT), *more, *words]))
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> InstalledProduct:
+    """The wheel, installed into an empty folder by the command of the README."""
+    [command] = commands("sh install")
+    return install(command, tmp_path_factory.mktemp("installed"))
 
 
 @pytest.fixture
@@ -86,7 +102,7 @@ def test_every_command_has_a_test() -> None:
         *DRY_RUN_TARGETS,
         *commands_with(".asya/demo"),
         *commands_with(".asya/shop"),
-        *commands_with("make synth"),
+        *commands_with("asya validate"),
     ]
     assert sorted(tested) == sorted(commands("sh"))
 
@@ -109,8 +125,9 @@ def test_the_commands_that_inspect_the_demo(shell: Shell, cloud: DeployedCloud, 
     shell.run(f"{down} --help")  # other tests need this cloud; test_the_commands_that_build_a_mesh runs the command
 
 
-def test_the_commands_that_build_a_mesh(shell: Shell) -> None:
+def test_the_commands_that_build_a_mesh(shell: Shell, product: InstalledProduct) -> None:
     assert {path.name for path in shell.files} == {"mesh.yaml", "orders.py", "sales.py", "orders.json"}
+    shell.with_product(product)
     outputs = {command: shell.run(command) for command in commands_with(".asya/shop")}
     [result] = [json.loads(text) for command, text in outputs.items() if command.startswith("asya result")]
     assert (result["count"], result["sales"]) == (3, {"NO": 20.0, "SE": 30.0})
@@ -118,18 +135,26 @@ def test_the_commands_that_build_a_mesh(shell: Shell) -> None:
     assert "processes ended" in down
 
 
-def test_make_synth_writes_the_templates(shell: Shell) -> None:
-    [synth] = commands_with("make synth")
-    shell.make(synth.removeprefix("make "))
-    assert (PROJECT / "cdk.out" / "Asya-shop-test-state.template.json").exists()
+def test_the_commands_before_and_at_a_deployment(shell: Shell, product: InstalledProduct) -> None:
+    """There is no account here, so the deployment ends at its first call, when the templates and assets are there."""
+    shell.with_product(product)
+    [validate] = commands_with("asya validate")
+    assert "limits are right" in shell.run(validate)
+    [deploy] = [command for command in commands("sh aws") if command.startswith("asya deploy")]
+    nowhere = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none"}
+    shell.run(deploy, ExitCode.UNREACHABLE, **nowhere, AWS_MAX_ATTEMPTS="1")
+    assert (shell.folder / "cdk.out" / "Asya-shop-test-state.template.json").exists()
 
 
-def test_make_deploy_has_the_mesh_and_the_stage_of_make_synth(shell: Shell) -> None:
-    for command in (command for command in commands("sh aws") if command.startswith("make")):
-        arguments = command.removeprefix("make ")
-        deploy = shell.make(arguments, "--dry-run").splitlines()[-1]
-        synth = shell.make(arguments.replace("deploy", "synth"), "--dry-run").splitlines()[-1]
-        assert deploy.partition(" asya_infra.deploy ")[2].split() == synth.partition(" --quiet ")[2].split()
+def test_an_installed_package_brings_neither_the_cdk_nor_spark(product: InstalledProduct) -> None:
+    """They are large, and not the author's: only their own environments have them."""
+    script = (
+        "import importlib.util, sys, asya, asya.data, asya_cli.main\n"
+        "names = ('aws_cdk', 'constructs', 'pyspark', 'ministack')\n"
+        "assert not any(importlib.util.find_spec(name) for name in names)\n"
+        "assert not any(name.partition('.')[0] in names for name in sys.modules)"
+    )
+    subprocess.run([product.python, "-P", "-c", script], env={**os.environ, **product.variables}, check=True)
 
 
 def test_the_commands_for_aws(shell: Shell, cloud: DeployedCloud, tmp_path: Path) -> None:
@@ -137,5 +162,5 @@ def test_the_commands_for_aws(shell: Shell, cloud: DeployedCloud, tmp_path: Path
     cloud.put_dataset(tmp_path / "data", 1, "")
     deployer = read_keys(cloud.state / "keys.json")["deployer"]
     environment = {"AWS_ENDPOINT_URL": cloud.mesh.connection.endpoint_url or "", **deployer.environment()}
-    outputs = [shell.run(command, **environment) for command in commands("sh aws") if command.startswith("asya")]
+    outputs = [shell.run(command, **environment) for command in commands("sh aws") if "flights" in command]
     assert json.loads(outputs[-1])["status"]["phase"] == "succeeded"

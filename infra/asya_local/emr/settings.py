@@ -60,6 +60,7 @@ class EmrSettings:
     python: str
     """The interpreter of the drivers; it has pyspark and no other packages."""
     java_home: str
+    spark_home: str
     temporary: str
     cache: str
     """The folder with the archive of Spark's classes, shared by all clouds of this project."""

@@ -107,7 +107,7 @@ COMMANDS = {
     "validate": "--mesh --stage --limits",
     "graph": "--mesh --stage",
     "schema": "",
-    "deploy": "--mesh --stage --yes -y --no-wait --drop-messages --context -c --output --region --profile",
+    "deploy": "--mesh --stage --yes -y --no-wait --drop-messages --bootstrap --context -c --output --region --profile",
     "diff": "--mesh --stage --context -c --output --region --profile",
     "destroy": "--mesh --stage --yes -y --no-wait --context -c --output --region --profile",
     "doctor": "--mesh --stage --synthesized --region --profile",

@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from asya_local.emr.drivers.job_environment import spark_home
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -35,6 +33,7 @@ class ClassArchive:
 
     folder: Path
     java_home: str
+    spark_home: str
     jvm_options: str
 
     @property
@@ -42,7 +41,7 @@ class ClassArchive:
         """The file of the archive; its name has a hash of Java, pyspark and the JVM options."""
         release = Path(self.java_home, "release")
         java = release.read_text() if release.exists() else self.java_home
-        key = "\n".join([java, (spark_home() / "version.py").read_text(), str(spark_home()), self.jvm_options])
+        key = "\n".join([java, Path(self.spark_home, "version.py").read_text(), self.spark_home, self.jvm_options])
         return self.folder / f"spark-classes-{hashlib.sha256(key.encode()).hexdigest()[:16]}.jsa"
 
     def options(self) -> str:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from asya_local.emr.drivers.class_archive import ClassArchive
-from asya_local.emr.drivers.job_environment import spark_home
 from asya_local.state_folder import MARK
 
 if TYPE_CHECKING:
@@ -232,7 +231,7 @@ class DriverPool:
 
 
 def _class_archive(settings: EmrSettings) -> ClassArchive:
-    return ClassArchive(Path(settings.cache), settings.java_home, _JVM_OPTIONS)
+    return ClassArchive(Path(settings.cache), settings.java_home, settings.spark_home, _JVM_OPTIONS)
 
 
 def _environment(settings: EmrSettings, memory: str, jvm_options: str) -> Mapping[str, str]:
@@ -244,7 +243,7 @@ def _environment(settings: EmrSettings, memory: str, jvm_options: str) -> Mappin
         "TMPDIR": settings.temporary,
         "LANG": os.environ.get("LANG", "C.UTF-8"),
         "PYTHONUNBUFFERED": "1",
-        "SPARK_HOME": str(spark_home()),
+        "SPARK_HOME": settings.spark_home,
         "PYSPARK_PYTHON": settings.python,
         "PYSPARK_DRIVER_PYTHON": settings.python,
         "PYSPARK_SUBMIT_ARGS": f"{submit} --driver-java-options '{_JVM_OPTIONS}{jvm_options}' "

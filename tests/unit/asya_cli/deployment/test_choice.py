@@ -25,7 +25,9 @@ class Cdk:
 
     profile: str | None = None
     region: str | None = None
+    code: int = 0
     contexts: list[tuple[str, ...]] = field(default_factory=list)
+    runs: list[list[str]] = field(default_factory=list)
 
     def synthesize(self, folder: Path, context: Sequence[str]) -> None:
         self.contexts.append(tuple(context))
@@ -35,7 +37,8 @@ class Cdk:
         (folder / "t.json").write_text("{}")
 
     def run(self, arguments: Sequence[str]) -> int:
-        return 0
+        self.runs.append(list(arguments))
+        return self.code
 
 
 @dataclass
@@ -117,6 +120,20 @@ def test_missing_credentials_are_named(shell: Shell) -> None:
 def test_an_unknown_profile_is_told(shell: Shell) -> None:
     with pytest.raises(CommandError, match="nobody"):
         shell.act(profile="nobody")
+
+
+def test_an_account_is_prepared_on_request_and_a_failure_ends_the_command(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    identity = SimpleNamespace(get_caller_identity=lambda: {"Account": "123456789012"})
+    session = SimpleNamespace(client=lambda service: identity, region_name="eu-central-1")
+    monkeypatch.setattr(choice, "session_in", lambda region, profile: session)
+    shell.choice().act(shell.deployments.append, yes=True, waits=True, bootstrap=True)
+    assert shell.cdk.runs == [["bootstrap", "aws://123456789012/eu-central-1", "--app", ""]]
+    shell.cdk.code = 1
+    with pytest.raises(CommandError, match="`cdk bootstrap` failed with exit code 1"):
+        shell.choice().act(shell.deployments.append, yes=True, waits=True, bootstrap=True)
+    assert len(shell.deployments) == 1
 
 
 def test_findings_have_the_line_of_the_mesh_file(shell: Shell) -> None:

@@ -33,7 +33,10 @@ def test_deploy_and_destroy_name_their_actions(
     (first, deploy, given), (second, destroy, kept) = acts
     assert first == second
     assert first == Choice(Path("shop/mesh.yaml"), "dev", ("relist=1",), Path("cdk.out"), "eu-north-1", None)
-    assert (deploy, given) == (Deployment.deploy, {"yes": True, "waits": False, "dropped": ("bill",)})
+    assert (deploy, given) == (
+        Deployment.deploy,
+        {"yes": True, "waits": False, "dropped": ("bill",), "bootstrap": False},
+    )
     assert (destroy, kept) == (Deployment.destroy, {"yes": True, "waits": True})
 
 

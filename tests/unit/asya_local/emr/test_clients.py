@@ -25,7 +25,7 @@ class _Body(io.BytesIO):
 
 
 def test_times_are_texts(tmp_path: Path) -> None:
-    names = ("caller_endpoint", "mark", "python", "java_home", "temporary", "cache")
+    names = ("caller_endpoint", "mark", "python", "java_home", "spark_home", "temporary", "cache")
     settings = EmrSettings(port=0, state=str(tmp_path), aws_endpoint="http://127.0.0.1:1", **dict.fromkeys(names, ""))
     keys = {"AccessKeyId": "key", "SecretAccessKey": "secret", "SessionToken": "token"}
     s3 = client("s3", settings, keys)

@@ -25,6 +25,7 @@ def load(folder: Path, module: str) -> Faults:
         caller_endpoint="",
         python="",
         java_home="",
+        spark_home="",
         temporary="",
         cache="",
         faults=module,

@@ -36,6 +36,7 @@ class Stage:
             caller_endpoint="",
             python="python",
             java_home="",
+            spark_home="",
             temporary="",
             cache="",
             application=ApplicationSettings(max_concurrent_runs=max_concurrent_runs),

@@ -27,7 +27,7 @@ class FakeDriver:
 
 def a_pool(folder: Path, monkeypatch: pytest.MonkeyPatch) -> pool.DriverPool:
     monkeypatch.setattr(pool, "Driver", FakeDriver)
-    names = ("caller_endpoint", "mark", "aws_endpoint", "python", "java_home", "temporary", "cache")
+    names = ("caller_endpoint", "mark", "aws_endpoint", "python", "java_home", "spark_home", "temporary", "cache")
     settings = EmrSettings(port=0, state=str(folder), workers=WorkerSettings(spares=1), **dict.fromkeys(names, ""))
     return pool.DriverPool(settings)
 
