@@ -164,7 +164,7 @@ def find_on_aws(namespace: str, region: str | None = None, profile: str | None =
     except KeyError as error:
         raise CommandError(
             f"the stacks of the mesh {namespace!r} have no output {error}",
-            "Deploy the mesh again with `make deploy` of this version.",
+            "Deploy the mesh again with `asya deploy` of this version.",
         ) from error
 
 

@@ -31,7 +31,7 @@ def doctor(
         Path | None,
         typer.Option(
             "--synthesized",
-            help="Read this output folder of `make synth`, instead of synthesizing the mesh.",
+            help="Read this output folder of `cdk synth`, instead of synthesizing the mesh.",
             metavar="DIR",
         ),
     ] = None,
@@ -76,7 +76,7 @@ def _examine(folder: Path, region: str | None, profile: str | None) -> list[Find
     try:
         demand = demand_of(read_assembly(folder))
     except AssemblyError as error:
-        raise CommandError(str(error), "Run `make synth` first, or leave out --synthesized.") from error
+        raise CommandError(str(error), "Run `cdk synth` first, or leave out --synthesized.") from error
     session = session_in(region or demand.region, profile)
     identity = read_identity(session)
     if isinstance(identity, Unknown):
@@ -86,7 +86,7 @@ def _examine(folder: Path, region: str | None, profile: str | None) -> list[Find
 
 
 def session_in(region: str | None, profile: str | None = None) -> Any:
-    """Return a session in this region, or else where `make deploy` would deploy.
+    """Return a session in this region, or else where `asya deploy` would deploy.
 
     Raises:
         CommandError: The AWS configuration cannot be used.

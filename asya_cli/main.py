@@ -13,7 +13,7 @@ from asya_cli.contracts.command import contracts
 from asya_cli.data import app as data
 from asya_cli.defaults import default_map, read_defaults, takes_defaults
 from asya_cli.demo.command import demo
-from asya_cli.deployment.command import deploy, destroy, diff
+from asya_cli.deployment.command import cdk, deploy, destroy, diff
 from asya_cli.dev import dev
 from asya_cli.dlq.command import app as dlq
 from asya_cli.doctor import doctor
@@ -106,6 +106,7 @@ app.command()(schema)
 app.command()(deploy)
 app.command()(diff)
 app.command()(destroy)
+app.command()(cdk)
 app.command()(doctor)
 app.command()(contracts)
 app.command()(smoke)

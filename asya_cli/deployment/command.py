@@ -82,6 +82,28 @@ def destroy(
     choice.act(Deployment.destroy, yes=yes, waits=not no_wait)
 
 
+def cdk(
+    arguments: Annotated[
+        list[str], typer.Argument(metavar="ARGUMENTS", help="Those of `cdk`, such as: import Asya-shop-state.")
+    ],
+    mesh: Mesh = _MESH,
+    stage: Stage = "",
+    *,
+    context: Context = None,
+    output: Output = _OUTPUT,
+    region: Region = None,
+    profile: Profile = None,
+) -> None:
+    """Run the CDK's own tool on the stacks of a mesh, for what the other commands have no option for.
+
+    Options of the tool come after `--`, as in: asya cdk --stage dev -- import Asya-shop-dev-state --force
+    """
+    choice = Choice(mesh, stage, tuple(context or ()), output, region, profile)
+    tool = choice.synthesized()
+    if code := tool.run([*arguments, "--app", str(choice.folder)]):
+        raise CommandError(f"`cdk {arguments[0]}` failed with exit code {code}; its output is above")
+
+
 def diff(
     mesh: Mesh = _MESH,
     stage: Stage = "",
@@ -93,6 +115,6 @@ def diff(
 ) -> None:
     """Show what a deployment would change in the AWS account of your credentials. It changes nothing."""
     choice = Choice(mesh, stage, tuple(context or ()), output, region, profile)
-    cdk = choice.synthesized()
-    if code := cdk.run(["diff", "--all", "--app", str(choice.folder)]):
+    tool = choice.synthesized()
+    if code := tool.run(["diff", "--all", "--app", str(choice.folder)]):
         raise CommandError(f"`cdk diff` failed with exit code {code}; its output is above")

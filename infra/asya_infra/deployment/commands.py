@@ -1,4 +1,4 @@
-"""The steps of `make deploy` and `make destroy` around `cdk deploy` and `cdk destroy`."""
+"""The steps of `asya deploy` and `asya destroy` around `cdk deploy` and `cdk destroy`."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

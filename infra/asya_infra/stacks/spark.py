@@ -11,7 +11,7 @@ class SparkStack(MeshStack):
     """The mesh's own application, and the SSM parameter with its id.
 
     EMR Serverless refuses to change an application that is started, even its tags. In a stack of its own such a change
-    fails alone, and no tag of CloudFormation changes it: `asya_infra.deploy` puts the tags of the parameter on it.
+    fails alone, and no tag of CloudFormation changes it: `asya deploy` puts the tags of the parameter on it.
     """
 
     def __init__(self, scope: App, mesh: Mesh) -> None:

@@ -110,6 +110,7 @@ COMMANDS = {
     "deploy": "--mesh --stage --yes -y --no-wait --drop-messages --bootstrap --context -c --output --region --profile",
     "diff": "--mesh --stage --context -c --output --region --profile",
     "destroy": "--mesh --stage --yes -y --no-wait --context -c --output --region --profile",
+    "cdk": "ARGUMENTS --mesh --stage --context -c --output --region --profile",
     "doctor": "--mesh --stage --synthesized --region --profile",
     "contracts": "--mesh --stage --against --region --profile",
     "local down": "--state",

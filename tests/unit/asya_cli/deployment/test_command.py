@@ -40,6 +40,13 @@ def test_deploy_and_destroy_name_their_actions(
     assert (destroy, kept) == (Deployment.destroy, {"yes": True, "waits": True})
 
 
+def test_the_tool_itself_is_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Sequence[str]] = []
+    monkeypatch.setattr(Choice, "synthesized", lambda self: SimpleNamespace(run=calls.append))
+    CliRunner().invoke(app, ["cdk", "--", "import", "Asya-shop-state", "--force"], catch_exceptions=False)
+    assert calls == [["import", "Asya-shop-state", "--force", "--app", str(Path("cdk.out").resolve())]]
+
+
 def test_diff_changes_nothing_and_tells_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Sequence[str]] = []
     codes = [0, 1]
