@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.errors import CommandError, ExitCode
-from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
-from asya_cli.output.text import counted, echo, one_line
+from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State, client
+from asya_cli.output.text import counted, echo, one_line, write_json_line
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -30,6 +30,7 @@ def ls(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Only what is below this folder, such as raw/.")] = "",
     *,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of files.")] = 1000,
+    as_json: JsonLines = False,
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
@@ -46,6 +47,9 @@ def ls(
             echo(f"and more; -n {limit * 10} shows {limit * 10:,}", err=True)
             return
         count += 1
+        if as_json:
+            write_json_line(found)
+            continue
         echo(f"{found.size:>14,}  {found.changed_at:%Y-%m-%dT%H:%M:%SZ}  {one_line(found.reference)}")
     if not count:
         echo(f"no file below {mesh.connection.data.uri}{prefix}", err=True)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from asya_cli.errors import CommandError
-from asya_cli.options import Profile
-from asya_cli.output.text import echo, styled, visible
+from asya_cli.options import JsonLines, Profile
+from asya_cli.output.text import echo, styled, visible, write_json_line
 from asya_cli.synthesis import synthesize
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def doctor(
             metavar="DIR",
         ),
     ] = None,
+    as_json: JsonLines = False,
     region: Annotated[
         str | None,
         typer.Option("--region", help="AWS region; by default that of the stage, or of your AWS configuration."),
@@ -51,7 +52,10 @@ def doctor(
     with _assembly(synthesized, mesh, stage) as folder:
         findings = _examine(folder, region, profile)
     for finding in findings:
-        typer.echo(line(finding))  # noqa: TID251 - colored, and visible but for that
+        if as_json:
+            write_json_line(finding)
+        else:
+            typer.echo(line(finding))  # noqa: TID251 - colored, and visible but for that
     problems = sum(finding.level == "problem" for finding in findings)
     if problems:
         echo(f"{problems} {'problem' if problems == 1 else 'problems'}: the deployment would fail", err=True)

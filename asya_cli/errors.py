@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+INTERRUPTED = 130
+"""The exit code of a command that Ctrl-C ended."""
+
 
 class ExitCode(IntEnum):
     """What the exit code of a command tells; 2 is a wrong option or argument."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from asya_cli.errors import CommandError, ExitCode
-from asya_cli.options import DEFAULT_STATE
-from asya_cli.output.text import echo
+from asya_cli.options import DEFAULT_STATE, JsonLines
+from asya_cli.output.text import echo, write_json_line
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -102,7 +102,7 @@ def down(state: State = DEFAULT_STATE) -> None:
 
 
 @app.command()
-def status(state: State = DEFAULT_STATE) -> None:
+def status(state: State = DEFAULT_STATE, *, as_json: JsonLines = False) -> None:
     """Show the processes of a local cloud. Exit code 0 if all of them are up."""
     from rich.table import Table
 
@@ -112,9 +112,12 @@ def status(state: State = DEFAULT_STATE) -> None:
     parts = check_health(state)
     table = Table("", "", "process", "", box=None)
     for part in parts:
+        if as_json:
+            write_json_line(part)
         mark = "[green]up[/]" if part.up else "[red]down[/]"
         table.add_row(part.name, mark, str(part.pid or ""), "  ".join(filter(None, (part.url, part.note))))
-    Console(highlight=False, soft_wrap=True).print(table)
+    if not as_json:
+        Console(highlight=False, soft_wrap=True).print(table)
     raise typer.Exit(0 if all(part.up for part in parts) else 1)
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from asya_cli.errors import CommandError, ExitCode
-from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
-from asya_cli.output.text import echo, one_line
+from asya_cli.errors import INTERRUPTED, CommandError, ExitCode
+from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State, as_typed, client
+from asya_cli.output.text import echo, one_line, write_json_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -51,6 +51,7 @@ def logs(
     since: Annotated[
         str, typer.Option("--since", help="Of an actor: only lines since then, such as 30m or 2h.")
     ] = "1h",
+    as_json: JsonLines = False,
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
@@ -67,7 +68,7 @@ def logs(
     from asya_cli.tasks.selection import moment
 
     mesh = client(state, namespace, region, profile)
-    reader = LogReader(mesh.connection.logs(), mesh.connection.namespace)
+    reader = LogReader(mesh.connection.logs(), mesh.connection.namespace, as_json=as_json)
     start = moment(since, datetime.now(UTC)).timestamp()
     try:
         if reader.has_logs(subject):
@@ -77,7 +78,7 @@ def logs(
     except (ClientError, BotoCoreError) as error:
         raise CommandError(f"cannot read the logs: {error}", "The command needs logs:FilterLogEvents.") from error
     except KeyboardInterrupt:
-        raise typer.Exit(130) from None
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def _follow_actor(reader: LogReader, actor: str, start: float, *, follow: bool) -> None:
@@ -129,12 +130,27 @@ def _follow_task(reader: LogReader, mesh: MeshClient, envelope_id: str, options:
 _ENDING = ("x-sink", "x-sump")
 
 
+@dataclass(frozen=True)
+class LogLine:
+    """A line as `--json` prints it.
+
+    Attributes:
+        at: When it was written.
+        line: What was written: the JSON of the mesh, or the text of anything else.
+    """
+
+    at: datetime
+    actor: str
+    line: msgspec.Raw | str
+
+
 @dataclass
 class LogReader:
     """Reads the log groups of the functions of a mesh, and prints each line once."""
 
     client: CloudWatchLogsClient
     namespace: str
+    as_json: bool = False
     _printed: set[object] = field(default_factory=set)
     _newest: dict[str, float] = field(default_factory=dict)
 
@@ -170,6 +186,9 @@ class LogReader:
             self._newest[actor] = max(self._newest.get(actor, 0.0), moment / 1000)
             if (text := described(message)) is not None:
                 at = datetime.fromtimestamp(moment / 1000, UTC)
+                if self.as_json:
+                    write_json_line(LogLine(at, actor, raw_line(message)))
+                    continue
                 echo(f"{at:%Y-%m-%dT%H:%M:%S}.{moment % 1000:03d}Z {one_line(actor)}  {text}")
         return len(new)
 
@@ -187,6 +206,15 @@ class LogReader:
         from asya.protocol import names
 
         return f"/aws/lambda/{names.function_name(self.namespace, actor)}"
+
+
+def raw_line(message: str) -> msgspec.Raw | str:
+    """Return a line unchanged: as JSON if it is a JSON object."""
+    try:
+        msgspec.json.decode(message, type=dict[str, msgspec.Raw])
+    except msgspec.MsgspecError:
+        return message.rstrip("\n")
+    return msgspec.Raw(message.strip().encode())
 
 
 def described(message: str) -> str | None:

@@ -22,6 +22,8 @@ Region = Annotated[str | None, typer.Option("--region", help="AWS region, with -
 Profile = Annotated[
     str | None, typer.Option("--profile", help="The profile of your AWS configuration, with --namespace.")
 ]
+JsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
+JsonDocument = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 EnvelopeId = Annotated[str, typer.Argument(metavar="ID", help="The envelope's id.", show_default=False)]
 
 OptionalId = Annotated[str | None, typer.Argument(metavar="ID", help="The envelope's id.", show_default=False)]

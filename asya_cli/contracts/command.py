@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.errors import CommandError
-from asya_cli.options import Profile
-from asya_cli.output.text import counted, echo
+from asya_cli.options import JsonLines, Profile
+from asya_cli.output.text import counted, echo, write_json_line
 
 if TYPE_CHECKING:
     from asya_infra.contracts.mesh_contracts import MeshContracts
@@ -29,6 +29,7 @@ def contracts(
             show_default=False,
         ),
     ] = None,
+    as_json: JsonLines = False,
     region: Annotated[
         str | None,
         typer.Option("--region", help="AWS region; by default that of the stage, or of your AWS configuration."),
@@ -55,10 +56,15 @@ def contracts(
         return
     findings = breaking_changes(before, after)
     for problem in sorted(loaded.source.problem(each.place, str(each)) for each in findings):
-        echo(str(problem))
+        if as_json:
+            write_json_line(problem)
+        else:
+            echo(str(problem))
     if findings:
         echo(summary(len(findings)), err=True)
         raise typer.Exit(1)
+    if as_json:
+        return
     actors, tools = before.actors.keys() & after.actors.keys(), before.tools.keys() & after.tools.keys()
     compared = f"{counted(len(actors), 'actor')} with types and {counted(len(tools), 'tool')}"
     echo(f"nothing breaks: {compared} compared with {label}")

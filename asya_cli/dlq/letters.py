@@ -16,6 +16,7 @@ from asya_cli.mesh_client import ConflictError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
     from asya.dead_letters.letters import DeadLetter
     from asya.protocol.envelope import Envelope
@@ -64,10 +65,12 @@ class Filter:
     Attributes:
         id: The id of the envelope or of the SQS message.
         text: Part of the reason or the error of the envelope or of its task. Case does not matter.
+        since: When the message was sent, at the earliest.
     """
 
     id: str = ""
     text: str = ""
+    since: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -163,6 +166,8 @@ class DeadLetters:
         if _redrive_key(letter, letter.generation) in self._redriven:
             return False
         if selection.id and selection.id not in (letter.id, letter.seen.message_id):
+            return False
+        if selection.since is not None and letter.seen.arrival.sent_at < selection.since:
             return False
         return not selection.text or selection.text.casefold() in self._error_text(letter).casefold()
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
-from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
-from asya_cli.output.text import echo
+from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State, client
+from asya_cli.tasks.bulk import write
 
 app = typer.Typer(no_args_is_help=True, help="Replay dead letters of reports, which are no envelopes.")
+
+
+@dataclass(frozen=True)
+class ReplayedReports:
+    """What `--json` prints of a queue: how many dead letters it has got, or with `--dry-run` would get."""
+
+    queue: str
+    count: int
 
 
 @app.callback()
@@ -21,6 +30,7 @@ def reports() -> None:
 def replay(
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count the dead letters, send nothing.")] = False,
+    as_json: JsonLines = False,
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
@@ -38,4 +48,5 @@ def replay(
     for name in names.REPORT_QUEUES:
         count = letters.count(name) if dry_run else letters.replay(name)
         how = "would be sent again" if dry_run else "sent again"
-        echo(f"{name}: {count} {how}" if count else f"{name}: no dead letters")
+        text = f"{name}: {count} {how}" if count else f"{name}: no dead letters"
+        write(ReplayedReports(name, count), text, as_json=as_json)

@@ -2,85 +2,90 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from asya_cli.errors import CommandError
 from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from asya_infra.mesh_file.actor_model import ActorSection
-    from asya_infra.mesh_file.mesh_model import MeshFile
+    from asya_cli.mesh_file.diagram import Diagram, Way
+
+Format = Literal["mermaid", "svg"]
 
 _SHAPES = {
+    "tool": (">", "]"),
     "light": ("[", "]"),
     "heavy": ("[[", "]]"),
     "pause": ("{{", "}}"),
     "fan_in": ("[/", "\\]"),
     "end": ("([", "])"),
 }
-"""How Mermaid draws the kinds of actors: box, double box, hexagon, trapezoid, stadium."""
+"""How Mermaid draws the kinds of nodes: flag, box, double box, hexagon, trapezoid, stadium."""
 
 
 def graph(
     mesh: Annotated[Path, typer.Option("--mesh", help="The mesh file.")] = Path("mesh.yaml"),
     *,
     stage: Annotated[str, typer.Option("--stage", help="A stage of the mesh file.")] = "",
+    form: Annotated[
+        Format | None,
+        typer.Option("--format", help="By default that of the name of --output, or else mermaid.", show_default=False),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the diagram to this file instead of standard output.")
+    ] = None,
 ) -> None:
-    """Print a diagram of a mesh in Mermaid, which GitHub and many editors show.
+    """Draw a diagram of a mesh: in Mermaid, which GitHub and many editors show, or as an SVG picture.
 
-    Tools lead along their routes. Other ways are those of `can_send_to` and, dashed, of `then_route` and hooks. An actor without
-    `can_send_to` may send to every actor, which is not drawn.
+    Tools lead along their routes. Other ways are those of `can_send_to`, slices among them, and, dashed, of `then_route` and hooks.
+    An actor without `can_send_to` may send to every actor, which is not drawn.
     """
+    from asya_cli.mesh_file.diagram import diagram_of
+    from asya_cli.mesh_file.svg import svg
     from asya_infra.mesh_file import MeshFileError, load_mesh
-    from asya_local.errors import LocalCloudError
 
     try:
         loaded = load_mesh(mesh, stage)
     except MeshFileError as error:
-        raise LocalCloudError(str(error)) from error
-    for line in mermaid(loaded.mesh):
-        echo(line)
+        raise CommandError(str(error)) from error
+    diagram = diagram_of(loaded.mesh)
+    is_svg = form == "svg" or (form is None and output is not None and output.suffix == ".svg")
+    text = svg(diagram, f"The mesh {loaded.namespace}") if is_svg else "".join(f"{line}\n" for line in mermaid(diagram))
+    if output is None:
+        echo(text.removesuffix("\n"))
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CommandError(
+            f"cannot write {output}: {error.strerror}", "Give --output a file in a folder that exists."
+        ) from error
+    echo(f"{output} shows {loaded.namespace}", err=True)
 
 
-def mermaid(mesh: MeshFile) -> Iterator[str]:
+def mermaid(diagram: Diagram) -> Iterator[str]:
     """Yield the lines of a flowchart."""
     yield "flowchart LR"
-    ways = dict.fromkeys(_ways(mesh))
-    names = dict.fromkeys((*mesh.actors, *(name for start, end, _ in ways for name in (start, end))))
-    numbers = {name: f"n{number}" for number, name in enumerate(names)}
-    for name, number in numbers.items():
-        if name.startswith(_TOOL):
-            yield f'  {number}>"{name.removeprefix(_TOOL)}"]'
-        else:
-            begin, end = _SHAPES[_kind(name, mesh.actors.get(name))]
-            yield f'  {number}{begin}"{name}"{end}'
-    for start, end, arrow in ways:
-        yield f"  {numbers[start]} {arrow} {numbers[end]}"
+    numbers = {node.key: f"n{number}" for number, node in enumerate(diagram.nodes)}
+    for node in diagram.nodes:
+        begin, end = _SHAPES[node.kind]
+        yield f'  {numbers[node.key]}{begin}"{node.name}"{end}'
+    for way in diagram.ways:
+        yield f"  {numbers[way.start]} {_arrow(way)} {numbers[way.end]}"
 
 
-_TOOL = "tool "
-"""Tools may have the names of actors."""
-
-
-def _ways(mesh: MeshFile) -> Iterator[tuple[str, str, str]]:
-    for name, tool in mesh.tools.items():
-        yield from ((start, end, "-->") for start, end in pairwise((_TOOL + name, *tool.route)))
-    for name, actor in mesh.actors.items():
-        yield from ((name, target, "-->") for target in actor.can_send_to or ())
-        for policy, section in actor.resiliency.policies.items():
-            if section.then_route:
-                yield from ((start, end, f"-.{policy}.->") for start, end in pairwise((name, *section.then_route)))
-    yield from (("x-sink", hook, "-.->") for hook in mesh.sink.hooks)
-
-
-def _kind(name: str, actor: ActorSection | None) -> str:
-    if actor is None:
-        return {"x-fan-in": "fan_in", "x-pause": "pause"}.get(name, "end" if name in {"x-sink", "x-sump"} else "light")
-    if actor.kind is not None:
-        return actor.kind
-    return "heavy" if actor.spark is not None else "light"
+def _arrow(way: Way) -> str:
+    match way.kind:
+        case "policy":
+            return f"-.{way.label}.->"
+        case "hook":
+            return "-.->"
+        case "slices":
+            return "-->|slices|"
+        case _:
+            return "-->"

@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asya_cli.output.text import counted, echo
+from asya_cli.errors import ExitCode
+from asya_cli.options import JsonDocument
+from asya_cli.output.text import counted, echo, write_json_line
+
+if TYPE_CHECKING:
+    from asya_infra.mesh_file import LoadedMesh
+    from asya_infra.mesh_file.problems import Problem
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What `--json` prints.
+
+    Attributes:
+        problems: What a deployment would refuse; empty if the mesh is valid.
+        notes: What its author should know.
+    """
+
+    mesh: str
+    namespace: str = ""
+    actors: int = 0
+    tools: int = 0
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def validate(
@@ -18,24 +42,44 @@ def validate(
     limits: Annotated[
         bool, typer.Option("--limits/--no-limits", help="Also synthesize the stacks, and check the limits of AWS.")
     ] = True,
+    as_json: JsonDocument = False,
 ) -> None:
     """Check a mesh file, its handlers and jobs, their types along every route, and the limits of AWS.
 
     What is found is what a deployment would refuse, with file, line and key. It needs no account and changes nothing. The exit code
     is 1 if there is a problem. Notes are on standard error. --no-limits takes a second instead of a quarter of a minute.
     """
-    from asya_cli.synthesis import synthesize
-    from asya_infra.notes import notes
+    from asya_infra.mesh_file import MeshFileError
+    from asya_local.errors import LocalCloudError
     from asya_local.sources import load
 
-    loaded = load(mesh, stage)
-    for note in notes(loaded):
-        echo(f"note: {note}", err=True)
-    if limits:
-        with TemporaryDirectory(prefix="asya-validate-") as folder:
-            for line in synthesize(mesh, stage, Path(folder)):
-                if not line.startswith("note: "):  # they are above
-                    echo(line, err=True)
+    try:
+        loaded = load(mesh, stage)
+    except LocalCloudError as error:
+        if as_json and isinstance(error.__cause__, MeshFileError):
+            write_json_line(Validation(str(mesh), problems=error.__cause__.problems))
+            raise typer.Exit(ExitCode.COMMAND_FAILED) from None
+        raise
+    remarks = _remarks(loaded, mesh, stage, limits=limits)
+    if as_json:
+        counts = len(loaded.mesh.actors), len(loaded.mesh.tools)
+        write_json_line(Validation(str(mesh), loaded.namespace, *counts, notes=remarks))
+        return
+    for remark in remarks:
+        echo(remark, err=True)
     actors, tools = counted(len(loaded.mesh.actors), "actor"), counted(len(loaded.mesh.tools), "tool")
     scope = "mesh file, code, types and limits" if limits else "mesh file, code and types"
     echo(f"{mesh}: {loaded.namespace} with {actors} and {tools}: {scope} are right")
+
+
+def _remarks(loaded: LoadedMesh, mesh: Path, stage: str, *, limits: bool) -> tuple[str, ...]:
+    """Return the notes on a valid mesh, and with `limits` the quotas of AWS that it exceeds."""
+    from asya_cli.synthesis import synthesize
+    from asya_infra.notes import notes
+
+    found = [f"note: {note}" for note in notes(loaded)]
+    if limits:
+        with TemporaryDirectory(prefix="asya-validate-") as folder:
+            # Synthesis repeats the notes.
+            found += [line for line in synthesize(mesh, stage, Path(folder)) if not line.startswith("note: ")]
+    return tuple(found)

@@ -15,6 +15,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from asya_cli.errors import INTERRUPTED
 from asya_cli.output.console import Console
 from asya_cli.output.text import echo, one_line
 from asya_cli.progress.actors import ActorLine, Progress
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from asya_cli.mesh_client import MeshClient
 
 BAR_WIDTH = 40
-_INTERRUPTED = 130
-"""The exit code of a command that Ctrl-C ended."""
 UNKNOWN_SECONDS = 60.0
 """How long `follow` waits for the record of an envelope that was just sent."""
 
@@ -157,7 +156,7 @@ def leaving(envelope_id: str, options: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         echo(f"{envelope_id} goes on. `asya status {quote(envelope_id)} --follow{options}` shows it again.", err=True)
-        raise typer.Exit(_INTERRUPTED) from None
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def follow(

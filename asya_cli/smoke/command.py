@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.errors import CommandError
-from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
-from asya_cli.output.text import echo, styled, visible
+from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State, client
+from asya_cli.output.text import echo, styled, visible, write_json_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +36,7 @@ def smoke(
     ] = None,
     alarms: Annotated[bool, typer.Option("--alarms", help="Also send a test message to each alarm topic.")] = False,
     timeout: Annotated[float, typer.Option("--timeout", help="How many minutes a job run or a tool may take.")] = 20.0,
+    as_json: JsonLines = False,
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
@@ -68,6 +69,9 @@ def smoke(
     failed = False
     for step in run(steps, tool, body, alarms=alarms):
         failed = failed or step.state == "failed"
+        if as_json:
+            write_json_line(step)
+            continue
         typer.echo(line(step))  # noqa: TID251 - colored, and visible but for that
         if step.advice:
             echo(f"{'':<19}{step.advice}")

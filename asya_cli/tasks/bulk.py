@@ -1,37 +1,59 @@
-"""Runs a command for many tasks: shows which, asks at a terminal, and counts what happened."""
+"""Runs a command for many tasks or dead letters: shows which, asks at a terminal, shows progress, and counts what happened."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
-from rich.progress import track
 
-from asya_cli.errors import CommandError, ExitCode
-from asya_cli.output.text import counted, echo, one_line
+from asya_cli.errors import INTERRUPTED, CommandError, ExitCode
+from asya_cli.output.text import counted, echo, one_line, write_json_line
 from asya_cli.tasks.selection import failure_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from asya.tasks.view import TaskView
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show which tasks are selected.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before many tasks are changed.")]
+T = TypeVar("T")
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what is selected.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before many are changed.")]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A task that could not be changed, as `--json` prints it.
+
+    Attributes:
+        problem: Why not.
+    """
+
+    id: str
+    problem: str
 
 
 def for_each(
-    tasks: Sequence[TaskView], verb: str, act: Callable[[TaskView], str | None], *, dry_run: bool, yes: bool
+    tasks: Sequence[TaskView],
+    verb: str,
+    act: Callable[[TaskView], object | None],
+    *,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool = False,
 ) -> None:
     """Act on tasks, one after the other, and print what each became on standard output.
 
     Args:
         tasks: The tasks.
         verb: What happens to them, such as `replay`.
-        act: Acts on one task, and returns what to print; None for nothing.
+        act: Acts on one task, and returns what to print, a dataclass; None for nothing.
         dry_run: Only show the tasks.
         yes: Do not ask at a terminal.
+        as_json: Print JSON lines. Standard output has a line for each refused task too.
 
     Raises:
         CommandError: The user said no, or some tasks could not be changed; the others were.
@@ -41,25 +63,76 @@ def for_each(
         return
     if dry_run:
         for task in tasks:
-            echo(f"{one_line(task.id)}  {one_line(failure_text(task) or task.status)}")
+            write(task, f"{one_line(task.id)}  {one_line(failure_text(task) or task.status)}", as_json=as_json)
         echo(f"{counted(len(tasks), 'task')} selected; nothing was changed", err=True)
         return
-    if not yes and sys.stdin.isatty() and not typer.confirm(f"{verb} {counted(len(tasks), 'task')}?", err=True):
-        raise CommandError("nothing was changed")
-    refused = 0
-    is_shown = sys.stderr.isatty() and len(tasks) > 1
-    from asya_cli.output.console import Console
-
-    for task in track(tasks, verb, console=Console(stderr=True), disable=not is_shown, transient=True):
-        try:
-            outcome = act(task)
-        except CommandError as error:
-            if error.code is ExitCode.UNREACHABLE:
-                raise
-            refused += 1
-            echo(" ".join(filter(None, (f"{one_line(task.id)}: {error.problem}", error.advice))), err=True)
-        else:
-            if outcome is not None:
-                echo(outcome)
+    if asks(yes=yes):
+        confirm(f"{verb} {counted(len(tasks), 'task')}?")
+    refused = done = 0
+    with leaving(lambda: f"{done} of {counted(len(tasks), 'task')} done; the others are as they were"):
+        for task in tracked(tasks, verb, len(tasks)):
+            try:
+                outcome = act(task)
+            except CommandError as error:
+                if error.code is ExitCode.UNREACHABLE:
+                    raise
+                refused += 1
+                reason = " ".join(filter(None, (error.problem, error.advice)))
+                if as_json:
+                    write_json_line(Refusal(task.id, reason))
+                echo(f"{one_line(task.id)}: {reason}", err=True)
+            else:
+                done += 1
+                if outcome is not None:
+                    write(outcome, str(outcome), as_json=as_json)
     if refused:
         raise CommandError(f"{refused} of {counted(len(tasks), 'task')} could not be changed; the reasons are above")
+
+
+def write(value: object, text: str, *, as_json: bool) -> None:
+    """Print a value as a line of JSON, or as this text."""
+    if as_json:
+        write_json_line(value)
+    else:
+        echo(text)
+
+
+def asks(*, yes: bool) -> bool:
+    """Return whether the command asks before it changes many: at a terminal, without `--yes`."""
+    return not yes and sys.stdin.isatty()
+
+
+def confirm(question: str) -> None:
+    """Ask at the terminal.
+
+    Raises:
+        CommandError: The user said no.
+    """
+    if not typer.confirm(question, err=True):
+        raise CommandError("nothing was changed", "Answer y to go on, or give --yes.")
+
+
+def tracked(items: Iterable[T], verb: str, total: int | None) -> Iterable[T]:
+    """Yield the items, with a progress bar on standard error if that is a terminal.
+
+    Args:
+        items: The items.
+        verb: What happens to them.
+        total: Their number; None if it is not known.
+    """
+    from rich.progress import track
+
+    from asya_cli.output.console import Console
+
+    is_shown = sys.stderr.isatty() and total != 1
+    return track(items, verb, total=total, console=Console(stderr=True), disable=not is_shown, transient=True)
+
+
+@contextmanager
+def leaving(state: Callable[[], str]) -> Iterator[None]:
+    """Let Ctrl-C end the block, and say what was done until then."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        echo(state(), err=True)
+        raise typer.Exit(INTERRUPTED) from None

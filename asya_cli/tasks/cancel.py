@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from asya_cli.errors import CommandError, ExitCode
-from asya_cli.options import DEFAULT_STATE, Namespace, OptionalId, Profile, Region, State, client
-from asya_cli.output.text import echo
-from asya_cli.tasks.bulk import DryRun, Yes, for_each
+from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, OptionalId, Profile, Region, State, client
+from asya_cli.output.text import one_line
+from asya_cli.tasks.bulk import DryRun, Yes, for_each, write
 from asya_cli.tasks.records import awaited_task
 from asya_cli.tasks.selection import Actor, Roots, Selection, Since
 
 if TYPE_CHECKING:
     from asya.tasks.view import TaskView
+
+
+@dataclass(frozen=True)
+class CanceledTask:
+    """A task after the call that cancels it; one that has ended before keeps its status."""
+
+    id: str
+    status: str
+
+    def __str__(self) -> str:
+        return one_line(self.id)
 
 
 def cancel(
@@ -26,6 +38,7 @@ def cancel(
     roots: Roots = False,
     dry_run: DryRun = False,
     yes: Yes = False,
+    as_json: JsonLines = False,
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
@@ -41,11 +54,11 @@ def cancel(
     mesh = client(state, namespace, region, profile)
     if envelope_id is None:
 
-        def cancel_one(task: TaskView) -> str:
+        def cancel_one(task: TaskView) -> CanceledTask:
             mesh.cancel(task.id)
-            return task.id
+            return CanceledTask(task.id, "canceled")
 
-        for_each(list(selection.tasks(mesh)), "cancel", cancel_one, dry_run=dry_run, yes=yes)
+        for_each(list(selection.tasks(mesh)), "cancel", cancel_one, dry_run=dry_run, yes=yes, as_json=as_json)
         return
     try:
         mesh.cancel(envelope_id)
@@ -54,4 +67,5 @@ def cancel(
             raise
         mesh.cancel(envelope_id)
     task = mesh.task(envelope_id)
-    echo(task.status if task is not None else "canceled")
+    status = task.status if task is not None else "canceled"
+    write(CanceledTask(envelope_id, status), status, as_json=as_json)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.errors import CommandError
-from asya_cli.options import DEFAULT_STATE, Namespace, OptionalId, Profile, Region, State, client
-from asya_cli.output.text import echo
+from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, OptionalId, Profile, Region, State, client
+from asya_cli.output.text import echo, write_json_line
 from asya_cli.tasks.bulk import DryRun, Yes, for_each
 from asya_cli.tasks.selection import Actor, ErrorText, Selection, Since
 
@@ -44,6 +44,7 @@ def replay(
             help="For the origin of a failed set: copy the results that are stored, and run only the other slices again.",
         ),
     ] = False,
+    as_json: JsonLines = False,
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
@@ -73,10 +74,13 @@ def replay(
     mesh = client(state, namespace, region, profile)
     if envelope_id is None:
         tasks = sorted(selection.tasks(mesh), key=lambda task: task.created_at)
-        for_each(tasks, "replay", SetReplays(mesh), dry_run=dry_run, yes=yes)
+        for_each(tasks, "replay", SetReplays(mesh), dry_run=dry_run, yes=yes, as_json=as_json)
         return
     request = ReplayRequest(hop=hop, checkpoint=checkpoint, failed_only=failed_only)
     new_task = mesh.replay(envelope_id, request)
+    if as_json:
+        write_json_line(new_task)
+        return
     echo(f"started from {new_task.source}", err=True)
     if new_task.slices is not None:
         echo(_describe(new_task.slices), err=True)

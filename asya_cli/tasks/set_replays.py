@@ -16,6 +16,17 @@ _FAILED_SETS = frozenset({"SliceFailed", "FanInTimeout"})
 """The reasons of origins whose sets have failed."""
 
 
+@dataclass(frozen=True)
+class ReplayedTask:
+    """A task, and the id of the task that runs it again."""
+
+    id: str
+    replay: str
+
+    def __str__(self) -> str:
+        return f"{one_line(self.id)} → {self.replay}"
+
+
 @dataclass
 class SetReplays:
     """Replays failed tasks. A set is replayed once, whichever of its slices have failed."""
@@ -23,11 +34,11 @@ class SetReplays:
     mesh: MeshClient
     _replayed: dict[str, str] = field(default_factory=dict)
 
-    def __call__(self, task: TaskView) -> str | None:
+    def __call__(self, task: TaskView) -> ReplayedTask | None:
         """Replay a task, or the set that it is a slice of.
 
         Returns:
-            A line with both ids; None for a set that was replayed before.
+            Both ids; None for a set that was replayed before.
 
         Raises:
             ConflictError: It cannot be replayed; the message says why.
@@ -52,7 +63,7 @@ class SetReplays:
                 origin = parent.parent_id
         return None
 
-    def _started(self, envelope_id: str, request: ReplayRequest) -> str:
+    def _started(self, envelope_id: str, request: ReplayRequest) -> ReplayedTask:
         new = self.mesh.replay(envelope_id, request)
         self._replayed[envelope_id] = new.id
-        return f"{one_line(envelope_id)} → {new.id}"
+        return ReplayedTask(envelope_id, new.id)

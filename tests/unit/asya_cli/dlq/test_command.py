@@ -16,7 +16,7 @@ from asya.dead_letters.aws import queue as dead_letter_queue
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.slices import SetDue, encode_message
 from asya.tasks.view import TaskView
-from asya_cli.dlq import command as dlq
+from asya_cli.dlq import options
 from asya_cli.dlq.letters import DeadLetters, Filter
 from asya_cli.errors import CommandError
 from asya_cli.main import app
@@ -85,7 +85,7 @@ def mesh(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mesh]:
             client.create_queue(QueueName=f"asya-shop-{queue}")
             client.create_queue(QueueName=f"asya-shop-{queue}-dlq", tags={"asya:namespace": "shop"})
         mesh = Mesh(client)
-        monkeypatch.setattr(dlq, "client", lambda *_: mesh)
+        monkeypatch.setattr(options, "client", lambda *_: mesh)
         monkeypatch.setattr(dead_letter_queue, "_WAIT_SECONDS", 0)
         yield mesh
 

@@ -1,0 +1,71 @@
+"""What the commands about dead letters share: the options that select letters, and the queues to scan."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from asya_cli.options import client
+from asya_cli.output.text import echo
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from asya_cli.dlq.letters import DeadLetters, Filter
+
+Actor = Annotated[str | None, typer.Argument(help="Only the dead letters of this actor.", show_default=False)]
+Id = Annotated[
+    str, typer.Option("--id", help="Only the dead letter with this envelope id or SQS message id.", show_default=False)
+]
+ErrorText = Annotated[
+    str,
+    typer.Option("--error", help="Only dead letters with this text in their reason or error.", show_default=False),
+]
+Since = Annotated[
+    str,
+    typer.Option(
+        "--since",
+        help="Only messages sent since then: 90s, 30m, 2h, 7d, or a time such as 2026-11-24T22:00:00Z.",
+        show_default=False,
+    ),
+]
+
+
+def dead_letters_of(state: Path, namespace: str | None, region: str | None, profile: str | None) -> DeadLetters:
+    """Connect to the dead-letter queues of the mesh that the options select.
+
+    Raises:
+        CommandError: There is no such mesh.
+    """
+    from asya_cli.dlq.letters import DeadLetters
+
+    return DeadLetters(client(state, namespace, region, profile))
+
+
+def filter_of(envelope_id: str, error: str, since: str) -> Filter:
+    """Return the filter of these options.
+
+    Raises:
+        CommandError: `since` is neither an age nor a time.
+    """
+    from asya_cli.dlq.letters import Filter
+    from asya_cli.tasks.selection import moment
+
+    return Filter(envelope_id, error, moment(since, datetime.now(UTC)) if since else None)
+
+
+def actors_of(dead_letters: DeadLetters, actor: str | None) -> list[str]:
+    """Return the actors whose dead letters to scan."""
+    return [actor] if actor else dead_letters.actors()
+
+
+def warn_of_hidden(dead_letters: DeadLetters, actor: str) -> None:
+    """Report messages that another reader hides at the moment."""
+    count = dead_letters.hidden_count(actor)
+    if count:
+        echo(
+            f"{actor}: {count} more hidden by another reader, such as a second `asya dlq`; try again in 5 minutes",
+            err=True,
+        )

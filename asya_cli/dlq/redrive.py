@@ -1,0 +1,116 @@
+"""`asya dlq redrive`: sends dead letters to their actors again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from asya_cli.dlq.options import Actor, ErrorText, Id, Since, actors_of, dead_letters_of, filter_of, warn_of_hidden
+from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State
+from asya_cli.output.text import counted, echo, one_line
+from asya_cli.tasks.bulk import DryRun, Yes, asks, confirm, leaving, tracked, write
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from asya_cli.dlq.letters import DeadLetters, Filter, QueuedLetter, RedriveResult
+
+
+@dataclass(frozen=True)
+class RedriveLine:
+    """What became of a dead letter, as `--json` prints it.
+
+    Attributes:
+        generation: The generation in which the envelope was sent; None if the message was sent unchanged or not at all.
+        problem: Why it stays in its queue; empty after a success.
+    """
+
+    actor: str
+    id: str
+    generation: int | None = None
+    problem: str = ""
+
+    def __str__(self) -> str:
+        how = "unchanged" if self.generation is None else f"in generation {self.generation}"
+        end = f"refused: {self.problem}" if self.problem else f"sent again {how}"
+        return f"{self.actor}  {one_line(self.id)}  {end}"
+
+
+def redrive(
+    actor: Actor = None,
+    *,
+    envelope_id: Id = "",
+    error: ErrorText = "",
+    since: Since = "",
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of dead letters in total.")] = 1000,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="Also redrive if the task succeeded, was canceled, is paused or went on elsewhere."
+        ),
+    ] = False,
+    as_json: JsonLines = False,
+    state: State = DEFAULT_STATE,
+    namespace: Namespace = None,
+    region: Region = None,
+    profile: Profile = None,
+) -> None:
+    """Send dead letters to their actors again, each in the next generation of its task.
+
+    Repair the cause first. After its deadline an envelope needs `asya replay`, which sets a new deadline. At a terminal the command
+    asks first. The exit code is 1 if a dead letter is refused; it stays in its queue.
+    """
+    dead_letters, selection = dead_letters_of(state, namespace, region, profile), filter_of(envelope_id, error, since)
+    actors = actors_of(dead_letters, actor)
+    total: int | None = None
+    if dry_run or asks(yes=yes):
+        found = list(islice(_selected(dead_letters, actors, selection), limit))
+        total = len(found)
+        if dry_run or not found:
+            _show(dead_letters, actors, found, as_json=as_json)
+            return
+        confirm(f"redrive {counted(total, 'dead letter')}?")
+    letters = _selected(dead_letters, actors, selection)
+    sent = refused = 0
+    with leaving(lambda: f"{_counts(sent, refused)}; the others stay in their queues"):
+        for letter in tracked(letters, "redrive", total):
+            result = _line(dead_letters.redrive(letter, force=force))
+            write(result, str(result), as_json=as_json)
+            sent, refused = (sent, refused + 1) if result.problem else (sent + 1, refused)
+            if sent >= limit:
+                break
+        letters.close()  # the others become visible again
+    for name in actors:
+        warn_of_hidden(dead_letters, name)
+    echo(_counts(sent, refused), err=True)
+    if refused:
+        raise typer.Exit(1)
+
+
+def _selected(dead_letters: DeadLetters, actors: list[str], selection: Filter) -> Generator[QueuedLetter]:
+    """Yield the selected dead letters of the actors. At the end, or when it is closed, all others become visible again."""
+    for name in actors:
+        with dead_letters.scan(name, selection) as letters:
+            yield from letters
+
+
+def _show(dead_letters: DeadLetters, actors: list[str], found: list[QueuedLetter], *, as_json: bool) -> None:
+    for letter in found:
+        line = RedriveLine(letter.actor, letter.id)
+        write(line, f"{letter.actor}  {one_line(letter.id)}  would be sent again", as_json=as_json)
+    for name in actors:
+        warn_of_hidden(dead_letters, name)
+    echo(f"{counted(len(found), 'dead letter')} selected; nothing was changed", err=True)
+
+
+def _line(result: RedriveResult) -> RedriveLine:
+    return RedriveLine(result.letter.actor, result.letter.id, result.generation, result.problem)
+
+
+def _counts(sent: int, refused: int) -> str:
+    return f"{sent} sent again, {refused} refused"
