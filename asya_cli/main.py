@@ -27,6 +27,8 @@ from asya_cli.mesh_file.validate import validate
 from asya_cli.output.text import echo
 from asya_cli.report.command import report
 from asya_cli.run.command import run
+from asya_cli.scaffold.init import init
+from asya_cli.scaffold.new import app as new
 from asya_cli.sending.call import call
 from asya_cli.sending.send import send
 from asya_cli.smoke.command import smoke
@@ -86,6 +88,8 @@ def asya(
         context.default_map = default_map(context.command, read_defaults(sys.argv[1:], os.environ, Path.cwd()))
 
 
+app.command()(init)
+app.add_typer(new, name="new")
 app.command()(demo)
 app.command()(dev)
 app.command()(run)

@@ -72,6 +72,10 @@ Timeline TimelineEntry ToolAnswer ToolRequest Usage
 
 
 COMMANDS = {
+    "init": "NAME --template",
+    "new actor": "NAME --mesh",
+    "new spark-actor": "NAME --mesh",
+    "new tool": "NAME --route --mesh",
     "demo": "--keep --approve --state",
     "dev": "--mesh --state --stage --secrets",
     "run": "HANDLER --payload --next --data --mesh --stage --json",
