@@ -1,4 +1,59 @@
-"""The error that refuses a gateway request (`protocol §13`, errors)."""
+"""The error that refuses a gateway request, and the codes of all such errors (`protocol §13`, errors)."""
+
+from typing import Literal, get_args
+
+ErrorCode = Literal[
+    "canceled",
+    "deadline_passed",
+    "fan_in",
+    "forbidden",
+    "forbidden_origin",
+    "idempotency_in_progress",
+    "idempotency_mismatch",
+    "internal",
+    "invalid_arguments",
+    "invalid_batch",
+    "invalid_body",
+    "invalid_cursor",
+    "invalid_event",
+    "invalid_field",
+    "invalid_input",
+    "invalid_json",
+    "invalid_report",
+    "maybe_sent",
+    "method_not_allowed",
+    "missing_actor",
+    "missing_parameter",
+    "not_a_set",
+    "not_acceptable",
+    "not_cancelable",
+    "not_found",
+    "not_paused",
+    "not_resumable",
+    "not_sent",
+    "nothing_to_replay",
+    "paused",
+    "refused",
+    "replayed_by_another",
+    "route_ended",
+    "route_not_allowed",
+    "running",
+    "set_closed",
+    "set_expired",
+    "slice",
+    "succeeded",
+    "too_large",
+    "too_many_generations",
+    "too_many_replays",
+    "too_many_waits",
+    "unauthorized",
+    "unavailable",
+    "unknown_actor",
+    "unknown_field",
+    "unknown_tool",
+    "unreadable",
+]
+ERROR_CODES: frozenset[str] = frozenset(get_args(ErrorCode))
 
 
 class ApiError(Exception):
@@ -13,7 +68,7 @@ class ApiError(Exception):
     """
 
     def __init__(
-        self, status: int, code: str, message: str, field: str | None = None, *, retry_after: int | None = None
+        self, status: int, code: ErrorCode, message: str, field: str | None = None, *, retry_after: int | None = None
     ) -> None:
         super().__init__(message)
         self.status = status

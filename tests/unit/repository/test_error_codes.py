@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from asya.protocol.api_errors import ERROR_CODES
 from tests.paths import PROJECT
 
 ROW = re.compile(r"^\| (\d[^|]*) \| ([^|]*) \|$", re.MULTILINE)
@@ -39,3 +40,4 @@ def documented() -> set[tuple[int, str]]:
 def test_each_code_has_its_place_in_the_table() -> None:
     assert len(set(answered())) > 30
     assert sorted(set(answered()) - documented()) == []
+    assert {code for _, code in documented()} == ERROR_CODES

@@ -12,7 +12,7 @@ from asya.gateway.access import IamIdentity, TokenIdentity
 from asya.gateway.http.failures import public_error, with_request_id
 from asya.gateway.idempotency import IdempotencyKey
 from asya.gateway.identity import Authorizer, identity_of
-from asya.protocol.api_errors import ApiError
+from asya.protocol.api_errors import ApiError, ErrorCode
 from asya.tasks.aws.task_store import TaskStoreError
 
 KEY_LIMIT = 255
@@ -236,7 +236,7 @@ def _body(event: _Event) -> bytes:
 
 
 def _error(
-    status: int, code: str, message: str, field_name: str | None = None, retry_after: int | None = None
+    status: int, code: ErrorCode, message: str, field_name: str | None = None, retry_after: int | None = None
 ) -> Response:
     error = {"code": code, "message": message} | ({"field": field_name} if field_name else {})
     headers = {"retry-after": str(retry_after)} if retry_after else {}

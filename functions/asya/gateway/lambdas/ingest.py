@@ -14,7 +14,7 @@ from typing import TypeVar
 from asya.gateway.access import AccessRules
 from asya.gateway.http.router import HttpRoute, Request, Response, check_size, required_identity
 from asya.legacy.gateway_calls import LegacyReportRoutes
-from asya.protocol.api_errors import ApiError
+from asya.protocol.api_errors import ApiError, ErrorCode
 from asya.protocol.events import EventResult, EventResults, Report
 from asya.tasks.aws.report_writer import ReportWriter
 from asya.tasks.aws.tasks import Tasks
@@ -87,7 +87,7 @@ class Ingest:
             raise ApiError(403, "forbidden", "only operators of the mesh may report events")
 
 
-def _content(read: Callable[[bytes], Content], request: Request, code: str) -> Content:
+def _content(read: Callable[[bytes], Content], request: Request, code: ErrorCode) -> Content:
     check_size(request, BODY_LIMIT)
     try:
         return read(request.body)

@@ -25,7 +25,7 @@ ENTRY_TRIES = 3
 
 # SQS refuses every further message for a queue with these codes, until an operator mends a permission, a key or a queue.
 # The SDK gives some errors the codes of the older query protocol.
-_REFUSALS = frozenset(
+REFUSALS = frozenset(
     {
         "AccessDenied",
         "AccessDeniedException",
@@ -80,7 +80,7 @@ def send_error(actor: str, queue_url: str, error: Exception) -> SendError:
 
 
 def _send_error(actor: str, queue_url: str, code: str, cause: object) -> SendError:
-    if code in _REFUSALS:
+    if code in REFUSALS:
         return SendRefusedError(actor, queue_url.rpartition("/")[2], code, cause)
     return SendError(f"sending to the queue of {actor!r} failed: {cause}")
 

@@ -126,8 +126,9 @@ class A2ARoutes:
         try:
             return Response(200, task_of(self.cancel(segment.removesuffix(_CANCEL), caller, now), version))
         except A2AError as error:
-            status, code = (404, "not_found") if error.code == TASK_NOT_FOUND else (409, "not_cancelable")
-            raise ApiError(status, code, error.message, "id") from None
+            if error.code == TASK_NOT_FOUND:
+                raise ApiError(404, "not_found", error.message, "id") from None
+            raise ApiError(409, "not_cancelable", error.message, "id") from None
 
     def visible_task(self, task_id: str, caller: Caller, now: datetime) -> TaskView:
         """Return a task that the caller may see.

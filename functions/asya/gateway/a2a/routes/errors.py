@@ -13,7 +13,7 @@ _CODES = {
     "not_resumable": UNSUPPORTED_OPERATION,
     "idempotency_in_progress": INTERNAL_ERROR,
 }
-_REASONS = {
+REASONS = {
     INVALID_PARAMS: "INVALID_PARAMS",
     INTERNAL_ERROR: "INTERNAL_ERROR",
     -32601: "METHOD_NOT_FOUND",
@@ -53,7 +53,7 @@ def to_a2a_error(error: ApiError) -> A2AError:
 def failure(message_id: MessageId, error: A2AError, version: A2AVersion) -> Failure:
     """Return the response to a failed call; version 1.0 requires the detail types of Google's APIs."""
     fields = error.fields or ({error.field: error.message} if error.field else {})
-    reason = error.reason or _REASONS[error.code]
+    reason = error.reason or REASONS[error.code]
     retry = {} if error.retry_after is None else {"retryAfter": error.retry_after}
     data: object = {"reason": reason, "fields": fields, **retry}
     if not version.has_kinds:
