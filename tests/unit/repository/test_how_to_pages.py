@@ -1,0 +1,38 @@
+"""The snippets of how-to pages are projects: their mesh files are valid, and their tests pass.
+
+`tests/spark` and `tests/infra` run the pages that need Java or a synthesis.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from asya_infra.mesh_file import load_mesh
+from tests.doubles.snippets import run_all_tests, write_project
+from tests.paths import PROJECT
+
+PAGES = (
+    "pass-large-data.md",
+    "retry-and-protect.md",
+    "replay-after-a-bug.md",
+    "call-from-an-agent.md",
+    "design-routes-and-payloads.md",
+)
+HOW_TO = PROJECT / "docs" / "how-to"
+OPENING = re.compile(r"^```(?:python|yaml)\n(.*)$", re.MULTILINE)
+
+
+def test_the_tests_of_each_page_pass(tmp_path: Path) -> None:
+    counts = {page: write_project(page, tmp_path / page.removesuffix(".md")) for page in PAGES}
+    output = run_all_tests(*(tmp_path / page.removesuffix(".md") for page in PAGES))
+    assert re.findall(r"^(\d+) passed", output, re.MULTILINE) == [str(count) for count in counts.values()]
+    assert min(counts.values()) > 0
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_snippet_is_a_file_and_every_mesh_file_is_valid(page: str, tmp_path: Path) -> None:
+    write_project(page, tmp_path)
+    openings = OPENING.findall((HOW_TO / page).read_text())
+    assert [line for line in openings if not re.fullmatch(r"# \S+\.(?:py|yaml|yml)", line)] == []
+    assert list(load_mesh(tmp_path / "mesh.yaml").mesh.actors)
