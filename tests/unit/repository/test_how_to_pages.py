@@ -18,6 +18,9 @@ PAGES = (
     "replay-after-a-bug.md",
     "call-from-an-agent.md",
     "design-routes-and-payloads.md",
+    "move-from-step-functions.md",
+    "move-from-airflow.md",
+    "move-from-lambda-and-sqs.md",
 )
 HOW_TO = PROJECT / "docs" / "how-to"
 OPENING = re.compile(r"^```(?:python|yaml)\n(.*)$", re.MULTILINE)
