@@ -55,7 +55,7 @@ def open_page(script: str, profile: Path) -> Iterator[list[dict[str, Any]]]:
             """Writes no log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     command = [
         *(CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"),
         *("--disable-background-networking", "--disable-component-update", "--no-proxy-server"),

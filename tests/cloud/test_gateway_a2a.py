@@ -204,7 +204,7 @@ def listening() -> Iterator[tuple[str, list[tuple[str | None, str | None, Any]]]
             """Logs nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
         yield f"http://localhost:{server.server_port}/told", notifications

@@ -136,7 +136,7 @@ def test_a_forged_callback_gets_no_request_and_no_credential(gateway: DeployedCl
             """Writes no log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
         forged = f"http://127.0.0.1:{server.server_port}"

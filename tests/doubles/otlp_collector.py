@@ -71,7 +71,7 @@ def otlp_collector() -> Iterator[Collector]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         collector.base_url = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         try:
             yield collector

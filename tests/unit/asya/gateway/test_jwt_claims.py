@@ -9,7 +9,7 @@ from msgspec.structs import replace as changed
 from asya.gateway.access import IamIdentity, TokenIdentity
 from asya.gateway.calls import CALLS
 from asya.gateway.identity import Authorizer, Iam, Jwt, identity_of
-from asya.gateway.routes.tool_calls import ToolCalls
+from asya.gateway.routes import tool_calls
 from asya.protocol.mesh_table import Gateway as GatewayTable
 from asya.protocol.mesh_table import Tool
 from tests.doubles.gateway_functions import (
@@ -85,7 +85,7 @@ def test_operators_by_claim_see_every_task(gateway: Gateway, claims: dict[str, A
 def test_what_comes_by_token_reports_to_the_signed_api_and_is_followed_at_its_own(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ToolCalls.wait, "__defaults__", (0.0,))
+    monkeypatch.setattr(tool_calls, "WAIT_SECONDS", 0.0)
     gateway.environ["ASYA_GATEWAY_URL"] = f"https://{SIGNED_HOST}"
     gateway.mesh = changed(gateway.mesh, tools={"publish": Tool(description="", route=("publish-report",))})
     started(gateway, with_token(start_task(), "alice"))

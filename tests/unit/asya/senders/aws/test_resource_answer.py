@@ -34,7 +34,7 @@ def asked() -> Iterator[ListRequest]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever)
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield read_request(request("Create", {}) | {"ResponseURL": f"http://127.0.0.1:{server.server_address[1]}/200"})
     server.shutdown()

@@ -118,7 +118,7 @@ def client(tls: ssl.SSLContext | None = None) -> Iterator[Client]:
     if tls is not None:
         server.socket = tls.wrap_socket(server.socket, server_side=True)
     receiver.url = f"http://127.0.0.1:{server.server_port}/notify?of=me"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
         yield receiver
