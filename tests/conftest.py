@@ -5,6 +5,7 @@ Expensive fixtures are local clouds, Spark sessions and synthesized templates.
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from xdist.remote import Producer
     from xdist.workermanage import WorkerController
 
@@ -56,6 +59,21 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if worker_id(config) == COMPUTE_WORKER:
         os.nice(4)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """Collects without Python's garbage collector, which would search the syntax trees of all modules again and again.
+
+    What the collection has left lives as long as the process, so later searches leave it out.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 def worker_id(config: pytest.Config) -> str | None:
