@@ -97,7 +97,9 @@ class Gateway:
         is_first = self._functions is None
         self._functions, self._operator = functions, operator
         if is_first:
-            threading.Thread(target=self._http.serve_forever, name="gateway", daemon=True).start()
+            # `end` waits for the next poll of this loop, which is half a second away by default.
+            poll = {"poll_interval": 0.05}
+            threading.Thread(target=self._http.serve_forever, kwargs=poll, name="gateway", daemon=True).start()
 
     def end(self) -> None:
         """Take no further calls."""
