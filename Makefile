@@ -9,6 +9,9 @@ CLOUD   := .venv-cloud
 CHECKOV := .venv-checkov
 AUDIT   := .venv-audit
 ICEBERG := .venv-iceberg
+DOCS    := .venv-docs
+# The site: the prepared pages, the settings, and in `site` what is published.
+SITE    := .build/docs
 UV      := $(BIN)/uv pip install --quiet
 CDK     := node_modules/.bin/cdk
 # Node comes with the Python packages: the machine's own may be missing, or too old for the CDK.
@@ -67,6 +70,14 @@ $(ICEBERG)/.installed: $(VENV)/.bootstrapped requirements/iceberg.txt
 	@echo "· Iceberg and the Spark that its jar is for"
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(ICEBERG)
 	@$(UV) --python $(ICEBERG)/bin/python --require-hashes -r requirements/iceberg.txt
+	@touch $@
+
+$(DOCS)/.installed: $(VENV)/.installed requirements/docs.txt requirements/docs/package-lock.json
+	@echo "· the site generator"
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(DOCS)
+	@$(UV) --python $(DOCS)/bin/python --require-hashes -r requirements/docs.txt
+	@cp requirements/docs/package.json requirements/docs/package-lock.json $(DOCS)
+	@$(BIN)/npm ci --prefix $(DOCS) --silent --no-audit --no-fund --ignore-scripts --no-update-notifier
 	@touch $@
 
 node_modules/.installed: $(VENV)/.installed package-lock.json
@@ -135,6 +146,7 @@ test-full: setup  ## full size: 20,000 schedules of the simulation; on the local
 	  tests/unit/asya/fan_in/lambdas/test_fan_in_counts.py tests/spark/test_append_once.py tests/spark/test_manifest_memory.py \
 	  tests/cloud/test_append_kills.py
 	@ASYA_FULL_SIZE=1 $(MAKE) --no-print-directory iceberg
+	@$(MAKE) --no-print-directory docs
 	@$(BIN)/python -m tests.chaos
 
 .PHONY: iceberg
@@ -163,6 +175,18 @@ wheel: $(VENV)/.installed  ## the distribution asya-mesh, into dist/: all that i
 rules: $(VENV)/.installed  ## write docs/reference/rules.md: each rule of the protocol and the tests that show it
 	@$(BIN)/python -m tests.rules --write
 
+.PHONY: docs
+docs: $(DOCS)/.installed  ## the documentation as a site with search and the reference from code: .build/docs/site/index.html (10 seconds); a broken link fails
+	@rm -rf $(SITE)/site
+	@$(BIN)/python -m docs_site prepare $(SITE)
+	@$(DOCS)/bin/zensical build --strict --clean --config-file $(SITE)/zensical.toml
+	@$(BIN)/python -m docs_site check $(SITE)
+	@echo "the site is $(SITE)/site/index.html"
+
+.PHONY: docs-serve
+docs-serve: docs  ## the site at http://127.0.0.1:8000, until Ctrl-C (PORT=number)
+	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory $(SITE)/site $(or $(PORT),8000)
+
 .PHONY: bench
 bench: setup  ## what the mesh itself costs per hop, beside the standard library's JSON
 	@$(BIN)/python -m bench
@@ -187,7 +211,7 @@ destroy: setup  ## remove the mesh from that account (MESH=file, STAGE=name, OPT
 
 .PHONY: lock
 lock: $(VENV)/.bootstrapped  ## compile requirements/*.in to pinned and hashed requirements/*.txt
-	@cd requirements && for name in layer dispatch gateway telemetry cdk spark demo cloud checkov audit iceberg bootstrap dev; do \
+	@cd requirements && for name in layer dispatch gateway telemetry cdk spark demo cloud checkov audit iceberg docs bootstrap dev; do \
 	  test ! -f $$name.txt || cp $$name.txt $$name.new; \
 	  case $$name in cdk) more=../pyproject.toml;; demo) more=--no-deps;; *) more=;; esac; \
 	  ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
