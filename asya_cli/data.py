@@ -37,7 +37,7 @@ def ls(
     profile: Profile = None,
 ) -> None:
     """List the files in the data of a mesh: bytes, time of the last change, reference."""
-    from asya_cli.objects import list_data
+    from asya.client.objects import list_data
 
     mesh = client(state, namespace, region, profile)
     prefix = f"{_checked(folder.rstrip('/'))}/" if folder.strip("/") else ""
@@ -70,7 +70,7 @@ def get(
     """Write a file of the data to standard output, or to a file, which is replaced when it is whole."""
     from botocore.exceptions import BotoCoreError
 
-    from asya_cli.objects import open_object
+    from asya.client.objects import open_object
 
     name = _checked(reference)
     mesh = client(state, namespace, region, profile)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from asya.client.errors import MeshError, NotEndedError, NotFoundError, UnreachableError
+
 INTERRUPTED = 130
 """The exit code of a command that Ctrl-C ended."""
 
@@ -26,7 +28,7 @@ class ExitCode(IntEnum):
     """The task has not ended within the time limit of the wait."""
 
 
-class CommandError(Exception):
+class CommandError(MeshError):
     """A failed command.
 
     Args:
@@ -36,7 +38,19 @@ class CommandError(Exception):
     """
 
     def __init__(self, problem: str, advice: str = "", code: ExitCode = ExitCode.COMMAND_FAILED) -> None:
-        super().__init__(problem)
-        self.problem = problem
-        self.advice = advice
+        super().__init__(problem, advice)
         self.code = code
+
+
+_CODES = {
+    NotFoundError: ExitCode.NOT_FOUND,
+    UnreachableError: ExitCode.UNREACHABLE,
+    NotEndedError: ExitCode.NOT_ENDED,
+}
+
+
+def exit_code_of(error: MeshError) -> ExitCode:
+    """Return the exit code of a command that ends with this error, be it the command's own or that of the client."""
+    if isinstance(error, CommandError):
+        return error.code
+    return _CODES.get(type(error), ExitCode.COMMAND_FAILED)

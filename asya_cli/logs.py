@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mypy_boto3_logs import CloudWatchLogsClient
     from mypy_boto3_logs.type_defs import FilteredLogEventTypeDef
 
-    from asya_cli.mesh_client import MeshClient
+    from asya.client.mesh_client import MeshClient
 
 _POLL_SECONDS = 2.0
 _BEFORE_SECONDS = 60.0
@@ -92,8 +92,8 @@ def _follow_actor(reader: LogReader, actor: str, start: float, *, follow: bool) 
 
 
 def _follow_task(reader: LogReader, mesh: MeshClient, envelope_id: str, options: str, *, follow: bool) -> None:
+    from asya.client.ends import TERMINAL
     from asya.protocol.times import parse_time
-    from asya_cli.progress.watch import TERMINAL
     from asya_cli.tasks.records import awaited_task
 
     task = awaited_task(mesh, envelope_id)

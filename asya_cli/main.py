@@ -9,15 +9,17 @@ from typing import Annotated, Any
 
 import typer
 
+from asya.client.defaults import read_defaults
+from asya.client.errors import MeshError
 from asya_cli.contracts.command import contracts
 from asya_cli.data import app as data
-from asya_cli.defaults import default_map, read_defaults, takes_defaults
+from asya_cli.defaults import default_map, takes_defaults
 from asya_cli.demo.command import demo
 from asya_cli.deployment.command import cdk, deploy, destroy, diff
 from asya_cli.dev import dev
 from asya_cli.dlq.command import app as dlq
 from asya_cli.doctor import doctor
-from asya_cli.errors import CommandError, ExitCode
+from asya_cli.errors import ExitCode, exit_code_of
 from asya_cli.job.command import app as job
 from asya_cli.local import app as local
 from asya_cli.logs import logs
@@ -49,9 +51,9 @@ class Asya(typer.Typer):
         """Run the command line."""
         try:
             return super().__call__(*args, **kwargs)
-        except CommandError as error:
+        except MeshError as error:
             _print_error(error.problem, error.advice)
-            sys.exit(error.code)
+            sys.exit(exit_code_of(error))
         except LocalCloudError as error:
             _print_error(error.message, error.detail)
             sys.exit(ExitCode.COMMAND_FAILED)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from asya_cli.mesh_client import MeshClient
+    from asya.client.mesh_client import MeshClient
 
 DEFAULT_STATE = Path(".asya")
 
@@ -36,8 +36,8 @@ def client(state: Path, namespace: str | None, region: str | None, profile: str 
         CommandError: There is no such mesh.
     """
     # A late import: the AWS SDK would slow down `asya --help`.
-    from asya_cli.connection import find_on_aws, read_local
-    from asya_cli.mesh_client import MeshClient
+    from asya.client.connection import find_on_aws, read_local
+    from asya.client.mesh_client import MeshClient
 
     return MeshClient(find_on_aws(namespace, region, profile) if namespace else read_local(state))
 

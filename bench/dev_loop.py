@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
+from asya.client.connection import read_local
 from asya.protocol import names
-from asya_cli.connection import read_local
 
 if TYPE_CHECKING:
-    from asya_cli.connection import Connection
+    from asya.client.connection import Connection
 
 _TIMEOUT = 300.0
 _MESH = """

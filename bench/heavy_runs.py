@@ -17,8 +17,8 @@ from uuid import uuid4
 from rich.console import Console
 from rich.table import Table
 
+from asya.client.connection import Connection, read_local
 from asya.protocol import names
-from asya_cli.connection import Connection, read_local
 from asya_local.accounts import aws_client
 from asya_local.cloud import down, up
 from asya_local.keys import read_keys

@@ -29,12 +29,12 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from asya.client.connection import read_local
 from asya.protocol import names
 from asya.protocol.status import created
 from asya.protocol.times import format_time
 from asya.senders.aws.role_list import RoleItems
 from asya.senders.roles import ListChange
-from asya_cli.connection import read_local
 from asya_local.accounts import aws_client
 from asya_local.cloud import down, up
 from asya_local.keys import ACCOUNT_ID, read_keys

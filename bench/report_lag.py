@@ -26,10 +26,10 @@ from botocore.awsrequest import AWSRequest
 from rich.console import Console
 from rich.table import Table
 
+from asya.client.connection import Connection, read_local
 from asya.protocol import names
 from asya.protocol.times import parse_time
 from asya.reporting.aws.gateway_client import address_of
-from asya_cli.connection import Connection, read_local
 from asya_local.cloud import down, up
 from asya_local.steps import Steps
 

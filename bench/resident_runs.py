@@ -18,11 +18,11 @@ from uuid import uuid4
 from rich.console import Console
 from rich.table import Table
 
+from asya.client.connection import read_local
 from asya.protocol import names
 from asya.protocol.times import parse_time
 from asya.spark.aws.manifests import Manifests
 from asya.spark.aws.run_records import RunRecords
-from asya_cli.connection import read_local
 from asya_local.accounts import aws_client
 from asya_local.cloud import down, up
 from asya_local.keys import read_keys
@@ -31,7 +31,7 @@ from asya_local.steps import Steps
 from bench.heavy_runs import MESH
 
 if TYPE_CHECKING:
-    from asya_cli.connection import Connection
+    from asya.client.connection import Connection
 
 _COLD = 3
 _TIMEOUT = 300.0

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from asya.client.connection import LOCAL_FILE
 from asya.protocol import names
-from asya_cli.connection import LOCAL_FILE
 from asya_infra.product.places import FILES
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from asya_cli.job.prices import prices_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from asya.client.mesh_client import MeshClient
     from asya.protocol.job_runs import Usage
     from asya.tasks.timeline import TimelineEntry
-    from asya_cli.mesh_client import MeshClient
 
 _MAX_SLICES = 50
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from asya.client.watch import watch
 from asya.protocol import names
 from asya_cli.demo.approval import answers, full_route
 from asya_cli.demo.job_runs import JobRun, read_job_runs
@@ -14,16 +15,15 @@ from asya_cli.errors import CommandError
 from asya_cli.progress.actors import Progress
 from asya_cli.progress.display import Display
 from asya_cli.progress.slices import SlicePoller
-from asya_cli.progress.watch import watch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from asya.client.mesh_client import MeshClient
     from asya.protocol.envelope import Envelope
     from asya.tasks.view import TaskView
     from asya_cli.demo.stopwatch import Stopwatch
-    from asya_cli.mesh_client import MeshClient
     from asya_cli.output.console import Console
 
 SLICES_PASS = ("delay-statistics",)

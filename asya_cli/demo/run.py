@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from asya_cli.connection import read_local
+from asya.client.connection import read_local
+from asya.client.mesh_client import MeshClient
 from asya_cli.demo.approval import with_approval
 from asya_cli.demo.cloud import MESH_FILE, DemoCloud, actor_kinds
 from asya_cli.demo.dataset import dataset_files
@@ -15,7 +16,6 @@ from asya_cli.demo.job_runs import table
 from asya_cli.demo.pipeline import REPORT, RESULT, Outcome, Pipeline
 from asya_cli.demo.stopwatch import Stopwatch
 from asya_cli.demo.summary import summary
-from asya_cli.mesh_client import MeshClient
 from asya_cli.sending.send import parse_envelope
 from asya_infra.product.places import FILES
 

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya.client.errors import ConflictError
 from asya.dead_letters import letters as dead_letters
 from asya.dead_letters.aws.queue import DeadLetterQueue, ReceivedMessage
 from asya.protocol import names
 from asya_cli.errors import CommandError
-from asya_cli.mesh_client import ConflictError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from asya.client.mesh_client import MeshClient
     from asya.dead_letters.letters import DeadLetter
     from asya.protocol.envelope import Envelope
     from asya.tasks.view import TaskView
-    from asya_cli.mesh_client import MeshClient
 
 HIDE_SECONDS = 300
 """Visibility timeout of a message during a scan. The end of the scan makes it visible again at once."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya.client.errors import MeshError
 from asya.dead_letters.aws.queue import DeadLetterQueue
 from asya.protocol import names
 from asya_cli.errors import CommandError
@@ -14,8 +15,8 @@ from asya_cli.errors import CommandError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from asya.client.mesh_client import MeshClient
     from asya.dead_letters.aws.queue import ReceivedMessage
-    from asya_cli.mesh_client import MeshClient
 
 HIDE_SECONDS = 300
 """Visibility timeout of a message during a scan. The end of the scan makes it visible again at once."""
@@ -52,7 +53,7 @@ class ReportLetters:
                 )
                 try:
                     self._mesh.redrive(name, message.arrival, force=False)
-                except CommandError as error:
+                except MeshError as error:
                     problem = f"cannot send the dead letter {message.message_id} of {name}: {error.problem}"
                     raise CommandError(problem, advice) from error
                 count += 1

@@ -12,7 +12,7 @@ from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, c
 from asya_cli.output.text import counted, echo
 
 if TYPE_CHECKING:
-    from asya_cli.connection import Connection
+    from asya.client.connection import Connection
 
 Actor = Annotated[str, typer.Argument(help="The heavy actor.", show_default=False)]
 

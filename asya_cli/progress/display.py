@@ -15,19 +15,19 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from asya.client.watch import watch
 from asya_cli.errors import INTERRUPTED
 from asya_cli.output.console import Console
 from asya_cli.output.text import echo, one_line
 from asya_cli.progress.actors import ActorLine, Progress
-from asya_cli.progress.watch import watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rich.console import RenderableType
 
+    from asya.client.mesh_client import MeshClient
     from asya.tasks.view import TaskView
-    from asya_cli.mesh_client import MeshClient
 
 BAR_WIDTH = 40
 UNKNOWN_SECONDS = 60.0

@@ -11,8 +11,8 @@ from asya_cli.progress.actors import ActorLine, Progress, Stage
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from asya.client.mesh_client import MeshClient
     from asya.tasks.view import TaskView
-    from asya_cli.mesh_client import MeshClient
 
 MAX_SLICES = 50
 """The number of slices to poll. In a larger set the first ones represent the others."""

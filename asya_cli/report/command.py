@@ -15,7 +15,7 @@ from asya_cli.output.text import counted, echo, one_line, write_json
 from asya_cli.tasks.selection import moment
 
 if TYPE_CHECKING:
-    from asya_cli.connection import Connection
+    from asya.client.connection import Connection
     from asya_cli.report.summary import Summary
 
 

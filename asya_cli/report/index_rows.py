@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from asya.client.objects import s3_errors
 from asya.crew.result_index import RECENT_PREFIX, ResultRow
-from asya_cli.objects import s3_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from asya_cli.connection import Connection
+    from asya.client.connection import Connection
 
 _THREADS = 16
 

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from asya.client.ends import TERMINAL
+from asya.client.errors import MeshError
 from asya_cli.errors import CommandError
 from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
 from asya_cli.output.text import echo
-from asya_cli.progress.watch import TERMINAL
 from asya_cli.sending.route_check import route_warnings
 from asya_cli.tasks.ending import print_result
 
 if TYPE_CHECKING:
+    from asya.client.mesh_client import MeshClient
     from asya.protocol.envelope import Envelope
-    from asya_cli.mesh_client import MeshClient
 
 
 def send(
@@ -106,7 +107,7 @@ def _check_task(mesh: MeshClient, envelope_id: str, *, wait: bool) -> None:
     """
     try:
         task = mesh.task(envelope_id)
-    except CommandError as error:  # who may send may not be allowed to read tasks
+    except MeshError as error:  # who may send may not be allowed to read tasks
         echo(f"warning: it is not known whether {envelope_id!r} names a task already: {error.problem}", err=True)
         return
     if task is None:

@@ -12,7 +12,7 @@ from asya_cli.errors import CommandError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from asya_cli.connection import Connection
+    from asya.client.connection import Connection
 
 _NAMES_PER_CALL = 100
 

@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya.client.errors import MeshError
+from asya.client.watch import watch
 from asya.protocol import names
 from asya.protocol.envelope import Envelope
 from asya.protocol.job_runs import attempts_prefix, parse_run_id
 from asya.protocol.route import Route
 from asya.spark.job_python import JOB_PYTHON
 from asya_cli.errors import CommandError
-from asya_cli.progress.watch import watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from asya.client.mesh_client import MeshClient
     from asya.tasks.view import TaskView
-    from asya_cli.mesh_client import MeshClient
 
 State = Literal["ok", "skipped", "failed"]
 LIGHT_SECONDS = 300.0
@@ -103,7 +104,7 @@ class Smoke:
             return f"{envelope_id}: the timeline names no job run"
         try:
             version = self._python(run_id) or "unknown: the commit names none"
-        except CommandError as error:
+        except MeshError as error:
             # The run has succeeded, and its job compares the version too.
             version = f"unknown: {error.problem}"
         return f"{envelope_id}: {run_id}, Python {version}{self._python_note(run_id, version)}"
@@ -138,7 +139,7 @@ class Smoke:
             for task in watch(self.mesh, envelope_id, seconds):
                 if task is not None and task.status == "paused":
                     break
-        except CommandError as error:
+        except MeshError as error:
             raise CommandError(error.problem, advice) from error
         assert task is not None  # `watch` ends with the ended task
         if task.status == "paused":
@@ -191,7 +192,7 @@ def measured(name: str, run: Callable[[], str]) -> Step:
     began = time.monotonic()
     try:
         detail = run()
-    except CommandError as error:
+    except MeshError as error:
         return Step(name, "failed", time.monotonic() - began, error.problem, error.advice)
     return Step(name, "ok", time.monotonic() - began, detail)
 

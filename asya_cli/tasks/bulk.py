@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from asya_cli.errors import INTERRUPTED, CommandError, ExitCode
+from asya.client.errors import MeshError
+from asya_cli.errors import INTERRUPTED, CommandError, ExitCode, exit_code_of
 from asya_cli.output.text import counted, echo, one_line, write_json_line
 from asya_cli.tasks.selection import failure_text
 
@@ -73,8 +74,8 @@ def for_each(
         for task in tracked(tasks, verb, len(tasks)):
             try:
                 outcome = act(task)
-            except CommandError as error:
-                if error.code is ExitCode.UNREACHABLE:
+            except MeshError as error:
+                if exit_code_of(error) is ExitCode.UNREACHABLE:
                     raise
                 refused += 1
                 reason = " ".join(filter(None, (error.problem, error.advice)))

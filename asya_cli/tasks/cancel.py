@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asya_cli.errors import CommandError, ExitCode
+from asya.client.errors import MeshError
+from asya_cli.errors import CommandError, ExitCode, exit_code_of
 from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, OptionalId, Profile, Region, State, client
 from asya_cli.output.text import one_line
 from asya_cli.tasks.bulk import DryRun, Yes, for_each, write
@@ -62,8 +63,8 @@ def cancel(
         return
     try:
         mesh.cancel(envelope_id)
-    except CommandError as error:
-        if error.code is not ExitCode.NOT_FOUND or awaited_task(mesh, envelope_id) is None:
+    except MeshError as error:
+        if exit_code_of(error) is not ExitCode.NOT_FOUND or awaited_task(mesh, envelope_id) is None:
             raise
         mesh.cancel(envelope_id)
     task = mesh.task(envelope_id)

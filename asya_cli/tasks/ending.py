@@ -9,8 +9,8 @@ from asya_cli.output.text import write_exact
 from asya_cli.tasks.outcome import failure_of, pause_of
 
 if TYPE_CHECKING:
+    from asya.client.mesh_client import MeshClient
     from asya.tasks.view import TaskView
-    from asya_cli.mesh_client import MeshClient
 
 WAIT_SECONDS = 24 * 3600.0
 

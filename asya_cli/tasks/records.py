@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
+    from asya.client.mesh_client import MeshClient, StoredObject
     from asya.protocol.envelope import Envelope
     from asya.tasks.view import TaskView
-    from asya_cli.mesh_client import MeshClient, StoredObject
 
 RECORD_SECONDS = 5.0
 """How long a record is waited for: the first actor of an envelope that was just sent writes it."""

@@ -12,6 +12,7 @@ from asya_cli.output.text import one_line, visible
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from asya.client.mesh_client import StoredObject
     from asya.protocol.envelope import Envelope
     from asya.protocol.errors import ErrorInfo
     from asya.protocol.pause import PauseField, TaskPause
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from asya.protocol.task import EarlierGeneration
     from asya.tasks.timeline import TimelineEntry
     from asya.tasks.view import TaskView
-    from asya_cli.mesh_client import StoredObject
     from asya_cli.output.console import Console
 
 KINDS = {

@@ -16,8 +16,8 @@ from asya_cli.errors import CommandError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from asya.client.mesh_client import MeshClient
     from asya.tasks.view import TaskView
-    from asya_cli.mesh_client import MeshClient
 
 READ_LIMIT = 20_000
 """The tasks that a command reads at most."""

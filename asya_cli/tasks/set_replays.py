@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from asya.client.errors import ConflictError
+from asya.client.mesh_client import MeshClient
 from asya.dead_letters.replay import ReplayRequest
-from asya_cli.mesh_client import ConflictError, MeshClient
 from asya_cli.output.text import one_line
 
 if TYPE_CHECKING:

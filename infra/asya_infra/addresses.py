@@ -1,31 +1,12 @@
 """ARNs, URLs and URIs of a mesh, computed from names. Stacks therefore need few exports."""
 
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from asya.protocol import names
+from asya.protocol.s3_prefix import S3Prefix
 
 DATA_PREFIX = "data/"
 RESULTS_PREFIX = "results/"
-
-
-@dataclass(frozen=True)
-class S3Prefix:
-    """A bucket and a prefix in it. The prefix is empty or ends with a slash."""
-
-    bucket: str
-    prefix: str
-
-    @classmethod
-    def from_uri(cls, uri: str) -> "S3Prefix":
-        """Parse `s3://bucket/prefix/`."""
-        parts = urlsplit(uri)
-        return cls(parts.netloc, parts.path.lstrip("/"))
-
-    @property
-    def uri(self) -> str:
-        """The prefix in the form `s3://bucket/prefix/`."""
-        return f"s3://{self.bucket}/{self.prefix}"
 
 
 @dataclass(frozen=True, kw_only=True)

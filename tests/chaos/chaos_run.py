@@ -20,8 +20,8 @@ import boto3
 import psutil
 from botocore.config import Config
 
-from asya_cli.connection import read_local
-from asya_cli.mesh_client import MeshClient
+from asya.client.connection import read_local
+from asya.client.mesh_client import MeshClient
 from asya_local.cloud import UpOptions, down, up
 from asya_local.emr.settings import WorkerSettings
 from asya_local.errors import LocalCloudError

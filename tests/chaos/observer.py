@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 from urllib3.exceptions import HTTPError
 
-from asya_cli.errors import CommandError
+from asya.client.errors import MeshError
 from tests.chaos.processes import MemorySample, sample_memory
 from tests.chaos.statuses import TERMINAL, Sighting
 from tests.cloud.stream_clients import StreamClient
@@ -102,7 +102,7 @@ class Observer:
             task_id = sample[turn % len(sample)]
             try:
                 task = self.workload.mesh.task(task_id)
-            except CommandError:
+            except MeshError:
                 continue  # the gateway is stopped, or a fault reached its function
             if task is not None:
                 shown = (str(task.status), task.generation, task.progress_percent, task.reason or "", task.provisional)

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 from urllib3.exceptions import HTTPError
 
+from asya.client.errors import ConflictError, MeshError
 from asya.protocol import names
 from asya.reporting.aws.gateway_client import address_of
-from asya_cli.errors import CommandError
-from asya_cli.mesh_client import ConflictError
 from tests.chaos.envelopes import DEADLINE_SECONDS, FIRST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from asya_cli.mesh_client import MeshClient
+    from asya.client.mesh_client import MeshClient
     from tests.chaos.envelopes import ChaosEnvelope
     from tests.chaos.event_log import EventLog
     from tests.cloud.callers import ApiCaller
@@ -76,7 +75,7 @@ class Workload:
         while not self._stopped.wait(_PAUSE_SECONDS):
             try:
                 tasks = self.mesh.tasks(status="paused", parent=None, limit=_PAGE)
-            except CommandError:
+            except MeshError:
                 continue  # the gateway is stopped, or its list fails
             for task in tasks:
                 self._answer(task.id)
@@ -90,7 +89,7 @@ class Workload:
             self.mesh.resume(task_id, b'{"approved": true}')
         except ConflictError:  # an earlier call was accepted, and its answer lost
             pass
-        except CommandError:
+        except MeshError:
             return
         self.answered.add(task_id)
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from asya.client.ends import TERMINAL
+from asya.client.errors import MeshError
 from asya.protocol import names
 from asya.senders.aws.role_list import RoleItems
 from asya.senders.roles import ListChange
-from asya_cli.errors import CommandError
-from asya_cli.progress.watch import TERMINAL
 from asya_local.accounts import aws_client
 from asya_local.keys import read_keys
 from asya_local.state_folder import StateFolder
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from asya.client.mesh_client import MeshClient
     from asya.tasks.view import TaskView
-    from asya_cli.mesh_client import MeshClient
 
 T = TypeVar("T")
 TIMEOUT_SECONDS = 300.0
@@ -73,7 +73,7 @@ class DeployedCloud:
         """Reads the task; None if it is unknown, or if the gateway of a busy machine times out."""
         try:
             return self.mesh.task(envelope_id)
-        except CommandError as error:
+        except MeshError as error:
             if "did not answer" not in str(error) and "answered 5" not in str(error):
                 raise
             return None

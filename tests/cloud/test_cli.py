@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from asya_cli.connection import find_on_aws
+from asya.client.connection import find_on_aws
 from asya_cli.errors import CommandError, ExitCode
 from asya_cli.sending.send import wrap_payload
 from asya_local.keys import read_keys

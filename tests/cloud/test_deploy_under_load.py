@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from asya.client.connection import read_local
+from asya.client.mesh_client import MeshClient
 from asya.protocol import names
-from asya_cli.connection import read_local
-from asya_cli.mesh_client import MeshClient
 from asya_local.cloud import UpOptions, down, up
 from asya_local.emr.settings import WorkerSettings
 from asya_local.steps import Steps

@@ -17,8 +17,8 @@ import psutil
 import pytest
 from a2a.types import TaskPushNotificationConfig
 
-from asya_cli.connection import read_local
-from asya_cli.mesh_client import MeshClient
+from asya.client.connection import read_local
+from asya.client.mesh_client import MeshClient
 from asya_local.processes import cloud_processes
 from asya_local.state_folder import StateFolder
 from tests.cloud import test_gateway_a2a as a2a

@@ -10,11 +10,11 @@ from uuid import uuid4
 import pytest
 from typer.testing import CliRunner
 
+from asya.client.errors import ConflictError, InvalidAnswersError
 from asya.protocol import names
 from asya.protocol.keys import pause_key
 from asya.protocol.times import format_time, parse_time
 from asya_cli.main import app
-from asya_cli.mesh_client import ConflictError, InvalidAnswersError
 from tests.cloud.deployed_cloud import DeployedCloud, until
 from tests.cloud.environment import now
 from tests.cloud.paths_mesh import NewEnvelope, notes, send, wait_for_final_state

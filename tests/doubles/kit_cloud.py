@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
+from asya.client import connection, mesh_client
+from asya.client.mesh_client import MeshClient
 from asya.protocol import names
+from asya.protocol.s3_prefix import S3Prefix
 from asya.testing import Mesh
 from asya.testing.deployment import TEST_USER
 from asya.testing.services.functions import BUCKET, REGION
 from asya.testing.services.gateway import URL
 from asya.testing.services.roles import role_id
-from asya_cli import connection, mesh_client
-from asya_cli.mesh_client import MeshClient
-from asya_infra.addresses import S3Prefix
 from tests.cloud.deployed_cloud import DeployedCloud
 from tests.doubles.kit_clients import DATA_PREFIX, OPERATOR_ID, client_of
 from tests.doubles.kit_environment import KitEnvironment
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KitConnection:
-    """In the place of `asya_cli.connection.Connection`."""
+    """In the place of `asya.client.connection.Connection`."""
 
     kit: Mesh
     region: str = REGION

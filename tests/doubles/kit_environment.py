@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 from unittest import mock
 
-from asya_cli.progress import watch
+from asya.client import watch
 from tests.cloud.environment import using
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The part of the library that functions and job runs take along: all but the test kit."""
+"""The part of the library that functions and job runs take along: all but the test kit and the client."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from asya_infra.build.folder import copy_sources, source_files
 from asya_infra.product.places import LIBRARY
 
-_ON_THIS_MACHINE_ONLY = "testing"
+_ON_THIS_MACHINE_ONLY = frozenset({"client", "testing"})
 
 
 def library_inputs() -> Iterator[str | Path]:
@@ -28,4 +28,4 @@ def copy_library(target: Path) -> None:
 
 def _parts() -> list[Path]:
     inside = {LIBRARY / file.relative_to(LIBRARY).parts[0] for file in source_files(LIBRARY)}
-    return sorted(part for part in inside if part.name != _ON_THIS_MACHINE_ONLY)
+    return sorted(part for part in inside if part.name not in _ON_THIS_MACHINE_ONLY)

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from asya_infra.addresses import Addresses, S3Prefix
+from asya.protocol.s3_prefix import S3Prefix
+from asya_infra.addresses import Addresses
 from asya_infra.mesh_file.actor_model import AccessEntry
 from asya_infra.permissions.glue import files_of, table_grants
 from asya_infra.permissions.grant import Grant

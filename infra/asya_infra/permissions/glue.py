@@ -8,7 +8,8 @@ change or delete a database.
 
 from collections.abc import Collection, Sequence
 
-from asya_infra.addresses import Addresses, S3Prefix
+from asya.protocol.s3_prefix import S3Prefix
+from asya_infra.addresses import Addresses
 from asya_infra.mesh_file.actor_model import AccessEntry
 from asya_infra.permissions.grant import Grant
 

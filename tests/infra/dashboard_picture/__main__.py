@@ -13,8 +13,8 @@ from asya_infra.node import use_packaged_node
 
 use_packaged_node()
 
-from asya_cli.connection import read_local  # noqa: E402
-from asya_cli.mesh_client import MeshClient  # noqa: E402
+from asya.client.connection import read_local  # noqa: E402
+from asya.client.mesh_client import MeshClient  # noqa: E402
 from tests.cloud.deployed_cloud import DeployedCloud  # noqa: E402
 from tests.infra.dashboard_picture import recording  # noqa: E402
 from tests.infra.dashboard_picture.picture import PICTURE, example_overview, metric_names, picture  # noqa: E402

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+from asya.client.errors import MeshError
+from asya.client.mesh_client import MeshClient
 from asya.testing.services.gateway import URL, event
 from asya.testing.services.process import Process, ProcessCrashed, running
 from asya.testing.services.queues import Queues, SqsClient
 from asya_cli.dlq.letters import DeadLetters, Filter
-from asya_cli.errors import CommandError
-from asya_cli.mesh_client import MeshClient
 
 Api = Callable[[dict[str, Any]], dict[str, Any] | None]
 
@@ -47,7 +47,7 @@ def redrive_all(process: Process, queues: Queues, *, namespace: str, api: Api, a
                     for letter in letters:
                         result = dead_letters.redrive(letter, force=False)
                         process.note(f"redrives {letter.id} of {actor}: {result.problem or result.generation}")
-            except CommandError as error:
+            except MeshError as error:
                 process.note(f"cannot redrive the dead letters of {actor}: {error}")
                 is_complete = False
             except ProcessCrashed:

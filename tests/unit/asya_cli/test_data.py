@@ -15,11 +15,12 @@ from botocore.exceptions import ResponseStreamingError
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
-from asya_cli import objects
-from asya_cli.errors import CommandError, ExitCode
+from asya.client import objects
+from asya.client.errors import MeshError
+from asya.client.mesh_client import MeshClient
+from asya.protocol.s3_prefix import S3Prefix
+from asya_cli.errors import CommandError, ExitCode, exit_code_of
 from asya_cli.main import app
-from asya_cli.mesh_client import MeshClient
-from asya_infra.addresses import S3Prefix
 
 
 class Mesh:
@@ -145,5 +146,5 @@ def test_a_service_that_is_gone_is_unreachable(monkeypatch: pytest.MonkeyPatch, 
     (tmp_path / "a").touch()
     for arguments in (("ls",), ("get", "a"), ("put", str(tmp_path / "a"), "a")):
         error = run(*arguments).exception
-        assert isinstance(error, CommandError), error
-        assert error.code is ExitCode.UNREACHABLE
+        assert isinstance(error, MeshError), error
+        assert exit_code_of(error) is ExitCode.UNREACHABLE

@@ -8,8 +8,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from asya_cli.defaults import OPTIONS, default_map, read_defaults
-from asya_cli.errors import CommandError
+from asya.client.defaults import OPTIONS, read_defaults
+from asya.client.errors import MeshError
+from asya_cli.defaults import default_map
 from asya_cli.main import app
 from asya_cli.tasks import status
 
@@ -56,7 +57,7 @@ def test_the_file_counts_for_the_folders_below_it(tmp_path: Path) -> None:
 )
 def test_a_mistake_in_the_file_is_named(tmp_path: Path, file: str, problem: str) -> None:
     (tmp_path / "asya.toml").write_text(file)
-    with pytest.raises(CommandError, match=problem):
+    with pytest.raises(MeshError, match=problem):
         read_defaults([], {}, tmp_path)
 
 
@@ -86,7 +87,7 @@ def test_a_command_uses_the_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     def client(*selection: object) -> None:
         used.extend(selection)
-        raise CommandError("enough")
+        raise MeshError("enough")
 
     monkeypatch.setattr(status, "client", client)
     CliRunner().invoke(app, ["status", "a"])

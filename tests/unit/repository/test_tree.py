@@ -28,8 +28,8 @@ UNLIMITED_FOLDERS = {"asya/protocol"}
 """All wire formats of the mesh are in one folder."""
 
 IMPURE_CALLS = frozenset({"now", "utcnow", "today", "uuid1", "uuid4", "open", "getenv", "print", "input"})
-NOT_PURE = {"asya.runtime", "asya.testing"}
-"""One calls user code. The other is deployed nowhere: it runs whole meshes."""
+NOT_PURE = {"asya.runtime", "asya.testing", "asya.client"}
+"""One calls user code. The others are deployed nowhere: one runs whole meshes, the other is what programs call."""
 PURE = "Pure modules know no AWS, clock, randomness, file or network"
 SLICES = "Capabilities import only those below them"
 

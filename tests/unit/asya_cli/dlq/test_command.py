@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 from typer.testing import CliRunner
 
+from asya.client.errors import ConflictError
 from asya.dead_letters.aws import queue as dead_letter_queue
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.slices import SetDue, encode_message
@@ -20,7 +21,6 @@ from asya_cli.dlq import options
 from asya_cli.dlq.letters import DeadLetters, Filter
 from asya_cli.errors import CommandError
 from asya_cli.main import app
-from asya_cli.mesh_client import ConflictError
 from tests.doubles.envelopes import message, status
 
 if TYPE_CHECKING:

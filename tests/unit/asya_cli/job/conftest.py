@@ -64,7 +64,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[HeavyWorld]:
 def operator(world: HeavyWorld, monkeypatch: pytest.MonkeyPatch) -> Operator:
     connection = Operator(world)
     monkeypatch.setattr(mesh_runs.MeshRuns, "bucket", BUCKET)
-    monkeypatch.setattr("asya_cli.connection.read_local", lambda _: connection)
+    monkeypatch.setattr("asya.client.connection.read_local", lambda _: connection)
     return connection
 
 

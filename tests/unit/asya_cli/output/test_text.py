@@ -11,10 +11,10 @@ from rich.table import Table
 from rich.text import Text
 from typer.testing import CliRunner
 
-from asya_cli import mesh_client
+from asya.client import mesh_client
+from asya.client.mesh_client import MeshClient, StoredObject
 from asya_cli.errors import CommandError
 from asya_cli.main import app
-from asya_cli.mesh_client import MeshClient, StoredObject
 from asya_cli.output.console import Console
 from asya_cli.output.text import one_line, visible
 from asya_cli.progress.actors import Progress

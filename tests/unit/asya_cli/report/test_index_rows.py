@@ -10,10 +10,10 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from asya.client.errors import MeshError
 from asya.crew.result_index import recent_object
-from asya_cli.errors import CommandError
+from asya.protocol.s3_prefix import S3Prefix
 from asya_cli.report.index_rows import read_rows
-from asya_infra.addresses import S3Prefix
 from tests.unit.asya_cli.report.test_summary import row
 
 NOW = datetime(2026, 11, 25, 1, tzinfo=UTC)
@@ -30,5 +30,5 @@ def test_the_rows_of_the_days_are_read_and_foreign_lines_are_left_out() -> None:
         s3.put_object(Bucket="bucket", Key=f"results/{key}", Body=body + b"no row\n")
     assert sorted(each.id for each in read_rows(connection, SINCE, NOW)) == ["a", "b"]
     connection.results = S3Prefix("none", "results/")
-    with pytest.raises(CommandError, match="cannot read the index of results in s3://none/results/"):
+    with pytest.raises(MeshError, match="cannot read the index of results in s3://none/results/"):
         list(read_rows(connection, SINCE, NOW))

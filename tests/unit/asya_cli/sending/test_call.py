@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from asya_cli.errors import CommandError, ExitCode
+from asya.client.errors import MeshError
+from asya.client.mesh_client import MeshClient
+from asya_cli.errors import CommandError, ExitCode, exit_code_of
 from asya_cli.main import app
-from asya_cli.mesh_client import MeshClient
 from asya_cli.sending import call as call_module
 from asya_cli.sending import send as send_module
 
@@ -56,11 +57,11 @@ Run = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def run() -> Run:
-    """Runs the command; returns its exit code and standard output. A `CommandError` is raised."""
+    """Runs the command; returns its exit code and standard output. An error is raised."""
 
     def run(*arguments: str, text: str = "") -> tuple[int, str]:
         done = CliRunner().invoke(app, list(arguments), input=text)
-        if isinstance(done.exception, CommandError):
+        if isinstance(done.exception, MeshError):
             raise done.exception
         return done.exit_code, done.stdout
 
@@ -91,9 +92,9 @@ def test_a_wrong_argument_says_which_forms_there_are(gateway: FakeGateway, run: 
 
 def test_an_unknown_tool_is_not_found(gateway: FakeGateway, run: Run) -> None:
     gateway.answers = [(404, {"error": {"code": "not_found", "message": "no tool"}})]
-    with pytest.raises(CommandError, match="has no tool 'ship'") as caught:
+    with pytest.raises(MeshError, match="has no tool 'ship'") as caught:
         run("call", "ship")
-    assert caught.value.code is ExitCode.NOT_FOUND
+    assert exit_code_of(caught.value) is ExitCode.NOT_FOUND
 
 
 def test_a_call_that_waits_prints_the_result_alone(gateway: FakeGateway, run: Run) -> None:

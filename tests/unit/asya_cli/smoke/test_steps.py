@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from asya.client.mesh_client import StoredObject
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.run_progress import RunNote
 from asya.tasks.timeline import TimelineEntry
 from asya.tasks.view import TaskView
 from asya_cli.errors import CommandError
-from asya_cli.mesh_client import StoredObject
 from asya_cli.smoke.steps import Smoke, measured
 
 RUN = "asya.shop.x-index.0000000007"

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from asya_cli.mesh_client import MeshClient
+from asya.client.mesh_client import MeshClient
 from asya_cli.tasks import cancel, failures, listing, replay
 
 Answer = tuple[int, Any]

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from asya_cli import mesh_client
+from asya.client import mesh_client
+from asya.client.mesh_client import MeshClient
 from asya_cli.main import app
-from asya_cli.mesh_client import MeshClient
 from asya_cli.tasks import cancel, listing, records, status
 from tests.doubles.tasks import at
 

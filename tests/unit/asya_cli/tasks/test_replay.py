@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from asya.client.errors import ConflictError, MeshError
+from asya.client.mesh_client import MeshClient
 from asya.dead_letters.replay import ReplayRequest
 from asya.messaging.hop import Arrival
-from asya_cli.errors import CommandError
 from asya_cli.main import app
-from asya_cli.mesh_client import ConflictError, MeshClient
 from asya_cli.tasks import replay
 
 CALLS: list[tuple[str, str, Any]] = []
@@ -92,7 +92,7 @@ def test_the_slices_that_run_again_are_named(client: Any, slices: dict[str, Any]
 def test_the_starts_exclude_each_other(client: Any, others: list[str]) -> None:
     client(201, STARTED)
     done = CliRunner().invoke(app, ["replay", "a", *others])
-    assert isinstance(done.exception, CommandError)
+    assert isinstance(done.exception, MeshError)
     assert CALLS == []
 
 
@@ -106,10 +106,10 @@ def test_a_conflict_has_the_message_of_the_gateway(client: Any) -> None:
 
 def test_a_task_that_does_not_exist(client: Any) -> None:
     mesh = client(404, {"error": {"code": "not_found", "message": "there is no task"}})
-    with pytest.raises(CommandError, match="the gateway knows no actor 'infer'"):
+    with pytest.raises(MeshError, match="the gateway knows no actor 'infer'"):
         mesh.redrive("infer", LETTER, force=False)
     assert mesh.task("a") is None
-    with pytest.raises(CommandError, match="there is no task 'a'"):
+    with pytest.raises(MeshError, match="there is no task 'a'"):
         mesh.replay("a", ReplayRequest())
 
 
@@ -130,5 +130,5 @@ def test_the_gateway_chooses_the_generation(client: Any) -> None:
     ],
 )
 def test_other_answers_are_part_of_the_error(client: Any, status: int, answer: object, message: str) -> None:
-    with pytest.raises(CommandError, match=message.replace("{", r"\{")):
+    with pytest.raises(MeshError, match=message.replace("{", r"\{")):
         client(status, answer).redrive("infer", LETTER, force=False)

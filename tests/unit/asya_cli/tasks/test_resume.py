@@ -10,11 +10,12 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from asya.client.errors import ConflictError, InvalidAnswersError
+from asya.client.mesh_client import MeshClient
 from asya.protocol.pause import PauseField, TaskPause
 from asya.tasks.view import TaskView
 from asya_cli.errors import CommandError
 from asya_cli.main import app
-from asya_cli.mesh_client import ConflictError, InvalidAnswersError, MeshClient
 from asya_cli.tasks import resume
 from asya_cli.tasks.report import show_task_report
 

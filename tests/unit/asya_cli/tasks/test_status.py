@@ -6,12 +6,12 @@ from io import StringIO
 from msgspec.structs import replace
 from rich.console import Console
 
+from asya.client.mesh_client import StoredObject
 from asya.protocol.codec import decode
 from asya.protocol.errors import ErrorInfo, TaskProblem
 from asya.protocol.route import Route
 from asya.protocol.task import EarlierGeneration
 from asya.tasks.view import TaskView
-from asya_cli.mesh_client import StoredObject
 from asya_cli.tasks.report import show_task_report
 from asya_cli.tasks.status import envelope_of
 

@@ -5,7 +5,8 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-from asya_infra.addresses import Addresses, S3Prefix
+from asya.protocol.s3_prefix import S3Prefix
+from asya_infra.addresses import Addresses
 from asya_infra.mesh_file.actor_model import AccessEntry
 from asya_infra.permissions.access import access_grants, folder_grants
 from asya_infra.permissions.grant import Grant

@@ -12,9 +12,9 @@ from boto3.session import Session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya.client.errors import MeshError, UnreachableError
 from asya.protocol import names
-from asya_cli.errors import CommandError, ExitCode
-from asya_infra.addresses import S3Prefix
+from asya.protocol.s3_prefix import S3Prefix
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,7 +104,7 @@ def read_local(state: Path) -> Connection:
     """Connect to the local cloud in a state folder, with the access key of its operator.
 
     Raises:
-        CommandError: There is no local cloud, or its file is invalid.
+        MeshError: There is no local cloud, or its file is invalid.
     """
     path = state / LOCAL_FILE
     try:
@@ -122,13 +122,12 @@ def read_local(state: Path) -> Connection:
             emr_endpoint_url=description["emr_endpoint_url"],
         )
     except FileNotFoundError:
-        raise CommandError(
+        raise UnreachableError(
             f"no mesh is running here: {path} does not exist",
             "Start one with `asya dev` or `asya local up`, select its folder with --state, or a mesh on AWS with --namespace.",
-            ExitCode.UNREACHABLE,
         ) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CommandError(
+        raise MeshError(
             f"{path} does not describe a local cloud ({type(error).__name__}: {error})",
             "Run `asya local up` to write the file again.",
         ) from error
@@ -138,12 +137,12 @@ def find_on_aws(namespace: str, region: str | None = None, profile: str | None =
     """Connect to a mesh on AWS, in the account of the user's credentials.
 
     Raises:
-        CommandError: Credentials or the region are missing, or the mesh is not deployed there.
+        MeshError: Credentials or the region are missing, or the mesh is not deployed there.
     """
     try:
         session = Session(region_name=region, profile_name=profile)
         if session.region_name is None:
-            raise CommandError("no AWS region is configured", "Set --region or AWS_REGION.")
+            raise MeshError("no AWS region is configured", "Set --region or AWS_REGION.")
         stacks = session.client("cloudformation")
         gateway = _outputs(stacks, names.stack_name(namespace, "gateway"))
         state = _outputs(stacks, names.stack_name(namespace, "state"))
@@ -156,13 +155,12 @@ def find_on_aws(namespace: str, region: str | None = None, profile: str | None =
             session=session,
         )
     except (BotoCoreError, ClientError) as error:
-        raise CommandError(
+        raise UnreachableError(
             f"cannot find the mesh {namespace!r} on AWS: {error}",
             "Check the namespace with its stage, the region and your AWS credentials.",
-            ExitCode.UNREACHABLE,
         ) from error
     except KeyError as error:
-        raise CommandError(
+        raise MeshError(
             f"the stacks of the mesh {namespace!r} have no output {error}",
             "Deploy the mesh again with `asya deploy` of this version.",
         ) from error

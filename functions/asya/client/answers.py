@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
-from asya_cli.errors import CommandError
+from asya.client.errors import MeshError
 
 T = TypeVar("T")
 
@@ -57,12 +57,12 @@ def decode(answer: bytes, kind: type[T]) -> T:
     """Decode an answer.
 
     Raises:
-        CommandError: It has another form.
+        MeshError: It has another form.
     """
     try:
         return msgspec.json.decode(answer, type=kind)
     except msgspec.MsgspecError as error:
-        raise CommandError(f"the gateway sent an unexpected answer: {error}") from error
+        raise MeshError(f"the gateway sent an unexpected answer: {error}") from error
 
 
 def error_of(answer: bytes) -> Problem:

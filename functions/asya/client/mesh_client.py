@@ -13,6 +13,16 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya.client.answers import FieldsAnswer, InvalidInputError, Started, decode, error_of
+from asya.client.errors import (
+    ConflictError,
+    InvalidAnswersError,
+    MeshError,
+    NotFoundError,
+    OversizedEnvelopeError,
+    UnreachableError,
+)
+from asya.client.objects import put_data, read_object
 from asya.dead_letters.redrive import Redriven
 from asya.dead_letters.replay import Replayed, ReplayRequest
 from asya.messaging.aws.claim_check import ClaimCheck
@@ -25,18 +35,15 @@ from asya.protocol.times import format_time
 from asya.reporting.aws.gateway_client import address_of
 from asya.tasks.listing import LARGEST_LIMIT, TaskList, Timeline
 from asya.tasks.view import TaskView
-from asya_cli.errors import CommandError, ExitCode
-from asya_cli.gateway_answers import FieldsAnswer, InvalidInputError, Started, decode, error_of
-from asya_cli.objects import put_data, read_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import BinaryIO
 
+    from asya.client.connection import Connection
     from asya.messaging.hop import Arrival
     from asya.protocol.envelope import Envelope
     from asya.tasks.timeline import TimelineEntry
-    from asya_cli.connection import Connection
 
 TIMEOUT_SECONDS = 30.0
 """The time limit of a call to the gateway; API Gateway has the same limit."""
@@ -45,38 +52,8 @@ RESULT_PREFIXES = ("succeeded/", "failed/", CANCELED_PREFIX, PAUSED_PREFIX, SUMP
 """The prefixes to search for the object of an envelope without a record (`protocol §11`, layout `by-id`)."""
 
 
-class NotFoundError(Exception):
+class _MissingError(Exception):
     """The gateway answered 404."""
-
-
-class ConflictError(CommandError):
-    """The gateway answered 409 or 413. The problem is the gateway's own message.
-
-    Args:
-        problem: The message.
-        reason: The gateway's code of the error, such as `slice`.
-    """
-
-    def __init__(self, problem: str, reason: str = "") -> None:
-        super().__init__(problem)
-        self.reason = reason
-
-
-class OversizedEnvelopeError(CommandError):
-    """The envelope is too large for a message even without its payload."""
-
-
-class InvalidAnswersError(CommandError):
-    """The answers to a pause are invalid; the task stays paused.
-
-    Args:
-        fields: The problem of each invalid field.
-    """
-
-    def __init__(self, envelope_id: str, fields: dict[str, str]) -> None:
-        details = "\n".join(f"  {name}: {problem}" for name, problem in fields.items())
-        super().__init__(f"task {envelope_id!r} stays paused: the answers in --input are invalid", details)
-        self.fields = fields
 
 
 @dataclass(frozen=True)
@@ -100,7 +77,7 @@ class MeshClient:
         A payload that is too large for a message becomes a claim check (`protocol §4`).
 
         Raises:
-            CommandError: The mesh has no such actor, or AWS fails or denies access.
+            MeshError: The mesh has no such actor, or AWS fails or denies access.
         """
         actor = envelope.route.curr
         sqs = self.connection.sqs()
@@ -110,14 +87,13 @@ class MeshClient:
             return sqs.send_message(QueueUrl=url, MessageBody=body.decode())["MessageId"]
         except ClientError as error:
             if error.response["Error"]["Code"].endswith(("NonExistentQueue", "QueueDoesNotExist")):
-                raise CommandError(
+                raise NotFoundError(
                     f"the mesh {self.connection.namespace!r} has no actor {actor!r}",
                     "Check the name in the mesh file, and the namespace.",
-                    ExitCode.NOT_FOUND,
                 ) from None
-            raise CommandError(f"cannot send the envelope to {actor}: {error}") from error
+            raise MeshError(f"cannot send the envelope to {actor}: {error}") from error
         except BotoCoreError as error:
-            raise CommandError(f"cannot send the envelope to {actor}: {error}", code=ExitCode.UNREACHABLE) from error
+            raise UnreachableError(f"cannot send the envelope to {actor}: {error}") from error
 
     def sendable(self, envelope: Envelope, queue_url: str) -> bytes:
         """Encode an envelope as a message, with a claim check for a large payload (`protocol §4`).
@@ -145,11 +121,11 @@ class MeshClient:
         """Return a task (`protocol §13`); None if it does not exist or belongs to another owner.
 
         Raises:
-            CommandError: The gateway does not answer, or answers with an error.
+            MeshError: The gateway does not answer, or answers with an error.
         """
         try:
             return decode(self._request("GET", _path(envelope_id)), TaskView)
-        except NotFoundError:
+        except _MissingError:
             return None
 
     def iter_tasks(
@@ -163,7 +139,7 @@ class MeshClient:
             page_size: How many tasks a call returns, 1 to 100.
 
         Raises:
-            CommandError: The gateway does not answer, or answers with an error.
+            MeshError: The gateway does not answer, or answers with an error.
         """
         query = {name: value for name, value in (("status", status), ("parent", parent)) if value is not None}
         query["limit"] = str(page_size)
@@ -183,19 +159,38 @@ class MeshClient:
         """Return the hops of a task with their times, first to last; empty without a task.
 
         Raises:
-            CommandError: The gateway does not answer, or answers with an error.
+            MeshError: The gateway does not answer, or answers with an error.
         """
         hops: list[TimelineEntry] = []
         query = ""
         while True:
             try:
                 page = decode(self._request("GET", f"{_path(envelope_id)}/timeline{query}"), Timeline)
-            except NotFoundError:
+            except _MissingError:
                 return hops
             hops += page.items
             if page.next_cursor is None:
                 return hops
             query = "?" + urlencode({"cursor": page.next_cursor})
+
+    def events(self, envelope_id: str, cursor: str) -> bytes | None:
+        """Return the new events of a task as text (`protocol §13`); None after its last one.
+
+        The gateway answers at once if there are new events, and else after some seconds.
+
+        Args:
+            envelope_id: The id of the task.
+            cursor: The id of the last event that was read; empty for all of them.
+
+        Raises:
+            NotFoundError: The task does not exist.
+            MeshError: The gateway does not answer, or answers with an error.
+        """
+        query = "?" + urlencode({"last_event_id": cursor}) if cursor else ""
+        try:
+            return self._request("GET", f"{_path(envelope_id)}/events{query}") or None
+        except _MissingError:
+            raise NotFoundError(f"there is no task {envelope_id!r}") from None
 
     def redrive(self, actor: str, message: Arrival, *, force: bool) -> int | None:
         """Let the gateway send a dead letter again and return its generation; None if it was sent unchanged.
@@ -207,7 +202,7 @@ class MeshClient:
 
         Raises:
             ConflictError: The gateway refuses the redrive; the message says why.
-            CommandError: The gateway does not answer, or answers with another error.
+            MeshError: The gateway does not answer, or answers with another error.
         """
         query = {
             "actor": actor,
@@ -219,8 +214,8 @@ class MeshClient:
         path = f"/api/v1/mesh/redrive?{urlencode(query)}"
         try:
             answer = self._request("POST", path, message.body, media_type="application/octet-stream")
-        except NotFoundError:
-            raise CommandError(
+        except _MissingError:
+            raise MeshError(
                 f"the gateway knows no actor {actor!r}, or cannot redrive",
                 "Deploy the mesh with the version of this command, and with this actor.",
             ) from None
@@ -231,12 +226,12 @@ class MeshClient:
 
         Raises:
             ConflictError: The requested copy does not exist; the message lists the copies that do.
-            CommandError: The task does not exist, or the gateway fails or does not answer.
+            MeshError: The task does not exist, or the gateway fails or does not answer.
         """
         try:
             answer = self._request("POST", f"{_path(envelope_id)}/replay", msgspec.json.encode(request))
-        except NotFoundError:
-            raise CommandError(f"there is no task {envelope_id!r}", code=ExitCode.NOT_FOUND) from None
+        except _MissingError:
+            raise NotFoundError(f"there is no task {envelope_id!r}") from None
         return decode(answer, Replayed)
 
     def call_tool(self, name: str, arguments: bytes) -> str:
@@ -247,15 +242,13 @@ class MeshClient:
             arguments: A JSON object.
 
         Raises:
-            CommandError: The mesh has no such tool, the arguments are invalid, or the gateway fails or does not answer.
+            MeshError: The mesh has no such tool, the arguments are invalid, or the gateway fails or does not answer.
         """
         body = b'{"name": ' + msgspec.json.encode(name) + b', "arguments": ' + arguments + b"}"
         try:
             return decode(self._request("POST", "/tools/call", body, prefer="wait=0"), Started).id
-        except NotFoundError:
-            raise CommandError(
-                f"the mesh {self.connection.namespace!r} has no tool {name!r}", code=ExitCode.NOT_FOUND
-            ) from None
+        except _MissingError:
+            raise NotFoundError(f"the mesh {self.connection.namespace!r} has no tool {name!r}") from None
 
     def resume(self, envelope_id: str, answers: bytes) -> None:
         """Resume a paused task.
@@ -267,13 +260,13 @@ class MeshClient:
         Raises:
             InvalidAnswersError: The answers are invalid; the task stays paused.
             ConflictError: The task is not paused.
-            CommandError: The task does not exist, or the gateway fails or does not answer.
+            MeshError: The task does not exist, or the gateway fails or does not answer.
         """
         path = f"{_path(envelope_id)}/resume"
         try:
             self._request("POST", path, b'{"input": ' + answers + b"}")
-        except NotFoundError:
-            raise CommandError(f"there is no task {envelope_id!r}", code=ExitCode.NOT_FOUND) from None
+        except _MissingError:
+            raise NotFoundError(f"there is no task {envelope_id!r}") from None
         except InvalidInputError as error:
             raise InvalidAnswersError(envelope_id, error.fields) from None
 
@@ -281,18 +274,18 @@ class MeshClient:
         """Cancel a task with its children and its job runs. A task that has ended does not change.
 
         Raises:
-            CommandError: The task does not exist, or the gateway fails or does not answer.
+            MeshError: The task does not exist, or the gateway fails or does not answer.
         """
         try:
             self._request("DELETE", _path(envelope_id))
-        except NotFoundError:
-            raise CommandError(f"there is no task {envelope_id!r}", code=ExitCode.NOT_FOUND) from None
+        except _MissingError:
+            raise NotFoundError(f"there is no task {envelope_id!r}") from None
 
     def stored(self, envelope_id: str, result_uri: str | None = None) -> StoredObject | None:
         """Return the stored envelope, from the URI in the record or else from the default keys; None without one.
 
         Raises:
-            CommandError: S3 fails or denies access.
+            MeshError: S3 fails or denies access.
         """
         for uri in [result_uri] if result_uri else self._default_uris(envelope_id):
             body = self.fetch(uri)
@@ -304,7 +297,7 @@ class MeshClient:
         """Return the bytes of an object; None if it does not exist.
 
         Raises:
-            CommandError: S3 fails or denies access.
+            MeshError: S3 fails or denies access.
         """
         parts = urlsplit(uri)
         return read_object(self.connection, parts.netloc, parts.path.lstrip("/"))
@@ -323,7 +316,7 @@ class MeshClient:
         headers = ({"content-type": media_type} if body else {}) | ({"prefer": prefer} if prefer else {})
         status, answer = self._call(method, path, body, headers)
         if status == 404:
-            raise NotFoundError(path)
+            raise _MissingError(path)
         if status < 300:
             return answer
         error = error_of(answer)
@@ -333,13 +326,13 @@ class MeshClient:
             raise InvalidInputError(decode(answer, FieldsAnswer).error)
         advice = "Your credentials need execute-api:Invoke on the mesh's API." if status == 403 else ""
         message = error.message or answer[:300].decode("utf-8", "replace")
-        raise CommandError(f"the gateway answered {status}: {message}", advice)
+        raise MeshError(f"the gateway answered {status}: {message}", advice)
 
     def _call(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
         url = self.connection.gateway_url + path
         credentials = self.connection.session.get_credentials()
         if credentials is None:
-            raise CommandError("there are no AWS credentials", "Configure them as for the AWS CLI.")
+            raise MeshError("there are no AWS credentials", "Configure them as for the AWS CLI.")
         request = AWSRequest(method, url, data=body, headers={"host": urlsplit(url).netloc, **headers})
         SigV4Auth(credentials, "execute-api", self.connection.region).add_auth(request)
         try:
@@ -352,7 +345,7 @@ class MeshClient:
                 redirect=False,
             )
         except urllib3.exceptions.HTTPError as error:
-            raise CommandError(f"the gateway did not answer ({url}): {error}", code=ExitCode.UNREACHABLE) from error
+            raise UnreachableError(f"the gateway did not answer ({url}): {error}") from error
         return answer.status, answer.data
 
 

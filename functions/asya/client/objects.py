@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, cast
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya_cli.errors import CommandError, ExitCode
+from asya.client.errors import MeshError, UnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import BinaryIO
 
-    from asya_cli.connection import Connection
+    from asya.client.connection import Connection
 
 _NOT_FOUND_CODES = frozenset({"404", "NoSuchKey", "NotFound"})
 
@@ -39,7 +39,7 @@ def open_object(connection: Connection, bucket: str, key: str) -> BinaryIO | Non
     """Open an object; None if it does not exist. The errors of its stream are those of botocore.
 
     Raises:
-        CommandError: S3 fails or denies access.
+        MeshError: S3 fails or denies access.
     """
     with s3_errors("read", f"s3://{bucket}/{key}"):
         try:
@@ -54,7 +54,7 @@ def read_object(connection: Connection, bucket: str, key: str) -> bytes | None:
     """Return the bytes of an object; None if it does not exist.
 
     Raises:
-        CommandError: S3 fails or denies access.
+        MeshError: S3 fails or denies access.
     """
     body = open_object(connection, bucket, key)
     with s3_errors("read", f"s3://{bucket}/{key}"):
@@ -65,7 +65,7 @@ def put_data(connection: Connection, reference: str, body: bytes | BinaryIO) -> 
     """Write a file to the data of the mesh, under the reference that payloads use; return its URI.
 
     Raises:
-        CommandError: S3 fails or denies access.
+        MeshError: S3 fails or denies access.
     """
     data = connection.data
     with s3_errors("write", f"{data.uri}{reference}"):
@@ -77,7 +77,7 @@ def list_data(connection: Connection, prefix: str) -> Iterator[DataFile]:
     """List the files in the data of the mesh whose references start with a prefix.
 
     Raises:
-        CommandError: S3 fails or denies access.
+        MeshError: S3 fails or denies access.
     """
     data = connection.data
     with s3_errors("list", f"{data.uri}{prefix}"):
@@ -90,18 +90,18 @@ def list_data(connection: Connection, prefix: str) -> Iterator[DataFile]:
 
 @contextmanager
 def s3_errors(verb: str, uri: str) -> Iterator[None]:
-    """Turn errors of S3 into errors of the command.
+    """Turn errors of S3 into those of the client.
 
     Args:
         verb: What the block does, such as `read`.
         uri: What it does it with.
 
     Raises:
-        CommandError: S3 fails or denies access.
+        MeshError: S3 fails or denies access.
     """
     try:
         yield
     except ClientError as error:
-        raise CommandError(f"cannot {verb} {uri}: {error}") from error
+        raise MeshError(f"cannot {verb} {uri}: {error}") from error
     except BotoCoreError as error:
-        raise CommandError(f"cannot reach S3 for {uri}: {error}", code=ExitCode.UNREACHABLE) from error
+        raise UnreachableError(f"cannot reach S3 for {uri}: {error}") from error

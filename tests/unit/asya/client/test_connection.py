@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from asya_cli.connection import read_local
-from asya_cli.errors import CommandError
-from asya_infra.addresses import S3Prefix
+from asya.client.connection import read_local
+from asya.client.errors import MeshError
+from asya.protocol.s3_prefix import S3Prefix
 
 LOCAL = {
     "endpoint_url": "http://127.0.0.1:4566",
@@ -68,7 +68,7 @@ def test_no_secret_is_printed(state: Path) -> None:
 
 
 def test_without_a_cloud_the_error_says_how_to_start_one(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match=r"no mesh is running here: .*local\.json does not exist") as caught:
+    with pytest.raises(MeshError, match=r"no mesh is running here: .*local\.json does not exist") as caught:
         read_local(tmp_path)
     assert "asya local up" in caught.value.advice
 
@@ -76,5 +76,5 @@ def test_without_a_cloud_the_error_says_how_to_start_one(tmp_path: Path) -> None
 @pytest.mark.parametrize("text", ["{", "[]", '{"region": "us-east-1"}', '{"access_key": 1}'])
 def test_a_broken_file_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "local.json").write_text(text)
-    with pytest.raises(CommandError, match=r"local\.json does not describe a local cloud"):
+    with pytest.raises(MeshError, match=r"local\.json does not describe a local cloud"):
         read_local(tmp_path)

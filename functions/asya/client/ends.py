@@ -1,0 +1,52 @@
+"""How a task ended, for who waits for it: a result, or an error that says why there is none. Pure decisions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from asya.client.errors import NotEndedError, TaskFailedError, TaskPausedError
+
+if TYPE_CHECKING:
+    from asya.tasks.view import TaskView
+
+TERMINAL = frozenset({"succeeded", "failed", "canceled"})
+
+
+def is_over(view: TaskView | None) -> bool:
+    """Whether a wait ends with this state: the task has ended, or waits for an answer that only the caller can give."""
+    return view is not None and (view.status in TERMINAL or view.status == "paused")
+
+
+def check_not_paused(view: TaskView) -> TaskView:
+    """Return the view of a task that has ended.
+
+    Raises:
+        TaskPausedError: The task waits for an answer.
+    """
+    if view.status == "paused":
+        raise TaskPausedError(view)
+    return view
+
+
+def check_succeeded(view: TaskView) -> TaskView:
+    """Return the view of a task that has a result.
+
+    Raises:
+        TaskFailedError: The task failed or was canceled.
+        TaskPausedError: The task waits for an answer.
+        NotEndedError: The task is at work.
+    """
+    check_not_paused(view)
+    if view.status not in TERMINAL:
+        raise NotEndedError(
+            f"{view.id} has not ended: it is {view.status} at {view.actor or 'no actor yet'}", "Wait for it."
+        )
+    if view.status != "succeeded":
+        raise TaskFailedError(view)
+    return view
+
+
+def not_ended(task_id: str, view: TaskView | None, seconds: float) -> NotEndedError:
+    """Return the error of a wait that took too long."""
+    state = f"{view.status} at {view.actor}" if view else "no actor has received it"
+    return NotEndedError(f"{task_id} has not ended after {seconds:.0f} s: {state}")

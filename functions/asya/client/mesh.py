@@ -1,0 +1,129 @@
+"""A mesh, as a program uses it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from asya.client.mesh_client import MeshClient
+from asya.client.objects import open_object
+from asya.client.payloads import encoded
+from asya.client.selection import select
+from asya.client.task import Task, as_raw, new_task_id
+from asya.protocol.data_references import check_reference
+from asya.protocol.envelope import Envelope
+from asya.protocol.route import Route
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+    from typing import BinaryIO
+
+
+class Mesh:
+    """A deployed mesh: a local cloud, or one on AWS.
+
+    `Mesh("shop")` is the local cloud in the folder `.asya`, if it runs this mesh, and else the mesh of this namespace on AWS. Calls
+    are signed with the program's own AWS credentials, or with the key of the local cloud. An instance may be shared by threads.
+
+    Args:
+        name: The namespace of the mesh, with its stage, such as `shop-prod`. Without it, the environment and `asya.toml` select the
+            mesh, as they do for the command.
+        state: The state folder of a local cloud.
+        region: The AWS region; by default that of the environment or of the AWS configuration.
+        profile: The profile of the AWS configuration.
+        client: What calls the mesh, in the place of the other arguments; for tests.
+
+    Raises:
+        MeshError: There is no such mesh.
+    """
+
+    def __init__(
+        self,
+        name: str | None = None,
+        *,
+        state: str | Path | None = None,
+        region: str | None = None,
+        profile: str | None = None,
+        client: MeshClient | None = None,
+    ) -> None:
+        self._client = client or MeshClient(select(name, state, region, profile))
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the mesh."""
+        return self._client.connection.namespace
+
+    def send(self, actor: str, payload: object, *, then: Sequence[str] = (), task_id: str | None = None) -> Task:
+        """Send a payload to an actor, and return the task. It returns as soon as the envelope is on the actor's queue.
+
+        Args:
+            actor: The first actor of the route.
+            payload: A pydantic model, a msgspec struct, a dataclass, or plain values.
+            then: The actors after it, in order.
+            task_id: The id of the task, by default a random one. An id names one task for good: of a second envelope with it, no
+                record shows the end.
+
+        Raises:
+            NotFoundError: The mesh has no such actor.
+            ContractError: The payload has no form in JSON.
+            ValueError: The id cannot be one.
+            MeshError: AWS fails or denies access.
+        """
+        envelope = Envelope(id=new_task_id(task_id), route=Route((), actor, tuple(then)), payload=as_raw(payload))
+        self._client.send(envelope)
+        return self.task(envelope.id)
+
+    def call(self, tool: str, arguments: object = None, /, **named: object) -> Task:
+        """Start the task of a tool of the mesh file, with the route that it has there, and return the task.
+
+        Args:
+            tool: The name of the tool.
+            arguments: Its arguments: a dict, or a model. Or give them by name.
+
+        Raises:
+            NotFoundError: The mesh has no such tool.
+            TypeError: Arguments are given in both ways.
+            MeshError: The arguments are invalid, or the gateway fails or does not answer.
+        """
+        if arguments is not None and named:
+            raise TypeError("give the arguments of a tool as one object or by name, not both")
+        return self.task(self._client.call_tool(tool, encoded(named if arguments is None else arguments)))
+
+    def task(self, task_id: str) -> Task:
+        """Return the task of an id. It asks nothing, so the task need not exist yet."""
+        return Task(task_id, self._client)
+
+    def tasks(self, *, status: str | None = None) -> Iterator[Task]:
+        """Yield the tasks that the caller may see, newest first.
+
+        Args:
+            status: Only tasks with this status, such as `failed`.
+
+        Raises:
+            MeshError: The gateway does not answer, or answers with an error.
+        """
+        for view in self._client.iter_tasks(status=status, parent=None):
+            yield self.task(view.id)
+
+    def write_data(self, reference: str, body: bytes | BinaryIO) -> str:
+        """Write a file to the data of the mesh, under the reference that payloads use, and return its URI.
+
+        Raises:
+            ValueError: The reference is malformed.
+            MeshError: S3 fails or denies access.
+        """
+        return self._client.upload(check_reference(reference), body)
+
+    def open_data(self, reference: str) -> BinaryIO:
+        """Open a file in the data of the mesh for reading. Close it, or use `with`.
+
+        Raises:
+            ValueError: The reference is malformed.
+            FileNotFoundError: There is no such file.
+            MeshError: S3 fails or denies access.
+        """
+        data = self._client.connection.data
+        body = open_object(self._client.connection, data.bucket, data.prefix + check_reference(reference))
+        if body is None:
+            raise FileNotFoundError(f"the data of the mesh has no {reference}")
+        return body

@@ -1,0 +1,53 @@
+"""Which mesh a program means, with the same defaults as the command."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from asya.client.connection import find_on_aws, read_local
+from asya.client.defaults import read_defaults
+from asya.client.errors import MeshError
+
+if TYPE_CHECKING:
+    from asya.client.connection import Connection
+
+DEFAULT_STATE = ".asya"
+
+
+def select(
+    name: str | None, state: str | Path | None = None, region: str | None = None, profile: str | None = None
+) -> Connection:
+    """Connect to the mesh that a program names.
+
+    A state folder selects its local cloud. A name selects the local cloud of the default state folder, if it runs a mesh of this
+    namespace, and else the mesh on AWS. Without both, the environment and `asya.toml` select, as for the command.
+
+    Args:
+        name: The namespace of the mesh, with its stage, such as `shop-prod`.
+        state: The state folder of a local cloud.
+        region: The AWS region; by default that of the environment and of the AWS configuration.
+        profile: The profile of the AWS configuration.
+
+    Raises:
+        MeshError: There is no such mesh, or the arguments select two.
+    """
+    if state is not None:
+        connection = read_local(Path(state))
+        if name is not None and connection.namespace != name:
+            raise MeshError(f"the local cloud in {state} runs the mesh {connection.namespace!r}, and not {name!r}")
+        return connection
+    defaults = read_defaults([], os.environ, Path.cwd())
+    region, profile = region or defaults.get("region"), profile or defaults.get("profile")
+    namespace = name or defaults.get("namespace")
+    folder = Path(defaults.get("state") or DEFAULT_STATE)
+    if namespace is None:
+        return read_local(folder)
+    if name is not None and not (region or profile):
+        with suppress(MeshError):  # there is none, or its file is not readable: then the mesh is on AWS
+            local = read_local(folder)
+            if local.namespace == name:
+                return local
+    return find_on_aws(namespace, region, profile)

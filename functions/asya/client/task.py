@@ -1,0 +1,188 @@
+"""A task, as a program handles it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+import msgspec
+from msgspec import UNSET
+
+from asya.client.ends import check_not_paused, check_succeeded, is_over
+from asya.client.errors import MeshError, NotFoundError
+from asya.client.events import parse_events
+from asya.client.payloads import decoded, encoded
+from asya.client.watch import watch
+from asya.dead_letters.replay import ReplayRequest
+from asya.protocol.codec import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from asya.client.events import Event
+    from asya.client.mesh_client import MeshClient
+    from asya.tasks.timeline import TimelineEntry
+    from asya.tasks.view import TaskView
+
+T = TypeVar("T")
+WAIT_SECONDS = 24 * 3600.0
+"""The time limit of a wait without one."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task of a mesh. It keeps nothing but its id, so any program can make it again from that.
+
+    Attributes:
+        id: The id of the task, which is that of its envelope.
+    """
+
+    id: str
+    _client: MeshClient
+
+    def view(self) -> TaskView:
+        """Return what the mesh knows of the task now (`protocol §13`).
+
+        Raises:
+            NotFoundError: It has no record yet, or belongs to another owner.
+            MeshError: The gateway does not answer, or answers with an error.
+        """
+        view = self._client.task(self.id)
+        if view is None:
+            raise NotFoundError(f"there is no task {self.id!r}", "The first actor of its route writes its record.")
+        return view
+
+    def wait(self, timeout: float = WAIT_SECONDS) -> Task:
+        """Wait for the end of the task, well or badly, and return the task.
+
+        Args:
+            timeout: The time limit in seconds.
+
+        Raises:
+            TaskPausedError: The task waits for an answer.
+            NotEndedError: It has not ended within the time limit.
+            MeshError: The gateway does not answer for 15 seconds.
+        """
+        for view in watch(self._client, self.id, timeout):
+            if view is not None and is_over(view):
+                check_not_paused(view)
+                break
+        return self
+
+    @overload
+    def result(self) -> Any: ...
+    @overload
+    def result(self, kind: type[T]) -> T: ...
+    def result(self, kind: type[Any] | None = None) -> Any:
+        """Return the payload with which the task succeeded.
+
+        Args:
+            kind: The type of the payload, such as a pydantic model; without it, dicts, lists, numbers and texts are returned.
+
+        Raises:
+            TaskFailedError: The task failed or was canceled.
+            TaskPausedError: The task waits for an answer.
+            NotEndedError: The task is at work.
+            ContractError: The payload does not fit the type; the message names the field.
+            MeshError: The result cannot be read.
+        """
+        return decoded(result_bytes(self._client, self.view()), kind)
+
+    def events(self) -> Iterator[Event]:
+        """Yield the events of the task as they come, from its start to its end: hops, partials and the end (`protocol §13`).
+
+        Raises:
+            NotFoundError: There is no such task.
+            MeshError: The gateway does not answer, or answers with an error.
+        """
+        cursor = ""
+        while (answer := self._client.events(self.id, cursor)) is not None:
+            for event in parse_events(answer):
+                cursor = event.cursor or cursor
+                yield event
+                if event.is_last:
+                    return
+
+    def timeline(self) -> list[TimelineEntry]:
+        """Return every attempt at every hop with its times, first to last."""
+        return self._client.timeline(self.id)
+
+    def children(self) -> Iterator[Task]:
+        """Yield the tasks that it fanned out into, newest first."""
+        for view in self._client.iter_tasks(status=None, parent=self.id):
+            yield Task(view.id, self._client)
+
+    def cancel(self) -> None:
+        """Cancel the task, with its children and its job runs. A task that has ended does not change.
+
+        Raises:
+            NotFoundError: There is no such task.
+        """
+        self._client.cancel(self.id)
+
+    def resume(self, answers: object) -> Task:
+        """Answer the pause of the task, and return the task.
+
+        Args:
+            answers: The answers by the name of the field: a dict, or a model.
+
+        Raises:
+            InvalidAnswersError: Answers are invalid; the task stays paused.
+            ConflictError: The task is not paused.
+            NotFoundError: There is no such task.
+        """
+        self._client.resume(self.id, encoded(answers))
+        return self
+
+    def replay(self, hop: int | None = None, *, failed_only: bool = False) -> Task:
+        """Start a new task from a kept copy of an envelope of this one, and return the new task.
+
+        Args:
+            hop: The position of a hop; by default that of the failure.
+            failed_only: After the failure of a set, run only the failed slices again.
+
+        Raises:
+            ConflictError: No copy is kept there; the message lists those that are.
+            NotFoundError: There is no such task.
+        """
+        started = self._client.replay(self.id, ReplayRequest(hop=hop, failed_only=failed_only))
+        return Task(started.id, self._client)
+
+
+def result_bytes(client: MeshClient, view: TaskView) -> bytes:
+    """Return the payload of a succeeded task as JSON.
+
+    Raises:
+        MeshError: It has none, as `Task.result` says, or its object cannot be read.
+    """
+    check_succeeded(view)
+    if view.result is not UNSET:
+        return bytes(view.result)
+    stored = client.stored(view.id, view.result_uri)
+    if stored is None:
+        raise MeshError(f"{view.id} succeeded, but its object is missing: {view.result_uri or 'no address'}")
+    return bytes(decode(stored.body).payload)
+
+
+def new_task_id(given: str | None) -> str:
+    """Return the id of a new task: the given one, or a random one.
+
+    Raises:
+        ValueError: The given one has no or too many bytes, or only the mesh gives out such ids.
+    """
+    from uuid import uuid4
+
+    from asya.protocol import ids
+
+    if given is None:
+        return str(uuid4())
+    if not ids.is_usable(given):
+        raise ValueError(f"the id {given!r} has no or more than {ids.ID_LIMIT} bytes")
+    if ids.is_reserved(given, numbers_children=False):
+        raise ValueError(f"the id {given!r} is a UUID of version 8, which only the mesh gives out")
+    return given
+
+
+def as_raw(payload: object) -> msgspec.Raw:
+    """Return a payload as it stands in an envelope."""
+    return msgspec.Raw(encoded(payload))
