@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.errors import CommandError, ExitCode
+from asya_cli.json_input import unreadable, unwritable
 from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State, client
 from asya_cli.output.text import counted, echo, one_line, write_json_line
 
@@ -90,7 +91,7 @@ def get(
         finally:
             draft.unlink(missing_ok=True)
     except OSError as error:
-        raise CommandError(f"cannot write {file or 'standard output'}: {error.strerror}") from error
+        raise unwritable(file or "standard output", error) from error
     except BotoCoreError as error:
         raise CommandError(f"reading {data.uri}{name} broke off: {error}", code=ExitCode.UNREACHABLE) from error
     echo(f"{file}: {counted(file.stat().st_size, 'byte')}", err=True)
@@ -130,7 +131,7 @@ def put(
         with file.open("rb") as content:
             uri = mesh.upload(name, content)
     except OSError as error:
-        raise CommandError(f"cannot read {file}: {error.strerror}") from error
+        raise unreadable(file, error) from error
     echo(uri)
 
 

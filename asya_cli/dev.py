@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from asya_cli.mesh_file.loading import check_exists
 from asya_cli.options import DEFAULT_STATE
 from asya_cli.output.text import echo
 
@@ -46,6 +47,7 @@ def dev(
     from asya_local.errors import LocalCloudError
     from asya_local.steps import Step, Steps
 
+    check_exists(mesh)
     for number in (signal.SIGTERM, signal.SIGHUP):  # a terminal that is closed ends the mesh, too
         if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` asks
             signal.signal(number, _leave)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from asya_cli.errors import CommandError
+from asya_cli.mesh_file.loading import check_exists
 from asya_cli.options import JsonLines, Profile
 from asya_cli.output.text import echo, styled, visible, write_json_line
 from asya_cli.synthesis import synthesize
@@ -111,6 +112,7 @@ def _assembly(synthesized: Path | None, mesh: Path, stage: str) -> Iterator[Path
     if synthesized is not None:
         yield synthesized
         return
+    check_exists(mesh)
     with TemporaryDirectory(prefix="asya-doctor-") as folder:
         synthesize(mesh, stage, Path(folder))
         yield Path(folder)

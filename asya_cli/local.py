@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from asya_cli.errors import CommandError, ExitCode
+from asya_cli.mesh_file.loading import check_exists
 from asya_cli.options import DEFAULT_STATE, JsonLines
 from asya_cli.output.text import echo, write_json_line
 
@@ -45,6 +46,7 @@ def up(
     """Start a local cloud with a mesh, or bring a running one up to date. Returns when the mesh takes messages."""
     from asya_local.cloud import UpOptions
 
+    check_exists(mesh)
     signal.signal(signal.SIGTERM, _leave)
     options = UpOptions(stage=stage, secrets=secrets)
     if watch:

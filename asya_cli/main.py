@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer._click.exceptions import ClickException, NoArgsIsHelpError  # typer exports UsageError's children only
 
 from asya.client.defaults import read_defaults
 from asya.client.errors import MeshError
@@ -50,13 +51,35 @@ class Asya(typer.Typer):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the command line."""
         try:
-            return super().__call__(*args, **kwargs)
+            code = super().__call__(*args, **{**kwargs, "standalone_mode": False})
         except MeshError as error:
-            _print_error(error.problem, error.advice)
-            sys.exit(exit_code_of(error))
+            code = exit_code_of(error)
+            _print_error(error.problem, error.advice or (_ADVICE if code is ExitCode.UNREACHABLE else ""))
+            sys.exit(code)
         except LocalCloudError as error:
             _print_error(error.message, error.detail)
             sys.exit(ExitCode.COMMAND_FAILED)
+        except NoArgsIsHelpError as error:  # a group without a command: its help is printed
+            echo(error.format_message(), err=True)
+            sys.exit(error.exit_code)
+        except ClickException as error:
+            _print_error(*_usage(error))
+            sys.exit(error.exit_code)
+        except typer.Abort:  # a question without an answer
+            _print_error("nothing was changed", "Give --yes where nobody can answer.")
+            sys.exit(ExitCode.COMMAND_FAILED)
+        sys.exit(code if isinstance(code, int) else ExitCode.DONE)
+
+
+_ADVICE = "Is it running? `asya local status` shows a local cloud; on AWS check --namespace, --region and the network."
+
+
+def _usage(error: ClickException) -> tuple[str, str]:
+    """Return the problem and the advice of a wrong option or argument."""
+    problem = error.format_message().replace("Value error, ", "").strip().removesuffix(".")
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "asya"
+    return problem[:1].lower() + problem[1:], f"`{command} --help` shows what it takes."
 
 
 def _print_error(problem: str, advice: str) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.errors import CommandError
+from asya_cli.mesh_file.loading import load
 from asya_cli.options import JsonLines, Profile
 from asya_cli.output.text import counted, echo, write_json_line
 
@@ -79,11 +80,11 @@ def _current(mesh: Path, stage: str) -> tuple[LoadedMesh, MeshContracts]:
     from asya_infra.contracts.check import with_types
     from asya_infra.contracts.mesh_contracts import contracts_of
     from asya_infra.contracts.mesh_types import read_mesh_types, tool_schemas
-    from asya_infra.mesh_file import MeshFileError, load_mesh
+    from asya_infra.mesh_file import MeshFileError
     from asya_infra.product.places import BUILD
 
+    loaded = load(mesh, stage)
     try:
-        loaded = load_mesh(mesh, stage)
         types = read_mesh_types(loaded, BUILD)
         checked = with_types(loaded, types)
     except MeshFileError as error:

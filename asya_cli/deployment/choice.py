@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from asya_cli.deployment.cdk import Cdk
 from asya_cli.doctor import session_in
 from asya_cli.errors import CommandError, ExitCode
+from asya_cli.mesh_file.loading import check_exists
 from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
@@ -53,10 +54,7 @@ class Choice:
         Raises:
             CommandError: The mesh file is missing or invalid, or AWS would refuse the mesh.
         """
-        if not self.mesh.is_file():
-            raise CommandError(
-                f"there is no mesh file {self.mesh}", "Name it with --mesh, or make one with `asya init NAME`."
-            )
+        check_exists(self.mesh)
         cdk = Cdk.find(self.profile, self.region)
         stage = (f"stage={self.stage}",) if self.stage else ()
         cdk.synthesize(self.folder, (f"mesh={self.mesh.resolve()}", *stage, *self.context))

@@ -12,7 +12,8 @@ from asya.client.errors import ConflictError
 from asya.dead_letters import letters as dead_letters
 from asya.dead_letters.aws.queue import DeadLetterQueue, ReceivedMessage
 from asya.protocol import names
-from asya_cli.errors import CommandError
+from asya_cli.errors import CommandError, ExitCode
+from asya_cli.suggestions import deployed_actors, meant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -212,9 +213,11 @@ class DeadLetters:
             return DeadLetterQueue(self._sqs, self._sqs.get_queue_url(QueueName=name)["QueueUrl"])
         except ClientError as error:
             if error.response["Error"]["Code"].endswith(("NonExistentQueue", "QueueDoesNotExist")):
+                known = deployed_actors(self._mesh.connection)
                 raise CommandError(
-                    f"the mesh {self._namespace!r} has no dead-letter queue for an actor {actor!r}",
+                    f"the mesh {self._namespace!r} has no dead-letter queue for an actor {actor!r}{meant(actor, known)}",
                     "`asya dlq list` shows every actor with dead letters.",
+                    ExitCode.NOT_FOUND,
                 ) from None
             raise
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asya_cli.errors import CommandError
 from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
 from asya_cli.output.text import counted, echo
 
@@ -36,8 +35,7 @@ def drain(
 
     mesh = MeshRuns(client(state, namespace, region, profile).connection)
     with aws_errors(f"cannot drain {actor}"):
-        if not mesh.has_queue(actor):
-            raise CommandError(f"the mesh {mesh.namespace!r} has no actor {actor!r}", "Check the name.")
+        mesh.check_actor(actor)
         is_known = mesh.is_heavy(actor)
         found = mesh.drains.start(actor, now=datetime.now(UTC), by=caller(mesh.connection), reason=reason)
         open_runs = len(list(mesh.records.open_numbers(actor)))
@@ -62,6 +60,7 @@ def undrain(
     mesh = MeshRuns(client(state, namespace, region, profile).connection)
     with aws_errors(f"cannot end the drain of {actor}"):
         if mesh.drains.get(actor) is None:
+            mesh.check_actor(actor)
             echo(f"{actor} is not drained", err=True)
         mesh.drains.end(actor)
         pending = mesh.pending(actor)

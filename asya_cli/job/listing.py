@@ -68,6 +68,7 @@ def list_runs(
 
     from asya_cli.job.mesh_runs import MeshRuns, aws_errors
     from asya_cli.job.prices import prices_of
+    from asya_cli.suggestions import check_actor
 
     if before is not None and actor is None:
         raise CommandError(
@@ -82,11 +83,13 @@ def list_runs(
         known = next((each for each in records if each.application_id), None)
         prices = prices_of(mesh.architecture(known), vcpu=vcpu_price, memory=memory_price)
     lines = [line_of(mesh, record, prices) for record in records]
-    if as_json:
+    if as_json and lines:
         for line in lines:
             write_json(msgspec.json.encode(line) + b"\n")
         return
     if not lines:
+        if actor is not None:
+            check_actor(mesh.connection, actor)
         echo("no job runs", err=True)
         return
     _print(lines)

@@ -21,6 +21,7 @@ from asya.spark.aws.pending import Pending
 from asya.spark.aws.run_records import RunRecords
 from asya.spark.aws.run_results import RunResults
 from asya_cli.errors import CommandError, ExitCode
+from asya_cli.suggestions import deployed_actors, unknown_actor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,11 +127,14 @@ class MeshRuns:
                 f"{text!r} is not a job run of the mesh {self.namespace!r}",
                 f"A run id has the form asya.{self.namespace}.ACTOR.NUMBER; the number has ten digits. "
                 "`asya job list` shows them.",
+                ExitCode.NOT_FOUND,
             )
         record = self.records.get(*place)
         if record is None:
             raise CommandError(
-                f"there is no job run {text!r}", "Check the id. The records of old runs expire.", ExitCode.NOT_FOUND
+                f"there is no job run {text!r}",
+                "`asya job list` shows the runs; the records of old ones expire.",
+                ExitCode.NOT_FOUND,
             )
         return record
 
@@ -150,21 +154,22 @@ class MeshRuns:
         requests = DispatchRequests(self.connection.dynamodb(), self.connection.sqs(), table=self._table, queue_url="")
         return requests.had_request(actor) or bool(self.records.latest(actor))
 
-    def has_queue(self, actor: str) -> bool:
-        """Whether the mesh has a queue for an actor."""
-        return actor in self._actors()
+    def check_actor(self, actor: str) -> None:
+        """Check that the mesh has an actor.
+
+        Raises:
+            CommandError: It has none of this name.
+        """
+        known = self._actors()
+        if actor not in known:
+            raise unknown_actor(self.namespace, actor, known)
 
     def pending(self, actor: str) -> int:
         """Return the number of an actor's pending envelopes; counting stops soon after 10,000."""
         return Pending(self.connection.dynamodb(), self.s3, table=self._table, bucket="").count(actor)
 
     def _actors(self) -> list[str]:
-        start = names.queue_name(self.namespace, "")
-        sqs = self.connection.sqs()
-        pages = sqs.get_paginator("list_queues").paginate(QueueNamePrefix=start)
-        urls = [url for page in pages for url in page.get("QueueUrls", [])]
-        found = (url.rpartition("/")[2].removeprefix(start) for url in urls)
-        return sorted(name for name in found if not name.endswith("-dlq"))
+        return deployed_actors(self.connection)
 
     @property
     def _table(self) -> str:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from asya_cli.errors import CommandError
+from asya_cli.json_input import unwritable
+from asya_cli.mesh_file.loading import load
 from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
@@ -47,12 +48,8 @@ def graph(
     """
     from asya_cli.mesh_file.diagram import diagram_of
     from asya_cli.mesh_file.svg import svg
-    from asya_infra.mesh_file import MeshFileError, load_mesh
 
-    try:
-        loaded = load_mesh(mesh, stage)
-    except MeshFileError as error:
-        raise CommandError(str(error)) from error
+    loaded = load(mesh, stage)
     diagram = diagram_of(loaded.mesh)
     is_svg = form == "svg" or (form is None and output is not None and output.suffix == ".svg")
     text = svg(diagram, f"The mesh {loaded.namespace}") if is_svg else "".join(f"{line}\n" for line in mermaid(diagram))
@@ -62,9 +59,7 @@ def graph(
     try:
         output.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise CommandError(
-            f"cannot write {output}: {error.strerror}", "Give --output a file in a folder that exists."
-        ) from error
+        raise unwritable(output, error) from error
     echo(f"{output} shows {loaded.namespace}", err=True)
 
 

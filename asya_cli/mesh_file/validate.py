@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.errors import ExitCode
+from asya_cli.mesh_file.loading import check_exists
 from asya_cli.options import JsonDocument
 from asya_cli.output.text import counted, echo, write_json_line
 
@@ -53,6 +54,7 @@ def validate(
     from asya_local.errors import LocalCloudError
     from asya_local.sources import load
 
+    check_exists(mesh)
     try:
         loaded = load(mesh, stage)
     except LocalCloudError as error:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from asya_cli.errors import CommandError
+from asya_cli.mesh_file.loading import load
 from asya_cli.output.console import Console
 from asya_cli.output.text import echo
 
@@ -51,13 +52,10 @@ def run(
     from asya_cli.run.report import show_report
     from asya_cli.sending.payload import read_payload
     from asya_infra.build.packages import PackagesError
-    from asya_infra.mesh_file import MeshFileError, load_mesh, to_table
+    from asya_infra.mesh_file import to_table
 
     content = read_payload(payload or [])
-    try:
-        loaded = load_mesh(mesh, stage)
-    except MeshFileError as error:
-        raise CommandError(str(error)) from error
+    loaded = load(mesh, stage)
     table = to_table(loaded)
     name = _actor_of(table, handler)
     variables = _variables(loaded, name, table.actors[name])

@@ -130,7 +130,7 @@ def _last_lines(node: yaml.Node) -> Iterator[int]:
 def _is_spaced(section: yaml.MappingNode, lines: list[str]) -> bool:
     """Whether a blank line is between the entries; behind a single one there is one if it has several lines."""
     if len(section.value) < 2:
-        return max(_last_lines(section)) > section.value[0][0].start_mark.line
+        return bool(max(_last_lines(section)) > section.value[0][0].start_mark.line)
     above = section.value[-1][0].start_mark.line - 1
     while above > 0 and lines[above].lstrip().startswith("#"):
         above -= 1

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from asya.client.errors import MeshError
+from asya_cli.errors import CommandError, ExitCode, exit_code_of
 from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
 from asya_cli.output.text import echo
+
+_INVALID = "the gateway answered 400: "
 
 
 def call(
@@ -33,11 +38,20 @@ def call(
     is 3 if the task failed or was canceled, and 4 if it waits for an answer.
     """
     from asya_cli.sending.payload import read_payload
+    from asya_cli.suggestions import unknown_tool
     from asya_cli.tasks.ending import print_result
 
     content = read_payload(arguments or [], "an argument")
     mesh = client(state, namespace, region, profile)
-    envelope_id = mesh.call_tool(tool, bytes(content))
+    try:
+        envelope_id = mesh.call_tool(tool, bytes(content))
+    except MeshError as error:
+        if exit_code_of(error) is ExitCode.NOT_FOUND:
+            raise unknown_tool(mesh.connection.namespace, tool, Path("mesh.yaml")) from None
+        if error.problem.startswith(_INVALID):
+            advice = f"Give the arguments of tools.{tool}.input_schema in the mesh file, such as KEY=VALUE."
+            raise CommandError(error.problem.removeprefix(_INVALID), advice) from None
+        raise
     if not wait:
         echo(envelope_id)
         return

@@ -5,7 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from asya_cli.errors import CommandError
-from asya_cli.sending.send import read_bytes
+from asya_cli.json_input import invalid_json, read_bytes
+
+_ADVICE = "Give @FILE, - for standard input, JSON such as '{\"n\": 3}', or keys such as n=3."
 
 
 def read_payload(parts: list[str], subject: str = "--payload") -> msgspec.Raw:
@@ -36,15 +38,13 @@ def _json(text: bytes, source: str) -> msgspec.Raw:
     try:
         return msgspec.Raw(msgspec.json.encode(msgspec.json.decode(text)))
     except msgspec.MsgspecError as error:
-        raise CommandError(f"{source} is not valid JSON: {error}") from error
+        raise invalid_json(text, source, error, _ADVICE) from error
 
 
 def _key_and_value(part: str, subject: str) -> tuple[str, object]:
     key, sign, text = part.partition("=")
     if not sign or not key:
-        raise CommandError(
-            f"{subject}: {part!r} is neither KEY=VALUE nor a payload", "Give @FILE, -, JSON, or keys, such as n=3."
-        )
+        raise CommandError(f"{subject}: {part!r} is neither KEY=VALUE nor a payload", _ADVICE)
     try:
         return key, msgspec.json.decode(text)
     except msgspec.MsgspecError:

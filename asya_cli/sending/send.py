@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +11,8 @@ import typer
 
 from asya.client.ends import TERMINAL
 from asya.client.errors import MeshError
-from asya_cli.errors import CommandError
+from asya_cli.errors import CommandError, ExitCode, exit_code_of
+from asya_cli.json_input import invalid_json, raw_json, read_bytes
 from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
 from asya_cli.output.text import echo
 from asya_cli.sending.route_check import route_warnings
@@ -21,6 +21,8 @@ from asya_cli.tasks.ending import print_result
 if TYPE_CHECKING:
     from asya.client.mesh_client import MeshClient
     from asya.protocol.envelope import Envelope
+
+_ENVELOPE_ADVICE = "If the file has only a payload, name the actor with --actor."
 
 
 def send(
@@ -67,13 +69,23 @@ def send(
     else:
         envelope = parse_envelope(body, event, override)
     if wait and envelope.is_stealth:
-        raise CommandError("--wait needs a record, and the envelope asks for none: x-asya-mesh-status is off")
+        raise CommandError(
+            "--wait needs a record, and the envelope asks for none: x-asya-mesh-status is off",
+            "Leave out --wait, or the header.",
+        )
     selected = client(state, namespace, region, profile)
     for warning in route_warnings(envelope, mesh, selected.connection.namespace):
         echo(f"warning: {warning}", err=True)
     if envelope_id or not (new_id or actor):  # a new id names no task
         _check_task(selected, envelope.id, wait=wait)
-    selected.send(envelope)
+    try:
+        selected.send(envelope)
+    except MeshError as error:
+        if exit_code_of(error) is ExitCode.NOT_FOUND:
+            from asya_cli.suggestions import check_actor
+
+            check_actor(selected.connection, envelope.route.curr)
+        raise
     echo(f"sent to {envelope.route.curr}", err=True)
     if not wait:
         echo(envelope.id)
@@ -91,7 +103,10 @@ def check_id(envelope_id: str) -> None:
     from asya.protocol import ids
 
     if not ids.is_usable(envelope_id):
-        raise CommandError(f"--id has {len(os.fsencode(envelope_id))} bytes; an id has 1 to {ids.ID_LIMIT}")
+        raise CommandError(
+            f"--id has {len(os.fsencode(envelope_id))} bytes; an id has 1 to {ids.ID_LIMIT}",
+            "Give another id, or --new-id.",
+        )
     if ids.is_reserved(envelope_id, numbers_children=False):
         raise CommandError(
             f"--id {envelope_id} is a UUID of version 8, which only the mesh gives out, to children among others",
@@ -123,20 +138,6 @@ def _check_task(mesh: MeshClient, envelope_id: str, *, wait: bool) -> None:
     )
 
 
-def read_bytes(name: str) -> bytes:
-    """Read a file, or standard input for `-`.
-
-    Raises:
-        CommandError: The file cannot be read.
-    """
-    if name == "-":
-        return sys.stdin.buffer.read()
-    try:
-        return Path(name).read_bytes()
-    except OSError as error:
-        raise CommandError(f"cannot read {name}: {error.strerror}") from error
-
-
 def parse_envelope(body: bytes, source: str, envelope_id: str | None = None) -> Envelope:
     """Parse the envelope in a file. `envelope_id` replaces its id; an envelope without an id gets a new one.
 
@@ -153,12 +154,16 @@ def parse_envelope(body: bytes, source: str, envelope_id: str | None = None) -> 
             members = {**members, "id": msgspec.Raw(msgspec.json.encode(envelope_id or str(uuid.uuid4())))}
         envelope = decode(msgspec.json.encode(members))
     except ParseError as error:
+        name, problem = (
+            "standard input" if source == "-" else source,
+            str(error).removeprefix("Failed to parse message: "),
+        )
         raise CommandError(
-            f"{source} is not an envelope: {str(error).removeprefix('Failed to parse message: ')}",
-            "If the file has only a payload, name the actor with --actor.",
+            f"{name} is not an envelope: {problem}",
+            _ENVELOPE_ADVICE,
         ) from error
     except msgspec.MsgspecError as error:
-        raise CommandError(f"{source} is not a JSON object: {error}") from error
+        raise invalid_json(body, source, error, _ENVELOPE_ADVICE) from error
     if not envelope.route.curr:
         raise CommandError(
             f"{source} has no actor to send to: route.curr is empty", "Set route.curr to the first actor."
@@ -172,13 +177,8 @@ def wrap_payload(payload: bytes, source: str, actor: str, then: list[str], envel
     Raises:
         CommandError: The payload is not valid JSON.
     """
-    import msgspec
-
     from asya.protocol.envelope import Envelope
     from asya.protocol.route import Route
 
-    try:
-        raw = msgspec.json.decode(payload, type=msgspec.Raw)
-    except msgspec.MsgspecError as error:
-        raise CommandError(f"{source} is not valid JSON: {error}") from error
+    raw = raw_json(payload, source, "Correct it there and send it again.")
     return Envelope(id=envelope_id, route=Route((), actor, tuple(then)), payload=raw)

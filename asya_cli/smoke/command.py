@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.errors import CommandError
+from asya_cli.json_input import unreadable
+from asya_cli.mesh_file.loading import load
 from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State, client
 from asya_cli.output.text import echo, styled, visible, write_json_line
 
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from asya_cli.smoke.steps import Smoke, Step
-    from asya_infra.mesh_file import LoadedMesh
 
 _COLORS = {"ok": "green", "skipped": "yellow", "failed": "red"}
 _MESH_FILE = Path("mesh.yaml")
@@ -52,7 +53,7 @@ def smoke(
     from asya_cli.smoke.steps import Smoke
 
     if arguments is not None and tool is None:
-        raise CommandError("--arguments needs --tool")
+        raise CommandError("--arguments needs --tool", "Name the tool that gets them with --tool.")
     body = _read(arguments) if arguments is not None else b"{}"
     is_python_pinned = False
     if mesh is not None or stage is not None:
@@ -60,7 +61,7 @@ def smoke(
             raise CommandError(
                 "--namespace excludes --mesh and --stage", "Use --namespace alone, with the stage in it."
             )
-        selected = _load(mesh or _MESH_FILE, stage)
+        selected = load(mesh or _MESH_FILE, stage)
         # The given region, or that of the stage if it has one.
         namespace, region = selected.namespace, region or selected.mesh.region
         application = selected.mesh.spark.application
@@ -104,18 +105,8 @@ def line(step: Step) -> str:
     return f"{state} {step.name:<10} {step.seconds:6.1f} s  {visible(step.detail)}"
 
 
-def _load(mesh: Path, stage: str | None) -> LoadedMesh:
-    """Read the mesh file."""
-    from asya_infra.mesh_file import MeshFileError, load_mesh
-
-    try:
-        return load_mesh(mesh, stage)
-    except MeshFileError as error:
-        raise CommandError(f"{mesh} is invalid", str(error)) from error
-
-
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise CommandError(f"cannot read {path}: {error.strerror}") from error
+        raise unreadable(path, error) from error

@@ -9,10 +9,10 @@ import typer
 
 from asya.client.errors import MeshError
 from asya_cli.errors import CommandError, ExitCode, exit_code_of
-from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, OptionalId, Profile, Region, State, client
+from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, OptionalId, Profile, Region, State, as_typed, client
 from asya_cli.output.text import one_line
 from asya_cli.tasks.bulk import DryRun, Yes, for_each, write
-from asya_cli.tasks.records import awaited_task
+from asya_cli.tasks.records import awaited_task, no_task
 from asya_cli.tasks.selection import Actor, Roots, Selection, Since
 
 if TYPE_CHECKING:
@@ -51,7 +51,10 @@ def cancel(
     """
     selection = Selection.of("running", None, actor, "", since, roots)
     if (envelope_id is None) != running or (envelope_id and (selection != Selection("running") or dry_run)):
-        raise CommandError("cancel takes an ID, or --running with the options that select tasks")
+        raise CommandError(
+            "cancel takes an ID, or --running with the options that select tasks",
+            "Type `asya cancel ID`, or `asya cancel --running --dry-run` to see which.",
+        )
     mesh = client(state, namespace, region, profile)
     if envelope_id is None:
 
@@ -59,13 +62,18 @@ def cancel(
             mesh.cancel(task.id)
             return CanceledTask(task.id, "canceled")
 
-        for_each(list(selection.tasks(mesh)), "cancel", cancel_one, dry_run=dry_run, yes=yes, as_json=as_json)
+        tasks = list(selection.tasks(mesh))
+        if not tasks:
+            selection.check(mesh)
+        for_each(tasks, "cancel", cancel_one, dry_run=dry_run, yes=yes, as_json=as_json)
         return
     try:
         mesh.cancel(envelope_id)
     except MeshError as error:
-        if exit_code_of(error) is not ExitCode.NOT_FOUND or awaited_task(mesh, envelope_id) is None:
+        if exit_code_of(error) is not ExitCode.NOT_FOUND:
             raise
+        if awaited_task(mesh, envelope_id) is None:
+            raise no_task(envelope_id, as_typed(state, namespace, region, profile)) from None
         mesh.cancel(envelope_id)
     task = mesh.task(envelope_id)
     status = task.status if task is not None else "canceled"

@@ -62,7 +62,10 @@ def failures(
     from asya_cli.output.console import Console
 
     selection = Selection.of("failed", None, actor, error, since)
-    groups = group(selection.tasks(client(state, namespace, region, profile)))
+    mesh = client(state, namespace, region, profile)
+    groups = group(selection.tasks(mesh))
+    if not groups:
+        selection.check(mesh)
     if as_json:
         for each in groups[:limit]:
             write_json(msgspec.json.encode(each) + b"\n")

@@ -48,7 +48,10 @@ def list_tasks(
     from asya_cli.output.console import Console
 
     selection = Selection.of(status, parent, actor, error, since, roots)
-    views = selection.newest(client(state, namespace, region, profile), limit)
+    mesh = client(state, namespace, region, profile)
+    views = selection.newest(mesh, limit)
+    if not views:
+        selection.check(mesh)
     if as_json:
         for task in views:
             write_json(msgspec.json.encode(task) + b"\n")

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import contextmanager
+from shlex import quote
 from typing import TYPE_CHECKING
 
+from asya.client.errors import MeshError
+from asya_cli.errors import CommandError, ExitCode, exit_code_of
 from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from asya.client.mesh_client import MeshClient, StoredObject
     from asya.protocol.envelope import Envelope
     from asya.tasks.view import TaskView
@@ -30,6 +36,31 @@ def awaited_task(mesh: MeshClient, envelope_id: str) -> TaskView | None:
         time.sleep(_POLL_SECONDS)
         task = mesh.task(envelope_id)
     return task
+
+
+@contextmanager
+def task_advice(envelope_id: str, options: str) -> Iterator[None]:
+    """Complete the errors of the gateway about one task with what to type.
+
+    Args:
+        envelope_id: The id of the task.
+        options: The options that select the mesh, as typed.
+    """
+    try:
+        yield
+    except MeshError as error:
+        if error.advice or exit_code_of(error) not in (ExitCode.NOT_FOUND, ExitCode.COMMAND_FAILED):
+            raise
+        if exit_code_of(error) is ExitCode.NOT_FOUND:
+            raise no_task(envelope_id, options) from None
+        error.advice = f"`asya status {quote(envelope_id)}{options}` shows it."
+        raise
+
+
+def no_task(envelope_id: str, options: str) -> CommandError:
+    """Return the error for an id that names no task."""
+    advice = f"`asya list{options}` shows the newest tasks, `asya dlq list{options}` messages that failed too often."
+    return CommandError(f"there is no task {envelope_id!r}", advice, ExitCode.NOT_FOUND)
 
 
 def envelope_of(stored: StoredObject | None) -> Envelope | None:

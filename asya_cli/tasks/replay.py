@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from asya_cli.errors import CommandError
-from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, OptionalId, Profile, Region, State, client
+from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, OptionalId, Profile, Region, State, as_typed, client
 from asya_cli.output.text import echo, write_json_line
 from asya_cli.tasks.bulk import DryRun, Yes, for_each
+from asya_cli.tasks.records import task_advice
 from asya_cli.tasks.selection import Actor, ErrorText, Selection, Since
 
 if TYPE_CHECKING:
+    from asya.client.errors import ConflictError
+    from asya.client.mesh_client import MeshClient
     from asya.dead_letters.replay import RepeatedSlices
 
 _LISTED = 20
@@ -60,24 +64,37 @@ def replay(
     """
     selection = Selection.of("failed", None, actor, error, since)
     if (envelope_id is None) != failed or (envelope_id and (selection != Selection("failed") or dry_run)):
-        raise CommandError("replay takes an ID, or --failed with the options that select tasks")
+        raise CommandError(
+            "replay takes an ID, or --failed with the options that select tasks",
+            "Type `asya replay ID`, or `asya replay --failed --dry-run` to see which.",
+        )
     if failed and (hop is not None or checkpoint is not None or failed_only):
-        raise CommandError("--failed excludes --from, --from-checkpoint and --failed-only")
+        raise CommandError(
+            "--failed excludes --from, --from-checkpoint and --failed-only", "Give them with an ID instead."
+        )
     if hop is not None and checkpoint is not None:
         raise CommandError("--from and --from-checkpoint exclude each other", "Use one of them.")
     if failed_only and (hop is not None or checkpoint is not None):
         raise CommandError("--failed-only excludes --from and --from-checkpoint", "Use one of them.")
 
+    from asya.client.errors import ConflictError
     from asya.dead_letters.replay import ReplayRequest
     from asya_cli.tasks.set_replays import SetReplays
 
     mesh = client(state, namespace, region, profile)
     if envelope_id is None:
         tasks = sorted(selection.tasks(mesh), key=lambda task: task.created_at)
+        if not tasks:
+            selection.check(mesh)
         for_each(tasks, "replay", SetReplays(mesh), dry_run=dry_run, yes=yes, as_json=as_json)
         return
     request = ReplayRequest(hop=hop, checkpoint=checkpoint, failed_only=failed_only)
-    new_task = mesh.replay(envelope_id, request)
+    options = as_typed(state, namespace, region, profile)
+    with task_advice(envelope_id, options):
+        try:
+            new_task = mesh.replay(envelope_id, request)
+        except ConflictError as refusal:
+            raise _refusal(mesh, envelope_id, refusal, options) from None
     if as_json:
         write_json_line(new_task)
         return
@@ -85,6 +102,25 @@ def replay(
     if new_task.slices is not None:
         echo(_describe(new_task.slices), err=True)
     echo(new_task.id)
+
+
+def _refusal(mesh: MeshClient, envelope_id: str, error: ConflictError, options: str) -> ConflictError:
+    """Return why a task cannot be replayed, and the command that does what can be done."""
+    from asya.client.errors import ConflictError
+
+    problem = error.problem.replace("failed_only", "--failed-only")
+    task, name = mesh.task(envelope_id), quote(envelope_id)
+    if error.reason == "slice" and task is not None and task.parent_id:
+        advice = f"`asya replay {quote(task.parent_id)} --failed-only{options}` runs it again with its set."
+    elif task is not None and task.status == "failed":
+        advice = f"`asya replay {name}{options}` runs it again from where it failed."
+    elif task is not None and task.status == "succeeded":
+        advice = f"`asya result {name}{options}` prints its result."
+    else:
+        advice = f"`asya status {name}{options}` shows it."
+    refusal = ConflictError(problem, error.reason)
+    refusal.advice = advice
+    return refusal
 
 
 def _describe(slices: RepeatedSlices) -> str:

@@ -8,11 +8,13 @@ from typing import Annotated
 
 import typer
 
+from asya.client.ends import TERMINAL
 from asya_cli.errors import CommandError, ExitCode
+from asya_cli.json_input import unwritable
 from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Profile, Region, State, as_typed, client
 from asya_cli.output.text import echo, write_exact
 from asya_cli.tasks.outcome import exit_code
-from asya_cli.tasks.records import awaited_task, envelope_of, status_of
+from asya_cli.tasks.records import awaited_task, envelope_of, no_task, status_of
 
 
 def result(
@@ -38,10 +40,13 @@ def result(
         task = awaited_task(mesh, envelope_id)
         stored = mesh.stored(envelope_id, task.result_uri if task else None)
     if stored is None:
-        reason = f"its task is {task.status}" if task else "there is no task with this id either"
+        options = as_typed(state, namespace, region, profile)
+        if task is None:
+            raise no_task(envelope_id, options)
+        follows = "" if task.status in TERMINAL else " --follow"
         raise CommandError(
-            f"there is no result of {envelope_id!r}: {reason}",
-            f"See `asya status {quote(envelope_id)}{as_typed(state, namespace, region, profile)}` for details.",
+            f"there is no result of {envelope_id!r}: its task is {task.status}",
+            f"`asya status {quote(envelope_id)}{follows}{options}` shows it.",
             ExitCode.NOT_FOUND,
         )
     body = payload_of(stored.body, stored.uri) if payload else stored.body
@@ -51,7 +56,7 @@ def result(
         try:
             output.write_bytes(body)
         except OSError as error:
-            raise CommandError(f"cannot write {output}: {error.strerror}") from error
+            raise unwritable(output, error) from error
         echo(f"{stored.uri} → {output}", err=True)
     raise typer.Exit(exit_code(status_of(task, envelope_of(stored))))
 

@@ -108,6 +108,17 @@ class Selection:
             if task in self:
                 yield task
 
+    def check(self, mesh: MeshClient) -> None:
+        """Check the actor of a selection without tasks: it may be misspelled.
+
+        Raises:
+            CommandError: The mesh has no such actor.
+        """
+        if self.actor:
+            from asya_cli.suggestions import check_actor
+
+            check_actor(mesh.connection, self.actor)
+
     def newest(self, mesh: MeshClient, limit: int) -> list[TaskView]:
         """Read the newest selected tasks."""
         is_whole = self == Selection(self.status, self.parent)

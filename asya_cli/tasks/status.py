@@ -6,11 +6,10 @@ from typing import Annotated
 
 import typer
 
-from asya_cli.errors import CommandError, ExitCode
 from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Profile, Region, State, as_typed, client
 from asya_cli.output.text import write_json
 from asya_cli.tasks.outcome import exit_code, resume_command
-from asya_cli.tasks.records import awaited_task, envelope_of, status_of
+from asya_cli.tasks.records import awaited_task, envelope_of, no_task, status_of
 
 FOLLOW_SECONDS = 24 * 3600.0
 
@@ -52,15 +51,8 @@ def status(
     if task is None and stored is None and not follow:
         task = awaited_task(mesh, envelope_id)
         stored = mesh.stored(envelope_id, task.result_uri if task else None)
-    if as_json and task is None:
-        raise CommandError(f"there is no task {envelope_id!r}", code=ExitCode.NOT_FOUND)
-    if task is None and stored is None:
-        raise CommandError(
-            f"there is no record of {envelope_id!r}: no task, and no object under {mesh.connection.results.uri}",
-            "Possible causes: the id is wrong; no sidecar has received the envelope yet (check the queue and\n"
-            "`asya dlq list`); the task belongs to another owner; the record has expired.",
-            ExitCode.NOT_FOUND,
-        )
+    if task is None and (as_json or stored is None):
+        raise no_task(envelope_id, as_typed(state, namespace, region, profile))
     envelope = envelope_of(stored)
     if as_json:
         write_json(msgspec.json.format(msgspec.json.encode(task), indent=2) + b"\n")

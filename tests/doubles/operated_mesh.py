@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from tests.doubles.kit_cloud import KitCloud, kit_cloud
+from tests.cloud.environment import environment
+from tests.doubles.kit_cloud import KitCloud, KitConnection, kit_cloud
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,6 +82,30 @@ def write_mesh(folder: Path) -> Path:
     return folder / "mesh.yaml"
 
 
+class Logs:
+    """CloudWatch Logs with two lines of the actor `check`: one of the mesh, and one that its handler has printed."""
+
+    class exceptions:  # noqa: N801 - the name of boto3
+        class ResourceNotFoundException(Exception):  # noqa: N818
+            """There is no such group."""
+
+    def filter_log_events(self, *, logGroupName: str, **_: object) -> dict[str, Any]:  # noqa: N803
+        if logGroupName != "/aws/lambda/asya-shop-check":
+            raise self.exceptions.ResourceNotFoundException
+        line = {"level": "INFO", "message": "envelope done", "envelope_id": "order-1", "service": "check"}
+        moment = int(START.timestamp() * 1000)
+        texts = (json.dumps(line), "checking NO")
+        return {
+            "events": [
+                {"timestamp": moment + number, "message": text, "eventId": str(number), "logStreamName": "s"}
+                for number, text in enumerate(texts)
+            ]
+        }
+
+    def get_paginator(self, _operation: str) -> Any:
+        return SimpleNamespace(paginate=lambda **request: [self.filter_log_events(**request)])
+
+
 @contextmanager
 def operated_mesh(folder: Path) -> Iterator[KitCloud]:
     """Run the mesh in memory, for the commands of this process.
@@ -93,6 +120,10 @@ def operated_mesh(folder: Path) -> Iterator[KitCloud]:
             def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
                 return cloud.kit.now
 
-        for module in ("tasks.listing", "tasks.failures", "tasks.selection", "dlq.options"):
+        for module in ("logs", "tasks.listing", "tasks.failures", "tasks.selection", "dlq.options", "report.command"):
             stack.enter_context(mock.patch(f"asya_cli.{module}.datetime", Clock))
+        clock = SimpleNamespace(monotonic=environment().monotonic, sleep=environment().sleep)
+        for module in ("tasks.records", "logs"):
+            stack.enter_context(mock.patch(f"asya_cli.{module}.time", clock))
+        stack.enter_context(mock.patch.object(KitConnection, "logs", lambda _: Logs(), create=True))
         yield cloud

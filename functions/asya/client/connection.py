@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 
 LOCAL_FILE = "local.json"
 
+_EXPIRED = frozenset({
+    "ExpiredToken", "ExpiredTokenException", "RequestExpired", "UnauthorizedSSOTokenError", "SSOTokenLoadError",
+    "TokenRetrievalError",
+})  # fmt: skip
+"""The errors of credentials that were valid once."""
+
 # botocore's setting → (config key, variable, default, conversion). No variable and no file of the user is read, so the
 # user's own AWS configuration never reaches a local cloud.
 _ISOLATED_SETTINGS = {
@@ -155,15 +161,29 @@ def find_on_aws(namespace: str, region: str | None = None, profile: str | None =
             session=session,
         )
     except (BotoCoreError, ClientError) as error:
-        raise UnreachableError(
-            f"cannot find the mesh {namespace!r} on AWS: {error}",
-            "Check the namespace with its stage, the region and your AWS credentials.",
-        ) from error
+        raise _not_found(namespace, error) from error
     except KeyError as error:
         raise MeshError(
             f"the stacks of the mesh {namespace!r} have no output {error}",
             "Deploy the mesh again with `asya deploy` of this version.",
         ) from error
+
+
+def _not_found(namespace: str, error: BotoCoreError | ClientError) -> UnreachableError:
+    """Return the error for a mesh that cannot be looked up on AWS, with what to type against its cause."""
+    code = error.response["Error"]["Code"] if isinstance(error, ClientError) else type(error).__name__
+    problem = f"cannot find the mesh {namespace!r} on AWS: {error}"
+    if code in _EXPIRED:
+        problem, advice = "your AWS credentials have expired", "Log in again, such as by `aws sso login`."
+    elif code in {"NoCredentialsError", "PartialCredentialsError"}:
+        problem, advice = "there are no AWS credentials", "Log in as for the AWS CLI, or give --profile NAME."
+    elif code == "ProfileNotFound":
+        advice = "`aws configure list-profiles` shows the profiles; give one of them with --profile NAME."
+    elif code == "ValidationError":  # no such stack
+        advice = "Give its namespace with the stage, such as --namespace shop-prod, and its --region."
+    else:
+        advice = "Check the namespace with its stage, the region and your AWS credentials."
+    return UnreachableError(problem, advice)
 
 
 def _outputs(stacks: CloudFormationClient, name: str) -> dict[str, str]:

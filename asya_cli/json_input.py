@@ -1,0 +1,68 @@
+"""Reads files and JSON that a user gives, with errors that say where a mistake is."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import msgspec
+
+from asya_cli.errors import CommandError, ExitCode
+
+
+def read_bytes(name: str) -> bytes:
+    """Read a file, or standard input for `-`.
+
+    Raises:
+        CommandError: The file cannot be read.
+    """
+    if name == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        raise unreadable(name, error) from error
+
+
+def unreadable(name: object, error: OSError) -> CommandError:
+    """Return the error for a file that cannot be read."""
+    code = ExitCode.NOT_FOUND if isinstance(error, FileNotFoundError) else ExitCode.COMMAND_FAILED
+    return CommandError(f"cannot read {name}: {error.strerror}", "Give the path of a file that exists, or - .", code)
+
+
+def unwritable(name: object, error: OSError) -> CommandError:
+    """Return the error for a file that cannot be written."""
+    return CommandError(f"cannot write {name}: {error.strerror}", "Give a file in a folder that exists.")
+
+
+def invalid_json(text: bytes, source: str, error: Exception, advice: str = "") -> CommandError:
+    """Return the error for text that is no JSON, with the line and the column of the mistake.
+
+    Args:
+        text: The text.
+        source: What errors call it; `-` is standard input.
+        error: The error of the decoder that the command uses, for text that another one accepts.
+        advice: What to type.
+    """
+    name = "standard input" if source == "-" else source
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as found:
+        message = found.msg[:1].lower() + found.msg[1:]
+        return CommandError(f"{name} is not valid JSON: {message} at line {found.lineno}, column {found.colno}", advice)
+    except (UnicodeDecodeError, RecursionError, ValueError) as found:
+        return CommandError(f"{name} is not valid JSON: {found}", advice)
+    return CommandError(f"{name} is not valid JSON: {error}", advice)
+
+
+def raw_json(text: bytes, source: str, advice: str = "") -> msgspec.Raw:
+    """Return text that is JSON, unchanged.
+
+    Raises:
+        CommandError: It is no JSON.
+    """
+    try:
+        return msgspec.json.decode(text, type=msgspec.Raw)
+    except msgspec.MsgspecError as error:
+        raise invalid_json(text, source, error, advice) from error

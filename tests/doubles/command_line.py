@@ -1,0 +1,57 @@
+"""The `asya` command in this process, as a shell runs it: with its exit code, and the errors that it prints."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from unittest import mock
+
+from asya_cli.main import app
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+COLUMNS = 80
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command left behind."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+def asya(*arguments: str, text: str = "", environment: Mapping[str, str] | None = None) -> Outcome:
+    """Run the command.
+
+    Args:
+        arguments: What is typed after `asya`.
+        text: Standard input.
+        environment: Further variables; none of AWS or of Asya is inherited.
+    """
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "ASYA_"))}
+    variables = {**inherited, "COLUMNS": str(COLUMNS), "TERMINAL_WIDTH": str(COLUMNS), **(environment or {})}
+    streams = {name: io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for name in ("stdout", "stderr")}
+    stdin = io.TextIOWrapper(io.BytesIO(text.encode()), "utf-8")
+    with ExitStack() as stack:
+        stack.enter_context(mock.patch.dict(os.environ, variables, clear=True))
+        for name, stream in (*streams.items(), ("stdin", stdin)):
+            stack.enter_context(mock.patch.object(sys, name, stream))
+        stack.enter_context(mock.patch.object(sys, "argv", ["asya", *arguments]))
+        code = _run(arguments)
+    written = {name: bytes(stream.buffer.getvalue()).decode() for name, stream in streams.items()}  # type: ignore[attr-defined]
+    return Outcome(code, **written)
+
+
+def _run(arguments: tuple[str, ...]) -> int:
+    try:
+        app(list(arguments), prog_name="asya")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
