@@ -53,7 +53,8 @@ def invalid_json(text: bytes, source: str, error: Exception, advice: str = "") -
         return CommandError(f"{name} is not valid JSON: {message} at line {found.lineno}, column {found.colno}", advice)
     except (UnicodeDecodeError, RecursionError, ValueError) as found:
         return CommandError(f"{name} is not valid JSON: {found}", advice)
-    return CommandError(f"{name} is not valid JSON: {error}", advice)
+    form = "a JSON object" if isinstance(error, msgspec.ValidationError) else "valid JSON"
+    return CommandError(f"{name} is not {form}: {error}", advice)
 
 
 def raw_json(text: bytes, source: str, advice: str = "") -> msgspec.Raw:

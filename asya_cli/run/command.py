@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from asya_cli.errors import CommandError
+from asya_cli.errors import CommandError, ExitCode
 from asya_cli.mesh_file.loading import load
 from asya_cli.output.console import Console
 from asya_cli.output.text import echo
@@ -117,6 +117,7 @@ def _actor_of(table: MeshTable, handler: str) -> str:
     raise CommandError(
         f"the mesh has no actor, handler or job {handler!r}{did_you_mean(handler, [*own, *code])}",
         f"Its actors with code are {', '.join(own) or 'none'}.",
+        ExitCode.NOT_FOUND,
     )
 
 

@@ -55,3 +55,23 @@ def _run(arguments: tuple[str, ...]) -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0
+
+
+def assert_two_lines(outcome: Outcome, code: int, problem: str, advice: str) -> None:
+    """Check that a command failed with an answer for people.
+
+    Args:
+        outcome: What it left behind.
+        code: The exit code.
+        problem: Part of the first line.
+        advice: Part of the last line.
+    """
+    lines = outcome.stderr.splitlines()
+    assert outcome.code == code, outcome
+    assert outcome.stdout == ""
+    assert 1 <= len(lines) <= 2, outcome.stderr
+    assert lines[0].startswith("asya: ")
+    assert problem in lines[0]
+    assert advice in lines[-1]
+    assert "Traceback" not in outcome.stderr
+    assert "0x" not in outcome.stderr  # the address of an object

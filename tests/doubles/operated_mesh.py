@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,11 @@ actors:
   bill: {handler: orders.bill}
   split: {handler: orders.split, can_send_to: [bill]}
   gather: {handler: orders.gather}
+  fetch:
+    handler: orders.fetch
+    resiliency:
+      policies: {later: {max_attempts: 3, initial_delay: 1h}}
+      rules: [{errors: ConnectionError, policy: later}]
   clean: {spark: {job: bills.clean}}
   approve:
     kind: pause
@@ -35,6 +40,7 @@ actors:
       fields:
         - {name: approved, type: boolean, prompt: Yes or no}
         - {name: carrier, type: string, prompt: By whom, options: [post, courier], default: post}
+stages: {prod: {}}
 tools:
   order:
     description: Checks and bills an order
@@ -63,6 +69,9 @@ def bill(payload):
 
 def split(payload):
     return fan_out(payload["orders"], to=["bill"], into="/bills")
+
+def fetch(payload):
+    raise ConnectionError("the shop is closed")
 
 def gather(payload):
     return {"bills": len(payload["bills"])}
@@ -103,7 +112,7 @@ class Logs:
         }
 
     def get_paginator(self, _operation: str) -> Any:
-        return SimpleNamespace(paginate=lambda **request: [self.filter_log_events(**request)])
+        return SimpleNamespace(paginate=lambda **request: (self.filter_log_events(**request) for _ in range(1)))
 
 
 @contextmanager
@@ -115,15 +124,14 @@ def operated_mesh(folder: Path) -> Iterator[KitCloud]:
     with ExitStack() as stack:
         cloud = stack.enter_context(kit_cloud(write_mesh(folder), start=START))
 
-        class Clock(datetime):
-            @classmethod
-            def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
-                return cloud.kit.now
-
+        moments = SimpleNamespace(now=lambda _=None: cloud.kit.now, fromtimestamp=datetime.fromtimestamp)
         for module in ("logs", "tasks.listing", "tasks.failures", "tasks.selection", "dlq.options", "report.command"):
-            stack.enter_context(mock.patch(f"asya_cli.{module}.datetime", Clock))
+            stack.enter_context(mock.patch(f"asya_cli.{module}.datetime", moments))
         clock = SimpleNamespace(monotonic=environment().monotonic, sleep=environment().sleep)
         for module in ("tasks.records", "logs"):
             stack.enter_context(mock.patch(f"asya_cli.{module}.time", clock))
+        # The mesh runs on this thread alone.
+        serial = nullcontext(SimpleNamespace(map=map))
+        stack.enter_context(mock.patch("asya_cli.report.index_rows.ThreadPoolExecutor", lambda _: serial))
         stack.enter_context(mock.patch.object(KitConnection, "logs", lambda _: Logs(), create=True))
         yield cloud

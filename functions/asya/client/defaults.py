@@ -54,7 +54,7 @@ def _read_file(folder: Path) -> dict[str, str]:
     try:
         content = tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise MeshError(f"{path} cannot be read: {error}") from error
+        raise MeshError(f"{path} cannot be read: {error}", 'Write lines such as namespace = "shop-prod".') from error
     wrong = [name for name, value in content.items() if name not in OPTIONS or not isinstance(value, str)]
     if wrong:
         raise MeshError(

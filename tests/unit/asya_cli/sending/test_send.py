@@ -43,7 +43,7 @@ def test_a_payload_is_wrapped_for_its_actors() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (b"{", "is not a JSON object"),
+        (b"{", "is not valid JSON: expecting property name enclosed in double quotes at line 1, column 2"),
         (b"[1]", "is not a JSON object"),
         (b'{"flights": "raw/flights.csv"}', "route is missing"),
         (body(route={"prev": [], "curr": "a"}), "route.next is missing"),

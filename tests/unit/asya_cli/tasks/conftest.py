@@ -72,6 +72,7 @@ def fake_mesh(monkeypatch: pytest.MonkeyPatch) -> FakeMesh:
     """A mesh behind the commands."""
     fake = FakeMesh()
     monkeypatch.setattr(MeshClient, "_call", lambda *args: fake(*args))  # noqa: PLW0108 - bound like a method
+    monkeypatch.setattr("asya_cli.suggestions.check_actor", lambda *_: None)
     for module in (cancel, failures, listing, replay):
         monkeypatch.setattr(module, "client", lambda *_: MeshClient(connection=None))  # type: ignore[arg-type]
     return fake

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from asya.client.errors import ConflictError, InvalidAnswersError
+from asya.client.errors import ConflictError
 from asya.client.mesh_client import MeshClient
 from asya.protocol.pause import PauseField, TaskPause
 from asya.tasks.view import TaskView
@@ -64,13 +64,13 @@ def test_input_that_is_not_a_json_object_is_not_sent(client: Any, answers: str) 
     assert CALLS == []
 
 
-def test_invalid_answers_are_listed_by_field(client: Any) -> None:
+def test_invalid_answers_are_listed_by_field(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     fields = [{"name": "approved", "message": "is missing"}, {"name": "x", "message": "is not asked for"}]
     client(422, {"error": {"code": "invalid_input", "message": "…", "fields": fields}})
+    monkeypatch.setattr(MeshClient, "task", lambda *_: None)
     done = run()
-    assert isinstance(done.exception, InvalidAnswersError)
-    assert done.exception.fields == {"approved": "is missing", "x": "is not asked for"}
-    assert done.exception.advice.splitlines() == ["  approved: is missing", "  x: is not asked for"]
+    assert isinstance(done.exception, CommandError)
+    assert done.exception.problem == "a/b stays paused: approved is missing; x is not asked for"
 
 
 def test_a_task_that_is_not_paused_is_an_error(client: Any) -> None:

@@ -1,0 +1,209 @@
+"""Compares what each command prints at 80 columns with recorded text: its help, its typical output, and an error.
+
+To accept an intended change: `python -m tests.unit.asya_cli.snapshots`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections import defaultdict
+from contextlib import chdir
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import typer.main
+
+from asya_cli.job import mesh_runs
+from asya_cli.main import app
+from tests.doubles.command_line import Outcome, asya
+from tests.doubles.dispatching import start_run
+from tests.doubles.heavy import BUCKET, done_result, failed_result, heavy_world
+from tests.doubles.operated_mesh import operated_mesh
+from tests.doubles.senders import list_roles
+from tests.unit.asya_cli.job.conftest import Operator, end_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.doubles.kit_cloud import KitCloud
+
+RECORDED = Path(__file__).parent / "recorded"
+ACCEPT = "If the change is intended: python -m tests.unit.asya_cli.snapshots"
+ORDERS = '{"orders": [{"country": "NO", "total": 1}, {"country": "SE", "total": 1}]}'
+RUN = "asya.flights.clean.0000000001"
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d:\d\d")
+
+Pages = dict[str, str]
+"""By the name of their file."""
+
+
+def commands(command: Any = None, path: str = "asya") -> Iterator[tuple[str, Any]]:
+    """Yield each command and group with what is typed for it."""
+    command = typer.main.get_command(app) if command is None else command
+    yield path, command
+    for name, each in getattr(command, "commands", {}).items():
+        yield from commands(each, f"{path} {name}")
+
+
+def help_pages() -> Pages:
+    """The help of each command and group."""
+    return {f"help/{path}.txt": asya(*path.split()[1:], "--help").stdout for path, _ in commands()}
+
+
+def output_pages() -> Pages:
+    """What the commands print about a mesh in memory, and about its job runs."""
+    pages: dict[str, list[str]] = defaultdict(list)
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        with operated_mesh(Path(folder)) as cloud:
+            for line, text in _lines(cloud):
+                _note(pages, folder, line, asya(*line, text=text))
+        with pytest.MonkeyPatch.context() as patch, heavy_world(patch) as world:
+            list_roles(patch)
+            patch.setattr(mesh_runs.MeshRuns, "bucket", BUCKET)
+            patch.setattr("asya.client.connection.read_local", lambda _: Operator(world))
+            start_run(world, "order-1", "order-2")
+            world.write_results(1, [done_result(0, 1), failed_result(1)])
+            end_run(world, 1)
+            for line in _JOB_LINES:
+                _note(pages, folder, line, asya(*line))
+    return {f"output/{name}.txt": "\n".join(blocks) for name, blocks in sorted(pages.items())}
+
+
+def differences(name: str, recorded: str | None, current: str | None) -> str:
+    """Return what is different; empty if nothing is."""
+    if recorded == current:
+        return ""
+    return f"{name}:\n--- recorded\n{recorded}\n--- current\n{current}\n{ACCEPT}"
+
+
+def read() -> Pages:
+    """Read the recorded pages."""
+    return {str(path.relative_to(RECORDED)): path.read_text() for path in RECORDED.rglob("*") if path.is_file()}
+
+
+def write(pages: Pages) -> None:
+    """Record pages in the place of the others."""
+    for name in read().keys() - pages.keys():
+        (RECORDED / name).unlink()
+    for name, text in pages.items():
+        (RECORDED / name).parent.mkdir(parents=True, exist_ok=True)
+        (RECORDED / name).write_text(text)
+
+
+def _lines(cloud: KitCloud) -> Iterator[tuple[list[str], str]]:
+    """Yield command lines with their standard input."""
+
+    def typed(line: str, *more: str, text: str = "{}") -> tuple[list[str], str]:
+        return [*line.split(), *more], text
+
+    def newest(status: str) -> str:
+        return cloud.mesh.tasks(status=status, parent=None, limit=1)[0].id  # type: ignore[arg-type]
+
+    yield typed("call order country=NO total=12.5 --wait")
+    done = newest("succeeded")
+    yield typed("call order country=SE total=12.5 --wait")
+    failed = newest("failed")
+    yield typed("call order total=1")
+    yield typed("call ship country=NO total=12.5 --wait")
+    paused = newest("paused")
+    yield typed("call night --wait", ORDERS)
+    night = next(task.id for task in cloud.mesh.iter_tasks(status="failed", parent=None) if task.actor == "x-fan-in")
+    yield typed("send - --actor check --next bill --id order-1 --wait", text='{"country": "DE", "total": 2}')
+    yield typed("send - --actor bil")
+    yield typed("send - --actor fetch --id fetch-1")
+    for line in ("list", "list --status failed --json", "list --actor bil", "list --since 7x"):
+        yield typed(line)
+    for line in ("failures", "failures --json", "failures --actor gather"):
+        yield typed(line)
+    for name in ("order-1", failed, paused, night, "nope"):
+        yield typed(f"status {name}")
+    yield typed("status order-1 --timeline")
+    yield typed(f"status {failed} --follow")
+    yield typed("status order-1 --json")
+    for name in ("order-1 --payload", f"{failed} -o failed.json", "fetch-1", "nope"):
+        yield typed(f"result {name}")
+    yield typed(f"resume {paused} --input", '{"approved": "yes"}')
+    yield typed(f"resume {paused} --input", '{"approved": true}')
+    yield typed(f"resume {done}")
+    for options in ("--failed --dry-run", f"{night} --failed-only", f"{done}", "--failed --error KeyError", ""):
+        yield typed(f"replay {options}")
+    yield typed(f"replay {failed} --json")
+    for options in ("--running --dry-run", "fetch-1", "fetch-1 --json", "nope"):
+        yield typed(f"cancel {options}")
+    cloud.send_raw("bill", "no envelope")
+    cloud.kit.travel(hours=1)
+    for line in (
+        "list",
+        "list --json",
+        "redrive --dry-run",
+        "redrive bill",
+        "redrive bil",
+        "show nope",
+        "reports replay",
+    ):
+        yield typed(f"dlq {line}")
+    for line in (
+        "put mesh.yaml raw/mesh.yaml",
+        "put none.csv raw/a.csv",
+        "ls",
+        "ls --json",
+        "ls none/",
+        "get none.csv",
+    ):
+        yield typed(f"data {line}")
+    yield typed("data get raw/mesh.yaml copy.yaml")
+    for line in ("logs check", "logs check --json", "logs order-1", "report", "report --json", "smoke", "smoke --json"):
+        yield typed(line)
+    for line in (
+        "validate --no-limits",
+        "validate --no-limits --json",
+        "graph",
+        "graph --format svg",
+        "graph --format png",
+    ):
+        yield typed(line)
+    yield typed("run chek")
+    yield typed("contracts --against none")
+    yield typed("doctor --synthesized none")
+    for line in ("status", "status --json", "env", "down", "up --mesh none.yaml"):
+        yield typed(f"local {line} --state none")
+    for line in ("dev", "deploy", "diff", "destroy"):
+        yield typed(f"{line} --mesh none.yaml")
+
+
+_JOB_LINES = [
+    line.split()
+    for line in (
+        "job list", "job list --json", "job list cleen", f"job show {RUN}", f"job show {RUN} --json", "job show nope",
+        f"job logs {RUN}", f"job cancel {RUN}", "job drain clean --reason compaction", "job list", "job undrain clean",
+    )
+]  # fmt: skip
+
+
+def _note(pages: dict[str, list[str]], folder: str, line: list[str], outcome: Outcome) -> None:
+    """Add what a command has printed to the page of the command."""
+    known = {path for path, command in commands() if not hasattr(command, "commands")}
+    name = next(
+        path
+        for path in (f"asya {line[0]}", f"asya {' '.join(line[:2])}", f"asya {' '.join(line[:3])}")
+        if path in known
+    )
+    shell = " ".join(part if re.fullmatch(r"[\w@%+=:,./-]+", part) else f"'{part}'" for part in line)
+    errors = "".join(f"! {each}\n" for each in outcome.stderr.splitlines())
+    code = f"[exit {int(outcome.code)}]\n" if outcome.code else ""
+    text = f"$ asya {shell}\n{outcome.stdout}{errors}{code}"
+    pages[name].append(_steady(text.replace(os.path.realpath(folder), "FOLDER").replace(folder, "FOLDER")))
+
+
+def _steady(text: str) -> str:
+    """Return a text without what differs between two runs, in the same width: times of this machine."""
+    return _MOMENT.sub(
+        lambda match: match[0] if match[0].startswith("2026-11-20") else f"2026-11-20{match[1]}09:00:00", text
+    )
+
+
+if __name__ == "__main__":
+    write(help_pages() | output_pages())
