@@ -7,8 +7,10 @@ from types import SimpleNamespace
 import boto3
 import botocore.session
 import moto.core.models
+import moto.core.responses
 import moto.kms.models
 import pytest
+from botocore.hooks import EventAliaser
 from hypothesis import settings
 
 from tests.doubles.senders import listed_roles as listed_roles  # noqa: PLC0414
@@ -46,4 +48,26 @@ def light_moto() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(moto.kms.models, "generate_private_key", cache(moto.kms.models.generate_private_key))
         patch.setattr(moto.core.models, "RESPONSES_METHODS", [])
+        patch.setattr(
+            moto.core.responses, "camelcase_to_underscores", cache(moto.core.responses.camelcase_to_underscores)
+        )
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cached_event_names() -> Iterator[None]:
+    """Cache the names of botocore's events: for each event of each call it goes through two hundred aliases.
+
+    All sessions have the same aliases.
+    """
+    alias = EventAliaser._alias_event_name
+    known: dict[str, str] = {}
+
+    def cached(aliaser: EventAliaser, name: str) -> str:
+        if name not in known:
+            known[name] = alias(aliaser, name)
+        return known[name]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EventAliaser, "_alias_event_name", cached)
         yield
