@@ -1,5 +1,6 @@
 """The deployed folders: their contents, target and reproducibility."""
 
+import os
 import re
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import pytest
 
 from asya.protocol.mesh_table import Actor, MeshTable, encode_table
 from asya.spark.job_python import AWS_CLIENT
-from asya_infra.build.folder import build_once, digest
+from asya_infra.build.folder import build_once, digest, source_files
 from asya_infra.build.functions import build_dispatcher, build_handlers, build_layer, build_table
 from asya_infra.build.jobs import JobFiles, build_jobs
 from asya_infra.build.packages import LAMBDA, PackagesError, Target, install
@@ -310,3 +311,24 @@ def test_the_job_side_needs_nothing_that_a_job_does_not_have() -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
+
+
+def test_what_is_not_deployed_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment beside the code has thousands of files."""
+    kept = [tmp_path / name for name in ("a/b.py", "a.py", "a/c/d.py")]
+    skipped = [
+        tmp_path / name for name in (".venv/lib/x.py", "a/node_modules/y.js", "a/shop.egg-info/z", "a/e.pyc", ".env")
+    ]
+    for file in (*kept, *skipped):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    scanned: list[str] = []
+    scan = os.scandir
+
+    def recording(folder: str) -> object:
+        scanned.append(str(folder))
+        return scan(folder)
+
+    monkeypatch.setattr(os, "scandir", recording)
+    assert list(source_files(tmp_path)) == sorted(kept)
+    assert sorted(scanned) == [str(tmp_path / name) for name in (".", "a", "a/c")]

@@ -15,12 +15,20 @@ _SKIPPED = {"__pycache__", "node_modules"}
 
 
 def source_files(folder: Path) -> Iterator[Path]:
-    """Yield the files to deploy from a folder, in sorted order. Skips hidden and compiled files."""
-    for path in sorted(folder.rglob("*")):
-        parts = path.relative_to(folder).parts
-        hidden = any(part.startswith(".") or part in _SKIPPED or part.endswith(".egg-info") for part in parts)
-        if path.is_file() and not hidden and path.suffix != ".pyc":
-            yield path
+    """Yield the files to deploy from a folder, in sorted order. Skips hidden and compiled files.
+
+    A skipped folder is not entered: an environment beside the code has thousands of files.
+    """
+    found: list[Path] = []
+    for parent, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not _is_skipped(name)]
+        paths = (Path(parent, name) for name in files if not _is_skipped(name) and not name.endswith(".pyc"))
+        found += (path for path in paths if path.is_file())
+    yield from sorted(found)
+
+
+def _is_skipped(name: str) -> bool:
+    return name.startswith(".") or name in _SKIPPED or name.endswith(".egg-info")
 
 
 def digest(parts: Iterable[str | bytes | Path]) -> str:
