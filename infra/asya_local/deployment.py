@@ -96,6 +96,8 @@ class Cdk:
             "CDK_HOME": str(self.folder.cdk_home),
             "CDK_DISABLE_CLI_TELEMETRY": "1",
             "CDK_DISABLE_VERSION_CHECK": "1",
+            # What CloudFormation itself would refuse is found before a deployment to AWS; here it is half of a synthesis.
+            "CDK_VALIDATION": "false",
             "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "1",
             "JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION": "1",
             "TMPDIR": str(self.folder.temporary),
