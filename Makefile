@@ -135,7 +135,7 @@ tests: setup  ## the tests alone
 	@$(BIN)/pytest --numprocesses 3
 
 .PHONY: test-full
-test-full: setup  ## full size: 20,000 schedules of the simulation; on the local cloud 1,000 heavy envelopes, 60 job runs, sets of 200 and 5,000 slices, outages, a deployment under load; 200 drivers killed while they append; chaos (hours)
+test-full: setup  ## full size: 20,000 schedules of the simulation; on the local cloud 1,000 heavy envelopes, 60 job runs, sets of 200 and 5,000 slices, outages, a deployment under load; 200 drivers killed while they append; the documentation site; chaos (hours)
 	@$(BIN)/python -m tests.simulation --schedules 10000 --processes 2
 	@$(BIN)/python -m tests.simulation --schedules 10000 --processes 2 --heavy
 	@ASYA_FULL_SIZE=1 $(BIN)/pytest tests/cloud/test_heavy_scale.py tests/cloud/test_heavy_crashes.py tests/cloud/test_fan_in.py \
@@ -176,7 +176,7 @@ rules: $(VENV)/.installed  ## write docs/reference/rules.md: each rule of the pr
 	@$(BIN)/python -m tests.rules --write
 
 .PHONY: docs
-docs: $(DOCS)/.installed  ## the documentation as a site with search and the reference from code: .build/docs/site/index.html (10 seconds); a broken link fails
+docs: $(DOCS)/.installed  ## the documentation as a site with search and the reference from code: .build/docs/site/index.html (20 seconds); a broken link fails
 	@rm -rf $(SITE)/site
 	@$(BIN)/python -m docs_site prepare $(SITE)
 	@$(DOCS)/bin/zensical build --strict --clean --config-file $(SITE)/zensical.toml

@@ -25,10 +25,12 @@ class _Page(HTMLParser):
         self.links: list[str] = []
         self.loads: list[str] = []
         self.anchors: set[str] = set()
+        self.has_diagram = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = {name: value or "" for name, value in attrs}
         self.anchors |= {attributes[name] for name in ("id", "name") if name in attributes}
+        self.has_diagram |= tag == "pre" and "mermaid" in attributes.get("class", "").split()
         for name, value in attributes.items():
             if (tag, name) in _LOADED and attributes.get("rel") != "canonical":
                 self.loads.append(value)
@@ -53,7 +55,10 @@ def _problems_of(path: Path, site: Path) -> Iterator[str]:
     # The page for unknown addresses is served under any address: its links are absolute.
     if name == "404.html":
         return
-    for target in (*page.loads, *page.links):
+    # Without the script of the site, the theme would load one from elsewhere.
+    if page.has_diagram and not any(load.endswith("/mermaid.tiny.js") for load in page.loads):
+        yield f"{name}: has a diagram and does not load scripts/mermaid.tiny.js"
+    for target in dict.fromkeys((*page.loads, *page.links)):
         parts = urlsplit(target)
         if parts.scheme or parts.netloc:
             if target in page.loads and parts.scheme != "data":

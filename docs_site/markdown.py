@@ -76,7 +76,7 @@ def _indented_by_four(lines: Iterable[str]) -> Iterator[str]:
         item = None if in_code else _ITEM.match(line)
         depth = len(levels)
         rest = width - (levels[-1] if levels else 0)
-        if item and depth == 0 and previous and not _ITEM.match(previous):
+        if item and depth == 0 and previous.strip() and not previous.startswith(" ") and not _ITEM.match(previous):
             yield ""
         yield " " * (4 * depth + rest) + line.lstrip()
         if item:

@@ -1,10 +1,11 @@
 """Writes everything that the site generator reads into one folder."""
 
 import json
+import posixpath
 import shutil
 from pathlib import Path
 
-from docs_site.markdown import convert
+from docs_site.markdown import convert, outside_code
 from docs_site.navigation import Page, Sections, as_toml, read_index
 from docs_site.pages import PROJECT_PAGES, rewrite_links, site_paths
 from docs_site.reference import PAGES
@@ -12,8 +13,9 @@ from docs_site.reference import PAGES
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("functions", "spark_jobs")
 """The folders of the packages in the Python API."""
+DIAGRAMS = "mermaid.tiny.js"
 SCRIPTS = {
-    "mermaid.tiny.js": "@mermaid-js/tiny/dist/mermaid.tiny.js",
+    DIAGRAMS: "@mermaid-js/tiny/dist/mermaid.tiny.js",
     "iframe-worker.js": "iframe-worker/shim/index.js",
 }
 """Scripts that the site serves itself, by their paths in `node_modules` of `.venv-docs`."""
@@ -50,7 +52,16 @@ def page_texts(root: Path = ROOT) -> dict[str, str]:
         for source, path in paths.items()
         if source.endswith(".md")
     }
-    return texts | {page.path: convert(page.text()) for page in PAGES}
+    texts |= {page.path: convert(page.text()) for page in PAGES}
+    return {path: _with_diagrams(text, path) for path, text in texts.items()}
+
+
+def _with_diagrams(text: str, path: str) -> str:
+    """Load the script of diagrams on a page that has one: three megabytes, and before the theme asks for its own copy."""
+    if not any(is_code and line.lstrip().startswith("```mermaid") for line, is_code in outside_code(text)):
+        return text
+    script = posixpath.relpath(f"scripts/{DIAGRAMS}", posixpath.dirname(path) or ".")
+    return f'{text}\n<script src="{script}"></script>\n'
 
 
 def navigation(root: Path = ROOT) -> Sections:

@@ -47,12 +47,11 @@ def _section(words: str, command: Any) -> list[str]:
 
 
 def _parameter(parameter: Any, context: Any) -> tuple[str, str, str, str]:
-    value = parameter.metavar or parameter.display_type(context)
     if parameter.param_type_name == "argument":
-        names, value = code(value), "required" if parameter.required else "optional"
+        names, value = code(parameter.name.upper()), "required" if parameter.required else "optional"
     else:
         names = ", ".join(code(name) for name in (*parameter.opts, *parameter.secondary_opts))
-        value = "" if parameter.is_flag else code(value)
+        value = "" if parameter.is_flag else code(parameter.metavar or parameter.display_type(context))
     default = parameter.get_default(context, call=False)
     shown = "" if default in (None, False, "", [], ()) or callable(default) else code(default)
     return names, value, shown, _text(parameter.help or "")

@@ -33,20 +33,18 @@ def type_of(schema: Schema, *, links: bool = True) -> str:
         if union in schema:
             parts = [type_of(part, links=links) for part in schema[union]]
             return " or ".join(dict.fromkeys(part for part in parts if part != "null")) or "null"
-    if "not" in schema:
-        return "null"
-    if "enum" in schema:
-        return ", ".join(f"`{value}`" for value in schema["enum"])
-    if "const" in schema:
-        return f"`{schema['const']}`"
-    kind = schema.get("type")
+    if values := schema.get("enum", [schema["const"]] if "const" in schema else None):
+        return ", ".join(f"`{value}`" for value in values)
+    return _json_type(schema, links=links)
+
+
+def _json_type(schema: Schema, *, links: bool) -> str:
+    kind = "null" if "not" in schema else schema.get("type")
     if kind == "array":
         return f"list of {type_of(schema.get('items') or {}, links=links)}"
     if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
         return f"object, each value {type_of(schema['additionalProperties'], links=links)}"
-    if isinstance(kind, list):
-        return " or ".join(kind)
-    return str(kind) if kind else "any JSON"
+    return " or ".join(kind) if isinstance(kind, list) else str(kind or "any JSON")
 
 
 def limits_of(schema: Schema) -> str:

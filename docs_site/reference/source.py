@@ -1,7 +1,6 @@
 """Reads the source of the deployed packages: the syntax trees of their modules."""
 
 import ast
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -22,10 +21,11 @@ def modules() -> tuple[tuple[str, ast.Module], ...]:
     )
 
 
-def calls(tree: ast.Module) -> Iterator[ast.Call]:
-    """Yield the calls of methods, in the order of lines."""
+@cache
+def calls(tree: ast.Module) -> tuple[ast.Call, ...]:
+    """Return the calls of a module, in the order of lines."""
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    yield from sorted(found, key=lambda call: (call.lineno, call.col_offset))
+    return tuple(sorted(found, key=lambda call: (call.lineno, call.col_offset)))
 
 
 def texts(value: ast.expr, tree: ast.Module) -> list[str]:
