@@ -14,7 +14,10 @@ from asya_cli.main import app
 from tests.paths import PROJECT
 
 DOCS = PROJECT / "docs"
-PAGES = [*sorted(PROJECT.glob("*.md")), *sorted(DOCS.rglob("*.md")), *sorted((PROJECT / "events").rglob("*.md"))]
+PAGES = [
+    *sorted(PROJECT.glob("*.md")),
+    *(page for folder in (DOCS, PROJECT / "events", PROJECT / "asya_cli") for page in sorted(folder.rglob("*.md"))),
+]
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
 CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)

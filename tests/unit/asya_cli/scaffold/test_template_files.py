@@ -1,7 +1,9 @@
 """The files of the templates are in the package, with the names of the author."""
 
 import re
+from collections.abc import Iterator
 from importlib.metadata import version
+from typing import Any
 
 import pytest
 import yaml
@@ -24,6 +26,20 @@ def test_a_project_has_all_that_it_needs(template: Template) -> None:
     assert re.search(rf"^asya-mesh\[test.*\]=={re.escape(TESTED)}$", files["requirements-dev.txt"], re.MULTILINE)
     assert files["README.md"].startswith("# shop\n")
     assert len(files["README.md"].splitlines()) < 90
+
+
+@pytest.mark.parametrize("template", Template)
+def test_every_key_of_the_mesh_file_has_a_value(template: Template) -> None:
+    """A comma in a text without quotes would begin a key."""
+
+    def values(node: Any) -> Iterator[Any]:
+        if isinstance(node, dict | list):
+            for each in node.values() if isinstance(node, dict) else node:
+                yield from values(each)
+        else:
+            yield node
+
+    assert None not in list(values(yaml.safe_load(project_files(template.value, "shop", TESTED)["mesh.yaml"])))
 
 
 def test_the_pieces_have_the_names_of_the_author() -> None:
