@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from asya.client import errors as client_errors
 from asya.gateway import json_rpc
 from asya.gateway.a2a.routes.errors import REASONS as RPC_REASONS
 from asya.gateway.mcp import types as mcp_types
@@ -102,6 +103,13 @@ def test_each_code_of_json_rpc_has_a_row_with_its_reason() -> None:
     table = rows("Codes of JSON-RPC")
     assert {int(code) for code in table} == codes | set(RPC_REASONS)
     assert {int(code): CODE.findall(rest)[0] for code, rest in table.items() if int(code) in RPC_REASONS} == RPC_REASONS
+
+
+def test_each_exception_of_the_client_has_a_row() -> None:
+    names = {
+        name for name, value in vars(client_errors).items() if isinstance(value, type) and issubclass(value, Exception)
+    }
+    assert set(rows("Exceptions of the Python client")) == names
 
 
 @pytest.mark.parametrize("command", sorted(set(re.findall(r"`asya ([^`]+)`", PAGE))))
