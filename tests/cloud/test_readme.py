@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,7 @@ import pytest
 
 from asya_cli.errors import ExitCode
 from asya_local.keys import read_keys
+from asya_local.servers import wait_until
 from tests.cloud.readme import commands, write_files
 from tests.installed import InstalledProduct, install
 from tests.paths import PROJECT
@@ -66,6 +69,20 @@ class Shell:
         )
         assert process.returncode == code, f"{command}\n{process.stdout}\n{process.stderr}"
         return process.stdout
+
+    @contextmanager
+    def at_work(self, command: str) -> Iterator[None]:
+        """Runs `asya dev` meanwhile, as in another terminal; Ctrl-C ends it."""
+        described = self.folder / ".asya" / "local.json"
+        with subprocess.Popen(
+            shlex.split(command), cwd=self.folder, env=self.environment, stdout=subprocess.PIPE
+        ) as dev:
+            try:
+                assert wait_until(lambda: described.exists() or dev.poll() is not None, 120)
+                assert dev.poll() is None, dev.stdout and dev.stdout.read()
+                yield
+            finally:
+                dev.send_signal(signal.SIGINT)
 
     def make(self, arguments: str, *more: str) -> str:
         """Runs the project's make; `MESH=` is relative to the reader's folder."""
@@ -123,6 +140,15 @@ def test_the_commands_that_inspect_the_demo(shell: Shell, cloud: DeployedCloud, 
     assert "succeeded" in outputs[1]
     assert json.loads((shell.folder / "again.json").read_bytes())["id"] == "again"
     shell.run(f"{down} --help")  # other tests need this cloud; test_the_commands_that_build_a_mesh runs the command
+
+
+def test_the_commands_that_begin_a_mesh(shell: Shell, product: InstalledProduct) -> None:
+    init, change, dev, call = commands("sh start")
+    shell.with_product(product).run(init)
+    shell.folder /= change.removeprefix("cd ")
+    with shell.at_work(dev):
+        answer = json.loads(shell.run(call))
+    assert set(answer) == {"orders", "count", "gross"}
 
 
 def test_the_commands_that_build_a_mesh(shell: Shell, product: InstalledProduct) -> None:
