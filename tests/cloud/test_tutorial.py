@@ -1,0 +1,47 @@
+"""Follows the tutorial from the first block to the last one, and compares what its commands print."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from asya_infra.mesh_file import MeshFileError, load_mesh
+from tests.cloud.tutorial import Reader, steps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.cloud
+
+CODES = [
+    ("""asya call price-orders '{"orders": [{"country": "NO", "price": "much"}]}'""", 1),
+    ('asya status "$task" --follow', 4),
+    ("asya send samples/february.json --actor read-xml --next check-orders --next add-vat --id february --wait", 3),
+    ("asya status february", 3),
+    ("""asya call price-orders '{"orders": [{"country": "XX", "price": 1}]}' --wait""", 3),
+]
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Iterator[Reader]:
+    reader = Reader(tmp_path, list(CODES))
+    yield reader
+    reader.close()
+
+
+def test_every_command_does_what_the_page_says(reader: Reader) -> None:
+    for step in steps():
+        reader.follow(step)
+    assert reader.codes == []
+
+
+def test_the_page_shows_the_actual_error_of_a_mistyped_key(tmp_path: Path) -> None:
+    (tmp_path / "mesh.yaml").write_text(
+        "namespace: shop\n\n\n\nactors:\n  check-orders:\n    handlr: orders.check_orders\n"
+    )
+    [line] = [step.text.strip() for step in steps() if step.kind == "mistake"]
+    with pytest.raises(MeshFileError) as caught:
+        load_mesh(tmp_path / "mesh.yaml")
+    assert line in str(caught.value)

@@ -1,0 +1,239 @@
+"""Follows the tutorial as a reader does: writes its files, types its commands, and compares what they print."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from asya_cli.connection import read_local
+from asya_local.keys import read_keys
+from tests.cloud.deployed_cloud import TIMEOUT_SECONDS, until
+from tests.interrupts import restore_interrupts
+from tests.paths import PROJECT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PAGE = PROJECT / "docs" / "tutorial" / "first-mesh.md"
+_BLOCK = re.compile(r"^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+_NAME = re.compile(r"# (\S+\.py)\n")
+_END = "the command has ended with"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One block of the page.
+
+    Attributes:
+        language: the language of the block, such as `sh`.
+        kind: what it is for: `install`, `aws`, `excerpt`, `add`, `mistake`, or empty.
+        file: the file that it writes or changes; empty for none.
+        text: its text.
+        expected: the lines below a block of commands that these print.
+    """
+
+    language: str
+    kind: str
+    file: str
+    text: str
+    expected: tuple[str, ...] = ()
+
+    @property
+    def commands(self) -> list[str]:
+        """The lines of a block of commands."""
+        return self.text.splitlines() if self.language == "sh" else []
+
+
+def steps() -> list[Step]:
+    """The blocks of the page in order; what commands print is part of their step."""
+    found: list[Step] = []
+    for match in _BLOCK.finditer(PAGE.read_text()):
+        language, _, rest = match["info"].partition(" ")
+        kind, _, file = rest.rpartition(" ") if "/" in rest or "." in rest else (rest, "", "")
+        text = match["text"]
+        if name := _NAME.match(text):
+            file, text = name[1], text[name.end() :]
+        if language == "text" and not rest:
+            last = found.pop()
+            assert last.language == "sh", text
+            found.append(Step(last.language, last.kind, last.file, last.text, tuple(text.splitlines())))
+        else:
+            found.append(Step(language, kind, file, text))
+    return found
+
+
+@dataclass
+class Reader:
+    """A reader with two terminals in an empty folder.
+
+    Attributes:
+        folder: the folder.
+        codes: the exit codes of the commands that do not end with 0, in the order of the page.
+    """
+
+    folder: Path
+    codes: list[tuple[str, int]]
+    _second: subprocess.Popen[str] = field(init=False)
+    _dev: subprocess.Popen[bytes] | None = None
+
+    def __post_init__(self) -> None:
+        self._second = subprocess.Popen(
+            ["bash", "--noprofile", "--norc"],
+            cwd=self.folder,
+            env=_environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            preexec_fn=restore_interrupts,  # noqa: PLW1509 - no thread is running here
+        )
+
+    @property
+    def shop(self) -> Path:
+        """The folder of the mesh."""
+        return self.folder / "shop"
+
+    @property
+    def _log(self) -> Path:
+        """What the first terminal shows."""
+        return self.folder / "dev.log"
+
+    def follow(self, step: Step) -> None:
+        """Do what a block says, and compare what its commands print."""
+        if step.kind == "install":
+            self._install()
+        elif step.commands:
+            output = [line for command in step.commands for line in self._type(command, step)]
+            assert_prints(output, step.expected)
+        elif step.kind == "excerpt":
+            assert any(
+                step.text in path.read_text() for path in self.shop.rglob("*.*") if path.suffix in (".py", ".yaml")
+            )
+        elif step.file:
+            with self._loaded(step.file):
+                self._write(step)
+
+    def close(self) -> None:
+        """End both terminals, and what runs in them."""
+        self._end_dev()
+        self._type_line("asya local down >/dev/null 2>&1")
+        assert self._second.stdin is not None
+        self._second.stdin.close()
+        self._second.wait(timeout=TIMEOUT_SECONDS)
+
+    def _install(self) -> None:
+        """Put the programs of this repository where an installation puts them."""
+        programs = self.shop / ".venv" / "bin"
+        if self.shop.is_dir() and not programs.exists():
+            programs.mkdir(parents=True)
+            (programs / "pytest").symlink_to(Path(sys.executable).parent / "pytest")
+
+    def _write(self, step: Step) -> None:
+        path = self.shop / step.file
+        before, after = path.read_text() if path.exists() else "", step.text
+        if step.kind == "add":
+            after = before.replace("\ntools:\n", f"\n{step.text}\ntools:\n")
+        elif step.language == "diff":
+            old, new = (line[1:] for line in step.text.splitlines())
+            after = before.replace(f"{old}\n", f"{new}\n")
+        assert after != before, step
+        path.write_text(after)
+
+    @contextmanager
+    def _loaded(self, file: str) -> Iterator[None]:
+        """Wait until the first terminal says that it has loaded a changed file."""
+        part = "mesh" if file == "mesh.yaml" else file.partition("/")[0]
+        if self._dev is None or part == "tests" or part == "samples":
+            yield
+            return
+        since = len(self._log.read_text())
+        yield
+        loaded = re.compile(rf"\b{part}\b.* loaded in ")
+        until(lambda: loaded.search(self._log.read_text()[since:]), f"{file} in the first terminal")
+
+    def _type(self, command: str, step: Step) -> Iterator[str]:
+        if command == "asya dev":
+            yield from self._start_dev(step)
+            return
+        if command.startswith("asya local up"):
+            self._end_dev()
+        variables = self._aws(command) if step.kind == "aws" else ""
+        if command.startswith(("asya doctor", "asya deploy", "asya destroy")):
+            command += (
+                " --help"  # they need an account, and synthesize first; the README's test deploys up to its first call
+            )
+        with self._loaded("mesh.yaml" if command.startswith("asya new ") else "tests/"):
+            output, code = self._type_line(variables + command)
+        expected = self.codes.pop(0)[1] if self.codes and self.codes[0][0] == command else 0
+        assert code == expected, f"{command}: {code}\n" + "\n".join(output)
+        yield from output
+
+    def _type_line(self, line: str) -> tuple[list[str], int]:
+        assert self._second.stdin is not None
+        assert self._second.stdout is not None
+        self._second.stdin.write(f"{line} </dev/null\nprintf '\\n{_END} %s\\n' $?\n")
+        self._second.stdin.flush()
+        output: list[str] = []
+        for text in self._second.stdout:
+            if text.startswith(_END):
+                return output, int(text.split()[-1])
+            output.append(text.rstrip("\n"))
+        raise AssertionError(f"the shell ended at {line}: {output}")
+
+    def _start_dev(self, step: Step) -> Iterator[str]:
+        with self._log.open("wb") as file:
+            self._dev = subprocess.Popen(
+                ["asya", "dev"],
+                cwd=self.shop,
+                env=_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                preexec_fn=restore_interrupts,  # noqa: PLW1509 - no thread is running here
+            )
+        until(lambda: "Ctrl-C ends the mesh" in self._log.read_text() or None, "the first terminal")
+        yield from self._log.read_text().splitlines()
+
+    def _end_dev(self) -> None:
+        if self._dev is not None:
+            self._dev.send_signal(signal.SIGINT)
+            self._dev.wait(timeout=TIMEOUT_SECONDS)
+            self._dev = None
+
+    def _aws(self, command: str) -> str:
+        """The variables of a command for AWS: it finds the mesh in the local cloud."""
+        if "--namespace" not in command:
+            return ""
+        connection = read_local(self.shop / ".asya")
+        deployer = read_keys(self.shop / ".asya" / "keys.json")["deployer"]
+        variables = {"AWS_ENDPOINT_URL": connection.endpoint_url or "", **deployer.environment()}
+        return "".join(f"{name}={value} " for name, value in variables.items())
+
+
+def assert_prints(output: list[str], expected: tuple[str, ...]) -> None:
+    """Assert that lines are among those of an output, in their order. `…` stands for any text, and spaces may be fewer."""
+    rest = iter(output)
+    for line in expected:
+        pattern = ".*".join(re.escape(part) for part in " ".join(line.split()).split("…"))
+        found = any(re.fullmatch(pattern, " ".join(text.split())) for text in rest)
+        assert found, f"{line!r} is not printed, or not here:\n" + "\n".join(output)
+
+
+def _environment() -> dict[str, str]:
+    """The variables of a terminal: the command of this repository, and uv's packages as its setup has put them into the cache."""
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTEST_", "ASYA_", "COV_"))
+    }
+    return {
+        **kept,
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "UV_OFFLINE": "1",
+        "UV_CONSTRAINT": str(PROJECT / "requirements" / "dev.txt"),
+    }
