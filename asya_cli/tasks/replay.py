@@ -110,7 +110,7 @@ def _refusal(mesh: MeshClient, envelope_id: str, error: ConflictError, options: 
 
     problem = error.problem.replace("failed_only", "--failed-only")
     task, name = mesh.task(envelope_id), quote(envelope_id)
-    if error.reason == "slice" and task is not None and task.parent_id:
+    if error.code == "slice" and task is not None and task.parent_id:
         advice = f"`asya replay {quote(task.parent_id)} --failed-only{options}` runs it again with its set."
     elif task is not None and task.status == "failed":
         advice = f"`asya replay {name}{options}` runs it again from where it failed."
@@ -118,7 +118,7 @@ def _refusal(mesh: MeshClient, envelope_id: str, error: ConflictError, options: 
         advice = f"`asya result {name}{options}` prints its result."
     else:
         advice = f"`asya status {name}{options}` shows it."
-    refusal = ConflictError(problem, error.reason)
+    refusal = ConflictError(problem, error.code)
     refusal.advice = advice
     return refusal
 

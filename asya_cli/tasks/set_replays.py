@@ -51,14 +51,14 @@ class SetReplays:
             try:
                 return self._started(task.id, ReplayRequest())
             except ConflictError as error:
-                if error.reason != "slice" or task.parent_id is None:
+                if error.code != "slice" or task.parent_id is None:
                     raise
         origin = task.id if task.reason in _FAILED_SETS else task.parent_id
         while origin is not None and origin not in self._replayed:
             try:
                 return self._started(origin, ReplayRequest(failed_only=True))
             except ConflictError as error:
-                parent = self.mesh.task(origin) if error.reason == "slice" else None
+                parent = self.mesh.task(origin) if error.code == "slice" else None
                 if parent is None or parent.parent_id is None:  # a set within a set is repeated by the outer one
                     raise
                 origin = parent.parent_id

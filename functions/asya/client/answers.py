@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
-from asya.client.errors import MeshError
+from asya.client.errors import AccessDeniedError, ConflictError, MeshError, RefusedError, UnavailableError
 
 T = TypeVar("T")
 
@@ -18,10 +18,11 @@ class Started(msgspec.Struct):
 
 
 class Problem(msgspec.Struct):
-    """An error: what a person reads, and its code."""
+    """An error: what a person reads, its code, and the field at fault."""
 
     message: str = ""
     code: str = ""
+    field: str | None = None
 
 
 class _Answer(msgspec.Struct):
@@ -71,3 +72,21 @@ def error_of(answer: bytes) -> Problem:
         return msgspec.json.decode(answer, type=_Answer).error
     except msgspec.MsgspecError:
         return Problem()
+
+
+def refusal(status: int, answer: bytes) -> RefusedError:
+    """Return the error of an answer.
+
+    Args:
+        status: The HTTP status of the answer, from 300 on.
+        answer: Its body, from the gateway's functions or from API Gateway itself.
+    """
+    error = error_of(answer)
+    if status in (409, 413) and error.message:
+        return ConflictError(error.message, error.code, status=status, field=error.field)
+    message = f"the gateway answered {status}: {error.message or answer[:300].decode('utf-8', 'replace')}"
+    if status == 403:
+        advice = "Your credentials need execute-api:Invoke on the mesh's API."
+        return AccessDeniedError(message, advice, status=status, code=error.code, field=error.field)
+    kind = UnavailableError if status == 429 or status >= 500 else RefusedError
+    return kind(message, status=status, code=error.code, field=error.field)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from asya.client.errors import NotEndedError, TaskFailedError, TaskPausedError
+from asya.client.errors import NotEndedError, TaskCanceledError, TaskFailedError, TaskPausedError
 
 if TYPE_CHECKING:
     from asya.tasks.view import TaskView
@@ -17,36 +17,40 @@ def is_over(view: TaskView | None) -> bool:
     return view is not None and (view.status in TERMINAL or view.status == "paused")
 
 
-def check_not_paused(view: TaskView) -> TaskView:
-    """Return the view of a task that has ended.
+def check_not_paused(view: TaskView | None) -> None:
+    """Check that a task is not paused.
 
     Raises:
         TaskPausedError: The task waits for an answer.
     """
-    if view.status == "paused":
+    if view is not None and view.status == "paused":
         raise TaskPausedError(view)
-    return view
 
 
 def check_succeeded(view: TaskView) -> TaskView:
     """Return the view of a task that has a result.
 
     Raises:
-        TaskFailedError: The task failed or was canceled.
+        TaskFailedError: The task failed.
+        TaskCanceledError: The task was canceled.
         TaskPausedError: The task waits for an answer.
         NotEndedError: The task is at work.
     """
     check_not_paused(view)
     if view.status not in TERMINAL:
-        raise NotEndedError(
-            f"{view.id} has not ended: it is {view.status} at {view.actor or 'no actor yet'}", "Wait for it."
-        )
+        raise NotEndedError(f"{view.id} has not ended: it is {state_of(view)}", "Wait for it.")
+    if view.status == "canceled":
+        raise TaskCanceledError(view)
     if view.status != "succeeded":
         raise TaskFailedError(view)
     return view
 
 
-def not_ended(task_id: str, view: TaskView | None, seconds: float) -> NotEndedError:
+def state_of(view: TaskView | None) -> str:
+    """Return what a task that has not ended is doing."""
+    return f"{view.status} at {view.actor or 'no actor yet'}" if view else "no actor has received it"
+
+
+def not_ended(task_id: str, state: str, seconds: float) -> NotEndedError:
     """Return the error of a wait that took too long."""
-    state = f"{view.status} at {view.actor}" if view else "no actor has received it"
     return NotEndedError(f"{task_id} has not ended after {seconds:.0f} s: {state}")

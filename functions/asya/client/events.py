@@ -35,7 +35,7 @@ def parse_events(text: bytes) -> Iterator[Event]:
     """Read the events of one answer. Comments, such as a keep-alive, are none."""
     for block in text.decode("utf-8").split("\n\n"):
         fields: dict[str, list[str]] = {}
-        for line in block.splitlines():
+        for line in block.split("\n"):  # `splitlines` would also split at U+2028, which JSON leaves in its strings
             name, colon, value = line.partition(":")
             if name and colon:
                 fields.setdefault(name, []).append(value.removeprefix(" "))

@@ -53,41 +53,53 @@ class Mesh:
         """The namespace of the mesh."""
         return self._client.connection.namespace
 
-    def send(self, actor: str, payload: object, *, then: Sequence[str] = (), task_id: str | None = None) -> Task:
+    def send(self, actor: str, payload: object, *, then: str | Sequence[str] = (), task_id: str | None = None) -> Task:
         """Send a payload to an actor, and return the task. It returns as soon as the envelope is on the actor's queue.
 
         Args:
             actor: The first actor of the route.
             payload: A pydantic model, a msgspec struct, a dataclass, or plain values.
-            then: The actors after it, in order.
-            task_id: The id of the task, by default a random one. An id names one task for good: of a second envelope with it, no
-                record shows the end.
+            then: The actors after it, in order, or the only one.
+            task_id: The id of the task, by default a random one. An id names one task for good. If it has a record, nothing is sent
+                and that task is returned, so a program may repeat a call whose end it does not know. Two sends before the
+                first actor has received an envelope are two deliveries of one, as SQS makes them too.
 
         Raises:
             NotFoundError: The mesh has no such actor.
             ContractError: The payload has no form in JSON.
             ValueError: The id cannot be one.
-            MeshError: AWS fails or denies access.
+            MeshError: AWS fails or denies access. With `task_id`, the gateway may do so too.
         """
-        envelope = Envelope(id=new_task_id(task_id), route=Route((), actor, tuple(then)), payload=as_raw(payload))
+        following = (then,) if isinstance(then, str) else tuple(then)
+        envelope = Envelope(id=new_task_id(task_id), route=Route((), actor, following), payload=as_raw(payload))
+        if task_id is not None and self._client.task(task_id) is not None:
+            return self.task(task_id)
         self._client.send(envelope)
         return self.task(envelope.id)
 
-    def call(self, tool: str, arguments: object = None, /, **named: object) -> Task:
+    def call(
+        self, tool: str, arguments: object = None, /, *, idempotency_key: str | None = None, **named: object
+    ) -> Task:
         """Start the task of a tool of the mesh file, with the route that it has there, and return the task.
 
         Args:
             tool: The name of the tool.
             arguments: Its arguments: a dict, or a model. Or give them by name.
+            idempotency_key: A repeated call with this key starts no second task and returns the first one: 1 to 255 printable ASCII
+                characters. It is kept as long as tasks are (`protocol §13.start.idempotent`).
 
         Raises:
             NotFoundError: The mesh has no such tool.
             TypeError: Arguments are given in both ways.
-            MeshError: The arguments are invalid, or the gateway fails or does not answer.
+            ContractError: The arguments have no form in JSON.
+            RefusedError: They do not fit the schema of the tool; `field` names the first mistake.
+            ConflictError: The key was used for a call with other arguments.
+            MeshError: The gateway fails or does not answer.
         """
         if arguments is not None and named:
             raise TypeError("give the arguments of a tool as one object or by name, not both")
-        return self.task(self._client.call_tool(tool, encoded(named if arguments is None else arguments)))
+        content = encoded(named if arguments is None else arguments)
+        return self.task(self._client.call_tool(tool, content, idempotency_key or ""))
 
     def task(self, task_id: str) -> Task:
         """Return the task of an id. It asks nothing, so the task need not exist yet."""

@@ -13,9 +13,8 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.client.answers import FieldsAnswer, InvalidInputError, Started, decode, error_of
+from asya.client.answers import FieldsAnswer, InvalidInputError, Started, decode, refusal
 from asya.client.errors import (
-    ConflictError,
     InvalidAnswersError,
     MeshError,
     NotFoundError,
@@ -48,6 +47,9 @@ if TYPE_CHECKING:
 TIMEOUT_SECONDS = 30.0
 """The time limit of a call to the gateway; API Gateway has the same limit."""
 
+THREADS = 32
+"""How many threads of a program call at once without a connection of their own for each call."""
+
 RESULT_PREFIXES = ("succeeded/", "failed/", CANCELED_PREFIX, PAUSED_PREFIX, SUMP_PREFIX)
 """The prefixes to search for the object of an envelope without a record (`protocol §11`, layout `by-id`)."""
 
@@ -69,7 +71,9 @@ class MeshClient:
     """A client with the user's credentials. Calls to the gateway are not retried; the AWS SDK retries its own."""
 
     connection: Connection
-    _pool: urllib3.PoolManager = field(default_factory=lambda: urllib3.PoolManager(retries=False), repr=False)
+    _pool: urllib3.PoolManager = field(
+        default_factory=lambda: urllib3.PoolManager(retries=False, maxsize=THREADS), repr=False
+    )
 
     def send(self, envelope: Envelope) -> str:
         """Send an envelope to the current actor of its route and return the id of the SQS message.
@@ -234,19 +238,22 @@ class MeshClient:
             raise NotFoundError(f"there is no task {envelope_id!r}") from None
         return decode(answer, Replayed)
 
-    def call_tool(self, name: str, arguments: bytes) -> str:
+    def call_tool(self, name: str, arguments: bytes, key: str = "") -> str:
         """Start the task of a tool and return its id.
 
         Args:
             name: The name of the tool.
             arguments: A JSON object.
+            key: The idempotency key: a repeated one starts no second task. Empty for none.
 
         Raises:
-            MeshError: The mesh has no such tool, the arguments are invalid, or the gateway fails or does not answer.
+            NotFoundError: The mesh has no such tool.
+            ConflictError: The key was used for another call.
+            MeshError: The arguments are invalid, or the gateway fails or does not answer.
         """
         body = b'{"name": ' + msgspec.json.encode(name) + b', "arguments": ' + arguments + b"}"
         try:
-            return decode(self._request("POST", "/tools/call", body, prefer="wait=0"), Started).id
+            return decode(self._request("POST", "/tools/call", body, prefer="wait=0", idempotency_key=key), Started).id
         except _MissingError:
             raise NotFoundError(f"the mesh {self.connection.namespace!r} has no tool {name!r}") from None
 
@@ -311,30 +318,23 @@ class MeshClient:
             yield f"{self.connection.results.uri}{prefix}{safe_segment(envelope_id)}.json"
 
     def _request(
-        self, method: str, path: str, body: bytes = b"", *, media_type: str = "application/json", prefer: str = ""
+        self, method: str, path: str, body: bytes = b"", *, media_type: str = "application/json", **headers: str
     ) -> bytes:
-        headers = ({"content-type": media_type} if body else {}) | ({"prefer": prefer} if prefer else {})
-        status, answer = self._call(method, path, body, headers)
+        given = {"content-type": media_type} if body else {}
+        given |= {name.replace("_", "-"): value for name, value in headers.items() if value}
+        status, answer = self._call(method, path, body, given)
         if status == 404:
             raise _MissingError(path)
         if status < 300:
             return answer
-        error = error_of(answer)
-        if status in (409, 413) and error.message:
-            raise ConflictError(error.message, error.code)
         if status == 422:
             raise InvalidInputError(decode(answer, FieldsAnswer).error)
-        advice = "Your credentials need execute-api:Invoke on the mesh's API." if status == 403 else ""
-        message = error.message or answer[:300].decode("utf-8", "replace")
-        raise MeshError(f"the gateway answered {status}: {message}", advice)
+        raise refusal(status, answer)
 
     def _call(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
         url = self.connection.gateway_url + path
-        credentials = self.connection.session.get_credentials()
-        if credentials is None:
-            raise MeshError("there are no AWS credentials", "Configure them as for the AWS CLI.")
         request = AWSRequest(method, url, data=body, headers={"host": urlsplit(url).netloc, **headers})
-        SigV4Auth(credentials, "execute-api", self.connection.region).add_auth(request)
+        self._sign(request)
         try:
             answer = self._pool.request(
                 method,
@@ -347,6 +347,15 @@ class MeshClient:
         except urllib3.exceptions.HTTPError as error:
             raise UnreachableError(f"the gateway did not answer ({url}): {error}") from error
         return answer.status, answer.data
+
+    def _sign(self, request: AWSRequest) -> None:
+        try:
+            credentials = self.connection.session.get_credentials()
+            if credentials is None:
+                raise MeshError("there are no AWS credentials", "Configure them as for the AWS CLI.")
+            SigV4Auth(credentials, "execute-api", self.connection.region).add_auth(request)
+        except BotoCoreError as error:  # such as a login that has expired
+            raise MeshError(f"the AWS credentials cannot be used: {error}", "Log in as for the AWS CLI.") from error
 
 
 def _path(envelope_id: str) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, TypeVar, overload
 
 import msgspec
 
 from asya.contracts.annotations import codec_of
 from asya.contracts.codec import plain
+from asya.contracts.errors import ContractError
+from asya.protocol.strict_json import NotJsonError, encode_value
 
 T = TypeVar("T")
 
@@ -20,9 +23,14 @@ def encoded(payload: object) -> bytes:
             decimals in it.
 
     Raises:
-        ContractError: It has no form in JSON.
+        ContractError: It has no form in JSON; the message names the place.
     """
-    return msgspec.json.encode(plain(payload, "payload"))
+    # A dataclass has the forms that its annotations say, such as a sorted array for a set.
+    value = codec_of(type(payload)).dump(payload, "payload") if dataclasses.is_dataclass(payload) else payload
+    try:
+        return bytes(encode_value(plain(value, "payload")))
+    except NotJsonError as error:
+        raise ContractError(f"payload: {error}") from error
 
 
 @overload

@@ -22,8 +22,9 @@ def select(
 ) -> Connection:
     """Connect to the mesh that a program names.
 
-    A state folder selects its local cloud. A name selects the local cloud of the default state folder, if it runs a mesh of this
-    namespace, and else the mesh on AWS. Without both, the environment and `asya.toml` select, as for the command.
+    A state folder selects its local cloud. A name selects the local cloud of the default state folder, if that runs a mesh of this
+    namespace and neither region nor profile is given, and else the mesh on AWS. Without both, the environment and `asya.toml`
+    select, as for the command.
 
     Args:
         name: The namespace of the mesh, with its stage, such as `shop-prod`.
@@ -39,13 +40,14 @@ def select(
         if name is not None and connection.namespace != name:
             raise MeshError(f"the local cloud in {state} runs the mesh {connection.namespace!r}, and not {name!r}")
         return connection
+    names_aws = bool(region or profile)
     defaults = read_defaults([], os.environ, Path.cwd())
     region, profile = region or defaults.get("region"), profile or defaults.get("profile")
     namespace = name or defaults.get("namespace")
     folder = Path(defaults.get("state") or DEFAULT_STATE)
     if namespace is None:
         return read_local(folder)
-    if name is not None and not (region or profile):
+    if name is not None and not names_aws:
         with suppress(MeshError):  # there is none, or its file is not readable: then the mesh is on AWS
             local = read_local(folder)
             if local.namespace == name:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import msgspec
 from msgspec import UNSET
 
-from asya.client.ends import check_not_paused, check_succeeded, is_over
+from asya.client.ends import check_succeeded
 from asya.client.errors import MeshError, NotFoundError
-from asya.client.events import parse_events
 from asya.client.payloads import decoded, encoded
-from asya.client.watch import watch
+from asya.client.watch import follow, wait
 from asya.dead_letters.replay import ReplayRequest
-from asya.protocol.codec import decode
+from asya.protocol.codec import ParseError, decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +37,7 @@ class Task:
     """
 
     id: str
-    _client: MeshClient
+    _client: MeshClient = field(repr=False)
 
     def view(self) -> TaskView:
         """Return what the mesh knows of the task now (`protocol §13`).
@@ -55,18 +54,17 @@ class Task:
     def wait(self, timeout: float = WAIT_SECONDS) -> Task:
         """Wait for the end of the task, well or badly, and return the task.
 
+        A task without a record is waited for too: the first actor of its route writes the record, however long its queue is.
+
         Args:
             timeout: The time limit in seconds.
 
         Raises:
             TaskPausedError: The task waits for an answer.
-            NotEndedError: It has not ended within the time limit.
-            MeshError: The gateway does not answer for 15 seconds.
+            NotEndedError: It has not ended within the time limit. It goes on.
+            MeshError: A call failed. Calls that may succeed later are repeated for 15 seconds.
         """
-        for view in watch(self._client, self.id, timeout):
-            if view is not None and is_over(view):
-                check_not_paused(view)
-                break
+        wait(self._client, self.id, timeout)
         return self
 
     @overload
@@ -80,7 +78,8 @@ class Task:
             kind: The type of the payload, such as a pydantic model; without it, dicts, lists, numbers and texts are returned.
 
         Raises:
-            TaskFailedError: The task failed or was canceled.
+            TaskFailedError: The task failed.
+            TaskCanceledError: The task was canceled.
             TaskPausedError: The task waits for an answer.
             NotEndedError: The task is at work.
             ContractError: The payload does not fit the type; the message names the field.
@@ -88,20 +87,19 @@ class Task:
         """
         return decoded(result_bytes(self._client, self.view()), kind)
 
-    def events(self) -> Iterator[Event]:
+    def events(self, timeout: float = WAIT_SECONDS) -> Iterator[Event]:
         """Yield the events of the task as they come, from its start to its end: hops, partials and the end (`protocol §13`).
 
+        No event is lost or repeated when a connection breaks off. A pause is an event; the stream goes on after it.
+
+        Args:
+            timeout: The time limit in seconds.
+
         Raises:
-            NotFoundError: There is no such task.
-            MeshError: The gateway does not answer, or answers with an error.
+            NotEndedError: The task has not ended within the time limit. It goes on.
+            MeshError: A call failed. Calls that may succeed later are repeated for 15 seconds.
         """
-        cursor = ""
-        while (answer := self._client.events(self.id, cursor)) is not None:
-            for event in parse_events(answer):
-                cursor = event.cursor or cursor
-                yield event
-                if event.is_last:
-                    return
+        return follow(self._client, self.id, timeout)
 
     def timeline(self) -> list[TimelineEntry]:
         """Return every attempt at every hop with its times, first to last."""
@@ -116,7 +114,7 @@ class Task:
         """Cancel the task, with its children and its job runs. A task that has ended does not change.
 
         Raises:
-            NotFoundError: There is no such task.
+            NotFoundError: There is no such task, or no actor has received it yet.
         """
         self._client.cancel(self.id)
 
@@ -134,18 +132,19 @@ class Task:
         self._client.resume(self.id, encoded(answers))
         return self
 
-    def replay(self, hop: int | None = None, *, failed_only: bool = False) -> Task:
+    def replay(self, hop: int | None = None, *, checkpoint: int | None = None, failed_only: bool = False) -> Task:
         """Start a new task from a kept copy of an envelope of this one, and return the new task.
 
         Args:
-            hop: The position of a hop; by default that of the failure.
+            hop: The position of a hop whose actor has `keep_input`; by default the envelope starts where it failed.
+            checkpoint: The position of a checkpoint.
             failed_only: After the failure of a set, run only the failed slices again.
 
         Raises:
             ConflictError: No copy is kept there; the message lists those that are.
             NotFoundError: There is no such task.
         """
-        started = self._client.replay(self.id, ReplayRequest(hop=hop, failed_only=failed_only))
+        started = self._client.replay(self.id, ReplayRequest(hop=hop, checkpoint=checkpoint, failed_only=failed_only))
         return Task(started.id, self._client)
 
 
@@ -161,7 +160,10 @@ def result_bytes(client: MeshClient, view: TaskView) -> bytes:
     stored = client.stored(view.id, view.result_uri)
     if stored is None:
         raise MeshError(f"{view.id} succeeded, but its object is missing: {view.result_uri or 'no address'}")
-    return bytes(decode(stored.body).payload)
+    try:
+        return bytes(decode(stored.body).payload)
+    except ParseError as error:
+        raise MeshError(f"{stored.uri} is not an envelope: {error}") from error
 
 
 def new_task_id(given: str | None) -> str:

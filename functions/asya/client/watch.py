@@ -1,64 +1,70 @@
-"""Polls a task until it ends."""
+"""Waits for the end of a task, and follows its events."""
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING
 
-from asya.client.ends import TERMINAL, not_ended
+from asya.client.ends import TERMINAL, check_not_paused
 from asya.client.errors import MeshError
+from asya.client.patience import FIRST_PAUSE, EventReader, Patience
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from asya.client.events import Event
     from asya.client.mesh_client import MeshClient
+    from asya.client.patience import Poll, StreamPoll
     from asya.tasks.view import TaskView
 
-POLL_SECONDS = 0.25
-"""The time between two polls."""
 
-RETRY_SECONDS = 15.0
-"""How long failed polls are retried."""
+def now() -> float:
+    """Return the time of a clock that never goes back, in seconds."""
+    return time.monotonic()
 
 
-class Patience:
-    """Decides how long a wait for the end of a task goes on.
+def poll(mesh: MeshClient, task_id: str) -> Poll:
+    """Return the task, None without a record, or the error of the call."""
+    try:
+        return mesh.task(task_id)
+    except MeshError as error:
+        return error
 
-    Args:
-        task_id: The id of the task.
-        seconds: The time limit of the wait.
-        now: The time at which it begins, in seconds of a clock that never goes back.
+
+def poll_stream(mesh: MeshClient, task_id: str, cursor: str) -> StreamPoll:
+    """Return the new events of a task as text, None after the last one, or the error of the call."""
+    try:
+        return mesh.events(task_id, cursor)
+    except MeshError as error:
+        return error
+
+
+def wait(mesh: MeshClient, task_id: str, seconds: float) -> None:
+    """Wait until a task has ended.
+
+    Raises:
+        TaskPausedError: The task waits for an answer.
+        NotEndedError: The task has not ended after `seconds`.
+        MeshError: A call failed, and another one would fail too, or the gateway does not answer for 15 seconds.
     """
+    patience = Patience(task_id, seconds, now())
+    while (pause := patience.after(poll(mesh, task_id), now())) is not None:
+        time.sleep(pause)
+    check_not_paused(patience.view)
 
-    def __init__(self, task_id: str, seconds: float, now: float) -> None:
-        self._task_id, self._seconds, self._began, self._answered = task_id, seconds, now, now
-        self._view: TaskView | None = None
 
-    def answered(self, view: TaskView | None, now: float) -> None:
-        """Take the answer to a poll; None without a record."""
-        self._view, self._answered = view, now
+def follow(mesh: MeshClient, task_id: str, seconds: float) -> Iterator[Event]:
+    """Yield the events of a task as they come, up to its end.
 
-    def failed(self, error: MeshError, now: float) -> None:
-        """Take the failure of a poll.
-
-        Raises:
-            MeshError: The polls have failed for too long.
-        """
-        if now > self._answered + RETRY_SECONDS:
-            raise error
-
-    def is_unknown(self, unknown_seconds: float | None, now: float) -> bool:
-        """Whether the task has had no record for so long that it has none."""
-        return self._view is None and unknown_seconds is not None and now > self._began + unknown_seconds
-
-    def check(self, now: float) -> None:
-        """Check the time limit.
-
-        Raises:
-            NotEndedError: The wait has taken too long.
-        """
-        if now > self._began + self._seconds:
-            raise not_ended(self._task_id, self._view, self._seconds)
+    Raises:
+        NotEndedError: The task has not ended after `seconds`.
+        MeshError: As of `wait`.
+    """
+    reader = EventReader(task_id, seconds, now())
+    while not reader.is_over:
+        yield from reader.after(poll_stream(mesh, task_id, reader.cursor), now())
+        if reader.pause and not reader.is_over:
+            time.sleep(reader.pause)
 
 
 def watch(
@@ -66,24 +72,24 @@ def watch(
 ) -> Iterator[TaskView | None]:
     """Yield the task after each poll, None while it has no record; the last one is the ended task.
 
-    The iteration stops without an error if the task has no record after `unknown_seconds`.
+    The polls are regular, for a display. The iteration stops without an error if the task has no record after `unknown_seconds`.
 
     Raises:
         NotEndedError: The task has not ended after `seconds`.
-        MeshError: The gateway does not answer for 15 seconds.
+        MeshError: As of `wait`.
     """
-    patience = Patience(envelope_id, seconds, time.monotonic())
+    patience = Patience(envelope_id, seconds, now())
     task: TaskView | None = None
     while True:
         try:
             task = mesh.task(envelope_id)
-            patience.answered(task, time.monotonic())
+            patience.answered(task, now())
         except MeshError as error:
-            patience.failed(error, time.monotonic())
+            patience.failed(error, now())
         yield task
         if task is not None and task.status in TERMINAL:
             return
-        if patience.is_unknown(unknown_seconds, time.monotonic()):
+        if patience.is_unknown(unknown_seconds, now()):
             return
-        patience.check(time.monotonic())
-        time.sleep(POLL_SECONDS)
+        patience.check(now())
+        time.sleep(FIRST_PAUSE)
