@@ -108,18 +108,18 @@ def status(state: State = DEFAULT_STATE, *, as_json: JsonLines = False) -> None:
     """Show the processes of a local cloud. Exit code 0 if all of them are up."""
     from rich.table import Table
 
-    from asya_cli.output.console import Console
+    from asya_cli.output.console import table_console
     from asya_local.health import check_health
 
     parts = check_health(state)
-    table = Table("", "", "process", "", box=None)
+    table = Table("", "", "process", "", box=None, pad_edge=False)
     for part in parts:
         if as_json:
             write_json_line(part)
         mark = "[green]up[/]" if part.up else "[red]down[/]"
         table.add_row(part.name, mark, str(part.pid or ""), "  ".join(filter(None, (part.url, part.note))))
     if not as_json:
-        Console(highlight=False, soft_wrap=True).print(table)
+        table_console().print(table)
     raise typer.Exit(0 if all(part.up for part in parts) else 1)
 
 

@@ -41,10 +41,12 @@ def list_(
     """List the dead letters of a mesh. The messages stay in their queues."""
     from rich.table import Table
 
-    from asya_cli.output.console import Console
+    from asya_cli.output.console import table_console
 
     dead_letters, selection = dead_letters_of(state, namespace, region, profile), filter_of(envelope_id, error, since)
-    table = Table(*_COLUMNS, box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
+    for column in _COLUMNS:
+        table.add_column(column, overflow="fold")
     for name in actors_of(dead_letters, actor):
         with dead_letters.scan(name, selection) as letters:
             for letter in islice(letters, limit):
@@ -55,7 +57,7 @@ def list_(
                     table.add_row(*map(one_line, row))
         warn_of_hidden(dead_letters, name)
     if table.row_count:
-        Console(markup=False).print(table, soft_wrap=True)
+        table_console().print(table)
     elif not as_json:
         echo("no dead letters", err=True)
     for name in dead_letters.report_queues() if actor is None else ():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
@@ -190,7 +189,7 @@ def _print(lines: list[RunLine]) -> None:
 
     from rich.table import Table
 
-    from asya_cli.output.console import Console
+    from asya_cli.output.console import table_console
 
     now = datetime.now(UTC)
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -201,4 +200,4 @@ def _print(lines: list[RunLine]) -> None:
         dollars = f"{line.dollars:.4f}" if line.dollars is not None else "-"
         row = (line.run_id, line.state, str(line.envelopes), age(line.formed_at, now), hours, dollars)
         table.add_row(*map(one_line, row))
-    Console(width=None if sys.stdout.isatty() else 160, markup=False).print(table)
+    table_console().print(table)

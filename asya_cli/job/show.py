@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -107,7 +106,7 @@ def usage_text(usage: Usage) -> str:
 def _print_envelopes(lines: Sequence[EnvelopeLine], limit: int) -> None:
     from rich.table import Table
 
-    from asya_cli.output.console import Console
+    from asya_cli.output.console import table_console
 
     if not lines or not limit:
         return
@@ -118,7 +117,7 @@ def _print_envelopes(lines: Sequence[EnvelopeLine], limit: int) -> None:
     for line in lines[:limit]:
         table.add_row(*map(one_line, _row(line)))
     echo("")
-    Console(width=None if sys.stdout.isatty() else 160, markup=False).print(table)
+    table_console().print(table)
     if len(lines) > limit:
         echo(f"{len(lines) - limit} more; -n {len(lines)} shows all", err=True)
 

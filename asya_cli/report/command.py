@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import takewhile
@@ -87,9 +86,9 @@ def _print(summary: Summary) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from asya_cli.output.console import Console
+    from asya_cli.output.console import table_console
 
-    console = Console(width=None if sys.stdout.isatty() else 160, markup=False)
+    console = table_console()
     total = sum(each.succeeded + each.failed + each.canceled for each in summary.ends)
     console.print(f"{counted(total, 'task')} ended since {summary.since[:19]}Z")
     tables = (

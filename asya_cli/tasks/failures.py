@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -59,7 +58,7 @@ def failures(
     from rich.table import Table
     from rich.text import Text
 
-    from asya_cli.output.console import Console
+    from asya_cli.output.console import table_console
 
     selection = Selection.of("failed", None, actor, error, since)
     mesh = client(state, namespace, region, profile)
@@ -80,11 +79,11 @@ def failures(
     table.add_column("error", overflow="fold", ratio=1)
     table.add_column("first", justify="right")
     table.add_column("last", justify="right")
-    table.add_column("example", overflow="fold")
+    table.add_column("example", no_wrap=True)
     for each in groups[:limit]:
         texts = (each.actor, each.error, age(each.first, now), age(each.last, now), each.example)
         table.add_row(str(each.count), *(Text(one_line(text)) for text in texts))
-    Console(width=None if sys.stdout.isatty() else 160, markup=False).print(table)
+    table_console().print(table)
     if len(groups) > limit:
         echo(f"and {counted(len(groups) - limit, 'group')} more; -n shows them", err=True)
 

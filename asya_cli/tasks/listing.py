@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,7 +44,7 @@ def list_tasks(
     """List tasks, newest first: your own, or all tasks if you are an operator."""
     import msgspec
 
-    from asya_cli.output.console import Console
+    from asya_cli.output.console import table_console
 
     selection = Selection.of(status, parent, actor, error, since, roots)
     mesh = client(state, namespace, region, profile)
@@ -59,7 +58,7 @@ def list_tasks(
     if not views:
         echo("no tasks", err=True)
         return
-    console = Console(width=None if sys.stdout.isatty() else 160, markup=False)
+    console = table_console()
     console.print(table_of(views, datetime.now(UTC), console.width))
 
 

@@ -28,7 +28,7 @@ from tests.cloud.deployed_cloud import TIMEOUT_SECONDS, DeployedCloud, until
 from tests.interrupts import restore_interrupts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 pytestmark = pytest.mark.cloud
 
@@ -85,18 +85,18 @@ LINES = """
 def count(spark, payload):
     return {**payload, "lines": spark.read.text(payload["uri"]).count(), "version": 1}
 """
+FILES = {"mesh.yaml": MESH, "handlers/orders.py": ORDERS, "jobs/lines.py": LINES}
 
 
 class Author:
     """An author with a mesh in a folder, and `asya dev` in a terminal."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, files: Mapping[str, str] = FILES) -> None:
         self.folder = folder
         for name in ("handlers", "jobs"):
             (folder / name).mkdir(exist_ok=True)
-        self.write("mesh.yaml", MESH)
-        self.write("handlers/orders.py", ORDERS)
-        self.write("jobs/lines.py", LINES)
+        for name, text in files.items():
+            self.write(name, text)
         self.state = StateFolder.at(folder / ".asya")
         self.lines: list[str] = []
         self.process = subprocess.Popen(

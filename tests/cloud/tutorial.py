@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from asya_cli.connection import read_local
+from asya.client.connection import read_local
 from asya_local.keys import read_keys
 from tests.cloud.deployed_cloud import TIMEOUT_SECONDS, until
 from tests.interrupts import restore_interrupts

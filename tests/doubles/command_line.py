@@ -5,10 +5,14 @@ from __future__ import annotations
 import io
 import os
 import sys
+import time
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 from unittest import mock
+
+import typer.main
 
 from asya_cli.main import app
 
@@ -16,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 COLUMNS = 80
+_NOT_INHERITED = ("AWS_", "ASYA_", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "TERM")
+_command_of = cache(typer.main.get_command)
+"""Each call of the command would build all commands again."""
 
 
 @dataclass(frozen=True)
@@ -33,17 +40,26 @@ def asya(*arguments: str, text: str = "", environment: Mapping[str, str] | None 
     Args:
         arguments: What is typed after `asya`.
         text: Standard input.
-        environment: Further variables; none of AWS or of Asya is inherited.
+        environment: Further variables; those of AWS, of Asya and of the terminal are not inherited.
     """
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "ASYA_"))}
-    variables = {**inherited, "COLUMNS": str(COLUMNS), "TERMINAL_WIDTH": str(COLUMNS), **(environment or {})}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_INHERITED)}
+    variables = {
+        **inherited,
+        "TZ": "UTC",
+        "COLUMNS": str(COLUMNS),
+        "TERMINAL_WIDTH": str(COLUMNS),
+        **(environment or {}),
+    }
     streams = {name: io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for name in ("stdout", "stderr")}
     stdin = io.TextIOWrapper(io.BytesIO(text.encode()), "utf-8")
     with ExitStack() as stack:
+        stack.callback(time.tzset)
         stack.enter_context(mock.patch.dict(os.environ, variables, clear=True))
         for name, stream in (*streams.items(), ("stdin", stdin)):
             stack.enter_context(mock.patch.object(sys, name, stream))
         stack.enter_context(mock.patch.object(sys, "argv", ["asya", *arguments]))
+        stack.enter_context(mock.patch.object(typer.main, "get_command", _command_of))
+        time.tzset()
         code = _run(arguments)
     written = {name: bytes(stream.buffer.getvalue()).decode() for name, stream in streams.items()}  # type: ignore[attr-defined]
     return Outcome(code, **written)

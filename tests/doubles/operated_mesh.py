@@ -128,7 +128,7 @@ def operated_mesh(folder: Path) -> Iterator[KitCloud]:
         for module in ("logs", "tasks.listing", "tasks.failures", "tasks.selection", "dlq.options", "report.command"):
             stack.enter_context(mock.patch(f"asya_cli.{module}.datetime", moments))
         clock = SimpleNamespace(monotonic=environment().monotonic, sleep=environment().sleep)
-        for module in ("tasks.records", "logs"):
+        for module in ("tasks.records", "logs", "smoke.steps"):
             stack.enter_context(mock.patch(f"asya_cli.{module}.time", clock))
         # The mesh runs on this thread alone.
         serial = nullcontext(SimpleNamespace(map=map))

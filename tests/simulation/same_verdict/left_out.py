@@ -82,6 +82,7 @@ LEFT_OUT: dict[str, str | dict[str, str]] = {
     "test_iam_matrix": _IAM,
     "test_local_access": _LOCAL_CLOUD,
     "test_local_cloud": _LOCAL_CLOUD,
+    "test_night_call": "runs `asya dev`, and repairs its code",
     "test_readme": _COMMAND,
     "test_secrets": {
         "test_another_actor_may_not_read_them": _IAM,

@@ -12,6 +12,7 @@ from collections import defaultdict
 from contextlib import chdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pytest
 import typer.main
@@ -21,7 +22,7 @@ from asya_cli.main import app
 from tests.doubles.command_line import Outcome, asya
 from tests.doubles.dispatching import start_run
 from tests.doubles.heavy import BUCKET, done_result, failed_result, heavy_world
-from tests.doubles.operated_mesh import operated_mesh
+from tests.doubles.operated_mesh import START, operated_mesh
 from tests.doubles.senders import list_roles
 from tests.unit.asya_cli.job.conftest import Operator, end_run
 
@@ -34,7 +35,11 @@ RECORDED = Path(__file__).parent / "recorded"
 ACCEPT = "If the change is intended: python -m tests.unit.asya_cli.snapshots"
 ORDERS = '{"orders": [{"country": "NO", "total": 1}, {"country": "SE", "total": 1}]}'
 RUN = "asya.flights.clean.0000000001"
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d:\d\d")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d:\d\d(\.\d+)?")
+
+_MARK = re.compile(r"(smoke-\w+-)[0-9a-f]{12}")
+_AGE = re.compile(r" \d+s(?=  +0\.500)")
+_LETTER = '{"id": "NAME", "route": {"prev": [], "curr": "bill", "next": []}, "payload": {"country": "NO", "total": 1}}'
 
 Pages = dict[str, str]
 """By the name of their file."""
@@ -133,52 +138,33 @@ def _lines(cloud: KitCloud) -> Iterator[tuple[list[str], str]]:
     yield typed(f"replay {failed} --json")
     for options in ("--running --dry-run", "fetch-1", "fetch-1 --json", "nope"):
         yield typed(f"cancel {options}")
-    cloud.send_raw("bill", "no envelope")
-    cloud.kit.travel(hours=1)
-    for line in (
-        "list",
-        "list --json",
-        "redrive --dry-run",
-        "redrive bill",
-        "redrive bil",
-        "show nope",
-        "reports replay",
-    ):
-        yield typed(f"dlq {line}")
-    for line in (
-        "put mesh.yaml raw/mesh.yaml",
-        "put none.csv raw/a.csv",
-        "ls",
-        "ls --json",
-        "ls none/",
-        "get none.csv",
-    ):
-        yield typed(f"data {line}")
-    yield typed("data get raw/mesh.yaml copy.yaml")
-    for line in ("logs check", "logs check --json", "logs order-1", "report", "report --json", "smoke", "smoke --json"):
-        yield typed(line)
-    for line in (
-        "validate --no-limits",
-        "validate --no-limits --json",
-        "graph",
-        "graph --format svg",
-        "graph --format png",
-    ):
-        yield typed(line)
-    yield typed("run chek")
-    yield typed("contracts --against none")
-    yield typed("doctor --synthesized none")
-    for line in ("status", "status --json", "env", "down", "up --mesh none.yaml"):
-        yield typed(f"local {line} --state none")
-    for line in ("dev", "deploy", "diff", "destroy"):
-        yield typed(f"{line} --mesh none.yaml")
+    sqs = cloud.client("sqs")
+    url = sqs.get_queue_url(QueueName="asya-shop-bill-dlq")["QueueUrl"]
+    for name in ("letter-1", "letter-2"):
+        sqs.send_message(QueueUrl=url, MessageBody=_LETTER.replace("NAME", name))
+    with mock.patch("asya_cli.smoke.steps.Smoke._has_actor", lambda *_: False):  # no job run
+        for line in _OTHER_LINES:
+            yield typed(line)
 
 
+_OTHER_LINES = (
+    "dlq list", "dlq list --json", "dlq show letter-1", "dlq show nope", "dlq redrive --dry-run", "dlq redrive --json",
+    "dlq redrive bil", "dlq reports replay", "dlq reports replay --json",
+    "data put mesh.yaml raw/mesh.yaml", "data put none.csv raw/a.csv", "data ls", "data ls --json", "data ls none/",
+    "data get none.csv", "data get raw/mesh.yaml copy.yaml",
+    "logs check", "logs check --json", "logs order-1", "report", "report --json",
+    "smoke", "smoke --json", "smoke --arguments x.json", "doctor --synthesized none", "contracts --against none",
+    "validate --no-limits", "validate --no-limits --json", "validate --mesh none.yaml", "run chek",
+    "graph", "graph --format svg", "graph --format png", "graph -o no/such/folder.svg",
+    "local status --state none", "local status --state none --json", "local env --state none", "local down --state none",
+    "local up --mesh none.yaml", "dev --mesh none.yaml", "demo --keeep",
+    "deploy --mesh none.yaml", "diff --mesh none.yaml", "destroy --mesh none.yaml", "schema --mesh",
+)  # fmt: skip
 _JOB_LINES = [
     line.split()
     for line in (
         "job list", "job list --json", "job list cleen", f"job show {RUN}", f"job show {RUN} --json", "job show nope",
-        f"job logs {RUN}", f"job cancel {RUN}", "job drain clean --reason compaction", "job list", "job undrain clean",
+        f"job logs {RUN}", f"job cancel {RUN}", "job drain clean --reason compaction", "job list", "job undrain cleen",
     )
 ]  # fmt: skip
 
@@ -200,9 +186,14 @@ def _note(pages: dict[str, list[str]], folder: str, line: list[str], outcome: Ou
 
 def _steady(text: str) -> str:
     """Return a text without what differs between two runs, in the same width: times of this machine."""
-    return _MOMENT.sub(
-        lambda match: match[0] if match[0].startswith("2026-11-20") else f"2026-11-20{match[1]}09:00:00", text
-    )
+    text = _AGE.sub(" 0s", _MARK.sub(r"\g<1>0123456789ab", text))
+    return _MOMENT.sub(_fixed, text)
+
+
+def _fixed(moment: re.Match[str]) -> str:
+    """Return a time of the mesh in memory as it is, and any other one as the start of its time."""
+    day, separator, fraction = START.date().isoformat(), moment[1], moment[2]
+    return moment[0] if moment[0].startswith(day) else f"{day}{separator}09:00:00" + (".000000" if fraction else "")
 
 
 if __name__ == "__main__":
