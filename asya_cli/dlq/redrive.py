@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
@@ -69,22 +70,24 @@ def redrive(
     actors = actors_of(dead_letters, actor)
     total: int | None = None
     if dry_run or asks(yes=yes):
-        found = list(islice(_selected(dead_letters, actors, selection), limit))
+        found = _found(dead_letters, actors, selection, limit)
         total = len(found)
         if dry_run or not found:
             _show(dead_letters, actors, found, as_json=as_json)
             return
         confirm(f"redrive {counted(total, 'dead letter')}?")
-    letters = _selected(dead_letters, actors, selection)
     sent = refused = 0
-    with leaving(lambda: f"{_counts(sent, refused)}; the others stay in their queues"):
+    # The letters that are not sent are visible again at once, also after Ctrl-C.
+    with (
+        leaving(lambda: f"{_counts(sent, refused)}; the others stay in their queues"),
+        closing(_selected(dead_letters, actors, selection)) as letters,
+    ):
         for letter in tracked(letters, "redrive", total):
             result = _line(dead_letters.redrive(letter, force=force))
             write(result, str(result), as_json=as_json)
             sent, refused = (sent, refused + 1) if result.problem else (sent + 1, refused)
             if sent >= limit:
                 break
-        letters.close()  # the others become visible again
     for name in actors:
         warn_of_hidden(dead_letters, name)
     echo(_counts(sent, refused), err=True)
@@ -97,6 +100,11 @@ def _selected(dead_letters: DeadLetters, actors: list[str], selection: Filter) -
     for name in actors:
         with dead_letters.scan(name, selection) as letters:
             yield from letters
+
+
+def _found(dead_letters: DeadLetters, actors: list[str], selection: Filter, limit: int) -> list[QueuedLetter]:
+    with closing(_selected(dead_letters, actors, selection)) as letters:
+        return list(islice(letters, limit))
 
 
 def _show(dead_letters: DeadLetters, actors: list[str], found: list[QueuedLetter], *, as_json: bool) -> None:

@@ -60,7 +60,8 @@ def diagram_of(mesh: MeshFile) -> Diagram:
     An actor that a fan-in follows on the route of a tool fans out: its other ways carry slices. An actor without `can_send_to` may
     send to every actor, which the diagram leaves out.
     """
-    ways = tuple(dict.fromkeys(_ways(mesh)))
+    routes = {(way.start, way.end) for way in _ways(mesh) if way.kind == "route"}
+    ways = tuple(dict.fromkeys(way for way in _ways(mesh) if way.kind != "sends" or (way.start, way.end) not in routes))
     tools = {_tool_key(name): Node(_tool_key(name), name, "tool") for name in mesh.tools}
     names = dict.fromkeys((*mesh.actors, *(name for way in ways for name in (way.start, way.end))))
     nodes = (tools.get(name) or Node(name, name, _kind(name, mesh.actors.get(name))) for name in names)

@@ -17,7 +17,7 @@ from asya.dead_letters.aws import queue as dead_letter_queue
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.slices import SetDue, encode_message
 from asya.tasks.view import TaskView
-from asya_cli.dlq import options
+from asya_cli.dlq import options, redrive
 from asya_cli.dlq.letters import DeadLetters, Filter
 from asya_cli.errors import CommandError
 from asya_cli.main import app
@@ -256,6 +256,60 @@ def test_messages_hidden_by_another_reader_are_reported(mesh: Mesh) -> None:
     mesh.put("infer", message())
     mesh.receive("infer-dlq")
     assert "infer: 1 more hidden by another reader" in run("list")
+
+
+def test_since_selects_by_the_time_of_the_message(mesh: Mesh) -> None:
+    mesh.put("infer", message())
+    assert "1 dead letter selected" in run("redrive", "--since", "1h", "--dry-run")
+    assert "0 dead letters selected" in run("redrive", "--since", "2999-01-01T00:00:00Z", "--dry-run")
+    assert "no dead letters" in run("list", "--since", "2999-01-01T00:00:00Z")
+
+
+@pytest.mark.parametrize(("answer", "sent"), [("y\n", 2), ("n\n", 0)])
+def test_a_terminal_is_asked_before_many_are_sent(
+    mesh: Mesh, monkeypatch: pytest.MonkeyPatch, answer: str, sent: int
+) -> None:
+    for name in ("a", "b"):
+        mesh.generations[name] = 1
+        mesh.put("infer", message(id=name))
+    monkeypatch.setattr(redrive, "asks", lambda *, yes: not yes)
+    done = CliRunner().invoke(app, ["dlq", "redrive", "infer"], input=answer)
+    assert "redrive 2 dead letters?" in done.stderr
+    assert len(mesh.requests) == sent
+    assert len(mesh.receive("infer-dlq")) == 2 - sent  # those that stay are visible again
+    assert isinstance(done.exception, CommandError) == (sent == 0)
+
+
+def test_yes_asks_nothing(mesh: Mesh, monkeypatch: pytest.MonkeyPatch) -> None:
+    mesh.generations["env-1"] = 1
+    mesh.put("infer", message())
+    monkeypatch.setattr(redrive, "asks", lambda *, yes: not yes)
+    assert "1 sent again, 0 refused" in run("redrive", "--yes")
+
+
+def test_ctrl_c_says_what_was_sent_and_the_others_stay(mesh: Mesh) -> None:
+    for name in ("a", "b", "c"):
+        mesh.generations[name] = 1
+        mesh.put("infer", message(id=name))
+    send = mesh.redrive
+
+    def interrupted(actor: str, letter: Arrival, *, force: bool) -> int | None:
+        if len(mesh.requests) == 1:
+            raise KeyboardInterrupt
+        return send(actor, letter, force=force)
+
+    mesh.redrive = interrupted  # type: ignore[method-assign]
+    assert "1 sent again, 0 refused; the others stay in their queues" in run("redrive", code=130)
+    assert len(mesh.receive("infer-dlq")) == 2
+
+
+def test_json_has_a_line_for_each_letter_refused_ones_too(mesh: Mesh) -> None:
+    mesh.generations |= {"env-1": ConflictError("it succeeded"), "env-2": 4}
+    mesh.put("infer", message())
+    mesh.put("infer", message(id="env-2"))
+    done = CliRunner().invoke(app, ["dlq", "redrive", "--json"])
+    lines = {line["id"]: line for line in map(json.loads, done.stdout.splitlines())}
+    assert (done.exit_code, lines["env-1"]["problem"], lines["env-2"]["generation"]) == (1, "it succeeded", 4)
 
 
 def run_raising(*arguments: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -111,3 +112,30 @@ def test_running_tasks_are_canceled(fake_mesh: FakeMesh) -> None:
     done = run("cancel", "--running", "--actor", "bill")
     assert (done.exit_code, done.stdout, fake_mesh.canceled) == (0, "c\n", ["c"])
     assert run("cancel", "--running", "--actor", "nobody").stderr == "no task is selected\n"
+
+
+def test_ctrl_c_says_how_many_are_done(fake_mesh: FakeMesh, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_mesh.tasks = [failed("b", 20, "E: x"), failed("a", 10, "E: x")]
+    answer = fake_mesh._answer
+
+    def interrupted(method: str, url: Any, body: Any) -> tuple[int, Any]:
+        if method == "POST" and fake_mesh.replayed:
+            raise KeyboardInterrupt
+        return answer(method, url, body)
+
+    monkeypatch.setattr(fake_mesh, "_answer", interrupted)
+    done = run("replay", "--failed")
+    assert (done.exit_code, done.stdout) == (130, "a → a-again\n")
+    assert done.stderr == "1 of 2 tasks done; the others are as they were\n"
+
+
+def test_json_has_a_line_for_each_task(fake_mesh: FakeMesh) -> None:
+    fake_mesh.tasks = [failed("b", 20, "E: x"), failed("a", 10, "E: x")]
+    fake_mesh.refusals = {"a": ("nothing_to_replay", "no copy was kept")}
+    done = run("replay", "--failed", "--json")
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [
+        {"id": "a", "problem": "no copy was kept"},
+        {"id": "b", "replay": "b-again"},
+    ]
+    planned = run("replay", "--failed", "--dry-run", "--json")
+    assert [json.loads(line)["id"] for line in planned.stdout.splitlines()] == ["a", "b"]
