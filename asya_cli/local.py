@@ -107,6 +107,7 @@ def down(state: State = DEFAULT_STATE) -> None:
 def status(state: State = DEFAULT_STATE, *, as_json: JsonLines = False) -> None:
     """Show the processes of a local cloud. Exit code 0 if all of them are up."""
     from rich.table import Table
+    from rich.text import Text
 
     from asya_cli.output.console import table_console
     from asya_local.health import check_health
@@ -116,7 +117,7 @@ def status(state: State = DEFAULT_STATE, *, as_json: JsonLines = False) -> None:
     for part in parts:
         if as_json:
             write_json_line(part)
-        mark = "[green]up[/]" if part.up else "[red]down[/]"
+        mark = Text("up", "green") if part.up else Text("down", "red")
         table.add_row(part.name, mark, str(part.pid or ""), "  ".join(filter(None, (part.url, part.note))))
     if not as_json:
         table_console().print(table)

@@ -13,6 +13,7 @@ from asya_cli.json_input import unreadable
 from asya_cli.mesh_file.loading import load
 from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State, client
 from asya_cli.output.text import echo, styled, visible, write_json_line
+from asya_cli.tasks.bulk import leaving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,16 +69,21 @@ def smoke(
         is_python_pinned = application.id is None and pins_python(application.release)
     steps = Smoke(client(state, namespace, region, profile), uuid.uuid4().hex[:12], timeout * 60, is_python_pinned)
     failed = False
-    for step in run(steps, tool, body, alarms=alarms):
-        failed = failed or step.state == "failed"
-        if as_json:
-            write_json_line(step)
-            continue
-        typer.echo(line(step))  # noqa: TID251 - colored, and visible but for that
-        if step.advice:
-            echo(f"{'':<19}{step.advice}")
+    with leaving(lambda: "The test envelopes that were sent go on; `asya list` shows them."):
+        for step in run(steps, tool, body, alarms=alarms):
+            failed = failed or step.state == "failed"
+            _print(step, as_json=as_json)
     if failed:
         raise typer.Exit(1)
+
+
+def _print(step: Step, *, as_json: bool) -> None:
+    if as_json:
+        write_json_line(step)
+        return
+    typer.echo(line(step))  # noqa: TID251 - colored, and visible but for that
+    if step.advice:
+        echo(f"{'':<19}{step.advice}")
 
 
 def run(steps: Smoke, tool: str | None, arguments: bytes, *, alarms: bool) -> Iterator[Step]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.doubles.command_line import COLUMNS
@@ -34,6 +36,10 @@ def test_help_and_tables_fit_into_80_columns(current: snapshots.Pages) -> None:
     # Errors are two lines whatever the width, so that a command in them can be copied; JSON is for programs.
     own = [line for name in pages for line in current[name].splitlines() if not line.startswith(("!", "{"))]
     assert [line for line in own if len(line) > COLUMNS] == []
+
+
+def test_markup_and_escapes_are_not_printed(current: snapshots.Pages) -> None:
+    assert [name for name, text in current.items() if re.search(r"\[/\w*\]|\x1b", text)] == []
 
 
 def test_a_change_is_told_with_the_command_that_accepts_it() -> None:
