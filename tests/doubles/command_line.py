@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from unittest import mock
 
 import typer.main
+from typer import rich_utils
 
 from asya_cli.main import app
 
@@ -59,6 +60,11 @@ def asya(*arguments: str, text: str = "", environment: Mapping[str, str] | None 
             stack.enter_context(mock.patch.object(sys, name, stream))
         stack.enter_context(mock.patch.object(sys, "argv", ["asya", *arguments]))
         stack.enter_context(mock.patch.object(typer.main, "get_command", _command_of))
+        # typer reads these when it is imported, which may have been under other variables.
+        stack.enter_context(
+            mock.patch.object(rich_utils, "FORCE_TERMINAL", True if "FORCE_COLOR" in variables else None)
+        )
+        stack.enter_context(mock.patch.object(rich_utils, "MAX_WIDTH", COLUMNS))
         time.tzset()
         code = _run(arguments)
     written = {name: bytes(stream.buffer.getvalue()).decode() for name, stream in streams.items()}  # type: ignore[attr-defined]
