@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from asya_infra.mesh_file import MeshFileError, load_mesh
-from tests.cloud.tutorial import Reader, steps
+from tests.cloud.tutorial import Reader, missing, steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,3 +45,11 @@ def test_the_page_shows_the_actual_error_of_a_mistyped_key(tmp_path: Path) -> No
     with pytest.raises(MeshFileError) as caught:
         load_mesh(tmp_path / "mesh.yaml")
     assert line in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("expected", "line"),
+    [(("a", "c"), None), (("c", "a"), "a"), (("a …",), "a …"), (("b … 3",), None), (("b",), "b")],
+)
+def test_missing_lines_are_found(expected: tuple[str, ...], line: str | None) -> None:
+    assert missing(["a", "b  x  3", "c"], expected) == line
