@@ -36,6 +36,8 @@ def select(
         MeshError: There is no such mesh, or the arguments select two.
     """
     if state is not None:
+        if region or profile:
+            raise MeshError("a local cloud has no region and no profile", "Give a state folder, or a mesh on AWS.")
         connection = read_local(Path(state))
         if name is not None and connection.namespace != name:
             raise MeshError(f"the local cloud in {state} runs the mesh {connection.namespace!r}, and not {name!r}")

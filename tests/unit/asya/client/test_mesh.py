@@ -1,0 +1,127 @@
+"""A mesh, as a program uses it: what it sends, and what it asks the gateway."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from asya.client import AccessDeniedError, ConflictError, ContractError, Mesh, NotFoundError, RefusedError
+from tests.unit.asya.client.conftest import task
+
+if TYPE_CHECKING:
+    from asya.client.mesh_client import MeshClient
+    from tests.unit.asya.client.conftest import FakeGateway
+
+
+@dataclass
+class Order:
+    total: Decimal
+
+
+@pytest.fixture
+def mesh(client: MeshClient) -> Mesh:
+    return Mesh(client=client)
+
+
+@pytest.mark.parametrize(("then", "following"), [((), ()), ("bill", ("bill",)), (["bill", "ship"], ("bill", "ship"))])
+def test_a_payload_is_sent_to_its_actor(
+    gateway: FakeGateway, mesh: Mesh, then: Any, following: tuple[str, ...]
+) -> None:
+    sent = mesh.send("check", Order(Decimal("9.50")), then=then)
+    (envelope,) = gateway.sent
+    assert (envelope.id, msgspec.json.decode(envelope.payload)) == (sent.id, {"total": "9.50"})
+    assert (envelope.route.curr, envelope.route.next) == ("check", following)
+    assert gateway.calls == []
+
+
+def test_an_id_of_ones_own_is_sent_once(gateway: FakeGateway, mesh: Mesh) -> None:
+    gateway.answers = [(404, {}), (200, task("running", "order/7"))]
+    assert mesh.send("check", {}, task_id="order/7").id == "order/7"
+    assert mesh.send("check", {}, task_id="order/7").id == "order/7"
+    assert [envelope.id for envelope in gateway.sent] == ["order/7"]
+
+
+def test_without_the_right_to_read_tasks_nothing_is_sent_twice(gateway: FakeGateway, mesh: Mesh) -> None:
+    gateway.answers = [(403, {"message": "Forbidden"})]
+    with pytest.raises(AccessDeniedError):
+        mesh.send("check", {}, task_id="order-7")
+    assert gateway.sent == []
+
+
+@pytest.mark.parametrize(
+    ("task_id", "problem"),
+    [
+        ("", "no or more than 256 bytes"),
+        ("x" * 257, "no or more"),
+        ("0" * 8 + "-0000-8000-8000-" + "0" * 12, "version 8"),
+    ],
+)
+def test_an_id_that_cannot_be_one_is_refused(gateway: FakeGateway, mesh: Mesh, task_id: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        mesh.send("check", {}, task_id=task_id)
+    assert (gateway.sent, gateway.calls) == ([], [])
+
+
+def test_a_payload_that_is_no_json_is_not_sent(gateway: FakeGateway, mesh: Mesh) -> None:
+    with pytest.raises(ContractError):
+        mesh.send("check", {"rate": float("inf")})
+    assert gateway.sent == []
+
+
+@pytest.mark.parametrize("as_object", [True, False])
+def test_a_tool_is_called_with_its_arguments(gateway: FakeGateway, mesh: Mesh, as_object: bool) -> None:
+    gateway.answers = [(202, {"id": "t1", "status": "pending"})]
+    total = Decimal("9.50")
+    called = mesh.call("order", Order(total)) if as_object else mesh.call("order", total=total)
+    (call,) = gateway.calls
+    assert (called.id, call.method, call.path) == ("t1", "POST", "/tools/call")
+    assert call.body == {"name": "order", "arguments": {"total": "9.50"}}
+    assert call.headers == {"content-type": "application/json", "prefer": "wait=0"}
+
+
+def test_a_tool_may_be_called_under_a_key(gateway: FakeGateway, mesh: Mesh) -> None:
+    mismatch = {"error": {"code": "idempotency_mismatch", "message": "another request", "field": "Idempotency-Key"}}
+    gateway.answers = [(200, {"id": "t1"}), (409, mismatch)]
+    mesh.call("order", idempotency_key="order-7", total=1)
+    assert gateway.calls[0].headers["idempotency-key"] == "order-7"
+    assert gateway.calls[0].body["arguments"] == {"total": 1}
+    with pytest.raises(ConflictError) as caught:
+        mesh.call("order", idempotency_key="order-7", total=2)
+    assert caught.value.code == "idempotency_mismatch"
+
+
+def test_arguments_are_given_in_one_way(gateway: FakeGateway, mesh: Mesh) -> None:
+    with pytest.raises(TypeError, match="not both"):
+        mesh.call("order", {"total": 1}, total=1)
+    assert gateway.calls == []
+
+
+def test_wrong_arguments_name_the_field(gateway: FakeGateway, mesh: Mesh) -> None:
+    problem = {"error": {"code": "invalid_arguments", "message": "total is missing", "field": "arguments.total"}}
+    gateway.answers = [(400, problem)]
+    with pytest.raises(RefusedError, match="total is missing") as caught:
+        mesh.call("order")
+    assert (caught.value.status, caught.value.field) == (400, "arguments.total")
+
+
+def test_an_unknown_tool_is_not_found(gateway: FakeGateway, mesh: Mesh) -> None:
+    gateway.answers = [(404, {"error": {"code": "unknown_tool", "message": "no"}})]
+    with pytest.raises(NotFoundError, match="the mesh 'shop' has no tool 'ship'"):
+        mesh.call("ship")
+
+
+def test_tasks_are_read_page_by_page(gateway: FakeGateway, mesh: Mesh) -> None:
+    pages = [{"items": [task("failed", "b")], "next_cursor": "x"}, {"items": [task("failed", "a")]}]
+    gateway.answers = [(200, page) for page in pages]
+    tasks = mesh.tasks(status="failed")
+    assert next(tasks).id == "b"
+    assert len(gateway.calls) == 1
+    assert [each.id for each in tasks] == ["a"]
+    assert [call.query for call in gateway.calls] == [
+        {"status": "failed", "limit": "100"},
+        {"status": "failed", "limit": "100", "cursor": "x"},
+    ]
