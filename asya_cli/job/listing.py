@@ -194,7 +194,8 @@ def _print(lines: list[RunLine]) -> None:
     now = datetime.now(UTC)
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("run", "state", "envelopes", "age", "vCPU-hours", "$"):
-        table.add_column(column, no_wrap=True, justify="left" if column in ("run", "state") else "right")
+        is_text = column in {"run", "state"}
+        table.add_column(column, no_wrap=column != "state", overflow="fold", justify="left" if is_text else "right")
     for line in lines:
         hours = f"{line.usage.vcpu_hours:.3f}" if line.usage else "-"
         dollars = f"{line.dollars:.4f}" if line.dollars is not None else "-"

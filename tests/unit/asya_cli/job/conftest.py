@@ -63,6 +63,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[HeavyWorld]:
 @pytest.fixture
 def operator(world: HeavyWorld, monkeypatch: pytest.MonkeyPatch) -> Operator:
     connection = Operator(world)
+    monkeypatch.delenv("COLUMNS", raising=False)  # pytest-xdist sets it
     monkeypatch.setattr(mesh_runs.MeshRuns, "bucket", BUCKET)
     monkeypatch.setattr("asya.client.connection.read_local", lambda _: connection)
     return connection
