@@ -37,6 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     async def run(_: object, call: Any, *arguments: Any, **named: Any) -> Any:
         return call(*arguments, **named)  # a mesh of the kit lives in one thread
 
+    others = sys.modules.pop("orders", None)  # of another test, with other models
     with pytest.MonkeyPatch.context() as patch, kit_cloud(folder / "mesh.yaml") as cloud:
         patch.chdir(folder)
         patch.syspath_prepend(str(folder / "handlers"))
@@ -45,6 +46,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setattr(async_mesh._Threads, "run", run)
         yield folder
     sys.modules.pop("orders", None)
+    if others is not None:
+        sys.modules["orders"] = others
 
 
 @pytest.mark.parametrize("program", OUTPUTS)
