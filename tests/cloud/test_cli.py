@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from asya.client.connection import find_on_aws
-from asya_cli.errors import CommandError, ExitCode
+from asya.client.errors import UnreachableError
+from asya_cli.errors import ExitCode
 from asya_cli.sending.send import wrap_payload
 from asya_local.keys import read_keys
 from tests.cloud.deployed_cloud import TIMEOUT_SECONDS, until
@@ -111,8 +112,8 @@ def test_logs_of_an_envelope_and_of_an_actor(cloud: DeployedCloud) -> None:
     [
         (("send", "-", "--actor", "nobody"), ExitCode.NOT_FOUND, "the mesh 'flights' has no actor 'nobody'"),
         (("send", "-"), ExitCode.COMMAND_FAILED, "route is missing"),
-        (("status", "never-seen"), ExitCode.NOT_FOUND, "there is no record of 'never-seen'"),
-        (("result", "never-seen"), ExitCode.NOT_FOUND, "there is no result of 'never-seen'"),
+        (("status", "never-seen"), ExitCode.NOT_FOUND, "there is no task 'never-seen'"),
+        (("result", "never-seen"), ExitCode.NOT_FOUND, "there is no task 'never-seen'"),
         (("call", "no-such-tool"), ExitCode.NOT_FOUND, "the mesh 'flights' has no tool 'no-such-tool'"),
     ],
 )
@@ -158,5 +159,5 @@ def test_a_mesh_on_aws_is_found_by_its_stacks(cloud: DeployedCloud, monkeypatch:
     connection, local = find_on_aws("flights", "us-east-1"), cloud.mesh.connection
     assert (connection.data, connection.results, connection.namespace) == (local.data, local.results, local.namespace)
     assert connection.gateway_url.startswith("http")
-    with pytest.raises(CommandError, match="cannot find the mesh 'no-such' on AWS"):
+    with pytest.raises(UnreachableError, match="cannot find the mesh 'no-such' on AWS"):
         find_on_aws("no-such", "us-east-1")

@@ -10,10 +10,11 @@ from uuid import uuid4
 import pytest
 from typer.testing import CliRunner
 
-from asya.client.errors import ConflictError, InvalidAnswersError
+from asya.client.errors import ConflictError
 from asya.protocol import names
 from asya.protocol.keys import pause_key
 from asya.protocol.times import format_time, parse_time
+from asya_cli.errors import CommandError
 from asya_cli.main import app
 from tests.cloud.deployed_cloud import DeployedCloud, until
 from tests.cloud.environment import now
@@ -106,8 +107,8 @@ def test_a_task_pauses_with_a_notification_and_resumes_with_valid_answers(
     assert 'one of "web", "mail" (default "web")' in status_text
 
     refused = asya(paths, "resume", task_id, "--input", '{"approved": "yes", "channel": "radio", "colour": 1}')
-    assert isinstance(refused.exception, InvalidAnswersError)
-    assert refused.exception.fields.keys() == {"approved", "channel", "colour"}
+    assert isinstance(refused.exception, CommandError)
+    assert all(f"{name} " in refused.exception.problem for name in ("approved", "channel", "colour"))
     assert wait_for_pause(paths, task_id).pause == task.pause
 
     resumed_after = now()
