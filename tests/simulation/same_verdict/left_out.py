@@ -87,6 +87,7 @@ LEFT_OUT: dict[str, str | dict[str, str]] = {
     "test_local_cloud": _LOCAL_CLOUD,
     "test_night_call": "runs `asya dev`, and repairs its code",
     "test_readme": _COMMAND,
+    "test_tutorial": _COMMAND,
     "test_secrets": {
         "test_another_actor_may_not_read_them": _IAM,
         "test_6_the_values_are_nowhere_but_in_their_file": "reads the logs and files of the local cloud",
