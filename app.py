@@ -9,6 +9,7 @@ use_packaged_node()  # before the CDK is imported
 
 from aws_cdk import App  # noqa: E402
 
+from asya_infra.build.folder import CacheError  # noqa: E402
 from asya_infra.build.packages import PackagesError  # noqa: E402
 from asya_infra.limits.gate import LimitError, check_mesh  # noqa: E402
 from asya_infra.mesh_file import MeshFileError  # noqa: E402
@@ -26,7 +27,7 @@ def main() -> None:
             print(f"note: {note}", file=sys.stderr)
         for quota in check_mesh(mesh, Path(app.synth().directory)):
             print(f"beyond the default quota of an account: {quota}", file=sys.stderr)
-    except (MeshFileError, OptionError, PackagesError, LimitError) as error:
+    except (MeshFileError, OptionError, PackagesError, LimitError, CacheError) as error:
         sys.exit(str(error))
 
 

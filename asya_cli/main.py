@@ -42,6 +42,7 @@ from asya_cli.tasks.replay import replay
 from asya_cli.tasks.result import result
 from asya_cli.tasks.resume import resume
 from asya_cli.tasks.status import status
+from asya_infra.build.folder import CacheError
 from asya_local.errors import LocalCloudError
 
 
@@ -58,6 +59,9 @@ class Asya(typer.Typer):
             sys.exit(code)
         except LocalCloudError as error:
             _print_error(error.message, error.detail)
+            sys.exit(ExitCode.COMMAND_FAILED)
+        except CacheError as error:
+            _print_error(str(error), "")
             sys.exit(ExitCode.COMMAND_FAILED)
         except NoArgsIsHelpError as error:  # a group without a command: its help is printed
             echo(error.format_message(), err=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from asya_cli.errors import CommandError
+from asya_cli.output.text import echo
 from asya_infra.product.app import CdkApp, cdk_app, cdk_tool, node_path
 from asya_infra.product.environments import EnvironmentsError
 from asya_infra.product.places import FILES
@@ -15,6 +16,9 @@ from asya_infra.product.places import FILES
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+_OF_THE_TOOL = ("Supply a stack id", "Successfully synthesized")
+"""What the tool says of its own options, which nobody has typed."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,9 @@ class Cdk:
 
     def run(self, arguments: Sequence[str]) -> int:
         """Run the tool at the user's terminal, and return its exit code."""
+        return self._process(arguments).returncode
+
+    def _process(self, arguments: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
         profile = ["--profile", self.profile] if self.profile else []
         region = {"AWS_REGION": self.region, "AWS_DEFAULT_REGION": self.region} if self.region else {}
         return subprocess.run(
@@ -56,7 +63,9 @@ class Cdk:
             check=False,
             cwd=FILES,  # where `cdk.json` is, with the context of every synthesis
             env={**os.environ, **self.app.variables, **region, "PATH": self.path},
-        ).returncode
+            text=True,
+            **options,
+        )
 
     def synthesize(self, folder: Path, context: Sequence[str]) -> None:
         """Write the templates and assets of a mesh.
@@ -69,5 +78,10 @@ class Cdk:
             CommandError: The mesh file is invalid, or AWS would refuse the mesh; the tool has printed why.
         """
         options = [word for pair in context for word in ("--context", pair)]
-        if self.run(["synth", "--quiet", "--app", self.app.command_line, "--output", str(folder), *options]):
+        arguments = ["synth", "--quiet", "--app", self.app.command_line, "--output", str(folder), *options]
+        ended = self._process(arguments, capture_output=True)
+        for line in ended.stderr.splitlines():
+            if line.strip() and not line.startswith(_OF_THE_TOOL):
+                echo(line, err=True)
+        if ended.returncode:
             raise CommandError("the stacks of the mesh cannot be made; what is wrong is above")

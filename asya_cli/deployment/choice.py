@@ -86,10 +86,14 @@ class Choice:
         from asya_infra.assembly import read_assembly
         from asya_infra.deployment.commands import Deployment, DeploymentError
 
+        check_exists(self.mesh)
+        if session_in(self.region, self.profile).get_credentials() is None:  # before the templates are made
+            advice = "Log in as for the AWS CLI, or give --profile NAME."
+            raise CommandError("there are no AWS credentials", advice, ExitCode.UNREACHABLE)
         cdk = self.synthesized()
         is_terminal = sys.stdin.isatty()
         if not is_terminal and not yes:
-            _tell("no terminal: changes of permissions and types are deployed without a question")
+            _tell("no terminal, so nothing is asked")
         assembly = read_assembly(self.folder)
         try:
             session = session_in(assembly.region or self.region, self.profile)

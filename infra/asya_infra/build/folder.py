@@ -6,12 +6,33 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 # A part of every hash. Increase it after a change to how folders are built.
 _VERSION = "1"
 _UNUSED_SECONDS = 7 * 86400
 _SKIPPED = {"__pycache__", "node_modules"}
+
+
+class CacheError(Exception):
+    """The folder of builds and environments cannot be written; the message says what to do."""
+
+
+@contextmanager
+def writing_to(root: Path) -> Iterator[None]:
+    """Turn the refusal of the system to write below the cache into an error for people.
+
+    Raises:
+        CacheError: The folder cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise CacheError(
+            f"the cache {root} cannot be written: {error.strerror or error}. Give it to your user, or name another folder "
+            "with the variable XDG_CACHE_HOME."
+        ) from error
 
 
 def source_files(folder: Path) -> Iterator[Path]:
@@ -63,9 +84,10 @@ def build_once(root: Path, name: str, inputs: Iterable[str | bytes | Path], buil
     if target.is_dir():
         os.utime(target)
         return target
-    root.mkdir(parents=True, exist_ok=True)
-    _remove_unused(root, name)
-    draft = Path(tempfile.mkdtemp(dir=root, prefix=f".{name}-"))
+    with writing_to(root):
+        root.mkdir(parents=True, exist_ok=True)
+        _remove_unused(root, name)
+        draft = Path(tempfile.mkdtemp(dir=root, prefix=f".{name}-"))
     try:
         build(draft)
         draft.chmod(0o755)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from uv import find_uv_bin
 
-from asya_infra.build.folder import build_once, digest
+from asya_infra.build.folder import build_once, digest, writing_to
 from asya_infra.product.places import BUILD, CACHE, FILES, IS_INSTALLED
 
 _DONE = ".installed"
@@ -165,8 +165,10 @@ def _made(part: Part, tell: Callable[[str], None]) -> Path:
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Hold the lock of an environment. The system releases it when a process ends, however it ends."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with folder.with_suffix(".lock").open("w") as lock:
+    with writing_to(folder.parent):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        lock_file = folder.with_suffix(".lock").open("w")
+    with lock_file as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

@@ -71,7 +71,8 @@ def test_quiet_prints_nothing(tmp_path: Path) -> None:
     assert (process.returncode, process.stdout, process.stderr) == (0, "", "")
 
 
-def test_without_java_one_line_tells_how_to_install_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("too_new", [False, True])
+def test_without_java_one_line_tells_how_to_install_it(tmp_path: Path, too_new: bool) -> None:
     script = tmp_path / "find-java"  # a copy that ignores the Java installations of this machine
     script.write_text(SCRIPT.read_text().replace("/usr/lib/jvm/*", "/nowhere/*"))
     tools = tmp_path / "tools"
@@ -79,8 +80,10 @@ def test_without_java_one_line_tells_how_to_install_it(tmp_path: Path) -> None:
     for tool in ("readlink", "dirname", "sed", "head", "id"):
         (tools / tool).symlink_to(next(p for d in ("/usr/bin", "/bin") if (p := Path(d, tool)).exists()))
     bash = next(p for d in ("/usr/bin", "/bin") if (p := Path(d, "bash")).exists())
+    (tools / "sh").symlink_to(bash)
+    environment = {"PATH": str(tools)} | ({"JAVA_HOME": str(fake_java(tmp_path / "25", "25.0.1"))} if too_new else {})
     process = subprocess.run(
-        [str(bash), str(script), "--no-install"], env={"PATH": str(tools)}, capture_output=True, text=True, check=False
+        [str(bash), str(script), "--no-install"], env=environment, capture_output=True, text=True, check=False
     )
     assert process.returncode == 1
     [line] = process.stderr.splitlines()

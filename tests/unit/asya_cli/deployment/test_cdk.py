@@ -10,6 +10,8 @@ from asya_infra.product.app import CdkApp
 
 TOOL = """#!/bin/sh
 printf '%s\\n' "$AWS_REGION" "$KEPT" "$PATH" "$@" >"$(dirname "$0")/called"
+echo "Supply a stack id (A, B) to display its template." >&2
+echo "note: mesh.yaml: operators" >&2
 exit "${CODE:-0}"
 """
 
@@ -40,8 +42,11 @@ def test_the_region_and_the_profile_are_those_of_the_options(tool: Path, monkeyp
     assert called(tool)[-3:] == ["--profile", "work", "--no-notices"]
 
 
-def test_a_synthesis_has_the_app_and_the_options_of_the_mesh(tool: Path, tmp_path: Path) -> None:
+def test_a_synthesis_has_the_app_and_the_options_of_the_mesh(
+    tool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     cdk(tool).synthesize(tmp_path / "out", ("mesh=/shop/mesh.yaml", "stage=dev"))
+    assert capsys.readouterr().err == "note: mesh.yaml: operators\n"
     arguments = called(tool)[3:]
     assert arguments[:4] == ["synth", "--quiet", "--app", "exec '/the venv/python' /app.py"]
     assert arguments[-5:-1] == ["--context", "mesh=/shop/mesh.yaml", "--context", "stage=dev"]

@@ -66,6 +66,8 @@ def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Shell:
     made = Shell(tmp_path)
     monkeypatch.setattr(choice, "Cdk", SimpleNamespace(find=lambda profile, region: made.cdk))
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "none")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "none")
     at_terminal(monkeypatch, is_terminal=True)
     return made
 
@@ -88,7 +90,7 @@ def test_without_a_terminal_nothing_is_asked_and_that_is_said(
 ) -> None:
     at_terminal(monkeypatch, is_terminal=False)
     assert not shell.act().asks
-    said = "asya: no terminal: changes of permissions and types are deployed without a question\n"
+    said = "asya: no terminal, so nothing is asked\n"
     assert capsys.readouterr().out == said
     assert not shell.act(yes=True).asks
     assert capsys.readouterr().out == ""
@@ -106,6 +108,14 @@ def test_a_refusal_is_told_without_a_traceback(shell: Shell) -> None:
 
     with pytest.raises(CommandError, match="the queue has messages"):
         shell.choice().act(refuse, yes=True, waits=True)
+
+
+def test_without_credentials_nothing_is_synthesized(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "session_in", lambda region, profile: SimpleNamespace(get_credentials=lambda: None))
+    with pytest.raises(CommandError, match="there are no AWS credentials") as caught:
+        shell.act()
+    assert caught.value.code == ExitCode.UNREACHABLE
+    assert shell.cdk.contexts == []
 
 
 def test_missing_credentials_are_named(shell: Shell) -> None:
@@ -126,7 +136,7 @@ def test_an_account_is_prepared_on_request_and_a_failure_ends_the_command(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     identity = SimpleNamespace(get_caller_identity=lambda: {"Account": "123456789012"})
-    session = SimpleNamespace(client=lambda service: identity, region_name="eu-central-1")
+    session = SimpleNamespace(client=lambda _: identity, region_name="eu-central-1", get_credentials=lambda: "known")
     monkeypatch.setattr(choice, "session_in", lambda region, profile: session)
     shell.choice().act(shell.deployments.append, yes=True, waits=True, bootstrap=True)
     assert shell.cdk.runs == [["bootstrap", "aws://123456789012/eu-central-1", "--app", ""]]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from asya_infra.build.folder import CacheError, build_once
 from asya_infra.product import environments
 from asya_infra.product.environments import EnvironmentsError, Part, packages_of, python_of, spark_path
 
@@ -71,3 +72,13 @@ def test_a_checkout_has_its_own_environments(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setattr(environments, "FILES", tmp_path)
     with pytest.raises(EnvironmentsError, match="Run `make setup`"):
         python_of(Part.CLOUD)
+
+
+def test_a_cache_that_cannot_be_written_is_named_with_the_variable(
+    installed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (installed / "cache").write_text("a file, and no folder")
+    with pytest.raises(CacheError, match=r"the cache .*environments cannot be written: .*XDG_CACHE_HOME"):
+        python_of(Part.CLOUD)
+    with pytest.raises(CacheError, match=r"cannot be written: "):
+        build_once(installed / "cache", "table", ["a"], lambda folder: None)
