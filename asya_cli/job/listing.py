@@ -192,8 +192,9 @@ def _print(lines: list[RunLine]) -> None:
     from asya_cli.output.console import table_console
 
     now = datetime.now(UTC)
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("run", "state", "envelopes", "age", "vCPU-hours", "$"):
+    # One space between columns: an id of 37 characters and a plain state fit into 80.
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
+    for column in ("run", "state", "envelopes", "age", "vCPU-h", "$"):
         is_text = column in {"run", "state"}
         table.add_column(column, no_wrap=column != "state", overflow="fold", justify="left" if is_text else "right")
     for line in lines:

@@ -246,6 +246,7 @@ def _environment() -> dict[str, str]:
     return {
         **kept,
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "COLUMNS": "80",
         "UV_OFFLINE": "1",
         "UV_CONSTRAINT": str(PROJECT / "requirements" / "dev.txt"),
     }
