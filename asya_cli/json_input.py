@@ -37,7 +37,7 @@ def unwritable(name: object, error: OSError) -> CommandError:
 
 
 def invalid_json(text: bytes, source: str, error: Exception, advice: str = "") -> CommandError:
-    """Return the error for text that is no JSON, with the line and the column of the mistake.
+    """Return the error for text that is not valid JSON, with the line and the column of the mistake.
 
     Args:
         text: The text.
@@ -61,7 +61,7 @@ def raw_json(text: bytes, source: str, advice: str = "") -> msgspec.Raw:
     """Return text that is JSON, unchanged.
 
     Raises:
-        CommandError: It is no JSON.
+        CommandError: The text is not valid JSON.
     """
     try:
         return msgspec.json.decode(text, type=msgspec.Raw)

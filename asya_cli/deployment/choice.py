@@ -14,7 +14,7 @@ from asya_cli.mesh_file.loading import check_exists
 from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from boto3.session import Session
@@ -59,6 +59,15 @@ class Choice:
         stage = (f"stage={self.stage}",) if self.stage else ()
         cdk.synthesize(self.folder, (f"mesh={self.mesh.resolve()}", *stage, *self.context))
         return cdk
+
+    def run(self, arguments: Sequence[str]) -> None:
+        """Run the CDK's own tool on the synthesized mesh.
+
+        Raises:
+            CommandError: The tool fails; its output is printed.
+        """
+        if code := self.synthesized().run([*arguments, "--app", str(self.folder)]):
+            raise CommandError(f"`cdk {arguments[0]}` failed with exit code {code}; its output is above")
 
     def act(
         self,

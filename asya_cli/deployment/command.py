@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from asya_cli.deployment.choice import Choice
-from asya_cli.errors import CommandError
 
 Mesh = Annotated[Path, typer.Option("--mesh", help="The mesh file.")]
 Stage = Annotated[str, typer.Option("--stage", help="The stage of the mesh file.", show_default=False)]
@@ -98,10 +97,7 @@ def cdk(
 
     Options of the tool come after `--`, as in: asya cdk --stage dev -- import Asya-shop-dev-state --force
     """
-    choice = Choice(mesh, stage, tuple(context or ()), output, region, profile)
-    tool = choice.synthesized()
-    if code := tool.run([*arguments, "--app", str(choice.folder)]):
-        raise CommandError(f"`cdk {arguments[0]}` failed with exit code {code}; its output is above")
+    Choice(mesh, stage, tuple(context or ()), output, region, profile).run(arguments)
 
 
 def diff(
@@ -114,7 +110,4 @@ def diff(
     profile: Profile = None,
 ) -> None:
     """Show what a deployment would change in the AWS account of your credentials. It changes nothing."""
-    choice = Choice(mesh, stage, tuple(context or ()), output, region, profile)
-    tool = choice.synthesized()
-    if code := tool.run(["diff", "--all", "--app", str(choice.folder)]):
-        raise CommandError(f"`cdk diff` failed with exit code {code}; its output is above")
+    Choice(mesh, stage, tuple(context or ()), output, region, profile).run(["diff", "--all"])

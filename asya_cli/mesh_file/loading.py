@@ -27,7 +27,7 @@ def load(mesh: Path, stage: str | None) -> LoadedMesh:
     """Load a mesh file.
 
     Raises:
-        CommandError: There is no such file, or it has problems.
+        CommandError: The mesh file does not exist or is invalid.
     """
     from asya_infra.mesh_file import MeshFileError, load_mesh
 

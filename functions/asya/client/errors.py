@@ -25,7 +25,7 @@ class MeshError(Exception):
 
 
 class NotFoundError(MeshError):
-    """There is no such task, actor or tool, or it belongs to another owner."""
+    """The task, actor or tool does not exist, or the task belongs to another owner."""
 
 
 class UnreachableError(MeshError):
