@@ -22,11 +22,13 @@ class InstalledProduct:
         programs: the folder with the command `asya`.
         python: the interpreter of its environment.
         variables: the variables under which it runs.
+        wheel: its distribution.
     """
 
     programs: Path
     python: Path
     variables: dict[str, str]
+    wheel: Path
 
 
 def build_wheel(folder: Path) -> Path:
@@ -61,7 +63,7 @@ def install(command: str, folder: Path) -> InstalledProduct:
     )
     assert result.returncode == 0, f"{result.stderr}\nRun `make setup`, which puts the packages into uv's cache."
     python = folder / "tools" / "asya-mesh" / "bin" / "python"
-    return InstalledProduct(folder / "bin", python, _variables(folder))
+    return InstalledProduct(folder / "bin", python, _variables(folder), wheel)
 
 
 def _variables(folder: Path) -> dict[str, str]:

@@ -136,6 +136,10 @@ class Author:
 
         until(shown, f"{text!r} on the terminal")
 
+    def shown(self, text: str) -> int:
+        """Return how many lines of the terminal have a text."""
+        return sum(text in line for line in self.lines)
+
     def asya(self, *arguments: str, text: str = "") -> str:
         """Run another command in a second terminal; return its output."""
         result = subprocess.run(
@@ -220,8 +224,9 @@ def test_a_mistake_in_the_syntax_leaves_what_runs(author: Author) -> None:
 def test_a_failure_is_shown_with_its_traceback(author: Author) -> None:
     author.send("failed-1", {"id": "7"}, "bill")
     assert author.cloud.wait_for_end("failed-1").status == "failed"
-    author.sees("bill: failed-1 failed: KeyError: 'total'")
-    author.sees('payload["total"] * 2')
+    author.sees("failed-1 failed at bill")
+    assert author.shown("bill: failed-1 failed:") == 1
+    assert author.shown('payload["total"] * 2') == author.shown("KeyError: 'total'") == 1
 
 
 def test_a_batch_of_a_process_that_ends_comes_again_at_once(author: Author) -> None:
@@ -329,6 +334,7 @@ def test_a_job_follows_changes_and_shows_its_traceback(author: Author, tmp_path:
     author.sees("asya_spark: job-1 (", since)  # what jobs print
     author.sees("job-2 failed at count")
     author.sees('spark.read.text(payload["uri"])')
+    assert author.shown("job-2 failed at count") == author.shown('spark.read.text(payload["uri"])') == 1
 
 
 def test_only_the_operator_calls_the_gateway(author: Author) -> None:

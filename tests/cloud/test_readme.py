@@ -1,4 +1,7 @@
-"""Runs every command of the README: those of a mesh of one's own with the installed wheel, those for AWS without an account."""
+"""Runs every command of the README with the installed wheel, and those for AWS without an account.
+
+Only the targets of make belong to the repository.
+"""
 
 from __future__ import annotations
 
@@ -130,7 +133,10 @@ def test_make_targets_run_the_expected_commands(shell: Shell) -> None:
         assert expected in [line.rstrip() for line in output.splitlines()]
 
 
-def test_the_commands_that_inspect_the_demo(shell: Shell, cloud: DeployedCloud, tmp_path: Path) -> None:
+def test_the_commands_that_inspect_the_demo(
+    shell: Shell, cloud: DeployedCloud, product: InstalledProduct, tmp_path: Path
+) -> None:
+    shell.with_product(product)
     cloud.put_dataset(tmp_path / "data", 1, "")
     (shell.folder / ".asya").mkdir()
     (shell.folder / ".asya" / "demo").symlink_to(cloud.state)
@@ -140,6 +146,13 @@ def test_the_commands_that_inspect_the_demo(shell: Shell, cloud: DeployedCloud, 
     assert "succeeded" in outputs[1]
     assert json.loads((shell.folder / "again.json").read_bytes())["id"] == "again"
     shell.run(f"{down} --help")  # other tests need this cloud; test_the_commands_that_build_a_mesh runs the command
+
+
+@pytest.mark.skipif(not os.environ.get("ASYA_FULL_SIZE"), reason="the demo of all flights (make test-full)")
+def test_the_package_runs_the_demo(shell: Shell, product: InstalledProduct) -> None:
+    shell.with_product(product).run("asya demo")
+    for name in ("report.html", "result.json"):
+        assert (shell.folder / ".asya" / "demo" / name).exists()
 
 
 def test_the_commands_that_begin_a_mesh(shell: Shell, product: InstalledProduct) -> None:
@@ -183,8 +196,9 @@ def test_an_installed_package_brings_neither_the_cdk_nor_spark(product: Installe
     subprocess.run([product.python, "-P", "-c", script], env={**os.environ, **product.variables}, check=True)
 
 
-def test_the_commands_for_aws(shell: Shell, cloud: DeployedCloud, tmp_path: Path) -> None:
+def test_the_commands_for_aws(shell: Shell, cloud: DeployedCloud, product: InstalledProduct, tmp_path: Path) -> None:
     """The commands find the mesh by its stacks; endpoint and credentials here lead to the local cloud."""
+    shell.with_product(product)
     cloud.put_dataset(tmp_path / "data", 1, "")
     deployer = read_keys(cloud.state / "keys.json")["deployer"]
     environment = {"AWS_ENDPOINT_URL": cloud.mesh.connection.endpoint_url or "", **deployer.environment()}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from asya_infra.mesh_file import MeshFileError, load_mesh
-from tests.cloud.tutorial import Reader, missing, steps
+from tests.cloud.tutorial import INSTALLATION, Reader, missing, steps
+from tests.installed import install
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,9 +26,19 @@ CODES = [
 ]
 
 
-@pytest.fixture
-def reader(tmp_path: Path) -> Iterator[Reader]:
-    reader = Reader(tmp_path, list(CODES))
+FULL_SIZE = pytest.mark.skipif(
+    not os.environ.get("ASYA_FULL_SIZE"), reason="the installed package makes its environments (make test-full)"
+)
+
+
+@pytest.fixture(params=["this repository", pytest.param("the wheel", marks=FULL_SIZE)])
+def reader(
+    request: pytest.FixtureRequest, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Reader]:
+    """A reader with the command of this repository, or with the package as the page installs it."""
+    is_wheel = request.param == "the wheel"
+    product = install(INSTALLATION, tmp_path_factory.mktemp("installed")) if is_wheel else None
+    reader = Reader(tmp_path, list(CODES), product)
     yield reader
     reader.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,7 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from uv import find_uv_bin
+
 from asya.client.connection import read_local
+from asya_cli.errors import ExitCode
 from asya_local.keys import read_keys
 from tests.cloud.deployed_cloud import TIMEOUT_SECONDS, until
 from tests.interrupts import restore_interrupts
@@ -21,10 +25,14 @@ from tests.paths import PROJECT
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.installed import InstalledProduct
+
 PAGE = PROJECT / "docs" / "tutorial" / "first-mesh.md"
 _BLOCK = re.compile(r"^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _NAME = re.compile(r"# (\S+\.py)\n")
 _END = "the command has ended with"
+_NOWHERE = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none"}
+_NEED_AN_ACCOUNT = ("asya doctor", "asya deploy", "asya destroy")
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,10 @@ def steps() -> list[Step]:
     return found
 
 
+[INSTALLATION] = next(step.commands for step in steps() if step.kind == "install")
+"""The command that installs the product."""
+
+
 @dataclass
 class Reader:
     """A reader with two terminals in an empty folder.
@@ -76,10 +88,12 @@ class Reader:
     Attributes:
         folder: the folder.
         codes: the exit codes of the commands that do not end with 0, in the order of the page.
+        product: the installed package; None for the command of this repository.
     """
 
     folder: Path
     codes: list[tuple[str, int]]
+    product: InstalledProduct | None = None
     _second: subprocess.Popen[str] = field(init=False)
     _dev: subprocess.Popen[bytes] | None = None
 
@@ -87,7 +101,7 @@ class Reader:
         self._second = subprocess.Popen(
             ["bash", "--noprofile", "--norc"],
             cwd=self.folder,
-            env=_environment(),
+            env=self._environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -108,7 +122,7 @@ class Reader:
     def follow(self, step: Step) -> None:
         """Do what a block says, and compare what its commands print."""
         if step.kind == "install":
-            self._install()
+            self._install(step)
         elif step.commands:
             if step.text.startswith("asya logs "):
                 until(lambda: missing(self._output(step), step.expected) is None or None, step.text)
@@ -133,12 +147,20 @@ class Reader:
         self._second.stdin.close()
         self._second.wait(timeout=TIMEOUT_SECONDS)
 
-    def _install(self) -> None:
-        """Put the programs of this repository where an installation puts them."""
-        programs = self.shop / ".venv" / "bin"
-        if self.shop.is_dir() and not programs.exists():
-            programs.mkdir(parents=True)
-            (programs / "pytest").symlink_to(Path(sys.executable).parent / "pytest")
+    def _install(self, step: Step) -> None:
+        """Install packages as the page says, but from uv's cache; a reader with this repository has them all."""
+        if self.product is None:
+            programs = self.shop / ".venv" / "bin"
+            if self.shop.is_dir() and not programs.exists():
+                programs.mkdir(parents=True)
+                (programs / "pytest").symlink_to(Path(sys.executable).parent / "pytest")
+            return
+        for command in step.commands:
+            if command == INSTALLATION:
+                continue  # the product is there
+            uv = f"{shlex.quote(find_uv_bin())} pip install --find-links {shlex.quote(str(self.product.wheel.parent))}"
+            output, code = self._type_line(command.replace(".venv/bin/pip install", f"{uv} --python .venv/bin/python"))
+            assert code == 0, "\n".join((command, *output))
 
     def _write(self, step: Step) -> None:
         path = self.shop / step.file
@@ -173,13 +195,15 @@ class Reader:
         if command.startswith("asya local up"):
             self._end_dev()
         variables = self._aws(command) if step.kind == "aws" else ""
-        if command.startswith(("asya doctor", "asya deploy", "asya destroy")):
-            command += (
-                " --help"  # they need an account, and synthesize first; the README's test deploys up to its first call
-            )
+        expected = self.codes.pop(0)[1] if self.codes and self.codes[0][0] == command else 0
+        if command.startswith(_NEED_AN_ACCOUNT):
+            if self.product is None:
+                command += " --help"
+            else:  # it ends at its first call
+                variables = "".join(f"{name}={value} " for name, value in _NOWHERE.items())
+                expected = ExitCode.UNREACHABLE
         with self._loaded("mesh.yaml" if command.startswith("asya new ") else "tests/"):
             output, code = self._type_line(variables + command)
-        expected = self.codes.pop(0)[1] if self.codes and self.codes[0][0] == command else 0
         assert code == expected, f"{command}: {code}\n" + "\n".join(output)
         yield from output
 
@@ -200,14 +224,20 @@ class Reader:
             self._dev = subprocess.Popen(
                 ["asya", "dev"],
                 cwd=self.shop,
-                env=_environment(),
+                env=self._environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 preexec_fn=restore_interrupts,  # noqa: PLW1509 - no thread is running here
             )
-        until(lambda: "Ctrl-C ends the mesh" in self._log.read_text() or None, "the first terminal")
+        until(self._has_started, "the first terminal")
         yield from self._log.read_text().splitlines()
+
+    def _has_started(self) -> bool | None:
+        text = self._log.read_text()
+        assert self._dev is not None
+        assert self._dev.poll() is None, text
+        return "Ctrl-C ends the mesh" in text or None
 
     def _end_dev(self) -> None:
         if self._dev is not None:
@@ -224,6 +254,18 @@ class Reader:
         variables = {"AWS_ENDPOINT_URL": connection.endpoint_url or "", **deployer.environment()}
         return "".join(f"{name}={value} " for name, value in variables.items())
 
+    def _environment(self) -> dict[str, str]:
+        """The variables of a terminal: the command, and packages from uv's cache, where this repository's setup has put them."""
+        left_out = ("AWS_", "PYTEST_", "ASYA_", "COV_", "VIRTUAL_ENV", "PYTHONPATH")
+        own = {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
+        return {
+            **{name: value for name, value in os.environ.items() if not name.startswith(left_out)},
+            **(own if self.product is None else self.product.variables),
+            "COLUMNS": "80",
+            "UV_OFFLINE": "1",
+            "UV_CONSTRAINT": str(PROJECT / "requirements" / "dev.txt"),
+        }
+
 
 def missing(output: list[str], expected: tuple[str, ...]) -> str | None:
     """Return the first expected line that an output does not have, or has in another order; None if it has all.
@@ -236,17 +278,3 @@ def missing(output: list[str], expected: tuple[str, ...]) -> str | None:
         if not any(re.fullmatch(pattern, " ".join(text.split())) for text in rest):
             return line
     return None
-
-
-def _environment() -> dict[str, str]:
-    """The variables of a terminal: the command of this repository, and uv's packages as its setup has put them into the cache."""
-    kept = {
-        name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTEST_", "ASYA_", "COV_"))
-    }
-    return {
-        **kept,
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
-        "COLUMNS": "80",
-        "UV_OFFLINE": "1",
-        "UV_CONSTRAINT": str(PROJECT / "requirements" / "dev.txt"),
-    }

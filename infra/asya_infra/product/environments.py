@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,13 @@ from asya_infra.product.places import BUILD, CACHE, FILES, IS_INSTALLED
 _DONE = ".installed"
 _UNUSED_SECONDS = 60 * 86400
 _LAST_LINES = 15
+_LEFT_OUT = (
+    *("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME", "PYTHONPATH"),
+    *("UV_CONSTRAINT", "UV_OVERRIDE", "UV_EXCLUDE_NEWER"),
+)
+"""Variables of another environment lead packages elsewhere, and uv's own rules may contradict the pinned versions."""
+_PROGRESS = ("Downloading ", "Downloaded ", "Prepared ", "Installed ")
+"""How the lines of uv begin that tell progress; others name its interpreter and each package."""
 
 
 class Part(StrEnum):
@@ -156,7 +164,7 @@ def _made(part: Part, tell: Callable[[str], None]) -> Path:
         with _alone(folder):
             if not (folder / _DONE).is_file():  # another process may have made it in the meantime
                 tell(f"installing {part.label}, once, into {folder}")
-                _make(source, folder)
+                _make(source, folder, lambda line: tell(f"  {line}"))
                 _remove_unused(folder.parent)
     os.utime(folder / _DONE)
     return folder
@@ -173,33 +181,54 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def _make(source: _Source, folder: Path) -> None:
+def _make(source: _Source, folder: Path, tell: Callable[[str], None]) -> None:
     # What a killed process left may be half an environment.
     shutil.rmtree(folder, ignore_errors=True)
     uv, python = find_uv_bin(), str(folder / "bin" / "python")
-    _run(source.part, [uv, "venv", "--quiet", "--no-project", "--python", str(source.interpreter), str(folder)])
+    _run(
+        source.part,
+        [uv, "venv", "--quiet", "--no-project", "--python", str(source.interpreter), str(folder)],
+        tell=tell,
+    )
     # The file names every package, so nothing else is asked of the index.
-    command = [uv, "pip", "install", "--quiet", "--python", python, "--require-hashes", "--no-deps"]
-    _run(source.part, [*command, "-r", str(source.requirements)])
+    command = [uv, "pip", "install", "--color", "never", "--python", python, "--require-hashes", "--no-deps"]
+    _run(source.part, [*command, "-r", str(source.requirements)], tell=tell)
     if source.part is Part.CDK:
         for name in ("package.json", "package-lock.json"):
             shutil.copyfile(FILES / name, folder / name)
+        tell("Installing the command of the CDK with npm")
         options = ("--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--no-update-notifier")
-        _run(source.part, [str(folder / "bin" / "npm"), "ci", *options], folder)
+        _run(source.part, [str(folder / "bin" / "npm"), "ci", *options], folder, tell=tell)
     (folder / _DONE).touch()
 
 
-def _run(part: Part, command: list[str], folder: Path | None = None) -> None:
-    # Variables of another environment, or of an interpreter, would lead its packages elsewhere.
-    left_out = ("VIRTUAL_ENV", "PYTHONHOME", "PYTHONPATH", "CONDA_PREFIX")
-    environment = {name: value for name, value in os.environ.items() if name not in left_out}
+def _run(part: Part, command: list[str], folder: Path | None = None, *, tell: Callable[[str], None]) -> None:
+    """Run a program, and tell its progress line by line.
+
+    Raises:
+        EnvironmentsError: It failed; the message has its last lines.
+    """
+    environment = {name: value for name, value in os.environ.items() if name not in _LEFT_OUT}
     environment["PATH"] = os.pathsep.join([str(Path(command[0]).parent), os.environ.get("PATH", os.defpath)])
-    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    if result.returncode:
-        lines = (result.stderr.strip() or result.stdout.strip()).splitlines()[-_LAST_LINES:]
+    last = deque[str](maxlen=_LAST_LINES)
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as process:
+        for line in process.stdout or ():
+            if text := line.strip():
+                last.append(text)
+                if text.startswith(_PROGRESS):
+                    tell(text)
+    if process.returncode:
         raise EnvironmentsError(
             f"{part.label} cannot be installed. Is a package index reachable, and is there room on the disk?\n"
-            + "\n".join(lines)
+            + "\n".join(last)
         )
 
 

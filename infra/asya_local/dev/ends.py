@@ -43,14 +43,19 @@ def _ends(body: bytes) -> Iterator[TaskEvent]:
 
 
 def _described(end: TaskEvent, table: MeshTable) -> tuple[str, str]:
-    """Return the level and the text of an end; the author has seen the traceback of a handler, but no other one."""
+    """Return the level and the text of an end; an error is told once, so that of a handler's traceback is not told here."""
     error, data = end.data.error, end.data
     text = f"{end.id} {end.status} at {data.actor}" if data.actor else f"{end.id} {end.status}"
     if end.status == "paused":
         return "end", f"{text}: asya resume {end.id}"
     if error is None:
         return "end", text if end.status == "succeeded" or data.reason is None else f"{text}: {data.reason}"
+    summary, trace = f"{error.type}: {error.message}", error.traceback.rstrip()
+    if not trace:
+        return "error", f"{text}: {summary}"
     actor = table.actors.get(data.actor)
-    is_news = actor is not None and actor.kind in ("spark", "end") and error.traceback
-    trace = f"\n{error.traceback.rstrip()}" if is_news else ""
-    return "error", f"{text}: {error.type}: {error.message}{trace}"
+    if actor is None or actor.kind not in {"spark", "end"}:
+        return "error", text
+    if trace.endswith(summary):
+        return "error", f"{text}:\n{trace}"
+    return "error", f"{text}: {summary}\n{trace}"

@@ -82,7 +82,9 @@ class TellingInvoker:
             raise
         except HandlerFailed as failure:
             error = failure.error
-            self.write("error", f"{name} failed: {error.type}: {error.message}\n{error.traceback}".rstrip())
+            # The last line of a traceback is the error.
+            told = f"\n{error.traceback.rstrip()}" if error.traceback else f" {error.type}: {error.message}"
+            self.write("error", f"{name} failed:{told}")
             raise
         self.write("call", f"{name} took {(time.monotonic() - began) * 1000:.0f} ms")
 

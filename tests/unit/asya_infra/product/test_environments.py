@@ -3,7 +3,9 @@
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -29,7 +31,28 @@ def test_an_environment_is_made_once_and_that_is_told(installed: Path) -> None:
         first, second = executor.map(lambda _: python_of(Part.CLOUD, told.append), range(2))
     assert first == second == python_of(Part.CLOUD, told.append)
     assert first.exists()
-    assert told == [f"installing the local cloud (45 MB), once, into {first.parent.parent}"]
+    assert [line for line in told if not line.startswith(" ")] == [
+        f"installing the local cloud (45 MB), once, into {first.parent.parent}"
+    ]
+
+
+def test_progress_is_told_and_versions_are_those_of_the_file(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user's own constraints have no say."""
+    (tmp_path / "constraints.txt").write_text("part==2\n")
+    monkeypatch.setenv("UV_CONSTRAINT", str(tmp_path / "constraints.txt"))
+    wheel = tmp_path / "part-1-py3-none-any.whl"
+    with ZipFile(wheel, "w") as file:
+        file.writestr("part.py", "")
+        file.writestr("part-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: part\nVersion: 1\n")
+        file.writestr("part-1.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        file.writestr("part-1.dist-info/RECORD", "")
+    digest = sha256(wheel.read_bytes()).hexdigest()
+    (installed / "files" / "requirements" / "cloud.txt").write_text(f"part @ {wheel.as_uri()} --hash=sha256:{digest}\n")
+    told: list[str] = []
+    python_of(Part.CLOUD, told.append)
+    assert [line.split(" in ")[0] for line in told[1:]] == ["  Prepared 1 package", "  Installed 1 package"]
 
 
 def test_what_a_killed_process_left_is_made_anew(installed: Path) -> None:

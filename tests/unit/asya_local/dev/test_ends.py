@@ -9,7 +9,9 @@ from asya.protocol.mesh_table import Actor, MeshTable, SparkJob
 from asya_local.dev.ends import Ends
 
 AT = "2026-11-25T04:00:00Z"
-ERROR = {"type": "KeyError", "message": "'total'", "traceback": "Traceback: line 6"}
+ERROR = {"type": "KeyError", "message": "'total'"}
+TRACEBACK = "Traceback: line 6\nKeyError: 'total'\n"
+JVM_TRACEBACK = "Traceback: line 6\nPythonException: KeyError\n  at org.apache.spark"
 
 
 def told(*reports: dict[str, Any] | str) -> list[tuple[str, str]]:
@@ -32,16 +34,24 @@ def told(*reports: dict[str, Any] | str) -> list[tuple[str, str]]:
     [
         ("succeeded", {"actor": "bill", "result": {}}, ("end", "e-1 succeeded at bill")),
         ("failed", {"actor": "bill", "error": ERROR}, ("error", "e-1 failed at bill: KeyError: 'total'")),
+        ("failed", {"actor": "bill", "error": {**ERROR, "traceback": TRACEBACK}}, ("error", "e-1 failed at bill")),
         (
             "failed",
-            {"actor": "count", "error": ERROR},
-            ("error", "e-1 failed at count: KeyError: 'total'\nTraceback: line 6"),
+            {"actor": "count", "error": {**ERROR, "traceback": TRACEBACK}},
+            ("error", "e-1 failed at count:\nTraceback: line 6\nKeyError: 'total'"),
+        ),
+        (
+            "failed",
+            {"actor": "count", "error": {**ERROR, "traceback": JVM_TRACEBACK}},
+            ("error", f"e-1 failed at count: KeyError: 'total'\n{JVM_TRACEBACK}"),
         ),
         ("failed", {"actor": "bill", "reason": "DeliveryExhausted"}, ("end", "e-1 failed at bill: DeliveryExhausted")),
         ("paused", {"actor": "bill", "prompt": "Ship it?"}, ("end", "e-1 paused at bill: asya resume e-1")),
     ],
 )
-def test_an_end_is_one_line(status: str, data: dict[str, Any], expected: tuple[str, str]) -> None:
+def test_an_end_tells_what_the_author_has_not_read(
+    status: str, data: dict[str, Any], expected: tuple[str, str]
+) -> None:
     assert told({"id": "e-1", "status": status, "data": data}) == [expected]
 
 
