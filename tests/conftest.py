@@ -28,7 +28,16 @@ PATHS_MESH_TESTS = ("crew_failures", "fan_in", "legacy_forms", "paths", "pause",
 GATEWAY_MESH_TESTS = ("secrets",)
 """Those beside `test_gateway_…`."""
 OWN_CLOUD_TESTS = (
-    *("deploy_under_load", "dev", "emr_drivers", "emr_stand_in", "local_cloud", "night_call", "tutorial"),
+    *(
+        "deploy_under_load",
+        "dev",
+        "emr_drivers",
+        "emr_stand_in",
+        "local_cloud",
+        "night_call",
+        "planted_failures",
+        "tutorial",
+    ),
 )
 OWN_MESHES = ("gateway", "heavy")
 """Meshes with a local cloud each; all other cloud tests share the example mesh."""

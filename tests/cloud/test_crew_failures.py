@@ -22,6 +22,7 @@ from tests.cloud.denials import denied
 from tests.cloud.deployed_cloud import DeployedCloud, until
 from tests.cloud.paths_mesh import NewEnvelope, notes, send, wait_for_final_state
 from tests.cloud.slice_sets import merged_payload, send_all, slice_messages
+from tests.cloud.unread_queues import unread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,37 +51,6 @@ def without_gateway(cloud: DeployedCloud, *functions: str) -> Iterator[None]:
         finally:
             for name, previous in variables.items():
                 client.update_function_configuration(FunctionName=name, Environment={"Variables": previous})
-
-
-@contextmanager
-def unread(cloud: DeployedCloud, *queues: str) -> Iterator[None]:
-    """Stops reading these queues; their messages wait."""
-    client, namespace = cloud.client("lambda"), cloud.mesh.connection.namespace
-    queue_names = {names.queue_name(namespace, queue) for queue in queues}
-    pages = client.get_paginator("list_event_source_mappings").paginate()
-    mappings = [
-        mapping["UUID"]
-        for page in pages
-        for mapping in page["EventSourceMappings"]
-        if mapping["EventSourceArn"].rpartition(":")[2] in queue_names
-    ]
-    assert len(mappings) == len(queue_names)
-    set_enabled(cloud, mappings, enabled=False)
-    try:
-        yield
-    finally:
-        set_enabled(cloud, mappings, enabled=True)
-
-
-def set_enabled(cloud: DeployedCloud, mappings: list[str], *, enabled: bool) -> None:
-    """Enables or disables event source mappings, and waits until they are."""
-    client, state = cloud.client("lambda"), "Enabled" if enabled else "Disabled"
-    for mapping in mappings:
-        client.update_event_source_mapping(UUID=mapping, Enabled=enabled)
-    until(
-        lambda: all(client.get_event_source_mapping(UUID=each)["State"] == state for each in mappings) or None,
-        f"the event source mappings to be {state.lower()}",
-    )
 
 
 def pending_messages(cloud: DeployedCloud, actor: str) -> int:

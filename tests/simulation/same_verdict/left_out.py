@@ -86,6 +86,7 @@ LEFT_OUT: dict[str, str | dict[str, str]] = {
     "test_local_access": _LOCAL_CLOUD,
     "test_local_cloud": _LOCAL_CLOUD,
     "test_night_call": "runs `asya dev`, and repairs its code",
+    "test_planted_failures": f"a queue is not read, and another one refuses messages: {_IAM}",
     "test_readme": _COMMAND,
     "test_tutorial": _COMMAND,
     "test_secrets": {

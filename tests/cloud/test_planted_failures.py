@@ -1,0 +1,61 @@
+"""Ten things go wrong in a shop of twelve actors; the command alone shows the cause of each."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cloud.deployed_cloud import TIMEOUT_SECONDS, until
+from tests.cloud.planted_failures import Shop, shop
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [
+    pytest.mark.cloud,
+    pytest.mark.skipif(not os.environ.get("ASYA_FULL_SIZE"), reason="in full size: make test-full"),
+]
+
+CAUSES = {
+    "country": ("status {task}", r"(?s)error +KeyError: 'SE'.*shop\.py\", line \d+, in bill"),
+    "driver": (
+        "job show asya.shop.risk.0000000003",
+        r"(?s)ExitCode: 137.*{task} was the first and only envelope at work",
+    ),
+    "circuit": ("logs stock", r"circuit open"),
+    "unknown actor": ("status {task}", r"error +RouteMismatch: actor 'wherehouse' is not in the mesh"),
+    "deadline": ("status {task}", r"error +Timeout: "),
+    "pause": ("status {task}", r"waiting for Publish the catalog\?"),
+    "permission": ("status {task}", r"AccessDenied: the queue of ship \(asya-shop-ship\) refuses messages of check"),
+    "canceled": ("status {task}", r"canceled \(Canceled\)"),
+    "slow job": ("job show asya.shop.totals.0000000001", r"(?s)state +RUNNING.*stage +\d+ .* 0 of 1 tasks"),
+    "slice": ("list --parent {task}", r"no tasks"),
+}
+"""By what was planted: the command, and what it prints. `{task}` is the first task that suffers."""
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    with shop(tmp_path_factory.mktemp("shop")) as found:
+        yield found
+
+
+@pytest.mark.parametrize("name", CAUSES)
+def test_the_command_shows_the_cause(running: Shop, name: str) -> None:
+    command, expected = (text.replace("{task}", running.planted[name].tasks[0]) for text in CAUSES[name])
+
+    def shown() -> bool | None:
+        line = [sys.executable, "-m", "asya_cli.main", *command.split(), "--state", str(running.cloud.state)]
+        done = subprocess.run(line, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+        return re.search(expected, done.stdout + done.stderr) is not None or None
+
+    until(shown, f"{expected!r} from `asya {command}`")
+
+
+def test_every_planted_failure_has_its_command(running: Shop) -> None:
+    assert running.planted.keys() == CAUSES.keys()
