@@ -37,6 +37,7 @@ COLUMNS: Mapping[str, str] = {
     "payload_bytes": "bigint",
     "result_uri": "string",
     "recorded_by": "string",
+    "tool": "string",
 }
 # Rows may arrive late, because x-sink files them under the day of the end.
 DAYS = 3

@@ -23,6 +23,7 @@ class ResultRow(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         root_id: the root task of the tree; the envelope's own id unless it is a child.
+        tool: the tool that started the root task, as the envelope says; None if no tool did.
         last_actor: the last actor that processed the envelope.
         route: the actors that are done, in order.
         seconds: from creation to end.
@@ -49,6 +50,7 @@ class ResultRow(msgspec.Struct, frozen=True, kw_only=True):
     payload_bytes: int
     result_uri: str
     recorded_by: str
+    tool: str | None = None
 
 
 def result_row(envelope: Envelope, *, namespace: str, result_uri: str, recorded_by: str, now: datetime) -> ResultRow:
@@ -80,6 +82,7 @@ def result_row(envelope: Envelope, *, namespace: str, result_uri: str, recorded_
         payload_bytes=len(bytes(envelope.payload)),
         result_uri=result_uri,
         recorded_by=recorded_by,
+        tool=envelope.tool,
     )
 
 

@@ -22,8 +22,8 @@ from asya.protocol.times import format_time, parse_time
 from asya.protocol.tracing import hop_context
 from asya.tasks.view import TaskView
 
-# The managed headers that a replay keeps. A replayed hook's run stays one.
-_REPLAYED_HEADERS = headers.PRODUCER_HEADERS | {headers.HOOK}
+# The managed headers that a replay keeps. A replayed hook's run stays one, and so does the task of a tool.
+_REPLAYED_HEADERS = headers.PRODUCER_HEADERS | {headers.HOOK, headers.TOOL}
 _GENERATION_AND_POSITION = re.compile(r"(\d+)/(\d+)\.json")
 _POSITION = re.compile(r"(\d+)\.json")
 

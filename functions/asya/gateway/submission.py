@@ -36,6 +36,7 @@ class Submission:
         headers: user headers, and the managed headers that producers may set.
         timeout: time from now to the deadline; None for no deadline.
         next: the actors after the first; empty if the request names only an actor.
+        tool: the tool whose route this is; None if the request names an actor.
     """
 
     actor: str
@@ -43,6 +44,7 @@ class Submission:
     headers: dict[str, Raw]
     timeout: timedelta | None
     next: tuple[str, ...] = ()
+    tool: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,7 @@ def first_envelope(
         {
             header_names.GATEWAY_URL: origin.gateway_url,
             header_names.MESH_VERSION: version or None,
+            header_names.TOOL: submission.tool,
             header_names.TRACEPARENT: str(hop_context(callers, envelope_id, origin.span)),
             header_names.TRACESTATE: origin.tracestate if callers is not None else None,
         }
@@ -159,6 +162,7 @@ def first_record(envelope: Envelope, owner: str) -> TaskRecord:
         actor=envelope.route.curr,
         route=envelope.route,
         attempt=1,
+        tool=envelope.tool,
     )
 
 

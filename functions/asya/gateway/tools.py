@@ -87,6 +87,7 @@ def tool_submission(invocation: ToolInvocation, mesh: MeshTable, validate: Valid
         headers={},
         timeout=timedelta(seconds=tool.timeout),
         next=tuple(rest),
+        tool=invocation.name,
     )
 
 

@@ -63,6 +63,12 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
         value = self.header(header_names.ROOT)
         return value if ids.is_usable(value) else None
 
+    @property
+    def tool(self) -> str | None:
+        """The tool that started the task or its root; None if no tool did, or the header holds no name."""
+        value = self.header(header_names.TOOL)
+        return value if isinstance(value, str) and 0 < len(value) <= header_names.TOOL_LIMIT else None
+
     def header(self, name: str) -> object:
         """The value of a header; None if the header is absent or null."""
         raw = self.headers.get(name)

@@ -21,6 +21,9 @@ MESH_VERSION = "x-asya-mesh-version"
 HOOK = "x-asya-hook"
 REPLAY_OF = "x-asya-replay-of"
 OWNER = "x-asya-owner"
+# The tool that started the task or its root: a label for people, on which nothing depends (`protocol §3`).
+TOOL = "x-asya-tool"
+TOOL_LIMIT = 128  # characters
 SET_REPEAT = "x-asya-set-repeat"
 GENERATION = "x-asya-generation"
 # The position at which an id gave its children legacy ids (`protocol §14`, `child_ids: suffix`).

@@ -66,6 +66,7 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
         handover: the release of the last pause, until it is sent.
         earlier: the earlier generations, oldest first.
         context: the client's id of the conversation that the task belongs to.
+        tool: the tool that started the task, or the root of its tree; None if no tool did.
         due_at: when the gateway learned of a deadline that had passed already; the deadline sweep looks for the task then.
         is_watched: whether push notifications follow each change; their configurations are separate items.
     """
@@ -93,6 +94,7 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
     handover: PauseRelease | None = None
     earlier: tuple[EarlierGeneration, ...] = ()
     context: str | None = None
+    tool: str | None = None
     due_at: str | None = None
     is_watched: bool = False
 
@@ -108,25 +110,26 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
         return max((epoch for epoch in epochs if epoch is not None), default=-1)
 
 
-def merge(record: TaskRecord | None, event: TaskEvent, *, owner: str | None = None) -> TaskRecord:
+def merge(record: TaskRecord | None, event: TaskEvent, *, root: TaskRecord | None = None) -> TaskRecord:
     """The record after a report.
 
     Args:
         record: the record so far; None if this is the first report of the task.
-        owner: the owner if neither the record nor the report has one, such as the root's owner for a child.
+        root: the record of the root, if the report is of a child and the root is known. The child has its owner, unless the
+            record or the report names one, and its tool.
 
     Returns:
         a record equal to `record` if the report changes nothing: a lower status, an earlier generation, a repetition,
         another owner.
     """
     if record is None:
-        return _new_record(event, owner)
+        return _new_record(event, root)
     if event.data.owner is not None and record.owner not in (None, event.data.owner):
         return record  # `protocol §13.owner.reports`
     record = replace(record, created_at=min(record.created_at, creation_time(event)))
     if event.generation < record.generation:
         return _with_earlier(record, _generation_of(event), event)
-    identified = _identified(record, event, owner)
+    identified = _identified(record, event, root)
     if event.generation > record.generation:
         # A redrive has reopened the record before its first report. Any actor may send progress, and must not reopen tasks.
         return _reopened(identified, event) if is_end(event) else identified
@@ -186,11 +189,11 @@ def _is_of_late_copy(record: TaskRecord, event: TaskEvent) -> bool:
     return is_at_a_hop and event.position <= record.last_pause
 
 
-def _new_record(event: TaskEvent, owner: str | None) -> TaskRecord:
+def _new_record(event: TaskEvent, root: TaskRecord | None) -> TaskRecord:
     empty = TaskRecord(
         id=event.id, status="pending", created_at=creation_time(event), updated_at=event.at, owner=event.data.owner
     )
-    identified = _identified(empty, event, owner)
+    identified = _identified(empty, event, root)
     return _advanced(replace(identified, generation=event.generation), event, _status_of(event))
 
 
@@ -203,11 +206,12 @@ def creation_time(event: TaskEvent) -> str:
     return created_at if created_at >= earliest else event.at
 
 
-def _identified(record: TaskRecord, event: TaskEvent, owner: str | None) -> TaskRecord:
+def _identified(record: TaskRecord, event: TaskEvent, root: TaskRecord | None) -> TaskRecord:
     """The record with the fields that do not change; the first report that has a value sets it.
 
     Any actor may send progress. So progress adds nothing to a record with a route, which its first report has brought in
     full. The owner of a record that has none comes from its root or a registration: the header of an envelope can be forged.
+    The tool of a child comes from its root alone, whose record the gateway has written.
     """
     sender = event.data.owner if event.status == "registered" else None
     if record.route is not None and not is_end(event):
@@ -216,7 +220,8 @@ def _identified(record: TaskRecord, event: TaskEvent, owner: str | None) -> Task
         record,
         parent_id=record.parent_id or event.parent_id,
         root_id=record.root_id or event.root_id,
-        owner=record.owner or sender or owner,
+        owner=record.owner or sender or (root.owner if root is not None else None),
+        tool=record.tool or (root.tool if root is not None else None),
         deadline_at=record.deadline_at or event.data.deadline_at,
     )
 

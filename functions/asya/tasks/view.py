@@ -11,8 +11,9 @@ from asya.protocol.hops import HopFold
 from asya.protocol.pause import TaskPause
 from asya.protocol.route import HIGHEST_BEFORE_END, Route
 from asya.protocol.run_progress import RunNote
-from asya.protocol.task import EARLIER_MESSAGE_LIMIT, EarlierGeneration, TaskRecord, ViewStatus
+from asya.protocol.task import EarlierGeneration, TaskRecord, ViewStatus
 from asya.protocol.times import parse_time
+from asya.tasks.failures import shortened_error
 
 TIMEOUT_ERROR = ErrorInfo(type="Timeout", message="task timed out")
 
@@ -43,6 +44,7 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     earlier: tuple[EarlierGeneration, ...] = ()
     owner: str | None = None
     context: str | None = None
+    tool: str | None = None
 
 
 def is_overdue(record: TaskRecord, now: datetime) -> bool:
@@ -101,6 +103,7 @@ def task_view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
         earlier=record.earlier,
         owner=record.owner,
         context=record.context,
+        tool=record.tool,
     )
 
 
@@ -133,5 +136,4 @@ def unknown_view(task_id: str, owner: str | None, created_at: str) -> TaskView:
 
 def list_view(task: TaskView) -> TaskView:
     """Shorten a view for lists: no result, and of the error only type and message."""
-    error = task.error and ErrorInfo(type=task.error.type, message=task.error.message[:EARLIER_MESSAGE_LIMIT])
-    return replace(task, result=UNSET, error=error, earlier=())
+    return replace(task, result=UNSET, error=shortened_error(task.error), earlier=())

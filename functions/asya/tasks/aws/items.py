@@ -32,10 +32,15 @@ LARGEST_COUNT = 999_999  # of positions and attempts
 
 _RECORD_TEXTS = (
     *("status", "created_at", "updated_at", "parent_id", "root_id", "owner"),
-    *("deadline_at", "actor", "result_uri", "reason", "context", "due_at"),
+    *("deadline_at", "actor", "result_uri", "reason", "context", "tool", "due_at"),
 )
 _RECORD_NUMBERS = ("generation", "attempt", "pause_epoch", "resumed_epoch")
 _RECORD_STRUCTURES = ("route", "error", "earlier", "pause")
+# The attributes of a record that the filters of lists use; `expires_at` and the key come with them.
+SUMMARY = (
+    *("pk", "sk", "status", "created_at", "updated_at", "parent_id", "owner", "tool", "actor", "deadline_at"),
+    *("error", "reason", "provisional", "expires_at"),
+)
 _HOP_TEXTS = ("actor", "curr", "at", "received_at", "processing_at", "completed_at")
 _HOP_NUMBERS = ("percent", "message_size_kb", "duration_ms")
 

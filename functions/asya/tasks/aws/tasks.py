@@ -153,8 +153,8 @@ class Tasks:
             stored = records.get(reports[0].id)
             if stored is None and not may_create:
                 return HTTPStatus.NOT_FOUND
-            owner = next((records[event.root_id].record.owner for event in reports if event.root_id in records), None)
-            return self._merge_record(reports, stored, owner, now)
+            root = next((records[event.root_id].record for event in reports if event.root_id in records), None)
+            return self._merge_record(reports, stored, root, now)
 
         return outcomes | dict(zip(changes, self._map(merge_reports, changes.values()), strict=True))
 
@@ -170,12 +170,12 @@ class Tasks:
         return cached | (self._store.records(missing, now, consistent=not may_create) if missing else {})
 
     def _merge_record(
-        self, reports: list[TaskEvent], stored: StoredRecord | None, owner: str | None, now: datetime
+        self, reports: list[TaskEvent], stored: StoredRecord | None, root: TaskRecord | None, now: datetime
     ) -> HTTPStatus:
         task_id = reports[0].id
         for _ in range(MERGE_ATTEMPTS):
             record = reduce(
-                lambda merged, event: merge(merged, event, owner=owner), reports, stored.record if stored else None
+                lambda merged, event: merge(merged, event, root=root), reports, stored.record if stored else None
             )
             if record is None:
                 raise ValueError(f"no report on task {task_id}")

@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 
 from asya.crew.result_index import ResultRow, day_of, recent_object, result_row
@@ -40,6 +41,21 @@ def test_a_row_tells_how_it_ended_when_and_where_it_is() -> None:
     assert (found.created_at, found.ended_at) == ("2025-11-18T14:30:00.000000Z", "2025-11-18T14:30:45.123456Z")
     assert (found.seconds, found.payload_bytes, day_of(found)) == (45.123456, len('{"a":1}'), "2025-11-18")
     assert (found.root_id, found.parent_id) == ("env-1", None)
+
+
+@pytest.mark.rule("11.index.tool", "3.tool")
+@pytest.mark.parametrize(
+    ("header", "tool"), [("order", "order"), ("", None), ("x" * 129, None), (7, None), (None, None)]
+)
+def test_a_row_names_the_tool_that_the_envelope_carries(header: object, tool: str | None) -> None:
+    assert row(status=block(), headers={"x-asya-tool": header}).tool == tool
+
+
+@pytest.mark.rule("11.index.tool")
+def test_a_row_of_an_earlier_version_has_no_tool() -> None:
+    members = json.loads(msgspec.json.encode(row(status=block(), headers={"x-asya-tool": "order"})))
+    del members["tool"]
+    assert msgspec.convert(members, ResultRow).tool is None
 
 
 def test_the_error_is_there_to_be_counted_not_read() -> None:

@@ -94,9 +94,10 @@ def test_what_is_no_wrapper_stays_as_it_is() -> None:
     assert bytes(replay_envelope(payload=[1], route=route, status=status(phase="failed")).payload) == b"[1]"
 
 
-def test_hooks_and_stealth_stay_what_they_are() -> None:
-    new = replay_envelope(headers={"x-asya-hook": "audit", "x-asya-mesh-status": "off"})
-    assert (new.header("x-asya-hook"), new.is_stealth) == ("audit", True)
+@pytest.mark.rule("12.replay", "3.tool")
+def test_hooks_stealth_and_the_task_of_a_tool_stay_what_they_are() -> None:
+    new = replay_envelope(headers={"x-asya-hook": "audit", "x-asya-mesh-status": "off", "x-asya-tool": "quote"})
+    assert (new.header("x-asya-hook"), new.is_stealth, new.tool) == ("audit", True, "quote")
 
 
 @pytest.mark.parametrize(

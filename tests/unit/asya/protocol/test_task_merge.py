@@ -48,8 +48,32 @@ def test_an_unknown_task_is_created_by_any_report() -> None:
     assert (record.status, record.parent_id, record.root_id, record.owner) == ("running", "p", "r", None)
 
 
-def test_a_child_inherits_the_owner_it_is_given() -> None:
-    assert merge(None, event("t", "received"), owner="AIDA").owner == "AIDA"
+def root(**more: Any) -> TaskRecord:
+    return replace(pending(), id="r", owner="AIDA", **more)
+
+
+@pytest.mark.rule("13.tool")
+@pytest.mark.parametrize("first", ["received", "completed", "failed"])
+def test_a_child_has_the_owner_and_the_tool_of_its_root(first: Any) -> None:
+    record = merge(None, event("t", first, root_id="r"), root=root(tool="quote"))
+    assert (record.owner, record.tool) == ("AIDA", "quote")
+    assert merge(record, event("t", "succeeded", 3, 40, root_id="r"), root=root(tool="quote")).tool == "quote"
+
+
+@pytest.mark.rule("13.tool")
+def test_the_end_brings_the_tool_of_a_child_whose_root_was_unknown() -> None:
+    begun = merged(event("t", "received", root_id="r"))
+    assert begun.tool is None
+    assert merge(begun, event("t", "succeeded", 3, 40, root_id="r"), root=root(tool="quote")).tool == "quote"
+    other = replace(begun, tool="order")
+    assert merge(other, event("t", "succeeded", 3, 40, root_id="r"), root=root(tool="quote")).tool == "order"
+
+
+@pytest.mark.rule("13.tool")
+def test_a_redriven_task_is_still_one_of_its_tool() -> None:
+    failed = merged(event("t", "failed", 1, 20), record=replace(pending(), tool="quote"))
+    assert reopened(failed, 1, at=failed.updated_at).tool == "quote"
+    assert merged(event("t", "succeeded", 2, 60, generation=2), record=failed).tool == "quote"
 
 
 def test_registration_tells_owner_route_and_deadline() -> None:
@@ -372,8 +396,9 @@ def test_progress_reopens_no_task(status: Any, generation: int, before: Any) -> 
 def test_progress_adds_no_deadline_and_no_parent_to_a_record(status: Any) -> None:
     forged = event("t", status, 1, 20, deadline_at="2026-11-20T08:00:00.000000Z", parent_id="p", root_id="r")
     for record in (merged(event("t", "received")), pending(), merged(event("t", "succeeded", 3))):
-        after = merge(record, forged, owner="AIDAFORGER")
-        assert (after.deadline_at, after.parent_id, after.root_id, after.owner) == (None, None, None, record.owner)
+        after = merge(record, forged, root=root(tool="quote"))
+        assert (after.deadline_at, after.parent_id, after.root_id) == (None, None, None)
+        assert (after.owner, after.tool) == (record.owner, record.tool)
 
 
 @pytest.mark.rule("13.identity")

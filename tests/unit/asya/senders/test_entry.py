@@ -37,13 +37,14 @@ def enter(arrival: Arrival, table: MeshTable | None = None, *, is_free: bool = T
     return entry.enter(arrival, table or mesh(), lambda _: is_free)
 
 
-@pytest.mark.rule("4.entry", "3.owner")
+@pytest.mark.rule("4.entry", "3.owner", "3.tool")
 def test_an_envelope_enters_without_what_only_the_mesh_writes() -> None:
     forged = {
         "tenant": "acme",
         "x-asya-generation": 9999,
         "x-asya-root": "order-1",
         "x-asya-owner": "AIDAALICE",
+        "x-asya-tool": "analyse",
         "x-asya-hook": "h",
     }
     kept = {

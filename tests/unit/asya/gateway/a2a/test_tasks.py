@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tests.doubles.agents import Json, error, result, start_task, tool_message, user_message
-from tests.doubles.gateway_functions import ALICE, BOB, Gateway, report, route_event, signed_by
+from tests.doubles.gateway_functions import ALICE, BOB, Gateway, read_task_event, report, route_event, signed_by
 
 pytestmark = pytest.mark.usefixtures("with_tools")
 
@@ -30,6 +30,11 @@ def test_every_status_has_its_state(gateway: Gateway, status: str, data: Json | 
     assert new["status"]["state"] == "TASK_STATE_" + state.upper().replace("-", "_")
     assert new["status"]["timestamp"] == old["status"]["timestamp"]
     assert (new["metadata"]["progress_percent"] == 100) == (status == "succeeded")
+
+
+@pytest.mark.rule("13.tool")
+def test_the_task_of_a_message_names_its_tool(gateway: Gateway) -> None:
+    assert gateway.api(read_task_event(start_task(gateway), ALICE))[1]["tool"] == "analyse"
 
 
 @pytest.mark.rule("13.a2a.states")

@@ -56,7 +56,7 @@ def test_schemas_do_not_ask_for_arguments_in_headers(mcp: McpGateway) -> None:
     assert listed == {"type": "object", "properties": {"a": {"properties": {"x-mcp-header": {}}}, "b": True}}
 
 
-@pytest.mark.rule("13.mcp.answer")
+@pytest.mark.rule("13.mcp.answer", "13.tool")
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_a_call_returns_the_result_of_its_task(mcp: McpGateway, revision: str) -> None:
     mcp.on_wait(lambda: mcp.report("received"), lambda: mcp.report("succeeded", 2, result={"n": "ü"}))
@@ -65,6 +65,7 @@ def test_a_call_returns_the_result_of_its_task(mcp: McpGateway, revision: str) -
     assert result["content"][0]["type"] == "text"
     assert result["structuredContent"] == {"n": "ü"}
     assert result["_meta"]["asya/taskId"] == mcp.task_id()
+    assert mcp.view()["tool"] == "analyse"
     assert result.get("isError", False) is False
     assert ("resultType" in result) is (revision == REVISIONS[0])
 

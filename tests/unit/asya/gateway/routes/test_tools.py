@@ -62,6 +62,33 @@ def test_a_call_starts_the_whole_route_with_the_arguments_as_payload(gateway: Ga
     )
 
 
+@pytest.mark.rule("13.tool", "3.tool")
+def test_the_task_and_its_envelope_name_the_tool(gateway: Gateway) -> None:
+    task_id = call(gateway, {"name": "analyse", "arguments": GOOD})[1]["id"]
+    assert gateway.api(read_task_event(task_id, ALICE))[1]["tool"] == "analyse"
+    [message] = gateway.messages()
+    assert message["headers"]["x-asya-tool"] == "analyse"
+
+
+@pytest.mark.rule("13.tool", "3.tool", "3.gateway-strips")
+def test_a_task_that_names_an_actor_has_no_tool(gateway: Gateway) -> None:
+    forged = {"headers": {"x-asya-tool": "analyse", "X-Asya-Tool": "analyse"}}
+    task_id = gateway.api(route_event("POST /api/v1/mesh", ALICE, forged, actor="inspect-dataset"))[1]["id"]
+    assert "tool" not in gateway.api(read_task_event(task_id, ALICE))[1]
+    [message] = gateway.messages()
+    assert "x-asya-tool" not in {name.lower() for name in message["headers"]}
+
+
+@pytest.mark.rule("13.tool")
+def test_a_child_has_the_tool_of_its_root(gateway: Gateway) -> None:
+    root = call(gateway, {"name": "analyse", "arguments": GOOD})[1]["id"]
+    report(gateway, "slice", "received", parent_id=root, root_id=root)
+    report(gateway, "other", "received", parent_id="unknown", root_id="unknown")
+    read = {name: gateway.api(read_task_event(name, ALICE))[1] for name in ("slice", "other")}
+    assert read["slice"]["tool"] == "analyse"
+    assert "tool" not in read["other"]
+
+
 @pytest.mark.rule("13.tools.answer")
 @pytest.mark.parametrize(
     ("end", "data", "told"),
