@@ -8,19 +8,17 @@ or truncated cursor, or a cursor of another list, is rejected.
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import get_args
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
 from asya.protocol.api_errors import ApiError
-from asya.protocol.task import TaskStatus
+from asya.tasks.filters import TaskFilter, read_filter
 from asya.tasks.timeline import TimelineEntry
 from asya.tasks.view import TaskView
 
 DEFAULT_LIMIT = 20
 LARGEST_LIMIT = 100
-_STATUSES: tuple[str, ...] = get_args(TaskStatus)
 _CURSOR_LIMIT = 2048
 
 
@@ -43,13 +41,13 @@ class ListQuery:
     """The query for one page.
 
     Attributes:
-        scope: the list that a cursor is valid for, together with status and parent.
+        scope: the list that a cursor is valid for, together with the filters.
+        filter: which tasks are listed.
         after: the key in the cursor; empty on the first page.
     """
 
     scope: str
-    status: str | None = None
-    parent: str | None = None
+    filter: TaskFilter = field(default_factory=TaskFilter)
     limit: int = DEFAULT_LIMIT
     after: tuple[str | int, ...] = ()
 
@@ -59,14 +57,17 @@ class ListQuery:
 
     @property
     def _digest(self) -> str:
-        content = msgspec.json.encode((self.scope, self.status, self.parent))
+        status, parent = self.filter.status, self.filter.parent
+        # Without further filters the digest is that of earlier versions, so that their cursors go on.
+        others = replace(self.filter, status=None, parent=None).parameters()
+        content = msgspec.json.encode((self.scope, status, parent, *([others] if others else [])))
         return hashlib.sha256(content).hexdigest()[:16]
 
 
 def read_list_query(
     parameters: Mapping[str, str], scope: str, key_types: tuple[type, ...], largest: int = LARGEST_LIMIT
 ) -> ListQuery:
-    """Read `status`, `parent`, `limit` and `cursor`.
+    """Read the filters, `limit` and `cursor`.
 
     Args:
         scope: the list; a cursor of another list is rejected.
@@ -76,10 +77,7 @@ def read_list_query(
     Raises:
         ApiError: 400 with the name of the parameter.
     """
-    status = parameters.get("status")
-    if status is not None and status not in _STATUSES:
-        raise ApiError(400, "invalid_field", f"status must be one of {', '.join(_STATUSES)}", "status")
-    query = ListQuery(scope, status, parameters.get("parent"), _limit(parameters.get("limit"), largest))
+    query = ListQuery(scope, read_filter(parameters), _limit(parameters.get("limit"), largest))
     cursor = parameters.get("cursor")
     if cursor is None:
         return query

@@ -63,7 +63,7 @@ def api(addresses: Addresses, table: MeshTable) -> list[Grant]:
     return [
         common.write_logs(addresses, names.GATEWAY_API),
         common.table(addresses, "tasks"),
-        _query(addresses, LISTED_INDEX, CHILDREN_INDEX),
+        _query(addresses, LISTED_INDEX, CHILDREN_INDEX, DUE_INDEX),
         # A redrive sends to every queue that has dead letters.
         common.send_messages(addresses, (*watched_actors(table), *names.REPORT_QUEUES)),
         common.objects(addresses, common.WRITE, "inbox"),

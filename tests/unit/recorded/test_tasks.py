@@ -25,7 +25,9 @@ from asya.protocol.task import EarlierGeneration, TaskPause, TaskRecord
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.index import NEWEST, ListKey, TaskIndex
 from asya.tasks.aws.items import record_of
+from asya.tasks.aws.list_scan import ListScan
 from asya.tasks.aws.lists import TaskLists
+from asya.tasks.aws.overdue_tasks import OverdueTasks
 from asya.tasks.aws.partials import PartialStore
 from asya.tasks.aws.paused_tasks import PausedTask, PausedTasks
 from asya.tasks.aws.state_reader import StateReader
@@ -327,7 +329,8 @@ def test_children_and_what_is_due_are_found(state: Recording) -> None:
 def test_a_list_goes_on_from_a_cursor_that_a_client_holds(
     state: Recording, store: DynamoTaskStore, tasks: Tasks
 ) -> None:
-    lists = TaskLists(index(state), store, tasks)
+    marks = SweepMarks(state.dynamodb, TABLE)  # type: ignore[arg-type]
+    lists = TaskLists(ListScan(index(state), OverdueTasks(index(state), store, marks)), store, tasks)
     query = read_list_query({"limit": "2", "cursor": state.texts["cursor"]}, "tasks", (str, str))
     page = lists.page(query, ANALYST, lambda owner: owner == ANALYST, NOW)
     first = lists.page(

@@ -16,6 +16,7 @@ from asya.gateway.http.origin import Origins
 from asya.gateway.lambdas.api import Api
 from asya.gateway.mcp.wiring import build_mcp
 from asya.gateway.routes.cancel import CancelRoutes
+from asya.gateway.routes.failures import FailureRoutes
 from asya.gateway.routes.lists import ListRoutes
 from asya.gateway.routes.redrives import RedriveRoutes
 from asya.gateway.routes.replays import ReplayRoutes
@@ -39,8 +40,12 @@ from asya.pause.lambdas.wiring import build_releases
 from asya.protocol import ids, names
 from asya.senders.lambdas.wiring import build_admission
 from asya.spark.aws.cancel_requests import CancelRequests
+from asya.tasks.aws.failure_groups import Failures
 from asya.tasks.aws.index import TaskIndex
+from asya.tasks.aws.list_scan import ListScan
 from asya.tasks.aws.lists import TaskLists
+from asya.tasks.aws.overdue_tasks import OverdueTasks
+from asya.tasks.aws.sweep_marks import SweepMarks
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.aws.wiring import build_store
 
@@ -65,7 +70,8 @@ def build_api(
     store = build_store(settings, environment)
     tasks = Tasks(store, warn, threaded=environment.is_threaded)
     index = TaskIndex(client, table, threaded=environment.is_threaded)
-    lists = TaskLists(index, store, tasks)
+    scan = ListScan(index, OverdueTasks(index, store, SweepMarks(client, table)))
+    lists = TaskLists(scan, store, tasks)
     access = AccessRules(mesh, settings.account, settings.region)
     origins = Origins(settings.gateway_url, environment.new_span)
     # Senders may write large payloads only under `inbox/` (`protocol §4`).
@@ -132,6 +138,7 @@ def build_api(
     groups = (
         TaskRoutes(mesh, tasks, starter, access, origins, new_id),
         ListRoutes(tasks, lists, access),
+        FailureRoutes(Failures(scan, store, tasks), access),
         cancels,
         redrives,
         replays,

@@ -10,7 +10,6 @@ A grace period follows each deadline: x-sink reports the timeout of a running ta
 minute still fails an overdue task within two minutes.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -23,14 +22,11 @@ from asya.tasks.aws.index import TaskIndex, minute_of
 from asya.tasks.aws.sweep_marks import SweepMarks
 from asya.tasks.aws.task_store import TaskStore
 from asya.tasks.aws.tasks import Tasks
+from asya.tasks.overdue import INITIAL_WINDOW, unswept_minutes
 from asya.tasks.view import fail_if_overdue, is_overdue
 
-# Every sweep reads these last minutes again.
-REREAD_WINDOW = timedelta(minutes=3)
 # The report of x-sink may take this long.
 GRACE_PERIOD = timedelta(seconds=20)
-# The first sweep of a mesh starts this far back.
-INITIAL_WINDOW = timedelta(minutes=30)
 MAX_MINUTES = 240  # per sweep
 TIME_LIMIT = 45.0  # seconds per sweep
 BATCH_SIZE = 100  # records per read
@@ -61,10 +57,9 @@ class DeadlineSweep:
             return
         now = self.services.now()
         until = now - GRACE_PERIOD
-        start = min(self.marks.read() or until - INITIAL_WINDOW, until - REREAD_WINDOW)
         count, last_minute = 0, None
         try:
-            for minute in islice(_minutes(start, until), MAX_MINUTES):
+            for minute in islice(unswept_minutes(self.marks.read(), until), MAX_MINUTES):
                 count += self._fail_overdue(minute_of(format_time(minute)), until, now)
                 last_minute = minute
                 if self.services.environment.monotonic() > ends_at:
@@ -97,10 +92,3 @@ class DeadlineSweep:
                     self.tasks.update(task_id, lambda record, _: fail_if_overdue(record, until), now)
                     count += 1
         return count
-
-
-def _minutes(start: datetime, end: datetime) -> Iterator[datetime]:
-    minute = start.replace(second=0, microsecond=0)
-    while minute <= end:
-        yield minute
-        minute += timedelta(minutes=1)

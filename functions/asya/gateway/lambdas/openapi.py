@@ -25,6 +25,8 @@ from asya.protocol.ids import ID_LIMIT
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.task import TaskStatus
 from asya.tasks.event_batch import BATCH_LIMIT
+from asya.tasks.failures import FailureList
+from asya.tasks.filters import TEXT_LIMIT
 from asya.tasks.listing import DEFAULT_LIMIT, LARGEST_LIMIT, TaskList, Timeline
 from asya.tasks.view import TaskView
 
@@ -130,6 +132,17 @@ _LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": LARGEST_LIMIT, "de
 _CURSOR: Schema = {"type": "string", "description": "next_cursor of the previous page"}
 _STATUS: Schema = {"type": "string", "enum": list(get_args(TaskStatus))}
 _PARENT: Schema = {"type": "string", "minLength": 1, "maxLength": ID_LIMIT}
+_TEXT: Schema = {"type": "string", "minLength": 1, "maxLength": TEXT_LIMIT}
+_TIME: Schema = {"type": "string", "format": "date-time"}
+_FILTERS: dict[str, Schema] = {
+    "tool": _TEXT | {"description": "the tool that started the task or its root"},
+    "actor": _TEXT | {"description": "the actor that the task is at, or ended at"},
+    "owner": _TEXT | {"description": "the principal that owns the task; for operators"},
+    "error": _TEXT | {"description": "a text in the error or the reason"},
+    "since": _TIME | {"description": "the earliest creation"},
+    "until": _TIME | {"description": "the time before which the task was created"},
+    "roots": {"type": "boolean", "description": "only tasks without a parent"},
+}
 _KEY: Schema = {"type": "string", "minLength": 1, "maxLength": KEY_LIMIT, "pattern": "^[ -~]+$"}
 _BYTES = "application/octet-stream"
 _EVENTS = {"type": "array", "maxItems": BATCH_LIMIT, "items": {"anyOf": [TaskEvent, PartialEvent]}}
@@ -147,7 +160,7 @@ CALL_DESCRIPTIONS: dict[str, CallDescription] = {
     ),
     "GET /api/v1/mesh": CallDescription(
         "List the caller's tasks, newest first; operators list all tasks", {200: TaskList}, errors=(400,),
-        query={"status": _STATUS, "parent": _PARENT, "limit": _LIMIT, "cursor": _CURSOR},
+        query={"status": _STATUS, "parent": _PARENT} | _FILTERS | {"limit": _LIMIT, "cursor": _CURSOR},
     ),
     "POST /api/v1/mesh/redrive": CallDescription(
         "Send a dead letter again, in the next generation of its task; for operators. The body is the message",
@@ -177,6 +190,10 @@ CALL_DESCRIPTIONS: dict[str, CallDescription] = {
     ),
     "POST /api/v1/mesh/{id}/replay": CallDescription(
         "Start a new task from a stored envelope", {201: Replayed}, ReplayRequest, False, (400, 404, 409, 413)
+    ),
+    "GET /api/v1/operations/failures": CallDescription(
+        "Group the caller's failed tasks by actor and error; operators group all tasks", {200: FailureList}, errors=(400,),
+        query=_FILTERS | {"cursor": _CURSOR},
     ),
     "POST /tools/call": CallDescription(
         "Call a tool and wait for the result", {200: ToolAnswer, 202: ToolAnswer}, ToolRequest, True,

@@ -6,6 +6,7 @@ from datetime import datetime
 from asya.gateway.access import AccessRules, Caller
 from asya.gateway.http.router import HttpRoute, Request, Response, required_identity
 from asya.gateway.http.visible_tasks import visible_task
+from asya.protocol.api_errors import ApiError
 from asya.protocol.hops import HopKey
 from asya.tasks.aws.lists import TaskLists
 from asya.tasks.aws.tasks import Tasks
@@ -34,13 +35,15 @@ class ListRoutes:
     def all(self, request: Request, now: datetime) -> Response:
         """`GET /api/v1/mesh`: the caller's tasks, or all tasks for operators; `parent` selects the children of a task."""
         caller = self.access.caller(required_identity(request))
-        return self._page(read_list_query(request.query, "tasks", (str, str)), caller, now)
+        query = read_list_query(request.query, "tasks", (str, str))
+        check_owner(query, caller)
+        return self._page(query, caller, now)
 
     def children(self, request: Request, now: datetime) -> Response:
         """`GET /api/v1/mesh/{id}/children`: the children of a task."""
         task, caller = self._visible(request, now)
-        query = {name: value for name, value in request.query.items() if name != "parent"}
-        return self._page(read_list_query(query | {"parent": task.id}, "tasks", (str, str)), caller, now)
+        parameters = {name: value for name, value in request.query.items() if name in ("status", "limit", "cursor")}
+        return self._page(read_list_query(parameters | {"parent": task.id}, "tasks", (str, str)), caller, now)
 
     def timeline(self, request: Request, now: datetime) -> Response:
         """`GET /api/v1/mesh/{id}/timeline`: a task's hops of all generations, with their times."""
@@ -60,3 +63,13 @@ class ListRoutes:
     def _visible(self, request: Request, now: datetime) -> tuple[TaskView, Caller]:
         caller = self.access.caller(required_identity(request))
         return visible_task(self.tasks, request.parameters["id"], caller, now), caller
+
+
+def check_owner(query: ListQuery, caller: Caller) -> None:
+    """Check that only operators select the tasks of an owner.
+
+    Raises:
+        ApiError: 403 for another caller.
+    """
+    if query.filter.owner is not None and not caller.is_operator:
+        raise ApiError(403, "forbidden", "only operators select tasks by owner; leave owner out", "owner")

@@ -30,11 +30,16 @@ from asya.tasks.aws.task_store import Conflict, StoredRecord, TaskStoreError, Un
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import KeysAndAttributesTypeDef
 
     from asya.tasks.aws.items import Item
 
 READ_BATCH = 100  # the limit of BatchGetItem
-_WRITERS = 8  # threads
+_THREADS = 8
+
+
+# Some of the attributes have names that expressions reserve.
+_SUMMARY_NAMES = {f"#{name}": name for name in task_items.SUMMARY}
 
 
 class DynamoTaskStore:
@@ -45,7 +50,7 @@ class DynamoTaskStore:
         table: the name of the table.
         retention: seconds from a task's last change, or its later deadline, to its expiry.
         sleep: waits for seconds, with jitter, so that throttled callers do not retry in lockstep.
-        threaded: whether to write the hops of running jobs concurrently.
+        threaded: whether to write the hops of running jobs, and to read summaries, concurrently.
     """
 
     def __init__(
@@ -62,7 +67,7 @@ class DynamoTaskStore:
         self._retention = retention
         self._sleep = sleep
         self._hours = ListedHours(client, table)
-        self._map = ThreadPoolExecutor(_WRITERS, thread_name_prefix="hops").map if threaded else map
+        self._map = ThreadPoolExecutor(_THREADS, thread_name_prefix="tasks").map if threaded else map
 
     def records(self, ids: Collection[str], now: datetime, *, consistent: bool = False) -> dict[str, StoredRecord]:
         """See `TaskStore`. The whole read fails if keys stay unprocessed after the retries."""
@@ -73,6 +78,20 @@ class DynamoTaskStore:
                     with suppress(UnreadableRecordError):
                         records[item["pk"]["S"]] = _stored(item)
         return records
+
+    def summaries(self, ids: Collection[str], now: datetime) -> dict[str, TaskRecord]:
+        """See `TaskStore`. The batches are read concurrently."""
+
+        def read(batch: list[str]) -> list[TaskRecord]:
+            records: list[TaskRecord] = []
+            for item in self._read([task_items.record_key(task_id) for task_id in batch], is_summary=True):
+                if not task_items.is_expired(item, _epoch(now)):
+                    with suppress(UnreadableRecordError):
+                        records.append(task_items.record_of(item))
+            return records
+
+        batches = chunks(sorted(set(ids)), READ_BATCH)
+        return {record.id: record for record in chain.from_iterable(self._map(read, batches))}
 
     def put_record(self, record: TaskRecord, replaces: StoredRecord | None, now: datetime) -> StoredRecord | Conflict:
         """See `TaskStore`. A retry of a write whose response was lost returns a conflict with an equal record."""
@@ -165,12 +184,14 @@ class DynamoTaskStore:
         start = max(now, parse_time(record.deadline_at)) if record.deadline_at else now
         return _epoch(start) + round(self._retention)
 
-    def _read(self, keys: "list[Item]", *, consistent: bool) -> "Iterator[Item]":
+    def _read(self, keys: "list[Item]", *, consistent: bool = False, is_summary: bool = False) -> "Iterator[Item]":
         for delay in backoff_delays():
+            request: KeysAndAttributesTypeDef = {"Keys": keys, "ConsistentRead": consistent}
+            if is_summary:
+                request["ProjectionExpression"] = ",".join(_SUMMARY_NAMES)
+                request["ExpressionAttributeNames"] = _SUMMARY_NAMES
             with table_errors("read the records of tasks"):
-                answer = self._client.batch_get_item(
-                    RequestItems={self._table: {"Keys": keys, "ConsistentRead": consistent}}
-                )
+                answer = self._client.batch_get_item(RequestItems={self._table: request})
             yield from answer["Responses"].get(self._table, [])
             if self._table not in answer["UnprocessedKeys"]:
                 return

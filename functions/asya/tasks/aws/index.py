@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from asya.protocol.task import TaskRecord
@@ -26,7 +27,7 @@ from asya.tasks.aws.table_calls import table_errors
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef, QueryOutputTypeDef
 
 LISTED_INDEX, CHILDREN_INDEX, DUE_INDEX = "listed", "children", "due"
 SHARDS = 4
@@ -91,7 +92,7 @@ def index_attributes(record: TaskRecord) -> "dict[str, AttributeValueTypeDef]":
     shard = shard_of(record.id)
     attributes: dict[str, AttributeValueTypeDef] = {
         "listed_in": {"S": _listed_key(_state(record), hour_of(record), shard)},
-        "listed_at": {"S": f"{record.created_at}#{(record.owner or '')[:OWNER_LENGTH]}"},
+        "listed_at": {"S": list_key(record).listed_at},
     }
     if record.parent_id is not None:
         attributes["child_of"] = {"S": f"{shard}#{record.parent_id}"}
@@ -100,6 +101,11 @@ def index_attributes(record: TaskRecord) -> "dict[str, AttributeValueTypeDef]":
         due = max(record.deadline_at, record.created_at, record.due_at or "")
         attributes["due_in"] = {"S": f"{due[:_MINUTE_LENGTH]}#{shard}"}
     return attributes
+
+
+def list_key(record: TaskRecord) -> ListKey:
+    """The key of a task in the lists."""
+    return ListKey(f"{record.created_at}#{(record.owner or '')[:OWNER_LENGTH]}", record.id)
 
 
 def hour_of(record: TaskRecord) -> str:
@@ -165,15 +171,38 @@ class TaskIndex:
     def due(self, minute: str) -> Iterator[str]:
         """The ids of the tasks whose deadline is in a minute, including ended tasks."""
         with table_errors("read the tasks that are due"):
-            for shard in range(SHARDS):
+            for partition in _due_partitions(minute):
                 pages = self._client.get_paginator("query").paginate(
                     TableName=self._table,
                     IndexName=DUE_INDEX,
                     KeyConditionExpression="due_in = :key",
-                    ExpressionAttributeValues={":key": {"S": f"{minute}#{shard}"}},
+                    ExpressionAttributeValues={":key": {"S": partition}},
                 )
                 for page in pages:
                     yield from (item["pk"]["S"] for item in page["Items"])
+
+    def due_in(self, minutes: Iterable[str], limit: int) -> list[str] | None:
+        """The ids of the tasks whose deadlines are in these minutes, including ended tasks; None if there are many.
+
+        Args:
+            minutes: the minutes.
+            limit: the most tasks of one shard of a minute.
+        """
+
+        def read(partition: str) -> "QueryOutputTypeDef":
+            return self._client.query(
+                TableName=self._table,
+                IndexName=DUE_INDEX,
+                KeyConditionExpression="due_in = :key",
+                ExpressionAttributeValues={":key": {"S": partition}},
+                Limit=limit + 1,
+            )
+
+        with table_errors("read the tasks that are due"):
+            pages = self._map(read, chain.from_iterable(map(_due_partitions, minutes)))
+        if any(len(page["Items"]) > limit or "LastEvaluatedKey" in page for page in pages):
+            return None
+        return [item["pk"]["S"] for page in pages for item in page["Items"]]
 
     def _page(self, index: str, attribute: str, partitions: Sequence[str], before: ListKey, limit: int) -> IndexPage:
         """Merge one query per partition, down to the key to which all of them are complete."""
@@ -249,6 +278,10 @@ class ListedHours:
                 ExpressionAttributeValues={":until": {"N": str(until)}},
             )
         self._registered[hour] = until
+
+
+def _due_partitions(minute: str) -> list[str]:
+    return [f"{minute}#{shard}" for shard in range(SHARDS)]
 
 
 def _keys(items: "Iterable[Mapping[str, AttributeValueTypeDef]]") -> list[ListKey]:

@@ -1,86 +1,16 @@
 """Lists of tasks that were created at the same time, such as the children of a fan-out (`protocol §13`, lists)."""
 
 import itertools
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from asya.protocol.task import TaskRecord, TaskStatus
 from asya.protocol.times import format_time
 from asya.tasks.aws import index as task_index
 from asya.tasks.aws import lists as task_lists
-from asya.tasks.aws.dynamodb_store import DynamoTaskStore
-from asya.tasks.aws.index import LAST_ID, NEWEST, ListKey, TaskIndex, shard_of
-from asya.tasks.aws.lists import TaskLists
-from asya.tasks.aws.tasks import Tasks
+from asya.tasks.aws.index import LAST_ID, NEWEST, ListKey, shard_of
 from asya.tasks.listing import ListQuery
-from asya.testing.dynamo.tables import Index, MemoryDynamo, Table
-from tests.doubles.dynamo import TASK_INDEXES
+from tests.doubles.task_lists import ALICE, BOB, NOW, World
 from tests.doubles.tasks import at
-
-TABLE = "asya-shop-tasks"
-ALICE, BOB, NOBODY = "AIDAALICE", "jwt:bob#https://login.example.com/", None
-STATUSES: tuple[TaskStatus, ...] = ("running", "succeeded", "failed")
-NOW = at(60)
-
-
-class World:
-    """Tasks in a table in memory, and their lists."""
-
-    def __init__(self, page_size: int = 1000) -> None:
-        indexes = {name: Index(partition, sort, included) for name, (partition, sort, included) in TASK_INDEXES.items()}
-        self.tables = MemoryDynamo({TABLE: Table(indexes)}, page_size=page_size)
-        client: Any = self.tables
-        self.store = DynamoTaskStore(client, TABLE, 86400.0, threaded=False)
-        self.index = TaskIndex(client, TABLE, threaded=False)
-        self.lists = TaskLists(self.index, self.store, Tasks(self.store, pytest.fail, threaded=False))
-
-    def start(
-        self,
-        task_id: str,
-        owner: str | None = ALICE,
-        seconds: float = 0.0,
-        status: TaskStatus = "running",
-        parent: str | None = None,
-    ) -> None:
-        time = format_time(at(seconds))
-        self.store.put_record(
-            TaskRecord(id=task_id, status=status, created_at=time, updated_at=time, owner=owner, parent_id=parent),
-            None,
-            NOW,
-        )
-
-    def start_set(self, size: int, seconds: float = 0.0, parent: str | None = None) -> set[str]:
-        """Start tasks at one time, of all owners and states; returns their ids."""
-        ids = {f"task-{seconds:g}-{number:03d}" for number in range(size)}
-        choices = itertools.cycle(itertools.product(STATUSES, (ALICE, BOB, NOBODY)))
-        for task_id, (status, owner) in zip(sorted(ids), choices, strict=False):
-            self.start(task_id, ALICE if parent else owner, seconds, status, parent)
-        return ids
-
-    def pages(self, limit: int, owner: str | None = None, parent: str | None = None) -> Iterator[list[str]]:
-        """The ids on each page, as a client reads them with cursors; an owner sees its own tasks."""
-        after: tuple[str, ...] = ()
-        while True:
-            query = ListQuery("tasks", parent=parent, limit=limit, after=after)
-            page = self.lists.page(query, owner, lambda of: owner in (None, of), NOW)
-            yield [task.id for task in page.tasks]
-            if page.next is None:
-                return
-            if owner is not None:
-                self.check_key(page.next, owner)
-            assert after == () or page.next < after, "the list does not end"
-            after = tuple(page.next)
-
-    def ids_of(self, owner: str) -> set[str]:
-        items = self.tables.tables[TABLE].items
-        return {task_id for (task_id, _), item in items.items() if item.get("owner") == {"S": owner}}
-
-    def check_key(self, key: ListKey, owner: str) -> None:
-        """A cursor names no tasks and no principals of others."""
-        assert key.listed_at.partition("#")[2] in ("", owner)
-        assert key.task_id in {"", LAST_ID} | self.ids_of(owner)
 
 
 @pytest.fixture(params=[2, 50])

@@ -1,0 +1,36 @@
+"""Groups failed tasks: `GET /api/v1/operations/failures` (`protocol §13`)."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from asya.gateway.access import AccessRules
+from asya.gateway.http.router import HttpRoute, Request, Response, required_identity
+from asya.gateway.routes.lists import check_owner
+from asya.tasks.aws.failure_groups import Failures
+from asya.tasks.failures import FailureList
+from asya.tasks.listing import read_list_query
+
+# Every page reads as many tasks as it can, and these lists have one status.
+_FIXED = frozenset({"status", "parent", "limit"})
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRoutes:
+    """Groups failed tasks by actor and error."""
+
+    failures: Failures
+    access: AccessRules
+
+    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
+        """The routes at a given time."""
+        return (HttpRoute("GET", "/api/v1/operations/failures", lambda request: self.groups(request, now)),)
+
+    def groups(self, request: Request, now: datetime) -> Response:
+        """`GET /api/v1/operations/failures`: groups of the caller's failed tasks, or of all failed tasks for operators."""
+        caller = self.access.caller(required_identity(request))
+        parameters = {name: value for name, value in request.query.items() if name not in _FIXED}
+        query = read_list_query(parameters | {"status": "failed"}, "failures", (str, str))
+        check_owner(query, caller)
+        owner = None if caller.is_operator else caller.principal
+        page = self.failures.page(query, owner, caller.may_see, now)
+        return Response(200, FailureList(items=page.groups, next_cursor=query.cursor(page.next) if page.next else None))

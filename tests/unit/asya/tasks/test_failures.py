@@ -1,0 +1,66 @@
+"""Groups of failed tasks (`protocol §13.failures`)."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asya.protocol.errors import ErrorInfo
+from asya.protocol.task import TaskRecord
+from asya.tasks.failures import FailureGroup, failure_text, group_of, kind_of, merged
+from tests.doubles.listed_tasks import meshes
+
+UUIDS = ("6b1ffbc0-5d1e-4c8a-9f61-2a7d1f0f9a11", "1F6A0A54-3f0e-4f8e-9d3c-0f6f1c9f7f10")
+
+
+@pytest.mark.rule("13.failures")
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("KeyError: 'price'", "KeyError: 'price'"),
+        (f"ValueError: order {UUIDS[0]} has 3.5 parts\nmore", "ValueError: order # has # parts"),
+        (f"ValueError: order {UUIDS[1]} has 12 parts", "ValueError: order # has # parts"),
+        ("", ""),
+    ],
+)
+def test_an_error_is_grouped_without_numbers_and_ids(text: str, kind: str) -> None:
+    assert kind_of(text) == kind
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "reason", "text"),
+    [
+        ("failed", ErrorInfo(type="KeyError", message="'x'"), "RuntimeError", "KeyError: 'x'"),
+        ("failed", None, "Timeout", "Timeout"),
+        ("canceled", None, "Canceled", "Canceled"),
+        ("succeeded", None, "Completed", ""),
+        ("failed", None, None, ""),
+    ],
+)
+def test_a_task_without_an_error_has_its_reason(status: str, error: Any, reason: str | None, text: str) -> None:
+    assert failure_text(status, error, reason) == text
+
+
+@pytest.mark.rule("13.failures.pages")
+@given(meshes(), st.integers(0, 25))
+def test_pages_add_up_to_the_groups_of_all_tasks(tasks: list[TaskRecord], size: int) -> None:
+    groups = [group_of(task) for task in tasks]
+    whole = merged(groups)
+    assert merged((*merged(groups[:size]), *merged(groups[size:]))) == whole
+    assert sum(group.count for group in whole) == len(tasks)
+    assert [group.count for group in whole] == sorted((group.count for group in whole), reverse=True)
+    for group in whole:
+        members = [task for task in tasks if (group_of(task).actor, group_of(task).error) == (group.actor, group.error)]
+        times = {task.id: task.created_at for task in members}
+        assert (group.first, group.last) == (min(times.values()), max(times.values()))
+        assert times[group.example] == group.last
+
+
+def test_the_example_of_a_group_is_its_last_task() -> None:
+    early = FailureGroup(actor="a", error="E", count=2, first="09:00", last="09:10", example="x")
+    late = FailureGroup(actor="a", error="E", count=1, first="09:20", last="09:20", example="y")
+    assert merged([early, late]) == merged([late, early])
+    assert merged([early, late])[0] == FailureGroup(
+        actor="a", error="E", count=3, first="09:00", last="09:20", example="y"
+    )
