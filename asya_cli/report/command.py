@@ -24,6 +24,7 @@ def report(
     start: Annotated[
         str, typer.Option("--start", help="Only tasks whose route starts at this actor.", show_default=False)
     ] = "",
+    tool: Annotated[str, typer.Option("--tool", help="Only tasks of this tool.", show_default=False)] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
@@ -44,8 +45,8 @@ def report(
     now = datetime.now(UTC)
     earliest = moment(since, now)
     connection = client(state, namespace, region, profile).connection
-    summary = summarize(read_rows(connection, earliest, now), format_time(earliest), start)
-    if not start:  # a job run may have envelopes of several routes
+    summary = summarize(read_rows(connection, earliest, now), format_time(earliest), start, tool)
+    if not (start or tool):  # a job run may have envelopes of several routes
         summary = _with_jobs(summary, connection)
     if as_json:
         write_json(msgspec.json.encode(summary) + b"\n")

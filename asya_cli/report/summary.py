@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from asya_cli.tasks.selection import kind_of
+from asya.tasks.failures import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -71,17 +71,18 @@ class Summary:
     prices: str = ""
 
 
-def summarize(rows: Iterable[ResultRow], since: str, start: str = "") -> Summary:
+def summarize(rows: Iterable[ResultRow], since: str, start: str = "", tool: str = "") -> Summary:
     """Sum up the ends since a time.
 
     Args:
         rows: The rows in any order. A repeated one, and an end that a later one has replaced, count once.
         since: The earliest end.
         start: Only what belongs to routes that start at this actor; empty for all.
+        tool: Only what belongs to tasks of this tool; empty for all.
     """
     last: dict[str, ResultRow] = {}
     for row in sorted(rows, key=lambda row: (row.generation, row.ended_at)):
-        if row.ended_at >= since:
+        if row.ended_at >= since and tool in ("", row.tool):
             last[row.id] = row
     tasks = [row for row in last.values() if row.parent_id is None and start in ("", _start(row))]
     roots = {row.id for row in tasks}

@@ -12,7 +12,7 @@ import typer
 from asya.client.errors import MeshError
 from asya_cli.errors import INTERRUPTED, CommandError, ExitCode, exit_code_of
 from asya_cli.output.text import counted, echo, one_line, write_json_line
-from asya_cli.tasks.selection import failure_text
+from asya_cli.tasks.selection import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -64,7 +64,7 @@ def for_each(
         return
     if dry_run:
         for task in tasks:
-            write(task, f"{one_line(task.id)}  {one_line(failure_text(task) or task.status)}", as_json=as_json)
+            write(task, f"{one_line(task.id)}  {one_line(text_of(task) or task.status)}", as_json=as_json)
         echo(f"{counted(len(tasks), 'task')} selected; nothing was changed", err=True)
         return
     if asks(yes=yes):

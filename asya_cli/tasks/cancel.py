@@ -13,7 +13,7 @@ from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, OptionalId, Pr
 from asya_cli.output.text import one_line
 from asya_cli.tasks.bulk import DryRun, Yes, for_each, write
 from asya_cli.tasks.records import awaited_task, no_task
-from asya_cli.tasks.selection import Actor, Roots, Selection, Since
+from asya_cli.tasks.selection import Actor, Owner, Roots, Selection, Since, Tool
 
 if TYPE_CHECKING:
     from asya.tasks.view import TaskView
@@ -35,6 +35,8 @@ def cancel(
     *,
     running: Annotated[bool, typer.Option("--running", help="All running tasks instead of one.")] = False,
     actor: Actor = "",
+    tool: Tool = "",
+    owner: Owner = "",
     since: Since = "",
     roots: Roots = False,
     dry_run: DryRun = False,
@@ -47,10 +49,12 @@ def cancel(
 ) -> None:
     """Cancel a task with its children and its job runs. A task that has ended does not change.
 
-    With --running, cancel all running tasks, or those of --actor, --since and --roots, and print their ids.
+    With --running, cancel all running tasks, or those that --actor, --tool, --owner, --since and --roots select, and print
+    their ids.
     """
-    selection = Selection.of("running", None, actor, "", since, roots)
-    if (envelope_id is None) != running or (envelope_id and (selection != Selection("running") or dry_run)):
+    selection = Selection.of(status="running", actor=actor, tool=tool, owner=owner, since=since, roots=roots)
+    is_limited = selection != Selection.of(status="running")
+    if (envelope_id is None) != running or (envelope_id and (is_limited or dry_run)):
         raise CommandError(
             "cancel takes an ID, or --running with the options that select tasks",
             "Type `asya cancel ID`, or `asya cancel --running --dry-run` to see which.",

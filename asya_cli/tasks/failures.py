@@ -2,45 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from itertools import chain
+from typing import Annotated
 
 import typer
 
 from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
 from asya_cli.output.text import counted, echo, one_line, write_json
-from asya_cli.tasks.selection import Actor, ErrorText, Selection, Since, age, failure_text, kind_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from asya.tasks.view import TaskView
-
-
-@dataclass(frozen=True)
-class FailureGroup:
-    """Tasks that failed at one actor with the same error.
-
-    Attributes:
-        actor: The actor at which they failed.
-        error: The first line of their error, with numbers and UUIDs as `#`.
-        count: The number of tasks.
-        first, last: When the first and the last of them were created.
-        example: The id of the last one.
-    """
-
-    actor: str
-    error: str
-    count: int
-    first: str
-    last: str
-    example: str
+from asya_cli.tasks.selection import Actor, ErrorText, Owner, Selection, Since, Tool, age, limited
 
 
 def failures(
     *,
     actor: Actor = "",
+    tool: Tool = "",
+    owner: Owner = "",
     error: ErrorText = "",
     since: Since = "",
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of groups.")] = 20,
@@ -58,11 +35,12 @@ def failures(
     from rich.table import Table
     from rich.text import Text
 
+    from asya.tasks.failures import merged
     from asya_cli.output.console import table_console
 
-    selection = Selection.of("failed", None, actor, error, since)
+    selection = Selection.of(actor=actor, tool=tool, owner=owner, error=error, since=since)
     mesh = client(state, namespace, region, profile)
-    groups = group(selection.tasks(mesh))
+    groups = merged(chain.from_iterable(page.items for page in limited(mesh.failure_pages(selection.wanted))))
     if not groups:
         selection.check(mesh)
     if as_json:
@@ -86,19 +64,3 @@ def failures(
     table_console().print(table)
     if len(groups) > limit:
         echo(f"and {counted(len(groups) - limit, 'group')} more; -n shows them", err=True)
-
-
-def group(tasks: Iterable[TaskView]) -> list[FailureGroup]:
-    """Group tasks by actor and error, most tasks first.
-
-    Args:
-        tasks: Failed tasks, newest first.
-    """
-    members: dict[tuple[str, str], list[TaskView]] = {}
-    for task in tasks:
-        members.setdefault((task.actor or "", kind_of(failure_text(task))), []).append(task)
-    groups = [
-        FailureGroup(actor, error, len(each), each[-1].created_at, each[0].created_at, each[0].id)
-        for (actor, error), each in members.items()
-    ]
-    return sorted(groups, key=lambda each: each.count, reverse=True)

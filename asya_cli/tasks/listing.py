@@ -9,7 +9,7 @@ import typer
 
 from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
 from asya_cli.output.text import echo, one_line, write_json
-from asya_cli.tasks.selection import Actor, ErrorText, Roots, Selection, Since, Status, age, failure_text
+from asya_cli.tasks.selection import Actor, ErrorText, Owner, Roots, Selection, Since, Status, Tool, age, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +28,8 @@ def list_tasks(
     *,
     status: Annotated[Status | None, typer.Option("--status", help="Only tasks with this status.")] = None,
     actor: Actor = "",
+    tool: Tool = "",
+    owner: Owner = "",
     error: ErrorText = "",
     since: Since = "",
     roots: Roots = False,
@@ -46,7 +48,9 @@ def list_tasks(
 
     from asya_cli.output.console import table_console
 
-    selection = Selection.of(status, parent, actor, error, since, roots)
+    selection = Selection.of(
+        status=status, parent=parent, actor=actor, tool=tool, owner=owner, error=error, since=since, roots=roots
+    )
     mesh = client(state, namespace, region, profile)
     views = selection.newest(mesh, limit)
     if not views:
@@ -80,7 +84,7 @@ def table_of(tasks: Sequence[TaskView], now: datetime, width: int) -> Table:
     ]
     lines = [tuple(map(one_line, row)) for row in rows]
     used = sum(max(map(len, column)) + _GAP for column in zip(_COLUMNS, *lines, strict=True))
-    errors = [one_line(failure_text(task).partition("\n")[0]) for task in tasks]
+    errors = [one_line(text_of(task).partition("\n")[0]) for task in tasks]
     room = width - used
     is_shown = room >= _SMALLEST_ERROR and any(errors)
     if is_shown:

@@ -12,7 +12,7 @@ from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, OptionalId, Pr
 from asya_cli.output.text import echo, write_json_line
 from asya_cli.tasks.bulk import DryRun, Yes, for_each
 from asya_cli.tasks.records import task_advice
-from asya_cli.tasks.selection import Actor, ErrorText, Selection, Since
+from asya_cli.tasks.selection import Actor, ErrorText, Owner, Selection, Since, Tool
 
 if TYPE_CHECKING:
     from asya.client.errors import ConflictError
@@ -27,6 +27,8 @@ def replay(
     *,
     failed: Annotated[bool, typer.Option("--failed", help="All failed tasks instead of one.")] = False,
     actor: Actor = "",
+    tool: Tool = "",
+    owner: Owner = "",
     error: ErrorText = "",
     since: Since = "",
     dry_run: DryRun = False,
@@ -59,11 +61,12 @@ def replay(
     The new task gets a new deadline if the old one had one. The old task does not change. An origin whose set failed sends its
     slices again from the kept frames of its fan-out; a repeated call prints the id of the same task until that task fails.
 
-    With --failed, run all failed tasks again, or those of --actor, --error and --since, oldest first. A failed slice runs again
-    with its set: once, and only the slices that have no result.
+    With --failed, run all failed tasks again, or those that --actor, --tool, --owner, --error and --since select, oldest first. A
+    failed slice runs again with its set: once, and only the slices that have no result.
     """
-    selection = Selection.of("failed", None, actor, error, since)
-    if (envelope_id is None) != failed or (envelope_id and (selection != Selection("failed") or dry_run)):
+    selection = Selection.of(status="failed", actor=actor, tool=tool, owner=owner, error=error, since=since)
+    is_limited = selection != Selection.of(status="failed")
+    if (envelope_id is None) != failed or (envelope_id and (is_limited or dry_run)):
         raise CommandError(
             "replay takes an ID, or --failed with the options that select tasks",
             "Type `asya replay ID`, or `asya replay --failed --dry-run` to see which.",

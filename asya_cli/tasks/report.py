@@ -98,6 +98,7 @@ def facts_of(task: TaskView | None, stored: StoredObject | None, envelope: Envel
         ("parent", (task.parent_id if task else None) or (envelope.parent_id if envelope else None)),
         ("generation", (task.generation if task else 0) or None),
         *(("before", earlier_line(each)) for each in (task.earlier if task else ())),
+        ("tool", task.tool if task else None),
         ("owner", task.owner if task else None),
         ("stored as", stored.uri if stored else None),
     ]

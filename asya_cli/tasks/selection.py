@@ -1,4 +1,4 @@
-"""Which tasks a command is about: their status, actor, error, age, and whether they are roots."""
+"""Which tasks a command is about: their status, tool, actor, owner, error, age, and whether they are roots."""
 
 from __future__ import annotations
 
@@ -6,25 +6,39 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 
 from asya.protocol.times import format_time, parse_time
+from asya.tasks.failures import failure_text
+from asya.tasks.filters import TaskFilter
 from asya_cli.errors import CommandError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from asya.client.mesh_client import MeshClient
     from asya.tasks.view import TaskView
 
-READ_LIMIT = 20_000
-"""The tasks that a command reads at most."""
+TASK_LIMIT = 20_000
+"""The tasks that a command takes at most."""
+CALL_LIMIT = 250
+"""The pages that a command reads at most."""
+_NARROW = "Select fewer with --since, --status or --parent."
+
+P = TypeVar("P")
 
 Status = Literal["pending", "running", "paused", "succeeded", "failed", "canceled"]
 
 Actor = Annotated[str, typer.Option("--actor", help="Only tasks at this actor.", show_default=False)]
+Tool = Annotated[str, typer.Option("--tool", help="Only tasks of this tool.", show_default=False)]
+Owner = Annotated[
+    str,
+    typer.Option(
+        "--owner", help="Only tasks of this principal, as `asya status` shows it; for operators.", show_default=False
+    ),
+]
 ErrorText = Annotated[
     str, typer.Option("--error", help="Only tasks with this text in their error or reason.", show_default=False)
 ]
@@ -38,53 +52,51 @@ Since = Annotated[
 ]
 Roots = Annotated[bool, typer.Option("--roots", help="Only tasks that no other task has fanned out into.")]
 
-_UUID = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
-_NUMBER = re.compile(r"\d+(\.\d+)*")
 _AGE = re.compile(r"(\d{1,9})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The tasks that a command is about; an empty text means any.
+    """The tasks that a command is about.
 
     Attributes:
-        since: The earliest creation, as records have it.
+        wanted: The filters of the gateway's lists.
     """
 
-    status: Status | None = None
-    parent: str | None = None
-    actor: str = ""
-    error: str = ""
-    since: str = ""
-    roots: bool = False
+    wanted: TaskFilter
 
     @classmethod
-    def of(  # noqa: PLR0917 - the options of a command
+    def of(
         cls,
+        *,
         status: Status | None = None,
         parent: str | None = None,
         actor: str = "",
+        tool: str = "",
+        owner: str = "",
         error: str = "",
         since: str = "",
         roots: bool = False,
-        *,
         now: datetime | None = None,
     ) -> Selection:
-        """Return the selection of these options.
+        """Return the selection of these options; an empty text means any.
 
         Raises:
             CommandError: `since` is neither an age nor a time.
         """
-        earliest = format_time(moment(since, now or datetime.now(UTC))) if since else ""
-        return cls(status, parent, actor, error, earliest, roots)
-
-    def __contains__(self, task: TaskView) -> bool:
-        """Return whether a task of the list is selected."""
-        return (
-            self.actor in ("", task.actor)
-            and (not self.error or any(self.error in text for text in _searched(task)))
-            and not (self.roots and task.parent_id)
+        earliest = format_time(moment(since, now or datetime.now(UTC))) if since else None
+        return cls(
+            TaskFilter(
+                status=status,
+                parent=parent,
+                actor=actor or None,
+                tool=tool or None,
+                owner=owner or None,
+                error=error or None,
+                since=earliest,
+                roots=roots,
+            )
         )
 
     def tasks(self, mesh: MeshClient, page_size: int = 100) -> Iterator[TaskView]:
@@ -95,17 +107,14 @@ class Selection:
             page_size: The number of tasks of a call, 1 to 100.
 
         Raises:
-            CommandError: The gateway fails or does not answer, or more tasks would have to be read than the limit.
+            CommandError: The gateway fails or does not answer, or there are more tasks or pages than the limits.
         """
-        for count, task in enumerate(mesh.iter_tasks(status=self.status, parent=self.parent, page_size=page_size)):
-            if self.since and task.created_at < self.since:
-                return  # the list is sorted by creation
-            if count == READ_LIMIT:
-                raise CommandError(
-                    f"{READ_LIMIT:,} tasks were read, and there are more",
-                    "Select fewer with --since, --status or --parent.",
-                )
-            if task in self:
+        count = 0
+        for page in limited(mesh.task_pages(self.wanted, page_size)):
+            for task in page.items:
+                if count == TASK_LIMIT:
+                    raise CommandError(f"more than {TASK_LIMIT:,} tasks are selected", _NARROW)
+                count += 1
                 yield task
 
     def check(self, mesh: MeshClient) -> None:
@@ -114,33 +123,31 @@ class Selection:
         Raises:
             CommandError: The mesh has no such actor.
         """
-        if self.actor:
+        if self.wanted.actor:
             from asya_cli.suggestions import check_actor
 
-            check_actor(mesh.connection, self.actor)
+            check_actor(mesh.connection, self.wanted.actor)
 
     def newest(self, mesh: MeshClient, limit: int) -> list[TaskView]:
         """Read the newest selected tasks."""
-        is_whole = self == Selection(self.status, self.parent)
-        return list(islice(self.tasks(mesh, min(limit, 100) if is_whole else 100), limit))
+        return list(islice(self.tasks(mesh, min(limit, 100)), limit))
 
 
-def failure_text(task: TaskView) -> str:
+def limited(pages: Iterable[P]) -> Iterator[P]:
+    """Yield the pages of a list, as many as a command reads: those of a rare task are many and nearly empty.
+
+    Raises:
+        CommandError: There are more pages than the limit.
+    """
+    for number, page in enumerate(pages):
+        if number == CALL_LIMIT:
+            raise CommandError(f"the list is long: {CALL_LIMIT} pages were read, and there are more", _NARROW)
+        yield page
+
+
+def text_of(task: TaskView) -> str:
     """Return the error of a task, such as `KeyError: 'price'`; else its reason, or nothing."""
-    if task.error is not None:
-        return f"{task.error.type}: {task.error.message}"
-    return (task.reason or "") if task.status in ("failed", "canceled") else ""
-
-
-def kind_of(text: str) -> str:
-    """Return the first line of an error without what differs between tasks of one cause: numbers and UUIDs are `#`."""
-    return _NUMBER.sub("#", _UUID.sub("#", text.partition("\n")[0]))
-
-
-def _searched(task: TaskView) -> tuple[str, ...]:
-    """Return what `--error` looks for: the error, the reason, and the error as `asya failures` groups it."""
-    text = failure_text(task)
-    return (text, task.reason or "", kind_of(text))
+    return failure_text(task.status, task.error, task.reason)
 
 
 def age(moment: str, now: datetime) -> str:

@@ -86,7 +86,8 @@ def refusal(status: int, answer: bytes) -> RefusedError:
         return ConflictError(error.message, error.code, status=status, field=error.field)
     message = f"the gateway answered {status}: {error.message or answer[:300].decode('utf-8', 'replace')}"
     if status == 403:
-        advice = "Your credentials need execute-api:Invoke on the mesh's API."
+        # Without a code, API Gateway has refused the call itself.
+        advice = "" if error.code else "Your credentials need execute-api:Invoke on the mesh's API."
         return AccessDeniedError(message, advice, status=status, code=error.code, field=error.field)
     kind = UnavailableError if status == 429 or status >= 500 else RefusedError
     return kind(message, status=status, code=error.code, field=error.field)

@@ -12,6 +12,7 @@ from asya.client.task import Task, as_raw, new_task_id
 from asya.protocol.data_references import check_reference
 from asya.protocol.envelope import Envelope
 from asya.protocol.route import Route
+from asya.tasks.filters import TaskFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -114,7 +115,7 @@ class Mesh:
         Raises:
             MeshError: The gateway does not answer, or answers with an error.
         """
-        for view in self._client.iter_tasks(status=status, parent=None):
+        for view in self._client.iter_tasks(TaskFilter(status=status)):
             yield self.task(view.id)
 
     def write_data(self, reference: str, body: bytes | BinaryIO) -> str:

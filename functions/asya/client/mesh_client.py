@@ -32,6 +32,8 @@ from asya.protocol.codec import encode
 from asya.protocol.keys import CANCELED_PREFIX, PAUSED_PREFIX, SUMP_PREFIX, safe_segment
 from asya.protocol.times import format_time
 from asya.reporting.aws.gateway_client import address_of
+from asya.tasks.failures import FailureList
+from asya.tasks.filters import TaskFilter
 from asya.tasks.listing import LARGEST_LIMIT, TaskList, Timeline
 from asya.tasks.view import TaskView
 
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
 
 TIMEOUT_SECONDS = 30.0
 """The time limit of a call to the gateway; API Gateway has the same limit."""
+
+_DEPLOY = "Deploy the mesh with the version of this command."
 
 THREADS = 32
 """How many threads of a program call at once without a connection of their own for each call."""
@@ -132,24 +136,51 @@ class MeshClient:
         except _MissingError:
             return None
 
-    def iter_tasks(
-        self, *, status: str | None, parent: str | None, page_size: int = LARGEST_LIMIT
-    ) -> Iterator[TaskView]:
+    def iter_tasks(self, wanted: TaskFilter, page_size: int = LARGEST_LIMIT) -> Iterator[TaskView]:
         """Read the tasks that the caller may see, newest first (`protocol §13`, lists).
 
         Args:
-            status: Only tasks with this status.
-            parent: Only children of this task.
-            page_size: How many tasks a call returns, 1 to 100.
+            wanted: Which of them.
+            page_size: How many tasks a call returns at most, 1 to 100.
 
         Raises:
             MeshError: The gateway does not answer, or answers with an error.
         """
-        query = {name: value for name, value in (("status", status), ("parent", parent)) if value is not None}
-        query["limit"] = str(page_size)
+        for page in self.task_pages(wanted, page_size):
+            yield from page.items
+
+    def task_pages(self, wanted: TaskFilter, page_size: int = LARGEST_LIMIT) -> Iterator[TaskList]:
+        """Read the pages of a list, as `iter_tasks` does; each is one call, and may have few tasks."""
+        query = wanted.parameters() | {"limit": str(page_size)}
         while True:
             page = decode(self._request("GET", f"/api/v1/mesh?{urlencode(query)}"), TaskList)
-            yield from page.items
+            # An earlier gateway ignores filters that it does not know, and what follows may replay each task.
+            if not all(map(wanted.matches, page.items)):
+                raise MeshError(
+                    f"the gateway does not know all of these filters: {', '.join(wanted.parameters())}", _DEPLOY
+                )
+            yield page
+            if page.next_cursor is None:
+                return
+            query["cursor"] = page.next_cursor
+
+    def failure_pages(self, wanted: TaskFilter) -> Iterator[FailureList]:
+        """Read the groups of failed tasks, as many tasks in a page as the gateway takes (`protocol §13`, failures).
+
+        Args:
+            wanted: Which failed tasks; without a status and a parent.
+
+        Raises:
+            MeshError: The gateway does not answer, or answers with an error.
+        """
+        query = wanted.parameters()
+        while True:
+            try:
+                answer = self._request("GET", f"/api/v1/operations/failures?{urlencode(query)}")
+            except _MissingError:
+                raise MeshError("the gateway does not group failures", _DEPLOY) from None
+            page = decode(answer, FailureList)
+            yield page
             if page.next_cursor is None:
                 return
             query["cursor"] = page.next_cursor
@@ -157,7 +188,7 @@ class MeshClient:
     def tasks(self, *, status: str | None, parent: str | None, limit: int) -> list[TaskView]:
         """Return the newest tasks that the caller may see, as `iter_tasks` reads them."""
         size = min(limit, LARGEST_LIMIT)
-        return list(islice(self.iter_tasks(status=status, parent=parent, page_size=size), limit))
+        return list(islice(self.iter_tasks(TaskFilter(status=status, parent=parent), size), limit))
 
     def timeline(self, envelope_id: str) -> list[TimelineEntry]:
         """Return the hops of a task with their times, first to last; empty without a task.

@@ -14,6 +14,7 @@ from asya.client.payloads import decoded, encoded
 from asya.client.watch import follow, wait
 from asya.dead_letters.replay import ReplayRequest
 from asya.protocol.codec import ParseError, decode
+from asya.tasks.filters import TaskFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,7 +108,7 @@ class Task:
 
     def children(self) -> Iterator[Task]:
         """Yield the tasks that it fanned out into, newest first."""
-        for view in self._client.iter_tasks(status=None, parent=self.id):
+        for view in self._client.iter_tasks(TaskFilter(parent=self.id)):
             yield Task(view.id, self._client)
 
     def cancel(self) -> None:

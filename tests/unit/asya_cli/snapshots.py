@@ -17,6 +17,7 @@ from unittest import mock
 import pytest
 import typer.main
 
+from asya.tasks.filters import TaskFilter
 from asya_cli.job import mesh_runs
 from asya_cli.main import app
 from tests.doubles.command_line import Outcome, asya
@@ -115,13 +116,13 @@ def _lines(cloud: KitCloud) -> Iterator[tuple[list[str], str]]:
     yield typed("call ship country=NO total=12.5 --wait")
     paused = newest("paused")
     yield typed("call night --wait", ORDERS)
-    night = next(task.id for task in cloud.mesh.iter_tasks(status="failed", parent=None) if task.actor == "x-fan-in")
+    night = next(task.id for task in cloud.mesh.iter_tasks(TaskFilter(status="failed", actor="x-fan-in")))
     yield typed("send - --actor check --next bill --id order-1 --wait", text='{"country": "DE", "total": 2}')
     yield typed("send - --actor bil")
     yield typed("send - --actor fetch --id fetch-1")
-    for line in ("list", "list --status failed --json", "list --actor bil", "list --since 7x"):
+    for line in ("list", "list --status failed --json", "list --tool ship", "list --actor bil", "list --since 7x"):
         yield typed(line)
-    for line in ("failures", "failures --json", "failures --actor gather"):
+    for line in ("failures", "failures --json", "failures --tool night", "failures --actor gather"):
         yield typed(line)
     for name in ("order-1", failed, paused, night, "nope"):
         yield typed(f"status {name}")
@@ -152,7 +153,7 @@ _OTHER_LINES = (
     "dlq redrive bil", "dlq reports replay", "dlq reports replay --json",
     "data put mesh.yaml raw/mesh.yaml", "data put none.csv raw/a.csv", "data ls", "data ls --json", "data ls none/",
     "data get none.csv", "data get raw/mesh.yaml copy.yaml",
-    "logs check", "logs check --json", "logs order-1", "report", "report --json",
+    "logs check", "logs check --json", "logs order-1", "report", "report --tool order", "report --json",
     "smoke", "smoke --json", "smoke --arguments x.json", "doctor --synthesized none", "contracts --against none",
     "validate --no-limits", "validate --no-limits --json", "validate --mesh none.yaml", "run chek",
     "graph", "graph --format svg", "graph --format png", "graph -o no/such/folder.svg",

@@ -9,7 +9,7 @@ from asya.gateway.submission import LONGEST_TIMEOUT
 from asya.messaging.sqs_limits import MESSAGE_BYTES, MESSAGE_MARGIN
 from asya.protocol.mesh_table import Retention
 from asya.runtime.fan_out import MAX_ITEMS
-from asya_cli.tasks.selection import READ_LIMIT
+from asya_cli.tasks.selection import TASK_LIMIT
 from asya_infra.mesh_file.mesh_model import GatewaySection, MeshFile
 from tests.paths import PROJECT
 
@@ -33,7 +33,7 @@ GATEWAY = GatewaySection()
         ("a pause", f"{Retention().tasks / DAY - 1:.0f} days"),
         ("gateway", f"{WAIT_SECONDS:.0f} s for an answer"),
         ("gateway", f"{GATEWAY.waits} calls that wait"),
-        ("lists", f"{READ_LIMIT:,} tasks"),
+        ("lists", f"{TASK_LIMIT:,} tasks"),
     ],
 )
 def test_a_limit_of_the_page_is_that_of_the_code(subject: str, limit: str) -> None:

@@ -62,7 +62,8 @@ METRICS = {
 """The metrics by the dimension that splits them. `HopLimit` is missing: its name is in a table, not at a call."""
 
 SCHEMAS = """
-EarlierGeneration Error ErrorInfo EventData EventResult EventResults Failure Fault GatewayMessage Health
+EarlierGeneration Error ErrorInfo EventData EventResult EventResults Failure FailureGroup FailureList Fault
+GatewayMessage Health
 LegacyEnvelope LegacyFinal LegacyJob LegacyProgress LegacyRoute Message PartialEvent PauseField Problem
 Redriven RepeatedSlices ReplayRequest Replayed ResumeRequest Resumed Route RunNote SingleEvent StageNote
 StartRequest Started StreamToken Success TaskEvent TaskList TaskPause TaskProblem TaskView
@@ -87,12 +88,18 @@ COMMANDS = {
     "data get": "REFERENCE FILE --state --namespace --region --profile",
     "data put": "FILE REFERENCE --state --namespace --region --profile",
     "result": "ENVELOPE_ID --output -o --payload --state --namespace --region --profile",
-    "list": "--status --actor --error --since --roots --parent --limit -n --json --state --namespace --region --profile",
-    "failures": "--actor --error --since --limit -n --json --state --namespace --region --profile",
-    "cancel": "ENVELOPE_ID --running --actor --since --roots --dry-run --yes -y --json --state --namespace --region --profile",
-    "replay": (
-        "ENVELOPE_ID --failed --actor --error --since --dry-run --yes -y --from --from-checkpoint --failed-only "
+    "list": (
+        "--status --actor --tool --owner --error --since --roots --parent --limit -n "
         "--json --state --namespace --region --profile"
+    ),
+    "failures": "--actor --tool --owner --error --since --limit -n --json --state --namespace --region --profile",
+    "cancel": (
+        "ENVELOPE_ID --running --actor --tool --owner --since --roots --dry-run --yes -y "
+        "--json --state --namespace --region --profile"
+    ),
+    "replay": (
+        "ENVELOPE_ID --failed --actor --tool --owner --error --since --dry-run --yes -y --from --from-checkpoint "
+        "--failed-only --json --state --namespace --region --profile"
     ),
     "resume": "ENVELOPE_ID --input --state --namespace --region --profile",
     "dlq list": "ACTOR --id --error --since --limit --json --state --namespace --region --profile",
@@ -106,7 +113,7 @@ COMMANDS = {
     "job drain": "ACTOR --reason --state --namespace --region --profile",
     "job undrain": "ACTOR --state --namespace --region --profile",
     "local up": "--mesh --state --stage --secrets --watch",
-    "report": "--since --start --json --state --namespace --region --profile",
+    "report": "--since --start --tool --json --state --namespace --region --profile",
     "logs": "SUBJECT --follow -f --since --json --state --namespace --region --profile",
     "validate": "--mesh --stage --limits --json",
     "graph": "--mesh --stage --format --output -o",
@@ -358,7 +365,7 @@ def test_1_crew_actors_and_resources_have_these_names() -> None:
 def test_3_headers_have_these_names() -> None:
     constants = {value for name, value in vars(headers).items() if name.isupper() and isinstance(value, str)}
     assert constants == {
-        "x-asya-owner",
+        *("x-asya-owner", "x-asya-tool"),
         *("x-asya-first-attempt", "x-asya-gateway-url", "x-asya-mesh-status", "x-asya-root"),
         *("x-asya-route-override", "x-asya-route-resolved", "x-asya-fan-in", "x-asya-pause"),
         *("x-asya-resume-input", "x-asya-resume-at", "x-asya-payload-ref", "x-asya-not-before"),
@@ -375,7 +382,7 @@ def test_13_the_gateway_has_these_calls() -> None:
         *(f"POST /api/v1/mesh/{{id}}/{what}" for what in ("resume", "replay", "stream-token", "events")),
         *("POST /tools/call", "POST /mcp", "GET /mcp", "DELETE /mcp", "POST /a2a", "POST /a2a/tasks/{id}"),
         *("GET /.well-known/agent-card.json", "GET /api/v1/mesh/{id}/events", "GET /api/v1/mesh/{id}/stream"),
-        *("POST /api/v1/mesh/events", "POST /api/v1/mesh/redrive"),
+        *("POST /api/v1/mesh/events", "POST /api/v1/mesh/redrive", "GET /api/v1/operations/failures"),
         *("GET /envelopes/{id}", "POST /envelopes/{id}/progress", "POST /envelopes/{id}/final"),
         *("GET /envelopes/{id}/stream", "GET /jobs/{id}", "GET /jobs/{id}/stream"),
         *("GET /openapi.json", "GET /health"),

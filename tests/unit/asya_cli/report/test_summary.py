@@ -48,6 +48,19 @@ def test_an_end_counts_once_and_the_later_generation_holds() -> None:
     assert summary.causes == ()
 
 
+def test_one_tool_has_its_own_failures_those_of_slices_of_a_task_at_work_too() -> None:
+    rows = [
+        row("a", 1, tool="order"),
+        row("s", 2, "failed", parent_id="at-work", root_id="at-work", tool="order"),
+        row("b", 3, "failed", tool="ship"),
+        row("c", 4, "failed"),
+    ]
+    summary = summarize(rows, SINCE, tool="order")
+    assert summary.ends == (Ends("check", 1, 0, 0, 1.0, 1.0),)
+    assert summary.causes == (Cause("bill", "no error", 1),)
+    assert summarize(rows, SINCE, "ship", "order").ends == ()
+
+
 def test_one_start_has_its_own_failures() -> None:
     rows = [
         row("a", 1),

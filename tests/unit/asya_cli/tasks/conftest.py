@@ -8,9 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+import msgspec
 import pytest
 
 from asya.client.mesh_client import MeshClient
+from asya.tasks.failures import group_of, merged
+from asya.tasks.filters import read_filter
+from asya.tasks.view import TaskView
 from asya_cli.tasks import cancel, failures, listing, replay
 
 Answer = tuple[int, Any]
@@ -29,13 +33,18 @@ def failed(task_id: str, minute: int, error: str, *, actor: str = "bill", **more
 
 @dataclass
 class FakeMesh:
-    """Holds records, newest first, and notes the calls that change something."""
+    """Holds records, newest first, and notes the calls that change something.
+
+    Attributes:
+        is_earlier: whether it knows the filters of its first version only, and no groups.
+    """
 
     tasks: list[dict[str, Any]] = field(default_factory=list)
     refusals: dict[str, tuple[str, str]] = field(default_factory=dict)
     replayed: list[tuple[str, Any]] = field(default_factory=list)
     canceled: list[str] = field(default_factory=list)
     page: int = 2
+    is_earlier: bool = False
 
     def __call__(
         self, _client: MeshClient, method: str, path: str, body: bytes, _headers: Mapping[str, str]
@@ -44,6 +53,9 @@ class FakeMesh:
         return status, json.dumps(content).encode()
 
     def _answer(self, method: str, url: Any, body: Any) -> Answer:
+        query = {key: values[0] for key, values in parse_qs(url.query).items()}
+        if url.path == "/api/v1/operations/failures":
+            return (404, {"message": "Not Found"}) if self.is_earlier else self._groups(query)
         place = url.path.removeprefix("/api/v1/mesh").strip("/").split("/")
         name = unquote(place[0])
         if method == "POST":
@@ -58,13 +70,24 @@ class FakeMesh:
         if name:
             found = next((task for task in self.tasks if task["id"] == name), None)
             return (200, found) if found else (404, None)
-        return self._list({key: values[0] for key, values in parse_qs(url.query).items()})
+        return self._list(query)
 
     def _list(self, query: dict[str, str]) -> Answer:
-        listed = [task for task in self.tasks if query.get("status") in (None, task["status"])]
-        start = int(query.get("cursor", 0))
+        known = {name: text for name, text in query.items() if name == "status" or not self.is_earlier}
+        listed, following = self._page(known | {"cursor": query.get("cursor", "0")})
+        return 200, {"items": listed} | following
+
+    def _groups(self, query: dict[str, str]) -> Answer:
+        listed, following = self._page({"cursor": "0"} | query | {"status": "failed"})
+        views = [msgspec.convert(task, TaskView) for task in listed]
+        return 200, {"items": msgspec.to_builtins(merged(map(group_of, views)))} | following
+
+    def _page(self, query: dict[str, str]) -> tuple[list[dict[str, Any]], dict[str, str]]:
+        wanted = read_filter(query)
+        listed = [task for task in self.tasks if wanted.matches(msgspec.convert(task, TaskView))]
+        start = int(query["cursor"])
         end = start + self.page
-        return 200, {"items": listed[start:end]} | ({"next_cursor": str(end)} if end < len(listed) else {})
+        return listed[start:end], {"next_cursor": str(end)} if end < len(listed) else {}
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
+from asya.client.errors import MeshError
 from asya.tasks.view import TaskView
 from asya_cli.errors import CommandError
 from asya_cli.main import app
@@ -32,9 +33,9 @@ def listed(*options: str) -> list[str]:
 @pytest.fixture
 def tasks(fake_mesh: FakeMesh) -> FakeMesh:
     fake_mesh.tasks = [
-        failed("e", 50, "KeyError: 'price'", actor="sales", parent_id="d"),
+        failed("e", 50, "KeyError: 'price'", actor="sales", parent_id="d", tool="night"),
         failed("d", 40, "KindError: slice 3 of 7", actor="x-fan-in", reason="SliceFailed"),
-        failed("c", 30, "KeyError: 'total'"),
+        failed("c", 30, "KeyError: 'total'", owner="AIDAALICE"),
         failed("b", 20, "ValueError: no number") | {"status": "running"},
         failed("a", 10, "KeyError: 'price'", actor="sales"),
     ]
@@ -53,6 +54,8 @@ def tasks(fake_mesh: FakeMesh) -> FakeMesh:
         (["--error", "KindError: slice # of #"], ["d"]),
         (["--since", "2026-11-20T09:25:00Z"], ["e", "d", "c"]),
         (["--error", "KeyError", "-n", "2"], ["e", "c"]),
+        (["--tool", "night"], ["e"]),
+        (["--owner", "AIDAALICE"], ["c"]),
         (["--actor", "nobody"], []),
     ],
 )
@@ -60,14 +63,43 @@ def test_the_selected_tasks_are_listed(tasks: FakeMesh, options: list[str], ids:
     assert listed(*options) == ids
 
 
-def test_a_list_that_would_read_too_much_says_how_to_narrow_it(
-    tasks: FakeMesh, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(selection, "READ_LIMIT", 3)
-    with pytest.raises(CommandError, match="3 tasks were read, and there are more"):
-        listed("--actor", "nobody")
+def test_a_selection_that_is_too_large_says_how_to_narrow_it(tasks: FakeMesh, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection, "TASK_LIMIT", 3)
+    with pytest.raises(CommandError, match="more than 3 tasks are selected"):
+        listed()
     assert listed("-n", "3") == ["e", "d", "c"]
-    assert listed("--since", "2026-11-20T09:25:00Z", "--actor", "nobody") == []
+    assert listed("--actor", "sales") == ["e", "a"]
+
+
+@pytest.mark.parametrize("command", [["list", "-n", "100"], ["failures"]])
+def test_a_list_of_many_pages_says_how_to_narrow_it(
+    tasks: FakeMesh, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    monkeypatch.setattr(selection, "CALL_LIMIT", 2)
+    tasks.page = 1
+    done = CliRunner().invoke(app, command)
+    assert isinstance(done.exception, CommandError)
+    assert "2 pages were read, and there are more" in done.exception.problem
+    assert listed("-n", "2") == ["e", "d"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["list", "--actor", "sales"],
+        ["replay", "--failed", "--tool", "night"],
+        ["cancel", "--running", "--roots"],
+        ["failures"],
+    ],
+)
+def test_a_gateway_that_does_not_know_a_filter_ends_the_command(tasks: FakeMesh, command: list[str]) -> None:
+    """Its list has other tasks, too, and none of them may be replayed or canceled."""
+    tasks.is_earlier = True
+    tasks.tasks[3]["parent_id"] = "d"
+    done = CliRunner().invoke(app, command)
+    assert isinstance(done.exception, MeshError)
+    assert done.exception.advice == "Deploy the mesh with the version of this command."
+    assert (tasks.replayed, tasks.canceled) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -82,7 +114,7 @@ def test_a_list_that_would_read_too_much_says_how_to_narrow_it(
     ],
 )
 def test_since_is_an_age_or_a_time(since: str, earliest: str) -> None:
-    assert Selection.of(since=since, now=NOW).since == earliest
+    assert Selection.of(since=since, now=NOW).wanted.since == (earliest or None)
 
 
 @pytest.mark.parametrize("since", ["yesterday", "2", "-2h", "1.5h", "999999999d", "2026-11-24"])
