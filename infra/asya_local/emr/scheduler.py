@@ -61,7 +61,6 @@ class Scheduler:
 
     def start(self) -> None:
         """Start the thread."""
-        self._drivers.archive_classes()
         threading.Thread(target=self._loop, name="scheduler", daemon=True).start()
 
     def end(self) -> None:

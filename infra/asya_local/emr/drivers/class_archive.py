@@ -1,7 +1,7 @@
 """Archives Spark's classes once for all drivers (class data sharing), which halves the start of a Spark session.
 
-The first stand-in with this Java and this pyspark builds the archive in the background, at the lowest priority. Until the
-archive exists, drivers start without it.
+The first stand-in with this Java and this pyspark that runs a second job builds the archive in the background, at the lowest
+priority. Until the archive exists, drivers start without it.
 """
 
 from __future__ import annotations

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m"
 # As the dispatcher asks for, if the mesh file has the default. A spare driver with another heap fits no run.
 _DEFAULT_MEMORY = "2048m"
+# The archive of Spark's classes takes half a minute of a processor, and saves seconds at each start of a driver.
+_ARCHIVE_AT_JOB = 2
 
 
 @dataclass(frozen=True)
@@ -178,17 +180,11 @@ class DriverPool:
     def __init__(self, settings: EmrSettings) -> None:
         self._settings = settings
         self._numbers = itertools.count(1)
+        self._jobs = 0
         self._lock = threading.Lock()
         self._spares: list[Driver] = []
         self._memory = _DEFAULT_MEMORY
         """The heap of spare drivers: that of the latest job, because the next one is probably of the same mesh."""
-
-    def archive_classes(self) -> None:
-        """Build the archive of Spark's classes in the background, unless it exists or there is no Java."""
-        if self._settings.java_home:
-            command = [self._settings.python, "-P", str(Path(__file__).with_name("cds_warmup.py"))]
-            classes = _class_archive(self._settings)
-            classes.build_in_background(command, lambda options: _environment(self._settings, _DEFAULT_MEMORY, options))
 
     def fill(self) -> None:
         """Start drivers up to the number of spares."""
@@ -201,9 +197,15 @@ class DriverPool:
                 self._spares.append(self._start(self._memory))
 
     def acquire(self, memory: str | None) -> Driver:
-        """Return a driver for one job: a spare one with this memory, or a new one."""
+        """Return a driver for one job: a spare one with this memory, or a new one.
+
+        The second job also begins the archive of Spark's classes: a cloud for a single job would not use it.
+        """
         memory = memory or _DEFAULT_MEMORY
         with self._lock:
+            self._jobs += 1
+            if self._jobs == _ARCHIVE_AT_JOB:
+                self._archive_classes()
             self._memory = memory
             for driver in self._spares:
                 if driver.alive and (driver.memory == memory or self._settings.workers.reuse):
@@ -228,6 +230,13 @@ class DriverPool:
 
     def _start(self, memory: str) -> Driver:
         return Driver(self._settings, self._settings.folder / "drivers" / f"{next(self._numbers):04d}", memory)
+
+    def _archive_classes(self) -> None:
+        """Build the archive of Spark's classes in the background, unless it exists or there is no Java."""
+        if self._settings.java_home:
+            command = [self._settings.python, "-P", str(Path(__file__).with_name("cds_warmup.py"))]
+            classes = _class_archive(self._settings)
+            classes.build_in_background(command, lambda options: _environment(self._settings, _DEFAULT_MEMORY, options))
 
 
 def _class_archive(settings: EmrSettings) -> ClassArchive:

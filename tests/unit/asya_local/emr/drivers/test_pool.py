@@ -25,11 +25,24 @@ class FakeDriver:
         self.alive = False
 
 
-def a_pool(folder: Path, monkeypatch: pytest.MonkeyPatch) -> pool.DriverPool:
+def a_pool(folder: Path, monkeypatch: pytest.MonkeyPatch, java_home: str = "") -> pool.DriverPool:
     monkeypatch.setattr(pool, "Driver", FakeDriver)
-    names = ("caller_endpoint", "mark", "aws_endpoint", "python", "java_home", "spark_home", "temporary", "cache")
-    settings = EmrSettings(port=0, state=str(folder), workers=WorkerSettings(spares=1), **dict.fromkeys(names, ""))
+    names = ("caller_endpoint", "mark", "aws_endpoint", "python", "spark_home", "temporary", "cache")
+    settings = EmrSettings(
+        port=0, state=str(folder), java_home=java_home, workers=WorkerSettings(spares=1), **dict.fromkeys(names, "")
+    )
     return pool.DriverPool(settings)
+
+
+class FakeArchive:
+    """Notes that it is built."""
+
+    built: list[str]
+
+    @classmethod
+    def build_in_background(cls, command: list[str], environment: object) -> None:
+        del environment
+        cls.built.append(command[-1])
 
 
 def spares(drivers: pool.DriverPool) -> list[FakeDriver]:
@@ -54,3 +67,24 @@ def test_spares_follow_the_size_of_the_latest_run(tmp_path: Path, monkeypatch: p
     [large] = spares(drivers)
     assert (small.alive, large.memory) == (False, "8192m")
     assert drivers.acquire("8192m") is cast("pool.Driver", large)
+
+
+def test_the_second_job_begins_the_archive_of_classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cloud for a single job would not use what takes half a minute of a processor."""
+    drivers = a_pool(tmp_path, monkeypatch, java_home="/java")
+    FakeArchive.built = []
+    monkeypatch.setattr(pool, "_class_archive", lambda _settings: FakeArchive)
+    built = []
+    for _ in range(3):
+        drivers.acquire(None)
+        built.append(len(FakeArchive.built))
+    assert built == [0, 1, 1]
+
+
+def test_without_java_there_is_no_archive_of_classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drivers = a_pool(tmp_path, monkeypatch)
+    FakeArchive.built = []
+    monkeypatch.setattr(pool, "_class_archive", lambda _settings: FakeArchive)
+    for _ in range(2):
+        drivers.acquire(None)
+    assert FakeArchive.built == []
