@@ -147,7 +147,7 @@ MISTAKES = (
         seed=23,
     ),
     Mistake("enqueues each delivery", wrap(MemoryDynamo, "transact_write_items", _claim_unconditionally)),
-    Mistake("forms the next run before the latest is started", wrap(RunRecords, "get", _as_if_started), seed=5),
+    Mistake("forms the next run before the latest is started", wrap(RunRecords, "get", _as_if_started), seed=1),
     Mistake("fails when EMR Serverless is busy", wrap(EmrServerless, "start", _fail_when_busy), "fault-free"),
     Mistake("does not reconcile", substitute(Reconciler, "sweep", lambda _: None), seed=2),
     Mistake(
@@ -160,7 +160,7 @@ MISTAKES = (
     ),
     Mistake("loses envelopes without a result", substitute(RunOutput, "missing", lambda *_: []), "poison", seed=2),
     Mistake(
-        "charges all members of a failed run", substitute(run_failures, "decide", lambda *_: CHARGED), "poison", seed=5
+        "charges all members of a failed run", substitute(run_failures, "decide", lambda *_: CHARGED), "poison", seed=18
     ),
     Mistake("charges the next member", wrap(run_failures, "decide", _charge_next), "poison", seed=18),
     Mistake("charges one of those at work", wrap(run_failures, "decide", _convict_a_suspect), "poison", seed=219),
@@ -168,14 +168,19 @@ MISTAKES = (
         "requeues under the former key",
         wrap(result_routing, "returned_members", _return_under_former_key),
         "poison",
-        seed=5,
+        seed=12,
     ),
-    Mistake("forms runs of drained actors", substitute(Drains, "get", lambda *_: None), features=frozenset({"drains"})),
+    Mistake(
+        "forms runs of drained actors",
+        substitute(Drains, "get", lambda *_: None),
+        features=frozenset({"drains"}),
+        seed=15,
+    ),
     Mistake("ends no drain", substitute(Drains, "end", lambda *_: None), features=frozenset({"drains"})),
     Mistake(
-        "places a run twice", wrap(MemoryDynamo, "transact_write_items", _place_unconditionally), seed=24, **_LINGERS
+        "places a run twice", wrap(MemoryDynamo, "transact_write_items", _place_unconditionally), seed=45, **_LINGERS
     ),
-    Mistake("writes over a closed batch", substitute(batches, "put_if_absent", _write_over), seed=2, **_LINGERS),
+    Mistake("writes over a closed batch", substitute(batches, "put_if_absent", _write_over), seed=5, **_LINGERS),
     Mistake(
         "starts a job run for a batch",
         (wrap(Hosting, "start", _start_again), substitute(Hosting, "place_alone", lambda *_: True)),
@@ -183,5 +188,5 @@ MISTAKES = (
         **_LINGERS,
     ),
     Mistake("remembers resident runs that have ended", substitute(Hosts, "remove", lambda *_: None), **_LINGERS),
-    Mistake("requeues no members", substitute(Pending, "requeue", lambda *_, **__: None), "poison", seed=5),
+    Mistake("requeues no members", substitute(Pending, "requeue", lambda *_, **__: None), "poison", seed=12),
 )

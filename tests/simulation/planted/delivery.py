@@ -115,15 +115,15 @@ MISTAKES = (
         "poison",
         seed=0,
     ),
-    Mistake("loses required reports", wrap(RequiredReports, "report", _report_resolved), "errors", seed=1),
+    Mistake("loses required reports", wrap(RequiredReports, "report", _report_resolved), "errors", seed=2),
     Mistake("does not register tasks", wrap(preflight, "register", lambda *_: {})),
     Mistake(
         "drops the neighbors of a refused report",
         wrap(report_queues, "read_message", _read_all_or_nothing),
         "reports",
-        seed=4,
+        seed=1,
     ),
-    Mistake("acknowledges reports that are not written", wrap(Writes, "add", _add_unawaited), "errors", seed=1),
+    Mistake("acknowledges reports that are not written", wrap(Writes, "add", _add_unawaited), "errors", seed=3),
     Mistake("fails overdue tasks while ends wait", substitute(EndsQueue, "delay", lambda _: "none"), "reports"),
     Mistake("passes the reference of a claim check to handlers", wrap(ClaimCheck, "redeem", _redeem_keeping_reference)),
     Mistake(
@@ -132,6 +132,7 @@ MISTAKES = (
             substitute(FrameBuffer, "load", lambda *_, **__: None),
             substitute(FrameBuffer, "save", lambda _, __, frames: list(frames)),
         ),
+        seed=5,
     ),
     Mistake(
         "marks a hop as completed before its handler runs", wrap(CompletedHops, "is_completed", _mark_at_query), seed=6
