@@ -1,5 +1,6 @@
 """The page "From a PySpark script to a heavy actor": its code runs, and counts what Spark's own example counts."""
 
+import os
 import re
 import subprocess
 import sys
@@ -8,6 +9,10 @@ from pathlib import Path
 import pytest
 
 from asya_infra.mesh_file import load_mesh
+from asya_infra.product.places import BUILD
+from asya_local.emr.drivers.class_archive import driver_options
+from asya_local.emr.drivers.job_environment import spark_home
+from asya_local.tools import find_java
 from tests.spark.job_run import Run
 
 pytestmark = pytest.mark.spark
@@ -105,7 +110,10 @@ def test_the_script_of_the_page_is_one_that_runs(folder, data_folder):
     path = folder / "script.py"
     path.write_text(code("script"))
     command = [sys.executable, str(path), str(data_folder / "texts" / "moby-dick.txt")]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    java = find_java()
+    # A script of one's own starts as fast as a driver.
+    environment = {**os.environ, "JAVA_HOME": java, "JDK_JAVA_OPTIONS": driver_options(BUILD, java, spark_home())}
+    printed = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
     assert sorted(printed.splitlines()) == sorted(f"{word}: {count}" for word, count in COUNTS.items())
 
 

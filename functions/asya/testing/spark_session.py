@@ -4,6 +4,7 @@ import os
 import sys
 import tempfile
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ _SETTINGS = {
     # Tests have next to no data: further tasks, and plans made anew in between, cost more than they save.
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
@@ -28,18 +28,22 @@ def spark_session() -> "SparkSession":
     Raises:
         asya_local.errors.LocalCloudError: no Java that Spark supports is on this machine; the message says how to install one.
     """
+    import pyspark
     from pyspark.sql import SparkSession
 
+    from asya_infra.product.places import BUILD
+    from asya_local.emr.drivers.class_archive import driver_options
     from asya_local.tools import find_java
 
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    os.environ.setdefault("JAVA_HOME", find_java())
+    java_home = os.environ.setdefault("JAVA_HOME", find_java())
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     folder = tempfile.mkdtemp(prefix="asya-testing-spark-")
     settings: dict[str, bool | float | int | str | None] = {
         **_SETTINGS,
+        "spark.driver.extraJavaOptions": driver_options(BUILD, java_home, Path(pyspark.__file__).resolve().parent),
         "spark.local.dir": f"{folder}/local",
         "spark.sql.warehouse.dir": f"{folder}/warehouse",
     }

@@ -22,6 +22,7 @@ from asya_infra.build.folder_packages import build_folder_packages
 from asya_infra.build.library import copy_library, library_inputs
 from asya_infra.build.packages import Target
 from asya_infra.product.places import BUILD, JOB_LIBRARY
+from asya_local.emr.drivers.class_archive import driver_options
 from asya_local.emr.drivers.job_environment import job_python, spark_home
 from asya_local.errors import LocalCloudError
 from asya_local.single_calls.report import CallReport, GivenFrame
@@ -77,7 +78,11 @@ def run_job(
             "PYTHONPATH": os.pathsep.join(path),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "PYSPARK_SUBMIT_ARGS": " ".join(
-                [*_SPARK, f"--conf spark.sql.warehouse.dir={folder}/warehouse pyspark-shell"]
+                [
+                    *_SPARK,
+                    f"--driver-java-options '{driver_options(BUILD, java, spark_home())}'",
+                    f"--conf spark.sql.warehouse.dir={folder}/warehouse pyspark-shell",
+                ]
             ),
         }
         command = [str(job_python(BUILD)), "-m", "asya_spark"]

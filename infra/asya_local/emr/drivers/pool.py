@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from asya_local.emr.drivers.class_archive import ClassArchive
+from asya_local.emr.drivers.class_archive import JVM_OPTIONS, ClassArchive
 from asya_local.state_folder import MARK
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from asya_local.emr.settings import EmrSettings
 
-# The fast compiler and the small collector halve the start of a JVM.
-_JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m"
 # As the dispatcher asks for, if the mesh file has the default. A spare driver with another heap fits no run.
 _DEFAULT_MEMORY = "2048m"
 # The archive of Spark's classes takes half a minute of a processor, and saves seconds at each start of a driver.
@@ -240,7 +238,7 @@ class DriverPool:
 
 
 def _class_archive(settings: EmrSettings) -> ClassArchive:
-    return ClassArchive(Path(settings.cache), settings.java_home, settings.spark_home, _JVM_OPTIONS)
+    return ClassArchive(Path(settings.cache), settings.java_home, settings.spark_home, JVM_OPTIONS)
 
 
 def _environment(settings: EmrSettings, memory: str, jvm_options: str) -> Mapping[str, str]:
@@ -255,7 +253,7 @@ def _environment(settings: EmrSettings, memory: str, jvm_options: str) -> Mappin
         "SPARK_HOME": settings.spark_home,
         "PYSPARK_PYTHON": settings.python,
         "PYSPARK_DRIVER_PYTHON": settings.python,
-        "PYSPARK_SUBMIT_ARGS": f"{submit} --driver-java-options '{_JVM_OPTIONS}{jvm_options}' "
+        "PYSPARK_SUBMIT_ARGS": f"{submit} --driver-java-options '{JVM_OPTIONS}{jvm_options}' "
         # A shell draws a progress bar into the log; spark-submit does not.
         "--conf spark.ui.enabled=false --conf spark.ui.showConsoleProgress=false "
         "--conf spark.driver.bindAddress=127.0.0.1 pyspark-shell",
