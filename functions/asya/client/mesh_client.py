@@ -9,8 +9,6 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 import urllib3
-from botocore.auth import SigV4Auth
-from botocore.awsrequest import AWSRequest
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.client.answers import FieldsAnswer, InvalidInputError, Started, decode, refusal
@@ -22,6 +20,7 @@ from asya.client.errors import (
     UnreachableError,
 )
 from asya.client.objects import put_data, read_object
+from asya.client.signing import signable, signed_headers
 from asya.dead_letters.redrive import Redriven
 from asya.dead_letters.replay import Replayed, ReplayRequest
 from asya.messaging.aws.claim_check import ClaimCheck
@@ -363,30 +362,15 @@ class MeshClient:
         raise refusal(status, answer)
 
     def _call(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
-        url = self.connection.gateway_url + path
-        request = AWSRequest(method, url, data=body, headers={"host": urlsplit(url).netloc, **headers})
-        self._sign(request)
+        url = signable(self.connection.gateway_url + path)
+        signed = signed_headers(self.connection, method, url, body, headers)
         try:
             answer = self._pool.request(
-                method,
-                address_of(url),
-                body=body,
-                headers=dict(request.headers.items()),
-                timeout=TIMEOUT_SECONDS,
-                redirect=False,
+                method, address_of(url), body=body, headers=signed, timeout=TIMEOUT_SECONDS, redirect=False
             )
         except urllib3.exceptions.HTTPError as error:
             raise UnreachableError(f"the gateway did not answer ({url}): {error}") from error
         return answer.status, answer.data
-
-    def _sign(self, request: AWSRequest) -> None:
-        try:
-            credentials = self.connection.session.get_credentials()
-            if credentials is None:
-                raise MeshError("there are no AWS credentials", "Configure them as for the AWS CLI.")
-            SigV4Auth(credentials, "execute-api", self.connection.region).add_auth(request)
-        except BotoCoreError as error:  # such as a login that has expired
-            raise MeshError(f"the AWS credentials cannot be used: {error}", "Log in as for the AWS CLI.") from error
 
 
 def _path(envelope_id: str) -> str:
