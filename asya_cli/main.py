@@ -12,6 +12,7 @@ from typer._click.exceptions import ClickException, NoArgsIsHelpError  # typer e
 
 from asya.client.defaults import read_defaults
 from asya.client.errors import MeshError
+from asya_cli.console.command import ui
 from asya_cli.contracts.command import contracts
 from asya_cli.data import app as data
 from asya_cli.defaults import default_map, takes_defaults
@@ -128,6 +129,7 @@ app.command()(status)
 app.command()(result)
 app.command("list")(list_tasks)
 app.command()(failures)
+app.command()(ui)
 app.command()(cancel)
 app.command()(replay)
 app.command()(resume)
