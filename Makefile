@@ -14,6 +14,8 @@ DOCS    := .venv-docs
 SITE    := .build/docs
 UV      := $(BIN)/uv pip install --quiet
 CDK     := node_modules/.bin/cdk
+# What the page of the console is built from.
+CONSOLE := $(shell find console/src console/public -type f) $(wildcard console/*.json console/*.html console/*.ts)
 # Node comes with the Python packages: the machine's own may be missing, or too old for the CDK.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Python keeps what it compiles, whatever the environment says: each command and function would do it again.
@@ -85,6 +87,17 @@ node_modules/.installed: $(VENV)/.installed package-lock.json
 	@$(BIN)/npm ci --silent --no-audit --no-fund --ignore-scripts --no-update-notifier
 	@touch $@
 
+console/node_modules/.installed: $(VENV)/.installed console/package-lock.json
+	@echo "· the console's packages"
+	@$(BIN)/npm ci --prefix console --silent --no-audit --no-fund --ignore-scripts --no-update-notifier
+	@touch $@
+
+# The page of `asya ui`. The wheel holds it.
+.build/.console: console/node_modules/.installed $(CONSOLE)
+	@echo "· the console"
+	@$(BIN)/npm run --prefix console --silent build > .build/console.log 2>&1 || { cat .build/console.log >&2; exit 1; }
+	@touch $@
+
 # An installed package installs the environments of its parts itself. Here their packages are put into uv's cache, so that the tests
 # of the wheel need no network.
 .build/.fetched: $(VENV)/.bootstrapped requirements/cdk.txt requirements/spark.txt requirements/demo.txt
@@ -100,7 +113,7 @@ java:
 	@bash scripts/find-java --quiet
 
 .PHONY: setup
-setup: $(VENV)/.installed $(CLOUD)/.installed $(CHECKOV)/.installed node_modules/.installed .build/.fetched java  ## all that the other targets need; then .venv/bin/asya is there
+setup: $(VENV)/.installed $(CLOUD)/.installed $(CHECKOV)/.installed node_modules/.installed .build/.fetched .build/.console java  ## all that the other targets need; then .venv/bin/asya is there
 
 # --- checks ------------------------------------------------------------------------------------------------------------
 
@@ -123,6 +136,7 @@ quick: lint  ## lint, types, and the unit tests that are not slow (2 minutes)
 .PHONY: quick-tests
 quick-tests: setup
 	@echo "· unit tests"
+	@$(BIN)/npm run --prefix console --silent test
 	@$(BIN)/pytest --numprocesses 2 -m "not slow" tests/unit
 
 .PHONY: test
@@ -168,7 +182,7 @@ coverage: setup  ## lines and branches that the unit and template tests reach; t
 	@$(BIN)/pytest --numprocesses 2 --cov --cov-report=term:skip-covered --cov-report=html tests/unit tests/infra
 
 .PHONY: wheel
-wheel: $(VENV)/.installed  ## the distribution asya-mesh, into dist/: all that its README needs, installed anywhere
+wheel: $(VENV)/.installed .build/.console  ## the distribution asya-mesh, into dist/: all that its README needs, installed anywhere
 	@rm -rf dist
 	@$(BIN)/python -m hatchling build --target wheel
 

@@ -1,0 +1,94 @@
+/** Asks before an action, and tells what became of each task. */
+
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { useClient } from "../api/context";
+import type { TaskView } from "../api/types";
+import { Dialog } from "../shared/Dialog";
+import { counted } from "../shared/format";
+import { addressOf } from "../view";
+import { type Action, actOnAll, applies, type Outcome, type Progress } from "./bulk";
+
+const VERBS: Record<Action, string> = { cancel: "Cancel", replay: "Replay", redrive: "Redrive" };
+const EFFECTS: Record<Action, string> = {
+  cancel: "Each stops before its next hop, with its children and its job runs.",
+  replay: "Each failed task runs again as a new task, from the hop that failed. A failed slice runs again with its set.",
+  redrive: "Each dead letter is sent to its actor again, in the next generation of its task. Repair the cause first.",
+};
+
+interface ActionDialogProps {
+  action: Action;
+  tasks: readonly TaskView[];
+  onClose: () => void;
+}
+
+export function ActionDialog({ action, tasks, onClose }: ActionDialogProps) {
+  const client = useClient();
+  const queries = useQueryClient();
+  const [progress, setProgress] = useState<Progress | null>(null);
+  const [outcomes, setOutcomes] = useState<Outcome[] | null>(null);
+  const chosen = tasks.filter((task) => applies(action, task));
+  const title = `${VERBS[action]} ${counted(chosen.length, "task")}?`;
+
+  const run = async (): Promise<void> => {
+    setProgress({ done: 0, total: chosen.length });
+    setOutcomes(await actOnAll(client, action, chosen, setProgress));
+    await queries.invalidateQueries();
+  };
+
+  return (
+    <Dialog title={outcomes === null ? title : `${VERBS[action]}: done`} onClose={onClose}>
+      {outcomes === null ? (
+        <>
+          <p>{EFFECTS[action]}</p>
+          {chosen.length < tasks.length && <p>{leftOut(action, tasks.length - chosen.length)}</p>}
+        </>
+      ) : (
+        <Outcomes outcomes={outcomes} />
+      )}
+      <p role="status">
+        {progress !== null && outcomes === null && `${progress.done} of ${counted(progress.total, "task")} done`}
+      </p>
+      <div className="buttons">
+        {outcomes === null && (
+          <button
+            type="button"
+            className="primary"
+            disabled={progress !== null || chosen.length === 0}
+            onClick={() => void run()}
+          >
+            {VERBS[action]} {counted(chosen.length, "task")}
+          </button>
+        )}
+        <button type="button" onClick={onClose}>
+          {outcomes === null ? "Keep as it is" : "Close"}
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+function leftOut(action: Action, count: number): string {
+  const why = action === "cancel" ? "ended already" : "not failed";
+  return `${counted(count, "selected task")} left out: ${why}.`;
+}
+
+function Outcomes({ outcomes }: { outcomes: readonly Outcome[] }) {
+  const refused = outcomes.filter((each) => each.problem !== "");
+  return (
+    <>
+      <p>
+        {counted(outcomes.length - refused.length, "task")} done, {refused.length} refused.
+      </p>
+      {refused.length > 0 && (
+        <ul className="refused">
+          {refused.map((each) => (
+            <li key={each.id}>
+              <a href={addressOf({ page: "task", id: each.id, tab: "overview" })}>{each.id}</a>: {each.problem}
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}

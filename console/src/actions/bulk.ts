@@ -1,0 +1,129 @@
+/** Acts on many tasks. One that cannot be changed does not stop the others. */
+
+import { CallError, type Client } from "../api/client";
+import { hasEnded, type TaskView } from "../api/types";
+
+export const ACTIONS = ["cancel", "replay", "redrive"] as const;
+export type Action = (typeof ACTIONS)[number];
+
+export interface Outcome {
+  id: string;
+  /** What was done, such as the id of the new task; empty if nothing was. */
+  done: string;
+  /** Why the task was not changed; empty after a success. */
+  problem: string;
+}
+
+export interface Progress {
+  done: number;
+  total: number;
+}
+
+const AT_ONCE = 4;
+const FAILED_SETS = new Set(["SliceFailed", "FanInTimeout"]);
+const REDRIVES_AT_ONCE = 100;
+
+/** Return whether an action can apply to a task: only failed tasks run again, and only tasks at work are canceled. */
+export function applies(action: Action, task: TaskView): boolean {
+  return action === "cancel" ? !hasEnded(task.status) : task.status === "failed";
+}
+
+/** Act on tasks, oldest first, and tell the progress. */
+export async function actOnAll(
+  client: Pick<Client, "cancel" | "replay" | "redrive" | "task">,
+  action: Action,
+  tasks: readonly TaskView[],
+  tell: (progress: Progress) => void,
+): Promise<Outcome[]> {
+  const oldestFirst = [...tasks].reverse();
+  if (action === "redrive") return redriveAll(client, oldestFirst, tell);
+  const act = action === "cancel" ? cancelOne(client) : replayOne(client);
+  const outcomes: Outcome[] = [];
+  const waiting = [...oldestFirst];
+  const work = async (): Promise<void> => {
+    for (let task = waiting.shift(); task !== undefined; task = waiting.shift()) {
+      outcomes.push(await outcomeOf(task, act));
+      tell({ done: outcomes.length, total: tasks.length });
+    }
+  };
+  // Replays take turns: two slices of one set must not repeat it twice.
+  await Promise.all(Array.from({ length: action === "replay" ? 1 : AT_ONCE }, work));
+  return outcomes;
+}
+
+async function outcomeOf(task: TaskView, act: (task: TaskView) => Promise<string>): Promise<Outcome> {
+  try {
+    return { id: task.id, done: await act(task), problem: "" };
+  } catch (error) {
+    return { id: task.id, done: "", problem: problemOf(error) };
+  }
+}
+
+/** Return the sentence of an error. */
+export function problemOf(error: unknown): string {
+  if (error instanceof CallError) return [error.message, error.advice].filter(Boolean).join(" ");
+  return error instanceof Error ? error.message : String(error);
+}
+
+function cancelOne(client: Pick<Client, "cancel">): (task: TaskView) => Promise<string> {
+  return async (task) => {
+    await client.cancel(task.id);
+    return "canceled";
+  };
+}
+
+/** Replay failed tasks as `asya replay --failed` does: a failed slice runs again with its set, once. */
+function replayOne(client: Pick<Client, "replay" | "task">): (task: TaskView) => Promise<string> {
+  const replayed = new Map<string, string>();
+  const start = async (id: string, wish: { failed_only?: boolean }): Promise<string> => {
+    const { id: started } = await client.replay(id, wish);
+    replayed.set(id, started);
+    return started;
+  };
+  return async (task) => {
+    if (!FAILED_SETS.has(task.reason ?? "")) {
+      try {
+        return replayed.get(task.id) ?? (await start(task.id, {}));
+      } catch (error) {
+        if (!isSlice(error) || task.parent_id === undefined) throw error;
+      }
+    }
+    let origin = FAILED_SETS.has(task.reason ?? "") ? task.id : task.parent_id;
+    while (origin !== undefined) {
+      const known = replayed.get(origin);
+      if (known !== undefined) return known;
+      try {
+        return await start(origin, { failed_only: true });
+      } catch (error) {
+        // A set within a set is repeated by the outer one.
+        const parent = isSlice(error) ? (await client.task(origin)).parent_id : undefined;
+        if (parent === undefined) throw error;
+        origin = parent;
+      }
+    }
+    return "";
+  };
+}
+
+function isSlice(error: unknown): boolean {
+  return error instanceof CallError && error.code === "slice";
+}
+
+async function redriveAll(
+  client: Pick<Client, "redrive">,
+  tasks: readonly TaskView[],
+  tell: (progress: Progress) => void,
+): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (let start = 0; start < tasks.length; start += REDRIVES_AT_ONCE) {
+    const some = tasks.slice(start, start + REDRIVES_AT_ONCE);
+    try {
+      const answers = await client.redrive(some.map(({ id, actor }) => ({ id, actor: actor ?? "" })));
+      outcomes.push(...answers.map(({ id, problem = "" }) => ({ id, done: problem ? "" : "sent again", problem })));
+    } catch (error) {
+      outcomes.push(...some.map(({ id }) => ({ id, done: "", problem: problemOf(error) })));
+    }
+    tell({ done: outcomes.length, total: tasks.length });
+  }
+  return outcomes;
+}

@@ -1,0 +1,147 @@
+/** Calls the gateway through the console's server. */
+
+import type {
+  FailureGroup,
+  HopPayloads,
+  KeptHop,
+  MeshInfo,
+  Page,
+  RedriveOutcome,
+  Replayed,
+  TaskView,
+  TimelineEntry,
+} from "./types";
+
+const SECRET_HEADER = "x-asya-console-secret";
+
+/** A call that was refused or not answered. */
+export class CallError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly advice = "",
+    readonly fields: Record<string, string> = {},
+  ) {
+    super(message);
+  }
+}
+
+type Query = Record<string, string | undefined>;
+
+function withQuery(path: string, query: Query): string {
+  const given = Object.entries(query).filter((entry): entry is [string, string] => Boolean(entry[1]));
+  return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+/** Return the error of an answer: in the form of the gateway (`error`) or of API Gateway (`message`). */
+function errorOf(status: number, body: unknown): CallError {
+  const given = typeof body === "object" && body !== null ? (body as Record<string, unknown>) : {};
+  if (typeof given["error"] === "object" && given["error"] !== null) {
+    const error = given["error"] as Record<string, unknown>;
+    const problems = Array.isArray(error["fields"]) ? (error["fields"] as { name?: unknown; message?: unknown }[]) : [];
+    const fields = Object.fromEntries(problems.map(({ name, message }) => [text(name), text(message)]));
+    return new CallError(status, text(error["code"]), text(error["message"]), text(error["advice"]), fields);
+  }
+  return new CallError(status, "", text(given["message"]) || `the gateway answered ${status}`);
+}
+
+/** The calls that the page makes. */
+export class Client {
+  constructor(private readonly secret: string) {}
+
+  /** Make a call and return its answer unread. */
+  async open(path: string, init: RequestInit = {}): Promise<Response> {
+    try {
+      return await fetch(path, {
+        ...init,
+        credentials: "omit",
+        redirect: "error",
+        headers: { ...(init.headers as Record<string, string> | undefined), [SECRET_HEADER]: this.secret },
+      });
+    } catch (error) {
+      if (error instanceof DOMException && error.name === "AbortError") throw error;
+      throw new CallError(0, "no_server", "the console's server does not answer", "Is `asya ui` still running?");
+    }
+  }
+
+  private async json<Answer>(path: string, init: RequestInit = {}): Promise<Answer> {
+    const response = await this.open(path, init);
+    const body = await response.text();
+    const value = ((): unknown => {
+      try {
+        return body === "" ? null : JSON.parse(body);
+      } catch {
+        return null;
+      }
+    })();
+    if (!response.ok) throw errorOf(response.status, value);
+    return value as Answer;
+  }
+
+  private post<Answer>(path: string, body: unknown): Promise<Answer> {
+    const headers = { "content-type": "application/json" };
+    return this.json(path, { method: "POST", headers, body: JSON.stringify(body) });
+  }
+
+  info(): Promise<MeshInfo> {
+    return this.json("/console/info");
+  }
+
+  tasks(query: Query, signal?: AbortSignal): Promise<Page<TaskView>> {
+    return this.json(withQuery("/api/v1/mesh", query), signal ? { signal } : {});
+  }
+
+  task(id: string): Promise<TaskView> {
+    return this.json(taskPath(id));
+  }
+
+  children(id: string, query: Query): Promise<Page<TaskView>> {
+    return this.json(withQuery(`${taskPath(id)}/children`, query));
+  }
+
+  timeline(id: string, query: Query): Promise<Page<TimelineEntry>> {
+    return this.json(withQuery(`${taskPath(id)}/timeline`, query));
+  }
+
+  failures(query: Query): Promise<{ items: FailureGroup[] }> {
+    return this.json(withQuery("/api/v1/operations/failures", query));
+  }
+
+  payloads(id: string): Promise<{ items: KeptHop[] } | KeptHop[]> {
+    return this.json(`${taskPath(id)}/payloads`);
+  }
+
+  hopPayloads(id: string, hop: number): Promise<HopPayloads> {
+    return this.json(`${taskPath(id)}/payloads/${hop}`);
+  }
+
+  logs(id: string, query: Query): Promise<Page<unknown>> {
+    return this.json(withQuery(`/api/v1/operations/logs/${encodeURIComponent(id)}`, query));
+  }
+
+  async cancel(id: string): Promise<void> {
+    await this.json<null>(taskPath(id), { method: "DELETE" });
+  }
+
+  replay(id: string, start: { hop?: number; failed_only?: boolean } = {}): Promise<Replayed> {
+    return this.post(`${taskPath(id)}/replay`, start);
+  }
+
+  async resume(id: string, input: Record<string, unknown>): Promise<void> {
+    await this.post<unknown>(`${taskPath(id)}/resume`, { input });
+  }
+
+  async redrive(tasks: { id: string; actor: string }[], force = false): Promise<RedriveOutcome[]> {
+    return (await this.post<{ items: RedriveOutcome[] }>("/console/redrives", { tasks, force })).items;
+  }
+}
+
+/** Return the path of a task. */
+export function taskPath(id: string): string {
+  return `/api/v1/mesh/${encodeURIComponent(id)}`;
+}

@@ -1,0 +1,155 @@
+/** What the gateway answers (docs/protocol.md §13). Fields that do not apply are missing. */
+
+export const STATUSES = ["pending", "running", "paused", "succeeded", "failed", "canceled"] as const;
+export type TaskStatus = (typeof STATUSES)[number];
+export type ViewStatus = TaskStatus | "unknown";
+
+export interface Route {
+  prev: string[];
+  curr: string;
+  next: string[];
+}
+
+export interface ErrorInfo {
+  type: string;
+  message: string;
+  mro?: string[];
+  traceback?: string;
+}
+
+export interface PauseField {
+  name: string;
+  type: "string" | "number" | "boolean" | "array" | "object";
+  prompt?: string;
+  required?: boolean;
+  default?: unknown;
+  options?: unknown[];
+}
+
+export interface TaskPause {
+  prompt: string;
+  fields: PauseField[];
+  since: string;
+}
+
+export interface StageNote {
+  stage: number;
+  name?: string;
+  tasks?: number;
+  done?: number;
+  rows_read?: number;
+  rows_written?: number;
+}
+
+export interface RunNote {
+  run_id: string;
+  job_run_id: string;
+  state: string;
+  at: string;
+  envelopes: number;
+  done?: number;
+  stages?: StageNote[];
+}
+
+export interface EarlierGeneration {
+  generation: number;
+  status: TaskStatus;
+  reason?: string;
+  actor?: string;
+  ended_at?: string;
+}
+
+export interface TaskView {
+  id: string;
+  parent_id?: string;
+  root_id?: string;
+  status: ViewStatus;
+  progress_percent: number;
+  actor?: string;
+  tool?: string | null;
+  route?: Route;
+  attempt?: number;
+  result?: unknown;
+  result_uri?: string;
+  error?: ErrorInfo;
+  reason?: string;
+  provisional?: boolean;
+  pause?: TaskPause;
+  run?: RunNote;
+  problem?: { type: string; message: string };
+  created_at: string;
+  updated_at: string;
+  deadline_at?: string;
+  generation: number;
+  earlier?: EarlierGeneration[];
+  owner?: string;
+}
+
+export interface Page<Item> {
+  items: Item[];
+  next_cursor?: string;
+}
+
+export interface TimelineEntry {
+  generation: number;
+  position: number;
+  attempt: number;
+  actor: string;
+  received_at?: string;
+  processing_at?: string;
+  completed_at?: string;
+  message_size_kb?: number;
+  duration_ms?: number;
+  run?: RunNote;
+}
+
+export interface FailureGroup {
+  actor: string;
+  error: string;
+  count: number;
+  first: string;
+  last: string;
+  example: string;
+}
+
+export interface Replayed {
+  id: string;
+}
+
+export interface KeptHop {
+  hop: number;
+  actor: string;
+  generation: number;
+  before: boolean;
+  after: boolean;
+  size?: number;
+}
+
+export interface HopPayloads {
+  before?: string | null;
+  after?: string | null;
+  truncated?: boolean;
+  uri?: string | null;
+}
+
+/** What the console's own server says about the mesh. */
+export interface MeshInfo {
+  namespace: string;
+  region: string;
+  is_local: boolean;
+  options: string;
+  version: string;
+}
+
+export interface RedriveOutcome {
+  id: string;
+  generation?: number;
+  problem?: string;
+}
+
+const ENDED: ReadonlySet<string> = new Set(["succeeded", "failed", "canceled"]);
+
+/** Whether a task has ended. */
+export function hasEnded(status: ViewStatus): boolean {
+  return ENDED.has(status);
+}

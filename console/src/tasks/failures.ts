@@ -1,0 +1,37 @@
+/** The text of a failure, and tasks that failed for the same reason; as `asya failures` groups them. */
+
+import type { FailureGroup, TaskView } from "../api/types";
+
+const UUID = /\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/gi;
+const NUMBER = /\d+(\.\d+)*/g;
+
+/** Return the error of a task, such as `KeyError: 'price'`; else its reason, or nothing. */
+export function failureText(task: TaskView): string {
+  if (task.error !== undefined) return `${task.error.type}: ${task.error.message}`;
+  return task.status === "failed" || task.status === "canceled" ? (task.reason ?? "") : "";
+}
+
+/** Return the first line of an error without what differs between tasks of one cause: numbers and UUIDs are `#`. */
+export function kindOf(text: string): string {
+  return (text.split("\n", 1)[0] ?? "").replace(UUID, "#").replace(NUMBER, "#");
+}
+
+/** Group failed tasks, newest first, by actor and error; most tasks first. */
+export function groupFailures(tasks: readonly TaskView[]): FailureGroup[] {
+  const groups = new Map<string, FailureGroup>();
+  for (const task of tasks) {
+    if (task.status !== "failed") continue;
+    const actor = task.actor ?? "";
+    const error = kindOf(failureText(task));
+    const key = JSON.stringify([actor, error]);
+    const group = groups.get(key);
+    if (group === undefined) {
+      const { created_at: at } = task;
+      groups.set(key, { actor, error, count: 1, first: at, last: at, example: task.id });
+    } else {
+      group.count += 1;
+      group.first = task.created_at;
+    }
+  }
+  return [...groups.values()].sort((one, other) => other.count - one.count);
+}

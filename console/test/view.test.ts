@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { ageSeconds, addressOf, parseView, type View } from "../src/view";
+
+const VIEWS: [string, View][] = [
+  ["#/tasks", { page: "tasks", filter: {} }],
+  [
+    "#/tasks?status=failed&actor=bill&error=KeyError%3A+%27price%27&age=2h&roots=true",
+    { page: "tasks", filter: { status: "failed", actor: "bill", error: "KeyError: 'price'", age: "2h", roots: true } },
+  ],
+  ["#/tasks/a%2Fb%23c", { page: "task", id: "a/b#c", tab: "overview" }],
+  ["#/tasks/order-1?show=payloads&hop=3", { page: "task", id: "order-1", tab: "payloads", hop: 3 }],
+];
+
+test.each(VIEWS)("%s names a view, and the view has this address", (address, view) => {
+  expect(parseView(address)).toEqual(view);
+  expect(addressOf(view)).toBe(address);
+});
+
+test.each([
+  ["", { page: "tasks", filter: {} }],
+  ["#/elsewhere", { page: "tasks", filter: {} }],
+  ["#/tasks?status=lost&age=soon&roots=1", { page: "tasks", filter: {} }],
+  ["#/tasks/%zz?show=nothing&hop=-1", { page: "task", id: "%zz", tab: "overview" }],
+] as [string, View][])("what %s does not name is left out", (address, view) => {
+  expect(parseView(address)).toEqual(view);
+});
+
+test("an age is a number with its unit", () => {
+  expect(["90s", "30m", "2h", "7d"].map(ageSeconds)).toEqual([90, 1800, 7200, 604_800]);
+});
