@@ -21,10 +21,20 @@ if TYPE_CHECKING:
 COMPUTE_WORKER = "gw2"
 """The worker without a cloud: the last of three."""
 
-SESSION_SUITES = ("infra", "spark")
+SESSION_SUITES = ("console", "infra", "spark")
 """Suites with session fixtures; one worker runs each of them whole."""
 
-PATHS_MESH_TESTS = ("crew_failures", "fan_in", "legacy_forms", "paths", "pause", "redrive", "set_replay", "slow_paths")
+PATHS_MESH_TESTS = (
+    "console",
+    "crew_failures",
+    "fan_in",
+    "legacy_forms",
+    "paths",
+    "pause",
+    "redrive",
+    "set_replay",
+    "slow_paths",
+)
 GATEWAY_MESH_TESTS = ("secrets",)
 """Those beside `test_gateway_…`."""
 OWN_CLOUD_TESTS = (

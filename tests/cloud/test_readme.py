@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
 import sys
+import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +23,7 @@ from asya_cli.errors import ExitCode
 from asya_local.keys import read_keys
 from asya_local.servers import wait_until
 from tests.cloud.readme import commands, write_files
+from tests.console.process import running_ui
 from tests.installed import InstalledProduct, install
 from tests.paths import PROJECT
 
@@ -172,6 +175,21 @@ def test_the_commands_that_build_a_mesh(shell: Shell, product: InstalledProduct)
     assert (result["count"], result["sales"]) == (3, {"NO": 20.0, "SE": 30.0})
     [down] = [text for command, text in outputs.items() if command.startswith("asya local down")]
     assert "processes ended" in down
+
+
+def test_the_installed_package_has_the_page_of_the_console(product: InstalledProduct, tmp_path: Path) -> None:
+    """The server starts without a call of the mesh, so any state folder of a local cloud serves."""
+    names = ("namespace", "region", "access_key", "secret_key", "data_bucket", "data_prefix", "results_bucket")
+    addresses = dict.fromkeys(("gateway_url", "endpoint_url", "emr_endpoint_url"), "http://127.0.0.1:1")
+    (tmp_path / "local.json").write_text(json.dumps({**dict.fromkeys((*names, "results_prefix"), "a"), **addresses}))
+    environment = {**os.environ, **product.variables}
+    with running_ui(product.programs / "asya", tmp_path, environment) as address:
+        page = address.partition("#")[0]
+        with urllib.request.urlopen(page, timeout=30) as response:
+            script = re.search(rb'src="/(assets/[^"]+)"', response.read())
+        assert script is not None
+        with urllib.request.urlopen(page + script[1].decode(), timeout=30) as response:
+            assert response.headers["content-type"].startswith("text/javascript")
 
 
 def test_the_commands_before_and_at_a_deployment(shell: Shell, product: InstalledProduct) -> None:

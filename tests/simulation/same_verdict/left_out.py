@@ -26,6 +26,7 @@ LEFT_OUT: dict[str, str | dict[str, str]] = {
         "test_smoke_sends_a_light_envelope_and_a_job_run": _COMMAND,
         "test_a_mesh_on_aws_is_found_by_its_stacks": "reads the stacks of CloudFormation",
     },
+    "test_console": "a page in a browser; its server runs as a process",
     "test_crew_failures": f"each outage is a denied permission or a stopped function: {_IAM}",
     "test_deploy_under_load": "deploys a second version; tests/simulation/deploys has such schedules",
     "test_demo": {

@@ -1,0 +1,86 @@
+"""The console on the deployed mesh: `asya ui` signs the calls of the page with the operator's key."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.cloud.deployed_cloud import DeployedCloud
+from tests.cloud.paths_mesh import NewEnvelope, send, wait_for_final_state
+from tests.console.browser import OpenedPage, running_browser
+from tests.console.process import running_ui
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.cloud
+
+ASYA = Path(sys.executable).parent / "asya"
+
+
+@pytest.fixture(scope="module")
+def console(paths: DeployedCloud) -> Iterator[OpenedPage]:
+    """The page, on the paths mesh."""
+    with running_ui(ASYA, paths.state, os.environ) as address, running_browser() as browser:
+        opened = OpenedPage.of(browser, address)
+        opened.open()
+        yield opened
+        assert opened.problems() == []
+        opened.close()
+
+
+def test_a_task_appears_and_ends_before_the_readers_eyes(paths: DeployedCloud, console: OpenedPage) -> None:
+    page = console.page
+    page.evaluate("location.hash = '#/tasks?actor=step'")
+    task_id = send(paths, NewEnvelope(["step"], {}, envelope_id="console-step"))
+    row = page.locator("tr.task").filter(has=page.get_by_role("link", name=task_id, exact=True))
+    expect(row).to_contain_text("succeeded")
+
+
+def test_failed_tasks_are_grouped_and_replayed(paths: DeployedCloud, console: OpenedPage) -> None:
+    ids = [f"console-order-{number}" for number in range(2)]
+    for task_id in ids:
+        send(paths, NewEnvelope(["clerk"], {"order": task_id}, envelope_id=task_id))
+    for task_id in ids:
+        assert wait_for_final_state(paths, task_id).task.status == "failed"
+    page = console.page
+    page.evaluate("location.hash = '#/tasks?status=failed&error=no+such+order%3A+console'")
+    expect(page.locator("tr.task")).to_have_count(2)
+    expect(page.get_by_role("link", name="ValueError: no such order: console-order-# at clerk")).to_be_visible()
+    page.get_by_label("Select all loaded tasks").check()
+    page.get_by_role("button", name="Replay…").click()
+    page.get_by_role("button", name="Replay 2 tasks").click()
+    expect(page.get_by_role("dialog")).to_contain_text("2 tasks done, 0 refused")
+    page.get_by_role("button", name="Close").click()
+    expect(page.locator("tr.task")).to_have_count(4)
+
+
+def test_a_running_task_is_canceled(paths: DeployedCloud, console: OpenedPage) -> None:
+    body = {"order": "console-canceled"}
+    task_id = send(paths, NewEnvelope(["approve", "clerk"], body, envelope_id="console-canceled"))
+    page = console.page
+    page.evaluate("location.hash = '#/tasks?status=paused'")
+    page.get_by_label(f"Select {task_id}").check()
+    page.get_by_role("button", name="Cancel…").click()
+    page.get_by_role("button", name="Cancel 1 task").click()
+    expect(page.get_by_role("dialog")).to_contain_text("1 task done, 0 refused")
+    page.get_by_role("button", name="Close").click()
+    assert paths.wait_for_end(task_id).status == "canceled"
+
+
+def test_a_stranger_reads_no_task(console: OpenedPage) -> None:
+    address = console.address.partition("#")[0]
+    request = console.context.request
+    answers = [
+        request.get(f"{address}api/v1/mesh"),
+        request.get(f"{address}api/v1/mesh", headers={"x-asya-console-secret": "guess"}),
+        request.delete(f"{address}api/v1/mesh/console-step"),
+    ]
+    assert [answer.status for answer in answers] == [403, 403, 403]
+    assert {json.loads(answer.text())["error"]["code"] for answer in answers} <= {"wrong_secret", "wrong_origin"}
