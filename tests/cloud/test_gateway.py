@@ -12,6 +12,7 @@ from uuid import uuid4
 import pytest
 
 from asya.protocol import names
+from asya.protocol.times import format_time
 from asya.tasks.aws.partials import PartialStore
 from tests.cloud.deployed_cloud import until
 from tests.cloud.environment import environment, now
@@ -69,6 +70,34 @@ def test_children_are_listed_page_by_page(alice: ApiCaller, bob: ApiCaller) -> N
     )
     assert {(child["parent_id"], child["root_id"]) for child in children} == {(root, root)}
     assert bob.call("GET", f"/api/v1/mesh/{root}/children")[0] == 404
+
+
+@pytest.mark.rule("13.failures", "13.list.filters", "13.tool")
+def test_the_failures_of_a_tool_are_listed_and_grouped(alice: ApiCaller, bob: ApiCaller, operator: ApiCaller) -> None:
+    since = format_time(now())
+    request = {"name": "rest", "arguments": {"seconds": "many"}}
+    failed = [caller.call("POST", "/tools/call", request)[1]["id"] for caller in (alice, bob, alice)]
+    other = start(alice, "slow", {"seconds": "many"})
+    for task_id in (*failed, other):
+        assert wait_for_end(operator, task_id)["status"] == "failed"
+
+    def listed(caller: ApiCaller, **query: str) -> list[str]:
+        return [each["id"] for each in list_items(caller, "/api/v1/mesh", status="failed", since=since, **query)]
+
+    def groups(caller: ApiCaller, **query: str) -> list[tuple[str, int]]:
+        items = list_items(caller, "/api/v1/operations/failures", since=since, **query)
+        return [(each["actor"], each["count"]) for each in items]
+
+    def whole() -> bool | None:
+        return sorted(listed(operator)) == sorted((*failed, other)) or None
+
+    until(whole, "the index to have the ends")
+    assert listed(alice, tool="rest", limit="1") == [failed[2], failed[0]]
+    assert listed(alice, error="TypeError", actor="slow") == [other, failed[2], failed[0]]
+    assert listed(operator, tool="rest", owner=read_task(bob, failed[1])["owner"]) == [failed[1]]
+    assert groups(operator, tool="rest") == [("slow", 3)]
+    assert groups(alice) == [("slow", 3)]
+    assert (groups(bob, tool="rest"), groups(bob, tool="say")) == ([("slow", 1)], [])
 
 
 # --- FLY

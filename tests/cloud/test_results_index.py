@@ -56,8 +56,17 @@ def test_each_end_is_a_row_of_its_day(cloud: DeployedCloud, failed: TaskView) ->
     (row,) = until(lambda: rows(cloud, day, "index-failed") or None, "the row of x-sump")
     assert (row["phase"], row["last_actor"], row["error_type"]) == ("failed", "inspect-dataset", "FileNotFoundError")
     assert (row["namespace"], row["root_id"], row["recorded_by"]) == ("flights", "index-failed", "x-sump")
+    assert row["tool"] is None
     envelope = json.loads(cloud.mesh.fetch(row["result_uri"]) or b"")
     assert (envelope["id"], envelope["status"]["phase"]) == ("index-failed", "failed")
+
+
+@pytest.mark.rule("11.index.tool", "3.tool")
+def test_a_row_names_the_tool_that_started_the_task(cloud: DeployedCloud) -> None:
+    task_id = cloud.mesh.call_tool("analyse-flights", b'{"flights": "raw/not-there.csv"}')
+    task = cloud.wait_for_end(task_id)
+    (row,) = until(lambda: rows(cloud, task.updated_at[:10], task_id) or None, "the row of x-sump")
+    assert (task.tool, row["tool"]) == ("analyse-flights", "analyse-flights")
 
 
 @pytest.mark.rule("11.metadata")
