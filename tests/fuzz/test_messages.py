@@ -49,6 +49,7 @@ HEADERS: dict[str, Any] = {
     "x-asya-not-before": "2026-11-20T11:59:30.000000Z",
     "x-asya-route-override": {"post": "rescue"},
     "x-asya-replay-of": "order-6",
+    "x-asya-tool": "order",
     "x-asya-resume-input": {"approved": True},
     "x-asya-resume-at": "2026-11-20T11:59:30.000000Z",
     "x-asya-suffixed-at": 0,

@@ -24,9 +24,12 @@ from asya.client.watch import now, poll, poll_stream
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Sequence
     from pathlib import Path
+    from typing import Unpack
 
     from asya.client.events import Event
+    from asya.client.filters import Filters
     from asya.client.mesh_client import MeshClient
+    from asya.tasks.failures import FailureGroup
     from asya.tasks.timeline import TimelineEntry
     from asya.tasks.view import TaskView
 
@@ -94,10 +97,15 @@ class AsyncMesh:
         """Return the task of an id. The task need not exist yet."""
         return self._task((await self._mesh()).task(task_id))
 
-    async def tasks(self, *, status: str | None = None) -> AsyncIterator[AsyncTask]:
+    async def tasks(self, **filters: Unpack[Filters]) -> AsyncIterator[AsyncTask]:
         """Yield the tasks that the caller may see, newest first, as `Mesh.tasks`."""
-        async for task in self._threads.steps((await self._mesh()).tasks(status=status)):
+        async for task in self._threads.steps((await self._mesh()).tasks(**filters)):
             yield self._task(task)
+
+    async def failures(self, **filters: Unpack[Filters]) -> list[FailureGroup]:
+        """Return the failed tasks in groups by actor and error, most tasks first, as `Mesh.failures`."""
+        mesh = await self._mesh()
+        return await self._threads.run(partial(mesh.failures, **filters))
 
     def _task(self, task: Task) -> AsyncTask:
         return AsyncTask(task, self._threads)

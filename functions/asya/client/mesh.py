@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from asya.client.filters import task_filter
 from asya.client.mesh_client import MeshClient
 from asya.client.objects import open_object
 from asya.client.payloads import encoded
@@ -12,12 +13,15 @@ from asya.client.task import Task, as_raw, new_task_id
 from asya.protocol.data_references import check_reference
 from asya.protocol.envelope import Envelope
 from asya.protocol.route import Route
-from asya.tasks.filters import TaskFilter
+from asya.tasks.failures import merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
-    from typing import BinaryIO
+    from typing import BinaryIO, Unpack
+
+    from asya.client.filters import Filters
+    from asya.tasks.failures import FailureGroup
 
 
 class Mesh:
@@ -106,17 +110,31 @@ class Mesh:
         """Return the task of an id. It asks nothing, so the task need not exist yet."""
         return Task(task_id, self._client)
 
-    def tasks(self, *, status: str | None = None) -> Iterator[Task]:
+    def tasks(self, **filters: Unpack[Filters]) -> Iterator[Task]:
         """Yield the tasks that the caller may see, newest first.
 
         Args:
-            status: Only tasks with this status, such as `failed`.
+            filters: Which of them: `status`, `tool`, `actor`, `owner`, `error`, `since`, `until`, `roots`.
 
         Raises:
+            ValueError: `since` or `until` has no time zone.
             MeshError: The gateway does not answer, or answers with an error.
         """
-        for view in self._client.iter_tasks(TaskFilter(status=status)):
+        for view in self._client.iter_tasks(task_filter(filters)):
             yield self.task(view.id)
+
+    def failures(self, **filters: Unpack[Filters]) -> list[FailureGroup]:
+        """Return the failed tasks that the caller may see in groups by actor and error, most tasks first.
+
+        Args:
+            filters: Which of them, without `status`.
+
+        Raises:
+            ValueError: `since` or `until` has no time zone.
+            MeshError: The gateway does not answer, or answers with an error.
+        """
+        pages = self._client.failure_pages(task_filter(filters))
+        return merged(group for page in pages for group in page.items)
 
     def write_data(self, reference: str, body: bytes | BinaryIO) -> str:
         """Write a file to the data of the mesh, under the reference that payloads use, and return its URI.

@@ -87,6 +87,7 @@ class Stranger:
             "x-asya-resume-at": at,
             "x-asya-hook": "hook",
             "x-asya-replay-of": self._known(),
+            "x-asya-tool": "order",
             "x-asya-set-repeat": True,
             "x-asya-not-before": at,
             "x-asya-mesh-status": random.choice(("off", "on")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -88,11 +88,14 @@ def test_a_task_is_resumed_canceled_and_replayed(gateway: FakeGateway, mesh: Asy
 def test_lists_are_read_as_they_are_used(gateway: FakeGateway, mesh: AsyncMesh) -> None:
     async def program() -> list[str]:
         found = [each.id async for each in mesh.tasks(status="failed")]
-        return found + [each.id async for each in (await mesh.task("b")).children()]
+        groups = await mesh.failures(tool="order")
+        return found + [each.id async for each in (await mesh.task("b")).children()] + [each.error for each in groups]
 
-    pages = [{"items": [task("failed", "b")], "next_cursor": "x"}, {"items": [task("failed", "a")]}, {"items": []}]
+    group = {"actor": "bill", "error": "KeyError: #", "count": 2, "first": "a", "last": "b", "example": "t"}
+    pages: list[Any] = [{"items": [task("failed", "b")], "next_cursor": "x"}, {"items": [task("failed", "a")]}]
+    pages += [{"items": [group]}, {"items": []}]
     gateway.answers = [(200, page) for page in pages]
-    assert asyncio.run(program()) == ["b", "a"]
+    assert asyncio.run(program()) == ["b", "a", "KeyError: #"]
     assert gateway.calls[-1].query == {"parent": "b", "limit": "100"}
 
 

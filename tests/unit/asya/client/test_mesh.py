@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 
-from asya.client import AccessDeniedError, ConflictError, ContractError, Mesh, NotFoundError, RefusedError
+from asya.client import AccessDeniedError, ConflictError, ContractError, Mesh, MeshError, NotFoundError, RefusedError
 from tests.unit.asya.client.conftest import task
 
 if TYPE_CHECKING:
@@ -112,6 +113,34 @@ def test_an_unknown_tool_is_not_found(gateway: FakeGateway, mesh: Mesh) -> None:
     gateway.answers = [(404, {"error": {"code": "unknown_tool", "message": "no"}})]
     with pytest.raises(NotFoundError, match="the mesh 'shop' has no tool 'ship'"):
         mesh.call("ship")
+
+
+def test_the_gateway_selects_and_groups(gateway: FakeGateway, mesh: Mesh) -> None:
+    since = datetime(2026, 11, 20, 10, tzinfo=timezone(timedelta(hours=1)))
+    gateway.answers = [(200, {"items": []})]
+    assert list(mesh.tasks(status="failed", tool="order", error="KeyError", since=since, roots=True)) == []
+    filters = {"tool": "order", "error": "KeyError", "since": "2026-11-20T09:00:00.000000Z", "roots": "true"}
+    assert gateway.calls[0].query == {"status": "failed", "limit": "100"} | filters
+    group = {"actor": "bill", "error": "KeyError: #", "count": 2, "first": "a", "last": "b", "example": "t"}
+    gateway.answers = [(200, {"items": [group], "next_cursor": "x"}), (200, {"items": [group]})]
+    assert [(each.actor, each.count) for each in mesh.failures(actor="bill", until=since)] == [("bill", 4)]
+    assert gateway.calls[-1].path == "/api/v1/operations/failures"
+    assert gateway.calls[-1].query == {"actor": "bill", "until": "2026-11-20T09:00:00.000000Z", "cursor": "x"}
+
+
+def test_a_time_without_a_zone_is_refused(gateway: FakeGateway, mesh: Mesh) -> None:
+    with pytest.raises(ValueError, match="since has no time zone"):
+        list(mesh.tasks(since=datetime(2026, 11, 20)))  # noqa: DTZ001
+    assert gateway.calls == []
+
+
+def test_a_gateway_that_ignores_a_filter_is_too_old(gateway: FakeGateway, mesh: Mesh) -> None:
+    gateway.answers = [(200, {"items": [task("failed", "b")]})]
+    with pytest.raises(MeshError, match="does not know all of these filters: status, tool"):
+        list(mesh.tasks(status="failed", tool="order"))
+    gateway.answers = [(404, {"message": "Not Found"})]
+    with pytest.raises(MeshError, match="does not group failures"):
+        mesh.failures()
 
 
 def test_tasks_are_read_page_by_page(gateway: FakeGateway, mesh: Mesh) -> None:

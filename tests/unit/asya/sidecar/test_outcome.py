@@ -87,6 +87,13 @@ def test_12_the_generation_is_part_of_a_childs_id() -> None:
     assert envelope_in(outcome.frame(hop(body), OUTPUT, 1, now=LATER)).id == ids.child_id("env-1", 3, 1, 1)
 
 
+@pytest.mark.rule("3.tool")
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_child_is_of_the_tool_of_its_root(index: int) -> None:
+    body = message(headers={"x-asya-tool": "order"})
+    assert envelope_in(outcome.frame(hop(body), OUTPUT, index, now=LATER)).tool == "order"
+
+
 @pytest.mark.rule("3.first-attempt", "3.others-survive", "5.9.pause")
 def test_3_what_ends_with_the_hop_is_removed_at_the_shift_and_the_rest_kept() -> None:
     headers = {
