@@ -84,6 +84,10 @@ class ApiFunction:
         text = body if isinstance(body, str) else json.dumps(body)
         return self._post(f"/api/v1/mesh/{task_id}/{call}", {"id": task_id}, text, iam)
 
+    def get(self, path: str, iam: dict[str, str]) -> tuple[int, Any]:
+        """GET a path; return the status code and the JSON of the response."""
+        return self._request("GET", path, {}, "", iam)
+
     def redrive(self, actor: str, message: bytes, iam: dict[str, str], **query: str) -> tuple[int, Any]:
         """POST a dead letter to `/api/v1/mesh/redrive`; return the status code and the JSON of the response."""
         event = {
@@ -96,7 +100,18 @@ class ApiFunction:
     def _post(
         self, path: str, parameters: dict[str, str], body: str, iam: dict[str, str], more: dict[str, Any] | None = None
     ) -> tuple[int, Any]:
-        http = EVENT["requestContext"]["http"] | {"method": "POST", "path": path}
+        return self._request("POST", path, parameters, body, iam, more)
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        parameters: dict[str, str],
+        body: str,
+        iam: dict[str, str],
+        more: dict[str, Any] | None = None,
+    ) -> tuple[int, Any]:
+        http = EVENT["requestContext"]["http"] | {"method": method, "path": path}
         context = EVENT["requestContext"] | {"http": http, "authorizer": {"iam": iam}}
         event = EVENT | {"rawPath": path, "pathParameters": parameters, "requestContext": context, "body": body}
         event |= more or {}

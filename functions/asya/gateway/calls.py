@@ -45,6 +45,8 @@ CALLS = (
     ApiCall("GET", "/api/v1/mesh/{id}", _API),
     ApiCall("GET", "/api/v1/mesh/{id}/children", _API),
     ApiCall("GET", "/api/v1/mesh/{id}/timeline", _API),
+    ApiCall("GET", "/api/v1/mesh/{id}/payloads", _API),
+    ApiCall("GET", "/api/v1/mesh/{id}/payloads/{hop}", _API),
     ApiCall("DELETE", "/api/v1/mesh/{id}", _API),
     ApiCall("POST", "/api/v1/mesh/{id}/resume", _API),
     ApiCall("POST", "/api/v1/mesh/{id}/replay", _API),

@@ -64,6 +64,7 @@ METRICS = {
 SCHEMAS = """
 EarlierGeneration Error ErrorInfo EventData EventResult EventResults Failure FailureGroup FailureList Fault
 GatewayMessage Health
+HopPayloads KeptHop KeptHops PayloadText
 LegacyEnvelope LegacyFinal LegacyJob LegacyProgress LegacyRoute Message PartialEvent PauseField Problem
 Redriven RepeatedSlices ReplayRequest Replayed ResumeRequest Resumed Route RunNote SingleEvent StageNote
 StartRequest Started StreamToken Success TaskEvent TaskList TaskPause TaskProblem TaskView
@@ -380,6 +381,7 @@ def test_13_the_gateway_has_these_calls() -> None:
     assert {call.route for call in CALLS} == {
         *("POST /api/v1/mesh", "GET /api/v1/mesh", "GET /api/v1/mesh/{id}", "DELETE /api/v1/mesh/{id}"),
         *("GET /api/v1/mesh/{id}/children", "GET /api/v1/mesh/{id}/timeline"),
+        *("GET /api/v1/mesh/{id}/payloads", "GET /api/v1/mesh/{id}/payloads/{hop}"),
         *(f"POST /api/v1/mesh/{{id}}/{what}" for what in ("resume", "replay", "stream-token", "events")),
         *("POST /tools/call", "POST /mcp", "GET /mcp", "DELETE /mcp", "POST /a2a", "POST /a2a/tasks/{id}"),
         *("GET /.well-known/agent-card.json", "GET /api/v1/mesh/{id}/events", "GET /api/v1/mesh/{id}/stream"),

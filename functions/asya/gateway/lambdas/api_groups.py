@@ -18,6 +18,7 @@ from asya.gateway.mcp.wiring import build_mcp
 from asya.gateway.routes.cancel import CancelRoutes
 from asya.gateway.routes.failures import FailureRoutes
 from asya.gateway.routes.lists import ListRoutes
+from asya.gateway.routes.payloads import PayloadRoutes
 from asya.gateway.routes.redrives import RedriveRoutes
 from asya.gateway.routes.replays import ReplayRoutes
 from asya.gateway.routes.resume import ResumeRoutes
@@ -36,6 +37,7 @@ from asya.messaging.claim_check import INBOX_PREFIX
 from asya.messaging.delivery import Delivery
 from asya.messaging.lambdas.environment import REAL, Environment
 from asya.messaging.spans import submission_span
+from asya.operations.aws.kept_payloads import KeptPayloads
 from asya.pause.lambdas.wiring import build_releases
 from asya.protocol import ids, names
 from asya.senders.lambdas.wiring import build_admission
@@ -139,6 +141,7 @@ def build_api(
         TaskRoutes(mesh, tasks, starter, access, origins, new_id),
         ListRoutes(tasks, lists, access),
         FailureRoutes(Failures(scan, store, tasks), access),
+        PayloadRoutes(tasks, access, KeptPayloads(clients.s3(), settings.bucket, settings.results_uri)),
         cancels,
         redrives,
         replays,

@@ -20,6 +20,7 @@ from asya.gateway.streams import sse
 from asya.gateway.streams.routes import StreamToken
 from asya.gateway.submission import LONGEST_TIMEOUT, SHORTEST_TIMEOUT
 from asya.legacy.tasks import LegacyEnvelope, LegacyFinal, LegacyJob, LegacyProgress
+from asya.operations.payloads import HopPayloads, KeptHops
 from asya.protocol.events import EventResults, PartialEvent, TaskEvent
 from asya.protocol.ids import ID_LIMIT
 from asya.protocol.mesh_table import MeshTable
@@ -181,6 +182,12 @@ CALL_DESCRIPTIONS: dict[str, CallDescription] = {
     "GET /api/v1/mesh/{id}/timeline": CallDescription(
         "List a task's hops with their times, first to last", {200: Timeline}, errors=(400, 404),
         query={"limit": _LIMIT | {"maximum": HOPS_LIMIT, "default": HOPS_LIMIT}, "cursor": _CURSOR},
+    ),
+    "GET /api/v1/mesh/{id}/payloads": CallDescription(
+        "List a task's hops with kept payloads, first to last", {200: KeptHops}, errors=(404,)
+    ),
+    "GET /api/v1/mesh/{id}/payloads/{hop}": CallDescription(
+        "Read the kept payloads before and after a hop, each cut at 256 KiB", {200: HopPayloads}, errors=(400, 404)
     ),
     "DELETE /api/v1/mesh/{id}": CallDescription(
         "Cancel a task and its descendants; an ended task stays unchanged", {204: None}, errors=(404,)

@@ -1,0 +1,1 @@
+"""Reads from AWS what the pure modules of this slice describe."""
