@@ -1,8 +1,7 @@
-"""`asya logs`: the lines that functions of the mesh have logged, about one envelope or of one actor."""
+"""`asya logs`: what functions and job runs of the mesh have logged, about one envelope or of one actor."""
 
 from __future__ import annotations
 
-import re
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,22 +15,22 @@ from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Regio
 from asya_cli.output.text import echo, one_line, write_json_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from mypy_boto3_logs import CloudWatchLogsClient
-    from mypy_boto3_logs.type_defs import FilteredLogEventTypeDef
+    from collections.abc import Mapping
 
     from asya.client.mesh_client import MeshClient
+    from asya.operations.aws.function_logs import FunctionLogs
+    from asya.operations.aws.run_logs import LogFile
+    from asya_cli.job.mesh_runs import MeshRuns
 
 _POLL_SECONDS = 2.0
 _BEFORE_SECONDS = 60.0
 """Clocks differ, and a function logs before it reports."""
 _OVERLAP_SECONDS = 30.0
 """How much of what was read is read again: lines of one moment come in any order."""
-_GROUP_NAME = re.compile(r"[.\-_/#A-Za-z0-9]+")
-"""What CloudWatch takes as the name of a log group; ids of envelopes may have any characters."""
 _LATE_SECONDS = 10.0
 """How long after the end of a task its last lines are waited for."""
+_LATE_RUN_SECONDS = 30.0
+"""The same of a task with job runs: EMR Serverless uploads the last lines after the end of a run."""
 _HIDDEN = frozenset({
     "level", "location", "message", "timestamp", "service", "namespace", "actor", "xray_trace_id", "exception",
     "exception_name", "stack_trace", "traceback", "cold_start", "function_name", "function_memory_size", "function_arn",
@@ -57,26 +56,28 @@ def logs(
     region: Region = None,
     profile: Profile = None,
 ) -> None:
-    """Print what functions have logged about an envelope, or what an actor has logged.
+    """Print what functions and job runs have logged about an envelope, or what an actor has logged.
 
-    The lines come from CloudWatch Logs, of a local cloud too. What a handler prints is in the log of its actor, without the id of
-    the envelope. The logs of a job run are those of `asya job logs RUN`; the command names the runs of an envelope. A mesh of
-    `asya dev` has no logs but those at its terminal.
+    The lines of functions come from CloudWatch Logs, of a local cloud too. What a handler prints is in the log of its actor,
+    without the id of the envelope. All lines of the envelope's job runs follow, of the driver and of the executors; they tell no
+    time. EMR Serverless uploads them a minute or more after they were written. A mesh of `asya dev` has no log groups: its
+    functions log to its terminal.
     """
     from botocore.exceptions import BotoCoreError, ClientError
 
+    from asya.operations.aws.function_logs import FunctionLogs
     from asya_cli.tasks.selection import moment
 
     mesh = client(state, namespace, region, profile)
-    reader = LogReader(mesh.connection.logs(), mesh.connection.namespace, as_json=as_json)
+    reader = LogReader(FunctionLogs(mesh.connection.logs(), mesh.connection.namespace), as_json=as_json)
     start = moment(since, datetime.now(UTC)).timestamp()
     try:
-        if reader.has_logs(subject):
+        if reader.functions.has_logs(subject):
             _follow_actor(reader, subject, start, follow=follow)
         else:
             _follow_task(reader, mesh, subject, as_typed(state, namespace, region, profile), follow=follow)
     except (ClientError, BotoCoreError) as error:
-        raise CommandError(f"cannot read the logs: {error}", "The command needs logs:FilterLogEvents.") from error
+        raise CommandError(f"cannot read the logs: {error}", _PERMISSIONS) from error
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
 
@@ -93,7 +94,9 @@ def _follow_actor(reader: LogReader, actor: str, start: float, *, follow: bool) 
 
 def _follow_task(reader: LogReader, mesh: MeshClient, envelope_id: str, options: str, *, follow: bool) -> None:
     from asya.client.ends import TERMINAL
+    from asya.operations.log_lines import END_ACTORS
     from asya.protocol.times import parse_time
+    from asya_cli.job.mesh_runs import MeshRuns
     from asya_cli.tasks.records import awaited_task
 
     task = awaited_task(mesh, envelope_id)
@@ -104,18 +107,15 @@ def _follow_task(reader: LogReader, mesh: MeshClient, envelope_id: str, options:
             ExitCode.NOT_FOUND,
         )
     start = parse_time(task.created_at).timestamp() - _BEFORE_SECONDS
-    runs: list[str] = []
+    runs = RunLines(MeshRuns(mesh.connection), options, as_json=reader.as_json)
     ended_at: float | None = None
     count = 0
     while True:
         hops = mesh.timeline(envelope_id)
-        actors = dict.fromkeys((*(hop.actor for hop in hops), *_ENDING), start)
-        count += reader.print_new(actors, f'"{envelope_id.replace(chr(34), "")}"')
-        for run in (hop.run.run_id for hop in hops if hop.run is not None):
-            if run not in runs:
-                runs.append(run)
-                echo(f"job run: `asya job logs {run}{options}`", err=True)
-        if ended_at is not None and time.monotonic() > ended_at + _LATE_SECONDS:
+        count += reader.print_new(dict.fromkeys((*(hop.actor for hop in hops), *END_ACTORS), start), envelope_id)
+        for run in dict.fromkeys(hop.run.run_id for hop in hops if hop.run is not None):
+            count += runs.print_new(run)
+        if ended_at is not None and time.monotonic() > ended_at + (_LATE_RUN_SECONDS if runs.names else _LATE_SECONDS):
             return
         task = mesh.task(envelope_id)
         if ended_at is None and (task is None or task.status in TERMINAL):
@@ -127,85 +127,119 @@ def _follow_task(reader: LogReader, mesh: MeshClient, envelope_id: str, options:
         time.sleep(_POLL_SECONDS)
 
 
-_ENDING = ("x-sink", "x-sump")
+_PERMISSIONS = (
+    "The command needs logs:FilterLogEvents, and of a task with job runs the permissions that docs/how-to/operate.md lists "
+    "under “Job runs”."
+)
 
 
-@dataclass(frozen=True)
-class LogLine:
+class PrintedLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A line as `--json` prints it.
 
     Attributes:
-        at: When it was written.
+        at: When a function wrote it; the files of a job run tell no time.
         line: What was written: the JSON of the mesh, or the text of anything else.
+        run_id, worker, stream: Of a line of a job run; the worker is `driver` or the number of an executor.
     """
 
-    at: datetime
+    at: datetime | None = None
     actor: str
     line: msgspec.Raw | str
+    run_id: str | None = None
+    worker: str | None = None
+    stream: str | None = None
 
 
 @dataclass
 class LogReader:
     """Reads the log groups of the functions of a mesh, and prints each line once."""
 
-    client: CloudWatchLogsClient
-    namespace: str
+    functions: FunctionLogs
     as_json: bool = False
-    _printed: set[object] = field(default_factory=set)
+    _printed: set[tuple[str, str]] = field(default_factory=set)
     _newest: dict[str, float] = field(default_factory=dict)
 
-    def has_logs(self, actor: str) -> bool:
-        """Return whether there is a function with logs for an actor."""
-        if not _GROUP_NAME.fullmatch(actor):
-            return False
-        try:
-            self.client.filter_log_events(logGroupName=self._group(actor), limit=1)
-        except self.client.exceptions.ResourceNotFoundException:
-            return False
-        return True
-
-    def print_new(self, actors: Mapping[str, float], pattern: str = "") -> int:
+    def print_new(self, actors: Mapping[str, float], envelope_id: str = "") -> int:
         """Print the lines that were not printed yet, by time; returns their number.
 
         Args:
             actors: From when on, in epoch seconds, by actor. An actor without logs has no lines.
-            pattern: Only lines that match this pattern of CloudWatch Logs.
+            envelope_id: Only lines about this envelope; empty for all lines.
         """
-        lines = {
-            event.get("eventId") or (event["timestamp"], actor, event["logStreamName"], event["message"]): (
-                event["timestamp"],
-                actor,
-                event["message"],
-            )
+        from asya.operations.log_lines import mentions, search_pattern
+        from asya.protocol.times import parse_time
+
+        pattern = search_pattern(envelope_id) if envelope_id else ""
+        lines = [
+            line
             for actor, start in actors.items()
-            for event in self._events(actor, max(start, self._newest.get(actor, 0.0) - _OVERLAP_SECONDS), pattern)
-        }
-        new = sorted((line for key, line in lines.items() if key not in self._printed), key=lambda line: line[0])
-        self._printed.update(lines)
-        for moment, actor, message in new:
-            self._newest[actor] = max(self._newest.get(actor, 0.0), moment / 1000)
-            if (text := described(message)) is not None:
-                at = datetime.fromtimestamp(moment / 1000, UTC)
+            for line in self.functions.lines(
+                actor, max(start, self._newest.get(actor, 0.0) - _OVERLAP_SECONDS), pattern
+            )
+            if (line.actor, line.id) not in self._printed and (not envelope_id or mentions(line.line, envelope_id))
+        ]
+        for line in sorted(lines, key=lambda line: line.at or ""):
+            self._printed.add((line.actor, line.id))
+            at = parse_time(line.at or "")
+            self._newest[line.actor] = max(self._newest.get(line.actor, 0.0), at.timestamp())
+            if (text := described(line.line)) is not None:
                 if self.as_json:
-                    write_json_line(LogLine(at, actor, raw_line(message)))
+                    write_json_line(PrintedLine(at=at, actor=line.actor, line=raw_line(line.line)))
                     continue
-                echo(f"{at:%Y-%m-%dT%H:%M:%S}.{moment % 1000:03d}Z {one_line(actor)}  {text}")
-        return len(new)
+                echo(f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z {one_line(line.actor)}  {text}")
+        return len(lines)
 
-    def _events(self, actor: str, start: float, pattern: str) -> Iterator[FilteredLogEventTypeDef]:
-        pages = self.client.get_paginator("filter_log_events").paginate(
-            logGroupName=self._group(actor), startTime=int(start * 1000), filterPattern=pattern
-        )
+
+@dataclass
+class RunLines:
+    """Reads what the drivers and executors of job runs have written, and prints each line once.
+
+    Attributes:
+        options: The options that select the mesh, for commands to type.
+        names: The runs that were named.
+    """
+
+    mesh: MeshRuns
+    options: str
+    as_json: bool = False
+    names: set[str] = field(default_factory=set)
+    _printed: dict[str, tuple[str, int]] = field(default_factory=dict)
+
+    def print_new(self, run_id: str) -> int:
+        """Print the lines of a run that were not printed yet, the driver's first; returns their number.
+
+        Raises:
+            botocore.exceptions.ClientError: AWS denies access.
+        """
+        is_first = run_id not in self.names
+        self.names.add(run_id)
         try:
-            for page in pages:
-                yield from page["events"]
-        except self.client.exceptions.ResourceNotFoundException:
-            return  # an actor that is gone
+            record = self.mesh.read(run_id)
+        except CommandError as error:  # its record has expired
+            if is_first:
+                echo(error.problem, err=True)
+            return 0
+        if is_first:
+            echo(f"job run {run_id}: `asya job show {run_id}{self.options}`", err=True)
+        return sum(self._print_file(run_id, record.actor, file) for file in self.mesh.logs.files(record))
 
-    def _group(self, actor: str) -> str:
-        from asya.protocol import names
-
-        return f"/aws/lambda/{names.function_name(self.namespace, actor)}"
+    def _print_file(self, run_id: str, actor: str, file: LogFile) -> int:
+        version, length = self._printed.get(file.key, ("", 0))
+        if version == file.version:
+            return 0
+        text = self.mesh.logs.text(file)
+        # Each upload replaces the whole file. A shorter one is another file, such as after a rotation.
+        lines = text[length if len(text) >= length else 0 :].splitlines()
+        self._printed[file.key] = (file.version, len(text))
+        worker = file.worker if file.worker == "driver" else f"executor {file.worker}"
+        for line in lines:
+            if self.as_json:
+                write_json_line(
+                    PrintedLine(actor=actor, line=line, run_id=run_id, worker=file.worker, stream=file.stream)
+                )
+            else:
+                echo(f"{run_id} {one_line(worker)} {file.stream}  {line}")
+        return len(lines)
 
 
 def raw_line(message: str) -> msgspec.Raw | str:

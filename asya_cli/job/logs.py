@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
-import re
 import time
-import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,8 +14,9 @@ from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, c
 from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
+    from asya.operations.aws.run_logs import LogFile
     from asya.spark.aws.run_items import RunRecord
     from asya_cli.job.mesh_runs import MeshRuns
 
@@ -26,10 +24,6 @@ POLL_SECONDS = 5.0
 # EMR Serverless uploads the last lines after the end of a run.
 LAST_SECONDS = 30.0
 DRIVER = "driver"
-
-_FILE = re.compile(
-    r"/jobs/(?P<job>[^/]+)/(?P<role>SPARK_DRIVER|SPARK_EXECUTOR/(?P<executor>[^/]+))/(?P<stream>std(?:out|err))[^/]*\.gz$"
-)
 
 
 def logs(
@@ -96,36 +90,26 @@ class LogTail:
             botocore.exceptions.ClientError: S3 denies access.
         """
         is_new = False
-        for key, version, stream in self._objects():
-            before, length = self._printed.get(key, ("", 0))
-            if version == before:
+        for file in self._files():
+            before, length = self._printed.get(file.key, ("", 0))
+            if file.version == before:
                 continue
-            text = unpacked(self.mesh.s3.get_object(Bucket=self.mesh.bucket, Key=key)["Body"].read())
+            text = self.mesh.logs.text(file)
             # Each upload replaces the whole file. A shorter one is another file, such as after a rotation.
             start = length if len(text) >= length else 0
             if not self.has_printed or start == 0:
-                echo(f"==> {_named(self.worker)} {stream} <==", err=True)
+                echo(f"==> {_named(self.worker)} {file.stream} <==", err=True)
             if text[start:]:
                 echo(text[start:].rstrip("\n"))
-            self._printed[key] = (version, len(text))
+            self._printed[file.key] = (file.version, len(text))
             self.has_printed = is_new = True
         return is_new
 
-    def _objects(self) -> Iterator[tuple[str, str, str]]:
-        """Yield key, version and stream of the worker's files."""
-        from asya.protocol.job_runs import logs_prefix
-        from asya.spark.aws.run_items import job_run_number
-
-        prefix = logs_prefix(self.record.actor, job_run_number(self.record))
-        pages = self.mesh.s3.get_paginator("list_objects_v2").paginate(Bucket=self.mesh.bucket, Prefix=prefix)
-        for entry in (entry for page in pages for entry in page.get("Contents", [])):
-            found = _FILE.search(entry["Key"])
-            if found is None:
-                continue
-            worker = found["executor"] or DRIVER
-            self.workers.add(worker)
-            if worker == self.worker:
-                yield entry["Key"], entry["ETag"], found["stream"]
+    def _files(self) -> list[LogFile]:
+        """Return the worker's files."""
+        files = self.mesh.logs.files(self.record)
+        self.workers.update(file.worker for file in files)
+        return [file for file in files if file.worker == self.worker]
 
 
 def follow_logs(tail: LogTail, read: Callable[[], RunRecord], sleep: Callable[[float], None]) -> None:
@@ -144,18 +128,6 @@ def follow_logs(tail: LogTail, read: Callable[[], RunRecord], sleep: Callable[[f
         is_first = False
         quiet = quiet + POLL_SECONDS if has_ended and not is_new else 0.0
         sleep(POLL_SECONDS)
-
-
-def unpacked(body: bytes) -> str:
-    """Return the text of a gzip file, as far as it is complete."""
-    try:
-        return gzip.decompress(body).decode(errors="replace")
-    except (EOFError, OSError, zlib.error):
-        unpacker = zlib.decompressobj(wbits=31)
-        try:
-            return unpacker.decompress(body).decode(errors="replace")
-        except zlib.error:
-            return body.decode(errors="replace")  # a file that is not compressed
 
 
 def _named(worker: str) -> str:

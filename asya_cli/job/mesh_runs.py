@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya.operations.aws.run_logs import RunLogs
 from asya.protocol import names
 from asya.protocol.job_runs import parse_run_id, run_id
 from asya.spark.aws.dispatch_requests import DispatchRequests
@@ -66,6 +67,11 @@ class MeshRuns:
     def results(self) -> RunResults:
         """The results."""
         return RunResults(self.s3, bucket=self.bucket)
+
+    @cached_property
+    def logs(self) -> RunLogs:
+        """The logs of drivers and executors."""
+        return RunLogs(self.s3, self.bucket)
 
     @cached_property
     def heartbeats(self) -> Heartbeats:

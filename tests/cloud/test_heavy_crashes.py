@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from typer.testing import CliRunner
 
 from asya.protocol import names
+from asya.protocol.job_runs import logs_prefix
 from asya.protocol.times import parse_time
 from asya_cli.main import app
 from tests.cloud.callers import operator
@@ -86,6 +88,36 @@ def test_10_the_operator_sees_ended_runs(heavy: HeavyCloud) -> None:
     assert f"{crashing_id('each')} was the first" in output or "suspected: " in output
     assert first in job(heavy, "list", "-n", "1000")
     assert "==> driver stderr <==" in job(heavy, "logs", first, "--follow")
+
+
+@pytest.mark.rule("13.operations.logs")
+def test_13_the_lines_of_an_envelope_are_also_those_of_its_driver_and_executors(heavy: HeavyCloud) -> None:
+    """The local cloud has no executors of their own, so the test writes the file that EMR Serverless writes for one."""
+    name = crashing_id("each")
+    wait_for_end(heavy, name)
+    run = next(hop.run.run_id for hop in heavy.cloud.mesh.timeline(name) if hop.run is not None)
+    bucket = heavy.cloud.mesh.connection.results.bucket
+    key = f"{logs_prefix('each', int(run[-10:]))}applications/00a/jobs/00b/SPARK_EXECUTOR/1/stdout.gz"
+    heavy.client("s3").put_object(Bucket=bucket, Key=key, Body=gzip.compress(b"task 0 of stage 0\n"))
+
+    result = CliRunner().invoke(app, ["logs", name, "--state", str(heavy.cloud.state)])
+    assert result.exit_code == 0, (result.output, result.exception)
+    assert f"{run} executor 1 stdout  task 0 of stage 0" in result.stdout.splitlines()
+    assert any(line.startswith(f"{run} driver ") for line in result.stdout.splitlines())
+
+    lines: list[dict[str, Any]] = []
+    cursor: dict[str, str] = {}
+    while True:
+        status, page = operator(heavy.cloud).call("GET", f"/api/v1/operations/logs/{name}", **cursor)
+        assert status == 200, page
+        lines += page["items"]
+        if "next_cursor" not in page:
+            break
+        cursor = {"cursor": page["next_cursor"]}
+    assert {"1", "driver"} <= {line.get("worker") for line in lines if line.get("run_id") == run}
+    assert any(line["actor"] == "each" and "run_id" not in line for line in lines)
+    status, page = operator(heavy.cloud).call("GET", f"/api/v1/operations/runs/{run}/logs", source="executor")
+    assert (status, [line["line"] for line in page["items"]]) == (200, ["task 0 of stage 0"])
 
 
 def progress_delays(heavy: HeavyCloud, task_id: str, count: int) -> list[float]:

@@ -8,7 +8,7 @@ from moto import mock_aws
 
 from asya.messaging.aws import clients
 
-_CLIENTS = (clients.sqs, clients.s3, clients.dynamodb)
+_CLIENTS = (clients.sqs, clients.s3, clients.dynamodb, clients.logs)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from asya.gateway.http.router import answer
 from asya.gateway.lambdas import wiring
 from asya.gateway.lambdas.api_groups import build_api
 from asya.gateway.lambdas.wiring import build_ingest
+from asya.gateway.operations.wiring import build_logs
 from asya.gateway.streams import wiring as stream_wiring
 from asya.gateway.streams.wiring import build_streams
 from asya.messaging.aws import clients
@@ -144,7 +145,12 @@ class Gateway:
 
     def call_function(self, function: str, event: Event) -> tuple[int, Any]:
         """Call a function by its name."""
-        functions = {names.GATEWAY_API: self.api, names.GATEWAY_INGEST: self.ingest, names.GATEWAY_STREAM: self.stream}
+        functions = {
+            names.GATEWAY_API: self.api,
+            names.GATEWAY_INGEST: self.ingest,
+            names.GATEWAY_STREAM: self.stream,
+            names.LOGS: lambda event: self._call(build_logs, event, at(0)),
+        }
         return functions[function](event)
 
     def messages(self, actor: str = "inspect-dataset") -> list[Any]:
@@ -186,7 +192,8 @@ def emulated_gateway(folder: Path) -> Iterator[Gateway]:
     with pytest.MonkeyPatch.context() as patch, mock_aws():
         for name, value in environ.items():
             patch.setenv(name, value)
-        create_tasks_table(clients.dynamodb(), "asya-flights-tasks")
+        for kind in ("tasks", "pending"):
+            create_tasks_table(clients.dynamodb(), f"asya-flights-{kind}")
         clients.s3().create_bucket(Bucket=environ["ASYA_BUCKET"])
         for actor in ("inspect-dataset", "publish-report", names.ENDS):
             clients.sqs().create_queue(QueueName=names.queue_name("flights", actor))
@@ -207,10 +214,10 @@ def gateway(tmp_path: Path) -> Iterator[Gateway]:
 @pytest.fixture(autouse=True, scope="module")
 def module_clients() -> Iterator[None]:
     """Cache the clients per module, because creating them is slow; other modules get new ones."""
-    for client in (clients.sqs, clients.dynamodb, clients.s3, clients.kms):
+    for client in (clients.sqs, clients.dynamodb, clients.s3, clients.kms, clients.logs):
         client.cache_clear()
     yield
-    for client in (clients.sqs, clients.dynamodb, clients.s3, clients.kms):
+    for client in (clients.sqs, clients.dynamodb, clients.s3, clients.kms, clients.logs):
         client.cache_clear()
 
 

@@ -30,6 +30,11 @@ def role_arn(name: str) -> str:
     return f"arn:aws:iam::111122223333:role/{name}-eu-west-1"
 
 
+def log_streams(function: str) -> str:
+    return f"arn:aws:logs:eu-west-1:111122223333:log-group:/aws/lambda/{function}:*"
+
+
+SEARCH = "logs:FilterLogEvents"
 SEND, RECEIVE, DELETE = "sqs:SendMessage", "sqs:ReceiveMessage", "sqs:DeleteMessage"
 GET, PUT, LIST, REMOVE = "s3:GetObject", "s3:PutObject", "s3:ListBucket", "s3:DeleteObject"
 READ_ITEM, WRITE_ITEM, UPDATE_ITEM, DELETE_ITEM = (
@@ -138,6 +143,13 @@ NEEDED = {
     ],
     "x-gateway-ingest": [(WRITE_ITEM, table("asya-shop-tasks"))],
     "x-gateway-stream": [("dynamodb:Query", table("asya-shop-tasks"))],
+    "x-logs": [
+        ("dynamodb:Query", table("asya-shop-tasks")),
+        (READ_ITEM, table("asya-shop-pending")),
+        (SEARCH, log_streams("asya-shop-intake")),
+        (SEARCH, log_streams("asya-shop-x-sink")),
+        (GET, f"{BUCKET}/runs/crunch/0000000001/logs/applications/00a/jobs/00b/SPARK_DRIVER/stderr.gz"),
+    ],
     "x-task-sweep": [(WRITE_ITEM, table("asya-shop-tasks"))],
     "x-fan-in-sweep": [(SEND, sqs("asya-shop-gather"))],
     "x-pause-sweep": [(SEND, sqs("asya-shop-x-resume"))],
@@ -267,6 +279,13 @@ FORBIDDEN = {
     ],
     "x-gateway-ingest": [(SEND, sqs("asya-shop-intake")), (READ_ITEM, table("asya-shop-sink"))],
     "x-gateway-stream": [(WRITE_ITEM, table("asya-shop-tasks"))],
+    "x-logs": [
+        (WRITE_ITEM, table("asya-shop-tasks")),
+        (RECEIVE, sqs("asya-shop-intake-dlq")),
+        (GET, f"{BUCKET}/runs/crunch/0000000001/manifest.json"),
+        (GET, f"{BUCKET}/hops/x/0/1.json"),
+        (SEARCH, log_streams("asya-shop-test-intake")),
+    ],
     "x-task-sweep": [(SEND, sqs("asya-shop-intake"))],
     "x-fan-in-sweep": [(WRITE_ITEM, table("asya-shop-fan-in"))],
     "x-pause-sweep": [(SEND, sqs("asya-shop-intake"))],

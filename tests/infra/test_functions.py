@@ -23,6 +23,7 @@ SYSTEM = (
         "x-gateway-api",
         "x-gateway-stream",
         "x-gateway-live",
+        "x-logs",
     ),
 )
 
@@ -71,6 +72,7 @@ def test_templates_have_no_variables_for_secrets(shop: Any) -> None:
         ("x-gateway-ingest", "gateway.lambdas.wiring.ingest"),
         ("x-gateway-api", "gateway.lambdas.wiring.api"),
         ("x-gateway-stream", "gateway.streams.wiring.stream"),
+        ("x-logs", "gateway.operations.wiring.logs"),
     ],
 )
 def test_entry_points(shop: Any, actor: str, handler: str) -> None:

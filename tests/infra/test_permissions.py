@@ -300,6 +300,7 @@ def test_access_to_tables_secrets_and_by_statement(shop: Any) -> None:
         ("x-gateway-api", {"tasks", "fan-in"}),
         ("x-gateway-stream", set()),
         ("x-gateway-live", set()),
+        ("x-logs", set()),
     ],
 )
 def test_tables(shop: Any, actor: str, tables: set[str]) -> None:

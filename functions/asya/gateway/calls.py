@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 from asya.protocol import names
 
 _API, _INGEST, _STREAM = names.GATEWAY_API, names.GATEWAY_INGEST, names.GATEWAY_STREAM
+_LOGS = names.LOGS
 
 Group = Literal["tasks", "tools", "mcp", "a2a", "streams"]
 """The subject of a call; a mesh may open some groups to tokens (JWT)."""
@@ -64,6 +65,9 @@ CALLS = (
     ApiCall("POST", "/api/v1/mesh/{id}/stream-token", _STREAM, group="streams"),
     ApiCall("POST", "/api/v1/mesh/events", _INGEST),
     ApiCall("POST", "/api/v1/mesh/{id}/events", _INGEST),
+    ApiCall("GET", "/api/v1/operations/logs/{id}", _LOGS),
+    ApiCall("GET", "/api/v1/operations/actors/{actor}/logs", _LOGS),
+    ApiCall("GET", "/api/v1/operations/runs/{run_id}/logs", _LOGS),
     ApiCall("GET", "/envelopes/{id}", _API),
     ApiCall("POST", "/envelopes/{id}/progress", _INGEST),
     ApiCall("POST", "/envelopes/{id}/final", _INGEST),

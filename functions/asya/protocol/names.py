@@ -42,10 +42,11 @@ GATEWAY_INGEST = "x-gateway-ingest"
 GATEWAY_API = "x-gateway-api"
 GATEWAY_STREAM = "x-gateway-stream"
 GATEWAY_LIVE = "x-gateway-live"
+LOGS = "x-logs"
 
 SYSTEM_FUNCTIONS = (
     DISPATCH, COMPLETION, RECONCILE, INDEX, FAN_IN_SWEEP, PAUSE_SWEEP, TASK_SWEEP, DLQ, PUSH_FEED, PUSH, REPORTS, ROLES,
-    GATEWAY_INGEST, GATEWAY_API, GATEWAY_STREAM, GATEWAY_LIVE,
+    GATEWAY_INGEST, GATEWAY_API, GATEWAY_STREAM, GATEWAY_LIVE, LOGS,
 )  # fmt: skip
 """The functions of a mesh that belong to no actor of the mesh table."""
 REPORT_QUEUES = (REPORTS, ENDS)

@@ -19,6 +19,7 @@ from asya.gateway.calls import CALLS, ApiCall
 from asya.gateway.http.router import HttpRoute, answer
 from asya.gateway.lambdas.api_groups import build_api
 from asya.gateway.lambdas.wiring import build_ingest
+from asya.gateway.operations.wiring import build_logs
 from asya.gateway.streams.wiring import build_streams
 from asya.messaging.lambdas.environment import REAL
 from asya.protocol import names
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from asya_local.dev.deployment import Deployment
     from asya_local.dev.functions import Tell
     from asya_local.dev.resources import Operator
+    from asya_local.dev.told_lines import ToldLines
 
 _LARGEST_BODY = 10 * 1024 * 1024
 """Bytes, as of an HTTP API."""
@@ -47,17 +49,25 @@ class Functions:
     telemetry: Any
 
     @classmethod
-    def of(cls, mesh: Deployment, tell: Tell) -> Functions:
-        """Build the functions of a mesh."""
+    def of(cls, mesh: Deployment, tell: Tell, lines: ToldLines) -> Functions:
+        """Build the functions of a mesh.
+
+        Args:
+            mesh: The mesh.
+            tell: Takes the level and the text of what the author should know.
+            lines: What the functions have told.
+        """
         telemetry: Any = DevTelemetry("gateway", tell)
         api = build_api(mesh.settings(names.GATEWAY_API, is_gateway=True), telemetry)
         ingest = build_ingest(mesh.settings(names.GATEWAY_INGEST, is_gateway=True), telemetry)
         streams = build_streams(mesh.settings(names.GATEWAY_STREAM, is_gateway=True), telemetry)
+        logs = build_logs(mesh.settings(names.LOGS, is_gateway=True), telemetry, lines=lines)
         return cls(
             {
                 names.GATEWAY_API: lambda: api.routes(REAL.now()),
                 names.GATEWAY_INGEST: lambda: ingest.routes(REAL.now()),
                 names.GATEWAY_STREAM: lambda: streams.routes(REAL.now()),
+                names.LOGS: lambda: logs.routes(REAL.now()),
             },
             telemetry,
         )

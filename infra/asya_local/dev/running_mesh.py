@@ -27,6 +27,7 @@ from asya_local.dev.handlers import Handlers, described
 from asya_local.dev.job_code import upload_jobs
 from asya_local.dev.job_output import JobOutput
 from asya_local.dev.lane import WorkerDiedError
+from asya_local.dev.told_lines import ToldLines
 from asya_local.dev.worker_process import WorkerProcess, start_worker
 from asya_local.errors import LocalCloudError
 from asya_local.keys import REGION
@@ -83,6 +84,8 @@ class RunningMesh:
         self._folder = folder
         self._secrets = secrets or folder.root / FILE_NAME
         self._emulator = emulator
+        self._lines = ToldLines()
+        tell = self._lines.recording(tell)
         self._tell = tell
         self._gateway = _open_gateway(folder, tell)
         self._worker: WorkerProcess | None = None
@@ -234,7 +237,7 @@ class RunningMesh:
         mesh.write_table(self._folder.temporary)
         self._load(mesh)
         self._connections.update(mesh)
-        self._gateway.serve(Functions.of(mesh, self._tell), self._operator)
+        self._gateway.serve(Functions.of(mesh, self._tell, self._lines), self._operator)
 
     def _load(self, mesh: Deployment) -> bool:
         """Load the handlers, and tell which cannot be loaded; returns whether all were."""

@@ -72,6 +72,7 @@ LEFT_OUT: dict[str, str | dict[str, str]] = {
     "test_gateway_tokens": f"tokens (JWT): {_AUTHORIZER}",
     "test_heavy_crashes": {
         "test_10_the_operator_sees_ended_runs": f"{_STAND_IN}: its dashboard and its logs",
+        "test_13_the_lines_of_an_envelope_are_also_those_of_its_driver_and_executors": _META,
         "test_10_a_run_reports_progress_and_is_canceled_with_its_last_task": _JOB_WAITS,
         "test_10_the_operator_drains_an_actor_and_cancels_a_run": _JOB_WAITS,
     },

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+import gzip
 import json
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import boto3
 import pytest
 from moto import mock_aws
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from asya.protocol import names
+from asya.protocol.job_runs import logs_prefix
 from asya.protocol.run_progress import RunNote
 from asya.protocol.times import format_time
+from asya.spark.aws.run_records import RunRecords
 from asya.tasks.timeline import TimelineEntry
 from asya.tasks.view import TaskView
 from asya_cli import logs as logs_module
 from asya_cli.errors import CommandError, ExitCode
+from asya_cli.job.mesh_runs import MeshRuns
 from asya_cli.logs import described
 from asya_cli.main import app
+from tests.doubles.dynamo import create_tasks_table
+from tests.doubles.job_runs import MANIFEST
 
 START = int(datetime.now(UTC).timestamp()) - 600  # CloudWatch takes no lines that are old
+NOW = datetime.now(UTC)
+RUN = "asya.shop.bill.0000000001"
 SINCE = format_time(datetime.fromtimestamp(START, UTC))
 
 
@@ -36,7 +45,11 @@ class FakeMesh:
 
     def __init__(self) -> None:
         self.logs = boto3.client("logs", "us-east-1")
-        self.connection: Any = SimpleNamespace(namespace="shop", logs=lambda: self.logs)
+        self.dynamodb = boto3.client("dynamodb", "us-east-1")
+        self.s3 = boto3.client("s3", "us-east-1")
+        self.connection: Any = SimpleNamespace(
+            namespace="shop", logs=lambda: self.logs, dynamodb=lambda: self.dynamodb, s3=lambda: self.s3
+        )
         self.statuses = ["succeeded"]
         self.run: RunNote | None = None
 
@@ -95,10 +108,62 @@ def test_the_lines_about_an_envelope_come_from_its_actors_by_time(mesh: FakeMesh
     ]
 
 
-def test_the_job_runs_of_an_envelope_are_named(mesh: FakeMesh) -> None:
+@pytest.fixture
+def run(mesh: FakeMesh, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """The envelope went through a job run; returns the upload of a worker's log."""
+    monkeypatch.setattr(MeshRuns, "bucket", "shop-bucket")
+    mesh.s3.create_bucket(Bucket="shop-bucket")
+    create_tasks_table(mesh.dynamodb, "asya-shop-pending")
+    manifest = replace(MANIFEST, run_id=RUN, namespace="shop", actor="bill", number=1)
+    RunRecords(mesh.dynamodb, table="asya-shop-pending", retention=timedelta(days=1)).open(manifest, now=NOW)
+    mesh.run = RunNote(run_id=RUN, job_run_id="j", state="RUNNING", at=SINCE, envelopes=1, done=0)
+
+    def upload(worker: str, text: str, stream: str = "stdout") -> None:
+        key = f"{logs_prefix('bill', 1)}applications/00app/jobs/j/{worker}/{stream}.gz"
+        mesh.s3.put_object(Bucket="shop-bucket", Key=key, Body=gzip.compress(text.encode()))
+
+    return upload
+
+
+def test_the_lines_of_the_job_runs_follow_the_driver_and_every_executor(
+    mesh: FakeMesh, run: Callable[..., None]
+) -> None:
     mesh.write("bill", 1, entry("pending", envelope_id="order-7"))
-    mesh.run = RunNote(run_id="asya.shop.bill.001", job_run_id="j", state="RUNNING", at=SINCE, envelopes=1, done=0)
-    assert lines("order-7")[-1] == "job run: `asya job logs asya.shop.bill.001 --state .asya`"
+    run("SPARK_EXECUTOR/2", "task 1\n", "stderr")
+    run("SPARK_DRIVER", "billing\nbilled \x1b[2J")
+    assert lines("order-7") == [
+        f"{shown_at(1)} bill  INFO    pending envelope_id=order-7",
+        f"job run {RUN}: `asya job show {RUN} --state .asya`",
+        f"{RUN} driver stdout  billing",
+        f"{RUN} driver stdout  billed \\x1b[2J",
+        f"{RUN} executor 2 stderr  task 1",
+    ]
+    printed = [json.loads(line) for line in lines("order-7", "--json") if line.startswith("{")]
+    assert printed[-1] == {"actor": "bill", "line": "task 1", "run_id": RUN, "worker": "2", "stream": "stderr"}
+    assert list(printed[0]) == ["at", "actor", "line"]
+
+
+def test_an_upload_that_comes_later_is_printed_from_where_the_last_one_ended(
+    mesh: FakeMesh, run: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mesh.statuses = ["running", "running", "succeeded"]
+    monkeypatch.setattr(logs_module, "_LATE_RUN_SECONDS", 0.0)
+    uploads = iter(["one\n", "one\ntwo\n", "one\ntwo\n"])
+    monkeypatch.setattr(logs_module.time, "sleep", lambda _: run("SPARK_EXECUTOR/1", next(uploads)))
+    assert lines("order-7", "--follow")[1:] == [f"{RUN} executor 1 stdout  {line}" for line in ("one", "two")]
+
+
+def test_a_run_whose_record_has_expired_is_told(mesh: FakeMesh, run: Callable[..., None]) -> None:
+    mesh.run = RunNote(
+        run_id="asya.shop.bill.0000000009", job_run_id="j", state="SUCCESS", at=SINCE, envelopes=1, done=1
+    )
+    assert lines("order-7")[0] == "there is no job run 'asya.shop.bill.0000000009'"
+
+
+def test_the_lines_of_an_envelope_with_a_longer_id_are_not_printed(mesh: FakeMesh) -> None:
+    mesh.write("bill", 1, entry("other", envelope_id="order-71"))
+    mesh.write("bill", 1, entry("own", envelope_id="order-7"))
+    assert [line.split()[3] for line in lines("order-7")] == ["own"]
 
 
 def test_an_envelope_is_followed_to_its_end_without_a_line_twice(

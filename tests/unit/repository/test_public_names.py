@@ -63,8 +63,7 @@ METRICS = {
 
 SCHEMAS = """
 EarlierGeneration Error ErrorInfo EventData EventResult EventResults Failure FailureGroup FailureList Fault
-GatewayMessage Health
-HopPayloads KeptHop KeptHops PayloadText
+GatewayMessage Health HopPayloads KeptHop KeptHops LogLine LogPage PayloadText
 LegacyEnvelope LegacyFinal LegacyJob LegacyProgress LegacyRoute Message PartialEvent PauseField Problem
 Redriven RepeatedSlices ReplayRequest Replayed ResumeRequest Resumed Route RunNote SingleEvent StageNote
 StartRequest Started StreamToken Success TaskEvent TaskList TaskPause TaskProblem TaskView
@@ -381,6 +380,8 @@ def test_13_the_gateway_has_these_calls() -> None:
     assert {call.route for call in CALLS} == {
         *("POST /api/v1/mesh", "GET /api/v1/mesh", "GET /api/v1/mesh/{id}", "DELETE /api/v1/mesh/{id}"),
         *("GET /api/v1/mesh/{id}/children", "GET /api/v1/mesh/{id}/timeline"),
+        *(f"GET /api/v1/operations/{what}/logs" for what in ("actors/{actor}", "runs/{run_id}")),
+        "GET /api/v1/operations/logs/{id}",
         *("GET /api/v1/mesh/{id}/payloads", "GET /api/v1/mesh/{id}/payloads/{hop}"),
         *(f"POST /api/v1/mesh/{{id}}/{what}" for what in ("resume", "replay", "stream-token", "events")),
         *("POST /tools/call", "POST /mcp", "GET /mcp", "DELETE /mcp", "POST /a2a", "POST /a2a/tasks/{id}"),

@@ -20,6 +20,9 @@ from asya.gateway.streams import sse
 from asya.gateway.streams.routes import StreamToken
 from asya.gateway.submission import LONGEST_TIMEOUT, SHORTEST_TIMEOUT
 from asya.legacy.tasks import LegacyEnvelope, LegacyFinal, LegacyJob, LegacyProgress
+from asya.operations.log_lines import DEFAULT_LIMIT as DEFAULT_LINES
+from asya.operations.log_lines import LARGEST_LIMIT as LARGEST_LINES
+from asya.operations.log_lines import RUN_SOURCES, LogPage
 from asya.operations.payloads import HopPayloads, KeptHops
 from asya.protocol.events import EventResults, PartialEvent, TaskEvent
 from asya.protocol.ids import ID_LIMIT
@@ -145,6 +148,9 @@ _FILTERS: dict[str, Schema] = {
     "roots": {"type": "boolean", "description": "only tasks without a parent"},
 }
 _KEY: Schema = {"type": "string", "minLength": 1, "maxLength": KEY_LIMIT, "pattern": "^[ -~]+$"}
+_LINES: Schema = {"type": "integer", "minimum": 1, "maximum": LARGEST_LINES, "default": DEFAULT_LINES}
+_SINCE: Schema = {"type": "string", "format": "date-time", "description": "the earliest time"}
+_SOURCE: Schema = {"type": "string", "enum": list(RUN_SOURCES)}
 _BYTES = "application/octet-stream"
 _EVENTS = {"type": "array", "maxItems": BATCH_LIMIT, "items": {"anyOf": [TaskEvent, PartialEvent]}}
 
@@ -239,6 +245,18 @@ CALL_DESCRIPTIONS: dict[str, CallDescription] = {
     ),
     "POST /api/v1/mesh/{id}/events": CallDescription(
         "Send one report; for operators", {204: None}, SingleEvent, True, (400, 404, 413)
+    ),
+    "GET /api/v1/operations/logs/{id}": CallDescription(
+        "Read what functions have logged about a task, and its job runs; for operators", {200: LogPage}, errors=(400, 404),
+        query={"since": _SINCE, "source": _SOURCE, "limit": _LINES, "cursor": _CURSOR},
+    ),
+    "GET /api/v1/operations/actors/{actor}/logs": CallDescription(
+        "Read what an actor has logged, by default in the last hour; for operators", {200: LogPage}, errors=(400, 404),
+        query={"since": _SINCE, "limit": _LINES, "cursor": _CURSOR},
+    ),
+    "GET /api/v1/operations/runs/{run_id}/logs": CallDescription(
+        "Read what driver and executors of a job run have written; for operators", {200: LogPage}, errors=(400, 404),
+        query={"source": _SOURCE, "limit": _LINES, "cursor": _CURSOR},
     ),
     "GET /envelopes/{id}": CallDescription("Read a task in the legacy form of `/envelopes`", {200: LegacyEnvelope}, errors=(404,)),
     "GET /envelopes/{id}/stream": CallDescription(

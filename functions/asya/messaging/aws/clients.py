@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mypy_boto3_emr_serverless import EMRServerlessClient
     from mypy_boto3_events import EventBridgeClient
     from mypy_boto3_kms import KMSClient
+    from mypy_boto3_logs import CloudWatchLogsClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
 
@@ -104,6 +105,12 @@ def events() -> "EventBridgeClient":
 def kms() -> "KMSClient":
     """The client of KMS."""
     return boto3.client("kms", config=_config(read_timeout=5))
+
+
+@cache
+def logs() -> "CloudWatchLogsClient":
+    """The client of CloudWatch Logs, which searches for seconds."""
+    return boto3.client("logs", config=_config(read_timeout=10, attempts=2))
 
 
 @cache

@@ -113,6 +113,8 @@ class Gateway:
         """Answer a request; None if the process of its function crashed."""
         http = event["requestContext"]["http"]
         for call in CALLS:
+            if call.function not in self.functions:
+                continue
             parameters = HttpRoute(call.method, call.path, _unused).parameters(http["path"])
             if call.method == http["method"] and parameters is not None:
                 decoded = {name: unquote(value) for name, value in parameters.items()}

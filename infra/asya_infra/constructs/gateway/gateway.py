@@ -23,7 +23,7 @@ from asya_infra.constructs.gateway.stream_key import stream_key
 from asya_infra.constructs.gateway.streaming import LiveStreams
 from asya_infra.contracts.template_record import TOOLS, tools_record
 from asya_infra.mesh import Mesh
-from asya_infra.permissions import gateway
+from asya_infra.permissions import gateway, operations
 from asya_infra.permissions.grant import Grant
 
 _TIMEOUT = 29  # seconds; API Gateway waits for 30
@@ -33,6 +33,7 @@ _HANDLERS = {
     names.GATEWAY_INGEST: "asya.gateway.lambdas.wiring.ingest",
     names.GATEWAY_API: "asya.gateway.lambdas.wiring.api",
     names.GATEWAY_STREAM: "asya.gateway.streams.wiring.stream",
+    names.LOGS: "asya.gateway.operations.wiring.logs",
 }
 
 
@@ -96,6 +97,7 @@ class Gateway(Construct):
                 # Each stream client occupies one concurrent execution. Reserved concurrency protects the rest.
                 reserved=mesh.file.gateway.watchers or None,
             ),
+            _function(names.LOGS, table, operations.logs(addresses, mesh.table)),
         )
         made = {each.name: MeshFunction(self, mesh, layer, each) for each in functions}
         if mesh.records_contracts:

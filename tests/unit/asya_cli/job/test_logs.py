@@ -8,7 +8,7 @@ import pytest
 from typer.testing import Result
 
 from asya.protocol.job_runs import logs_prefix
-from asya_cli.job.logs import DRIVER, LAST_SECONDS, POLL_SECONDS, LogTail, follow_logs, unpacked
+from asya_cli.job.logs import DRIVER, LAST_SECONDS, POLL_SECONDS, LogTail, follow_logs
 from asya_cli.job.mesh_runs import MeshRuns
 from tests.doubles.dispatching import start_run
 from tests.doubles.heavy import BUCKET, HeavyWorld, done_result
@@ -95,9 +95,3 @@ def test_control_characters_of_a_log_are_visible(world: HeavyWorld, asya: Asya) 
     start_run(world, "a")
     upload(world, "\x1b[2Jgone\n")
     assert asya("logs", RUN).stdout == "\\x1b[2Jgone\n"
-
-
-def test_a_file_that_is_still_being_written() -> None:
-    whole = gzip.compress("\n".join(map(str, range(2000))).encode())
-    assert unpacked(whole[: len(whole) // 2]).startswith("0\n1\n2\n")
-    assert unpacked(b"plain") == "plain"

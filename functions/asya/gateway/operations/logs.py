@@ -1,0 +1,110 @@
+"""The lines that functions and job runs have logged, for operators (`protocol §13`, operations)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from asya.gateway.access import AccessRules
+from asya.gateway.http.router import HttpRoute, Request, Response
+from asya.gateway.http.visible_tasks import unknown_task
+from asya.gateway.operations.requests import available, check_operator
+from asya.messaging.lambdas.environment import Environment
+from asya.operations.aws.function_logs import LoggedLines
+from asya.operations.aws.log_pages import FileSource, FunctionSource, Source, read_page
+from asya.operations.aws.run_logs import RunLogs
+from asya.operations.cursors import decode_cursor, encode_cursor
+from asya.operations.log_lines import END_ACTORS, LogPage, LogQuery, bounded, read_log_query
+from asya.protocol import names
+from asya.protocol.api_errors import ApiError
+from asya.protocol.ids import is_usable
+from asya.protocol.job_runs import parse_run_id, run_id
+from asya.protocol.mesh_table import MeshTable
+from asya.protocol.times import parse_time
+from asya.spark.aws.run_items import RunRecord
+from asya.spark.aws.run_records import RunRecords
+from asya.tasks.aws.task_store import TaskStore
+from asya.tasks.timeline import timeline
+
+_BEFORE = timedelta(minutes=1)
+"""Clocks differ, and a function logs before it reports."""
+_RECENT = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class LogRoutes:
+    """Reads the lines about a task, of an actor and of a job run."""
+
+    mesh: MeshTable
+    store: TaskStore
+    access: AccessRules
+    functions: LoggedLines
+    runs: RunLogs
+    records: RunRecords
+    environment: Environment
+
+    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
+        """The routes at a given time."""
+        return (
+            HttpRoute("GET", "/api/v1/operations/logs/{id}", lambda request: self.of_task(request, now)),
+            HttpRoute("GET", "/api/v1/operations/actors/{actor}/logs", lambda request: self.of_actor(request, now)),
+            HttpRoute("GET", "/api/v1/operations/runs/{run_id}/logs", self.of_run),
+        )
+
+    def of_task(self, request: Request, now: datetime) -> Response:
+        """`GET …/logs/{id}`: lines of the task's actors about it, then those of its job runs."""
+        check_operator(self.access, request)
+        task_id, query = request.parameters["id"], read_log_query(request.query)
+        task = self.store.load(task_id, now) if is_usable(task_id) else None
+        if task is None:
+            raise unknown_task(task_id)
+        since = query.since or parse_time(task[0].created_at) - _BEFORE
+        hops = list(timeline(self.store.hops(task_id, now, None)))
+        actors = {hop.actor for hop in hops} & self.mesh.actors.keys() | set(END_ACTORS)
+        runs = dict.fromkeys(hop.run.run_id for hop in hops if hop.run is not None)
+        with available("the logs"):
+            sources: list[Source] = [
+                FunctionSource(self.functions, actor, since.timestamp(), task_id) for actor in actors
+            ]
+            for each in runs:
+                sources += self._files(each, query)
+            return self._page(f"task {task_id}", query, sources)
+
+    def of_actor(self, request: Request, now: datetime) -> Response:
+        """`GET …/actors/{actor}/logs`: all lines of an actor's function, by default of the last hour."""
+        check_operator(self.access, request)
+        actor, query = request.parameters["actor"], read_log_query(request.query)
+        if actor not in self.mesh.actors and actor not in names.SYSTEM_FUNCTIONS:
+            raise ApiError(404, "unknown_actor", f"there is no actor {actor[: names.LABEL_LIMIT]!r}", "actor")
+        since = query.since or now - _RECENT
+        with available("the logs"):
+            return self._page(f"actor {actor}", query, [FunctionSource(self.functions, actor, since.timestamp())])
+
+    def of_run(self, request: Request) -> Response:
+        """`GET …/runs/{run_id}/logs`: what driver and executors have written, or one of both."""
+        check_operator(self.access, request)
+        name, query = request.parameters["run_id"], read_log_query(request.query)
+        with available("the logs"):
+            if self._record(name) is None:
+                raise ApiError(404, "not_found", f"there is no job run {name[: names.QUEUE_NAME_LIMIT]!r}", "run_id")
+            return self._page(f"run {name}", query, list(self._files(name, query)))
+
+    def _page(self, subject: str, query: LogQuery, sources: list[Source]) -> Response:
+        scope = query.scope(subject)
+        after = decode_cursor(scope, query.cursor, 2) if query.cursor is not None else ()
+        lines, position = read_page(sources, after, query.limit, self.environment.monotonic)
+        return Response(
+            200, LogPage(items=bounded(lines), next_cursor=encode_cursor(scope, position) if position else None)
+        )
+
+    def _files(self, name: str, query: LogQuery) -> Iterator[FileSource]:
+        """Yield the files of a run; none if its record has expired."""
+        record = self._record(name)
+        if record is not None:
+            for file in self.runs.files(record, query.source):
+                yield FileSource(
+                    self.runs, record.actor, run_id(self.mesh.namespace, record.actor, record.number), file
+                )
+
+    def _record(self, name: str) -> RunRecord | None:
+        place = parse_run_id(name, self.mesh.namespace)
+        return None if place is None else self.records.get(*place)

@@ -1,0 +1,40 @@
+"""Permissions of the functions behind the calls for operators. They change nothing of the mesh."""
+
+from asya.protocol import names
+from asya.protocol.mesh_table import MeshTable
+from asya_infra.addresses import Addresses
+from asya_infra.permissions import common
+from asya_infra.permissions.grant import Grant
+
+_LOG_FILES = "runs/*/logs"
+
+
+def logs(addresses: Addresses, table: MeshTable) -> list[Grant]:
+    """x-logs: reads what functions and job runs have logged, and no payload, result or message."""
+    return [
+        common.write_logs(addresses, names.LOGS),
+        Grant(("dynamodb:Query",), (addresses.table_arn("tasks"),)),
+        _read_groups(addresses, table),
+        *(_read_files(addresses) if has_heavy_actors(table) else []),
+    ]
+
+
+def has_heavy_actors(table: MeshTable) -> bool:
+    """Whether the mesh has job runs."""
+    return any(actor.kind == "spark" for actor in table.actors.values())
+
+
+def _read_groups(addresses: Addresses, table: MeshTable) -> Grant:
+    """Allow searching the log groups of actors and system functions, never a pattern of names: those of a stage begin alike."""
+    functions = (*table.actors, *names.SYSTEM_FUNCTIONS)
+    groups = tuple(addresses.arn("logs", f"log-group:{addresses.log_group_name(each)}:*") for each in functions)
+    return Grant(("logs:FilterLogEvents",), groups, reason="Log streams of a function's log group; Lambda names them.")
+
+
+def _read_files(addresses: Addresses) -> list[Grant]:
+    """Allow reading the records of job runs, and the logs that EMR Serverless writes of them."""
+    return [
+        Grant(("dynamodb:GetItem",), (addresses.table_arn("pending"),)),
+        common.objects(addresses, common.READ, _LOG_FILES),
+        common.list_keys(addresses, "runs"),
+    ]
