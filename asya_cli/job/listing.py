@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,30 +14,9 @@ from asya_cli.output.text import counted, echo, one_line, write_json
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from asya.protocol.job_runs import Usage
+    from asya.operations.aws.job_runs import RunLine
     from asya.spark.aws.drains import Drain
-    from asya.spark.aws.run_items import RunRecord
     from asya_cli.job.mesh_runs import MeshRuns
-    from asya_cli.job.prices import Prices
-
-
-@dataclass(frozen=True)
-class RunLine:
-    """One run of the list.
-
-    Attributes:
-        state: As `run_state` gives it.
-        usage, dollars: None until the run has ended.
-    """
-
-    run_id: str
-    actor: str
-    state: str
-    is_open: bool
-    envelopes: int
-    formed_at: str
-    usage: Usage | None
-    dollars: float | None
 
 
 def list_runs(
@@ -65,8 +42,9 @@ def list_runs(
     """
     import msgspec
 
+    from asya.operations.aws.job_runs import line_of, read_runs
+    from asya.operations.prices import prices_of
     from asya_cli.job.mesh_runs import MeshRuns, aws_errors
-    from asya_cli.job.prices import prices_of
     from asya_cli.suggestions import check_actor
 
     if before is not None and actor is None:
@@ -78,10 +56,11 @@ def list_runs(
         actors = mesh.heavy_actors() if actor is None else [actor]
         if not as_json:
             _show_waiting(mesh, actors)
-        records, has_more = read_runs(mesh, actors, before=before, limit=limit)
+        older = {actor: before} if actor is not None and before is not None else {}
+        records, has_more = read_runs(mesh.records, actors, before=older, limit=limit, has_open=not older)
         known = next((each for each in records if each.application_id), None)
         prices = prices_of(mesh.architecture(known), vcpu=vcpu_price, memory=memory_price)
-    lines = [line_of(mesh, record, prices) for record in records]
+    lines = [line_of(mesh.run_id(record), record, prices) for record in records]
     if as_json and lines:
         for line in lines:
             write_json(msgspec.json.encode(line) + b"\n")
@@ -98,60 +77,6 @@ def list_runs(
             f"asya job list {actor} --before {records[-1].number}" if actor else "asya job list ACTOR, or a higher -n"
         )
         echo(f"older runs: {rest}", err=True)
-
-
-def read_runs(mesh: MeshRuns, actors: list[str], *, before: int | None, limit: int) -> tuple[list[RunRecord], bool]:
-    """Read the open runs, then `limit` of the others, newest first; and whether there are more.
-
-    A page with `before` has no open runs of its own, because the first page showed all of them.
-    """
-    opened: dict[tuple[str, int], RunRecord] = {}
-    ended: list[RunRecord] = []
-    for actor in actors:
-        numbers = list(mesh.records.open_numbers(actor))
-        found = (mesh.records.get(actor, number) for number in numbers)
-        opened |= {(actor, record.number): record for record in found if record is not None}
-        closed = (
-            record for record in mesh.records.recent(actor, before=before) if (actor, record.number) not in opened
-        )
-        ended += islice(closed, limit + 1)
-    ended.sort(key=lambda record: record.formed_at, reverse=True)
-    first = sorted(opened.values(), key=lambda record: record.formed_at, reverse=True) if before is None else []
-    return [*first, *ended[:limit]], len(ended) > limit
-
-
-def run_state(record: RunRecord) -> str:
-    """Return the state of a run in few words: of the mesh until it is started, then of EMR Serverless.
-
-    The state of a batch of a resident run is that of its own envelopes, because the job run goes on.
-    """
-    from asya.spark.aws.emr_serverless import TERMINAL_STATES
-
-    if record.state == "formed":
-        return "formed"
-    if not record.job_run_id:
-        return "refused"
-    state = record.job_state or "SUBMITTED"
-    if record.host is not None:
-        is_committed = record.resolution is not None and record.resolution.source == "commit"
-        return f"{'committed' if is_committed else state}, batch {record.host.batch} of run {record.host.number}"
-    if record.is_resident and record.state == "closed" and state not in TERMINAL_STATES:
-        return f"{state}, resident"
-    return f"{state}, routing" if record.usage is not None and record.state != "closed" else state
-
-
-def line_of(mesh: MeshRuns, record: RunRecord, prices: Prices) -> RunLine:
-    """Return the line of a run."""
-    return RunLine(
-        mesh.run_id(record),
-        record.actor,
-        run_state(record),
-        record.state != "closed",
-        record.members,
-        record.formed_at,
-        record.usage,
-        prices.cost(record.usage) if record.usage else None,
-    )
 
 
 def age(formed_at: str, now: datetime) -> str:

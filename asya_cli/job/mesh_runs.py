@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya.operations.aws.job_runs import RunReader
 from asya.operations.aws.run_logs import RunLogs
 from asya.protocol import names
 from asya.protocol.job_runs import parse_run_id, run_id
@@ -77,6 +78,11 @@ class MeshRuns:
     def heartbeats(self) -> Heartbeats:
         """The heartbeats."""
         return Heartbeats(self.s3, bucket=self.bucket)
+
+    @property
+    def reader(self) -> RunReader:
+        """All that there is to read about runs."""
+        return RunReader(self.namespace, self.records, self.manifests, self.results, self.heartbeats)
 
     @cached_property
     def s3(self) -> S3Client:

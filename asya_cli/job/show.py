@@ -13,10 +13,10 @@ from asya_cli.output.text import counted, echo, one_line, write_json
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from asya.operations.aws.run_reports import EnvelopeLine, RunReport
     from asya.protocol.job_runs import Usage
     from asya.spark.aws.run_items import RunRecord
     from asya_cli.job.mesh_runs import MeshRuns
-    from asya_cli.job.report import EnvelopeLine, RunReport
 
 
 def show(
@@ -38,17 +38,17 @@ def show(
     """
     import msgspec
 
+    from asya.operations.aws.run_reports import read_report
+    from asya.operations.prices import prices_of
     from asya.protocol.job_runs import driver_log_key
     from asya.spark.aws.run_items import job_run_number
     from asya_cli.job.mesh_runs import MeshRuns, aws_errors
-    from asya_cli.job.prices import prices_of
-    from asya_cli.job.report import read_report
 
     mesh = MeshRuns(client(state, namespace, region, profile).connection)
     with aws_errors(f"cannot read the job run {run_id}"):
         record = mesh.read(run_id)
         prices = prices_of(mesh.architecture(record), vcpu=vcpu_price, memory=memory_price)
-        report = read_report(mesh, record, prices)
+        report = read_report(mesh.reader, record, prices)
     if as_json:
         write_json(msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
         return

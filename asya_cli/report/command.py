@@ -55,8 +55,8 @@ def report(
 
 
 def _with_jobs(summary: Summary, connection: Connection) -> Summary:
+    from asya.operations.prices import prices_of
     from asya_cli.job.mesh_runs import MeshRuns, aws_errors
-    from asya_cli.job.prices import prices_of
     from asya_cli.report.summary import JobCost
 
     mesh = MeshRuns(connection)

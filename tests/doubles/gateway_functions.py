@@ -16,7 +16,7 @@ from asya.gateway.http.router import answer
 from asya.gateway.lambdas import wiring
 from asya.gateway.lambdas.api_groups import build_api
 from asya.gateway.lambdas.wiring import build_ingest
-from asya.gateway.operations.wiring import build_logs
+from asya.gateway.operations.wiring import build_logs, build_operations
 from asya.gateway.streams import wiring as stream_wiring
 from asya.gateway.streams.wiring import build_streams
 from asya.messaging.aws import clients
@@ -149,6 +149,7 @@ class Gateway:
             names.GATEWAY_API: self.api,
             names.GATEWAY_INGEST: self.ingest,
             names.GATEWAY_STREAM: self.stream,
+            names.OPERATIONS: lambda event: self._call(build_operations, event, at(0)),
             names.LOGS: lambda event: self._call(build_logs, event, at(0)),
         }
         return functions[function](event)

@@ -143,6 +143,10 @@ NEEDED = {
     ],
     "x-gateway-ingest": [(WRITE_ITEM, table("asya-shop-tasks"))],
     "x-gateway-stream": [("dynamodb:Query", table("asya-shop-tasks"))],
+    "x-operations": [
+        (READ_ITEM, table("asya-shop-pending")),
+        (GET, f"{BUCKET}/runs/crunch/0000000001/manifest.json"),
+    ],
     "x-logs": [
         ("dynamodb:Query", table("asya-shop-tasks")),
         (READ_ITEM, table("asya-shop-pending")),
@@ -279,6 +283,16 @@ FORBIDDEN = {
     ],
     "x-gateway-ingest": [(SEND, sqs("asya-shop-intake")), (READ_ITEM, table("asya-shop-sink"))],
     "x-gateway-stream": [(WRITE_ITEM, table("asya-shop-tasks"))],
+    "x-operations": [
+        (WRITE_ITEM, table("asya-shop-pending")),
+        (WRITE_ITEM, table("asya-shop-tasks")),
+        (DELETE, sqs("asya-shop-intake-dlq")),
+        (RECEIVE, sqs("asya-shop-intake")),
+        (SEND, sqs("asya-shop-intake")),
+        (PUT, f"{BUCKET}/runs/crunch/0000000001/manifest.json"),
+        (GET, f"{BUCKET}/hops/x/0/1.json"),
+        (SEARCH, log_streams("asya-shop-intake")),
+    ],
     "x-logs": [
         (WRITE_ITEM, table("asya-shop-tasks")),
         (RECEIVE, sqs("asya-shop-intake-dlq")),

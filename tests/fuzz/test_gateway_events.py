@@ -13,7 +13,7 @@ from asya.gateway.calls import CALLS
 from asya.gateway.http.router import answer
 from asya.gateway.lambdas.api_groups import build_api
 from asya.gateway.lambdas.wiring import build_ingest
-from asya.gateway.operations.wiring import build_logs
+from asya.gateway.operations.wiring import build_logs, build_operations
 from asya.gateway.streams.wiring import build_streams
 from asya.messaging.aws.telemetry import Telemetry
 from asya.protocol import names
@@ -30,6 +30,7 @@ BUILD = {
     names.GATEWAY_INGEST: build_ingest,
     names.GATEWAY_STREAM: build_streams,
     names.LOGS: build_logs,
+    names.OPERATIONS: build_operations,
 }
 FUNCTIONS = {call.route: call.function for call in CALLS}
 RECORDED = {path.stem: json.loads(path.read_text()) for path in sorted(EVENTS.glob("*.json"))}

@@ -24,6 +24,7 @@ SYSTEM = (
         "x-gateway-stream",
         "x-gateway-live",
         "x-logs",
+        "x-operations",
     ),
 )
 
@@ -73,6 +74,7 @@ def test_templates_have_no_variables_for_secrets(shop: Any) -> None:
         ("x-gateway-api", "gateway.lambdas.wiring.api"),
         ("x-gateway-stream", "gateway.streams.wiring.stream"),
         ("x-logs", "gateway.operations.wiring.logs"),
+        ("x-operations", "gateway.operations.wiring.operations"),
     ],
 )
 def test_entry_points(shop: Any, actor: str, handler: str) -> None:

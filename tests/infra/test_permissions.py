@@ -301,6 +301,7 @@ def test_access_to_tables_secrets_and_by_statement(shop: Any) -> None:
         ("x-gateway-stream", set()),
         ("x-gateway-live", set()),
         ("x-logs", set()),
+        ("x-operations", set()),
     ],
 )
 def test_tables(shop: Any, actor: str, tables: set[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from asya.protocol import names
 
 _API, _INGEST, _STREAM = names.GATEWAY_API, names.GATEWAY_INGEST, names.GATEWAY_STREAM
-_LOGS = names.LOGS
+_LOGS, _OPERATIONS = names.LOGS, names.OPERATIONS
 
 Group = Literal["tasks", "tools", "mcp", "a2a", "streams"]
 """The subject of a call; a mesh may open some groups to tokens (JWT)."""
@@ -68,6 +68,8 @@ CALLS = (
     ApiCall("GET", "/api/v1/operations/logs/{id}", _LOGS),
     ApiCall("GET", "/api/v1/operations/actors/{actor}/logs", _LOGS),
     ApiCall("GET", "/api/v1/operations/runs/{run_id}/logs", _LOGS),
+    ApiCall("GET", "/api/v1/operations/runs", _OPERATIONS),
+    ApiCall("GET", "/api/v1/operations/runs/{run_id}", _OPERATIONS),
     ApiCall("GET", "/envelopes/{id}", _API),
     ApiCall("POST", "/envelopes/{id}/progress", _INGEST),
     ApiCall("POST", "/envelopes/{id}/final", _INGEST),

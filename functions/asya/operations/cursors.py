@@ -31,18 +31,22 @@ def decode_cursor(scope: str, cursor: str, length: int) -> tuple[str, ...]:
     Raises:
         ApiError: 400 if the cursor is of another query, forged or cut.
     """
-    problem = "the cursor does not belong to this query; start again without a cursor"
-    refusal = ApiError(400, "invalid_cursor", problem, "cursor")
     if len(cursor) > _LENGTH or not cursor.isascii():
-        raise refusal
+        raise invalid_cursor()
     try:
         data = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
         digest, *parts = msgspec.json.decode(data[6:], type=tuple[str, ...])
     except (ValueError, msgspec.MsgspecError):
-        raise refusal from None
+        raise invalid_cursor() from None
     if digest != _digest(scope) or len(parts) != length or encode_cursor(scope, tuple(parts)) != cursor:
-        raise refusal
+        raise invalid_cursor()
     return tuple(parts)
+
+
+def invalid_cursor() -> ApiError:
+    """The error of a cursor that is of another query, forged or cut."""
+    problem = "the cursor does not belong to this query; start again without a cursor"
+    return ApiError(400, "invalid_cursor", problem, "cursor")
 
 
 def _digest(scope: str) -> str:

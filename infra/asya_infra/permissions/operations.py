@@ -19,6 +19,14 @@ def logs(addresses: Addresses, table: MeshTable) -> list[Grant]:
     ]
 
 
+def operations(addresses: Addresses, table: MeshTable) -> list[Grant]:
+    """x-operations: reads job runs."""
+    return [
+        common.write_logs(addresses, names.OPERATIONS),
+        *(_read_runs(addresses) if has_heavy_actors(table) else []),
+    ]
+
+
 def has_heavy_actors(table: MeshTable) -> bool:
     """Whether the mesh has job runs."""
     return any(actor.kind == "spark" for actor in table.actors.values())
@@ -29,6 +37,15 @@ def _read_groups(addresses: Addresses, table: MeshTable) -> Grant:
     functions = (*table.actors, *names.SYSTEM_FUNCTIONS)
     groups = tuple(addresses.arn("logs", f"log-group:{addresses.log_group_name(each)}:*") for each in functions)
     return Grant(("logs:FilterLogEvents",), groups, reason="Log streams of a function's log group; Lambda names them.")
+
+
+def _read_runs(addresses: Addresses) -> list[Grant]:
+    """Allow reading the records of job runs, and their manifests, results and heartbeats."""
+    return [
+        Grant(("dynamodb:GetItem", "dynamodb:Query"), (addresses.table_arn("pending"),)),
+        common.objects(addresses, common.READ, "runs"),
+        common.list_keys(addresses, "runs"),
+    ]
 
 
 def _read_files(addresses: Addresses) -> list[Grant]:

@@ -19,7 +19,7 @@ from asya.gateway.calls import CALLS, ApiCall
 from asya.gateway.http.router import HttpRoute, answer
 from asya.gateway.lambdas.api_groups import build_api
 from asya.gateway.lambdas.wiring import build_ingest
-from asya.gateway.operations.wiring import build_logs
+from asya.gateway.operations.wiring import build_logs, build_operations
 from asya.gateway.streams.wiring import build_streams
 from asya.messaging.lambdas.environment import REAL
 from asya.protocol import names
@@ -61,12 +61,14 @@ class Functions:
         api = build_api(mesh.settings(names.GATEWAY_API, is_gateway=True), telemetry)
         ingest = build_ingest(mesh.settings(names.GATEWAY_INGEST, is_gateway=True), telemetry)
         streams = build_streams(mesh.settings(names.GATEWAY_STREAM, is_gateway=True), telemetry)
+        operations = build_operations(mesh.settings(names.OPERATIONS, is_gateway=True), telemetry)
         logs = build_logs(mesh.settings(names.LOGS, is_gateway=True), telemetry, lines=lines)
         return cls(
             {
                 names.GATEWAY_API: lambda: api.routes(REAL.now()),
                 names.GATEWAY_INGEST: lambda: ingest.routes(REAL.now()),
                 names.GATEWAY_STREAM: lambda: streams.routes(REAL.now()),
+                names.OPERATIONS: lambda: operations.routes(REAL.now()),
                 names.LOGS: lambda: logs.routes(REAL.now()),
             },
             telemetry,

@@ -62,8 +62,9 @@ METRICS = {
 """The metrics by the dimension that splits them. `HopLimit` is missing: its name is in a table, not at a call."""
 
 SCHEMAS = """
-EarlierGeneration Error ErrorInfo EventData EventResult EventResults Failure FailureGroup FailureList Fault
-GatewayMessage Health HopPayloads KeptHop KeptHops LogLine LogPage PayloadText
+EarlierGeneration EnvelopeLine Error ErrorInfo EventData EventResult EventResults Failure FailureGroup FailureList
+Fault GatewayMessage Health HeartbeatRecord HopPayloads KeptHop KeptHops LogLine LogPage PayloadText RunDetails
+RunLine RunPage
 LegacyEnvelope LegacyFinal LegacyJob LegacyProgress LegacyRoute Message PartialEvent PauseField Problem
 Redriven RepeatedSlices ReplayRequest Replayed ResumeRequest Resumed Route RunNote SingleEvent StageNote
 StartRequest Started StreamToken Success TaskEvent TaskList TaskPause TaskProblem TaskView
@@ -286,7 +287,7 @@ def test_the_source_reads_no_other_environment_variables() -> None:
         *("ASYA_GATEWAY_URL", "ASYA_TOKEN_KEY", "ASYA_STREAM_URL"),
         *("ASYA_SPARK_APPLICATION_ID", "ASYA_ROLE_PREFIX", "ASYA_JOB_ENTRY_POINT", "ASYA_JOB_PY_FILES"),
         *("ASYA_ACCESS_POLICY_PREFIX", "ASYA_JOB_PACKAGES", "ASYA_MANAGED_JOB_LOGS", "ASYA_JOB_PYTHON"),
-        *("ASYA_TRACES_ENDPOINT", "ASYA_TRACES_SHARE"),
+        *("ASYA_TRACES_ENDPOINT", "ASYA_TRACES_SHARE", "ASYA_SPARK_ARCHITECTURE"),
     }
 
 
@@ -347,7 +348,7 @@ def test_1_crew_actors_and_resources_have_these_names() -> None:
         *("x-sink", "x-sump", "x-pause", "x-resume", "x-checkpoint", "x-fan-in", "x-index"),
         *("x-dispatch", "x-completion", "x-reconcile", "x-fan-in-sweep", "x-pause-sweep", "x-task-sweep"),
         *("x-dlq", "x-push-feed", "x-push", "x-reports", "x-ends", "x-roles"),
-        *("x-gateway-ingest", "x-gateway-api", "x-gateway-stream", "x-gateway-live"),
+        *("x-gateway-ingest", "x-gateway-api", "x-gateway-stream", "x-gateway-live", "x-logs", "x-operations"),
     }
     assert names.queue_name("shop", "infer") == "asya-shop-infer"
     assert names.dlq_name("shop", "infer") == "asya-shop-infer-dlq"
@@ -381,7 +382,7 @@ def test_13_the_gateway_has_these_calls() -> None:
         *("POST /api/v1/mesh", "GET /api/v1/mesh", "GET /api/v1/mesh/{id}", "DELETE /api/v1/mesh/{id}"),
         *("GET /api/v1/mesh/{id}/children", "GET /api/v1/mesh/{id}/timeline"),
         *(f"GET /api/v1/operations/{what}/logs" for what in ("actors/{actor}", "runs/{run_id}")),
-        "GET /api/v1/operations/logs/{id}",
+        *("GET /api/v1/operations/logs/{id}", "GET /api/v1/operations/runs", "GET /api/v1/operations/runs/{run_id}"),
         *("GET /api/v1/mesh/{id}/payloads", "GET /api/v1/mesh/{id}/payloads/{hop}"),
         *(f"POST /api/v1/mesh/{{id}}/{what}" for what in ("resume", "replay", "stream-token", "events")),
         *("POST /tools/call", "POST /mcp", "GET /mcp", "DELETE /mcp", "POST /a2a", "POST /a2a/tasks/{id}"),

@@ -13,6 +13,7 @@ from asya.dead_letters.replay import Replayed, ReplayRequest
 from asya.gateway.calls import CALLS, ApiCall
 from asya.gateway.http.router import KEY_LIMIT
 from asya.gateway.json_rpc import Failure, MessageId, Success
+from asya.gateway.operations.runs import MOST_MEMBERS, RunDetails, RunPage
 from asya.gateway.routes.lists import HOPS_LIMIT
 from asya.gateway.routes.resume import Resumed
 from asya.gateway.routes.tools import ToolAnswer
@@ -257,6 +258,14 @@ CALL_DESCRIPTIONS: dict[str, CallDescription] = {
     "GET /api/v1/operations/runs/{run_id}/logs": CallDescription(
         "Read what driver and executors of a job run have written; for operators", {200: LogPage}, errors=(400, 404),
         query={"source": _SOURCE, "limit": _LINES, "cursor": _CURSOR},
+    ),
+    "GET /api/v1/operations/runs": CallDescription(
+        "List job runs: the open ones first, then the others, newest first; for operators", {200: RunPage}, errors=(400, 404),
+        query={"actor": {"type": "string"}, "limit": _LIMIT, "cursor": _CURSOR},
+    ),
+    "GET /api/v1/operations/runs/{run_id}": CallDescription(
+        "Read a job run with its envelopes, its verdict and its cost; for operators", {200: RunDetails}, errors=(400, 404),
+        query={"limit": _LIMIT | {"maximum": MOST_MEMBERS, "default": MOST_MEMBERS}, "cursor": _CURSOR},
     ),
     "GET /envelopes/{id}": CallDescription("Read a task in the legacy form of `/envelopes`", {200: LegacyEnvelope}, errors=(404,)),
     "GET /envelopes/{id}/stream": CallDescription(

@@ -1,21 +1,46 @@
 """Builds the functions of the calls for operators, and holds their Lambda handlers."""
 
 import os
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 from asya.gateway.access import AccessRules
-from asya.gateway.http.router import answer
+from asya.gateway.http.router import HttpRoute, answer
 from asya.gateway.operations.logs import LogRoutes
+from asya.gateway.operations.runs import RunRoutes
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings, load_settings
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.lambdas.environment import REAL, Environment
 from asya.operations.aws.function_logs import FunctionLogs, LoggedLines
+from asya.operations.aws.job_runs import RunReader
 from asya.operations.aws.run_logs import RunLogs
+from asya.operations.prices import prices_of
+from asya.spark.aws.heartbeats import Heartbeats
+from asya.spark.aws.manifests import Manifests
 from asya.spark.aws.run_records import RunRecords
+from asya.spark.aws.run_results import RunResults
 from asya.tasks.aws.wiring import build_store
+
+
+class _Group(Protocol):
+    """The calls of one group."""
+
+    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
+        """The routes at a given time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """The calls for operators but those for lines."""
+
+    groups: tuple[_Group, ...]
+
+    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
+        """The routes at a given time."""
+        return tuple(route for group in self.groups for route in group.routes(now))
 
 
 def build_logs(
@@ -39,6 +64,39 @@ def build_logs(
 
 def _records(settings: Settings) -> RunRecords:
     return RunRecords(clients.dynamodb(), table=settings.table_name("pending"), retention=timedelta(0))
+
+
+def build_operations(
+    settings: Settings, _telemetry: Telemetry, _environment: Environment = REAL, architecture: str | None = None
+) -> Operations:
+    """Build the calls for job runs.
+
+    Args:
+        architecture: that of the Spark application, for prices; None if unknown.
+    """
+    mesh, s3, bucket = settings.table, clients.s3(), settings.bucket
+    access = AccessRules(mesh, settings.account, settings.region)
+    reader = RunReader(
+        namespace=settings.namespace,
+        records=_records(settings),
+        manifests=Manifests(s3, bucket=bucket),
+        results=RunResults(s3, bucket=bucket),
+        heartbeats=Heartbeats(s3, bucket=bucket),
+    )
+    return Operations((RunRoutes(mesh, access, reader, prices_of(architecture), bucket),))
+
+
+@cache
+def _operations() -> tuple[Operations, Telemetry]:
+    settings = load_settings(os.environ)
+    telemetry = Telemetry(settings.namespace, settings.actor)
+    return build_operations(settings, telemetry, architecture=os.environ.get("ASYA_SPARK_ARCHITECTURE")), telemetry
+
+
+def operations(event: dict[str, Any], _context: object) -> dict[str, Any]:
+    """Handle any other request of an operator (Lambda handler)."""
+    routes, telemetry = _operations()
+    return answer(event, routes.routes(REAL.now()), telemetry.log)
 
 
 @cache

@@ -33,6 +33,7 @@ _HANDLERS = {
     names.GATEWAY_INGEST: "asya.gateway.lambdas.wiring.ingest",
     names.GATEWAY_API: "asya.gateway.lambdas.wiring.api",
     names.GATEWAY_STREAM: "asya.gateway.streams.wiring.stream",
+    names.OPERATIONS: "asya.gateway.operations.wiring.operations",
     names.LOGS: "asya.gateway.operations.wiring.logs",
 }
 
@@ -96,6 +97,12 @@ class Gateway(Construct):
                 environment={"ASYA_TOKEN_KEY": self.key.key_arn},
                 # Each stream client occupies one concurrent execution. Reserved concurrency protects the rest.
                 reserved=mesh.file.gateway.watchers or None,
+            ),
+            _function(
+                names.OPERATIONS,
+                table,
+                operations.operations(addresses, mesh.table),
+                environment={"ASYA_SPARK_ARCHITECTURE": mesh.file.spark.application.architecture.upper()},
             ),
             _function(names.LOGS, table, operations.logs(addresses, mesh.table)),
         )

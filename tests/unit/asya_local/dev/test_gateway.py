@@ -32,7 +32,7 @@ def gateway() -> Iterator[Gateway]:
         HttpRoute("POST", "/api/v1/mesh/{id}/resume", _described),
     )
     functions: Any = dict.fromkeys(
-        (names.GATEWAY_API, names.GATEWAY_INGEST, names.GATEWAY_STREAM, names.LOGS), lambda: routes
+        (names.GATEWAY_API, names.GATEWAY_INGEST, names.GATEWAY_STREAM, names.LOGS, names.OPERATIONS), lambda: routes
     )
     server.serve(Functions(functions, DevTelemetry("gateway", lambda *_: None)), OPERATOR)
     yield server

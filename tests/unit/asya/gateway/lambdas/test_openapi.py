@@ -10,7 +10,7 @@ from asya.gateway.calls import CALLS
 from asya.gateway.lambdas.api_groups import build_api
 from asya.gateway.lambdas.openapi import CALL_DESCRIPTIONS, document
 from asya.gateway.lambdas.wiring import build_ingest
-from asya.gateway.operations.wiring import build_logs
+from asya.gateway.operations.wiring import build_logs, build_operations
 from asya.gateway.streams.wiring import build_streams
 from asya.messaging.aws.telemetry import Telemetry
 from asya.protocol import names
@@ -33,7 +33,7 @@ def test_every_call_is_answered_by_its_function_and_described(gateway: Gateway) 
     settings = settings_with(gateway.environ, gateway.mesh)
     for name, build in (
         (names.GATEWAY_API, build_api), (names.GATEWAY_INGEST, build_ingest), (names.GATEWAY_STREAM, build_streams),
-        (names.LOGS, build_logs),
+        (names.LOGS, build_logs), (names.OPERATIONS, build_operations),
     ):  # fmt: skip
         routes = build(settings, Telemetry("flights", "test")).routes(at(0))
         assert {f"{route.method} {route.template}" for route in routes} == {

@@ -2,8 +2,8 @@
 
 import pytest
 
+from asya.operations.prices import part_of, prices_of, shares
 from asya.protocol.job_runs import Usage
-from asya_cli.job.prices import part_of, prices_of, shares
 
 
 def test_storage_counts_beyond_the_free_part() -> None:

@@ -1,14 +1,10 @@
 """What job runs cost: the list prices of EMR Serverless, and the shares of the envelopes of a run. No I/O."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from asya.protocol.job_runs import Usage
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Architecture = Literal["ARM64", "X86_64"]
 Sharing = Literal["by duration", "equally"]

@@ -1,32 +1,22 @@
 """What is known about one job run: its envelopes, the verdict, its stages, and what it cost."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
+from asya.operations.aws.job_runs import RunReader, run_state
+from asya.operations.prices import Prices, Sharing, part_of, shares
+from asya.protocol.job_runs import Manifest, ResultHead, Usage
+from asya.protocol.run_progress import HeartbeatRecord
 from asya.spark.aws.manifests import ManifestError
-from asya.spark.aws.run_results import ResultsError
+from asya.spark.aws.run_items import Resolution, RunRecord
+from asya.spark.aws.run_results import ResultsError, RunOutput
 from asya.spark.part_results import part_results
-from asya.spark.run_failures import LACKS_CAPACITY, returned_members
-from asya_cli.job.listing import run_state
-from asya_cli.job.prices import part_of, shares
-from asya_cli.output.text import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from asya.protocol.job_runs import Manifest, ResultHead, Usage
-    from asya.protocol.run_progress import HeartbeatRecord
-    from asya.spark.aws.run_items import Resolution, RunRecord
-    from asya.spark.aws.run_results import RunOutput
-    from asya.spark.run_failures import FailureDecision
-    from asya_cli.job.mesh_runs import MeshRuns
-    from asya_cli.job.prices import Prices, Sharing
+from asya.spark.run_failures import LACKS_CAPACITY, FailureDecision, returned_members
 
 RESULTS_UNREADABLE = "result unreadable"
+RESULTS_UNREAD = "has a result"
 
 
 @dataclass(frozen=True)
@@ -80,8 +70,14 @@ class RunReport:
     problem: str = ""
 
 
-def read_report(mesh: MeshRuns, record: RunRecord, prices: Prices) -> RunReport:
+def read_report(mesh: RunReader, record: RunRecord, prices: Prices, *, most_bytes: float = float("inf")) -> RunReport:
     """Read everything about a run.
+
+    Args:
+        mesh: the runs of the mesh.
+        record: the run.
+        prices: what an hour of its resources costs.
+        most_bytes: of larger results it is told only that they exist.
 
     Raises:
         botocore.exceptions.ClientError: AWS denies access.
@@ -98,7 +94,11 @@ def read_report(mesh: MeshRuns, record: RunRecord, prices: Prices) -> RunReport:
     verdict = ""
     if manifest is not None:
         output = _output(mesh, record)
-        lines, shared = envelope_lines(record, manifest, output, _heads(mesh, record, output), prices)
+        if sum(part.size for part in output.parts) <= most_bytes:
+            heads: Mapping[int, ResultHead | None] | None = _heads(mesh, record, output)
+        else:
+            heads, problem = None, "the results are too large to be read here"
+        lines, shared = envelope_lines(record, manifest, output, heads, prices)
         verdict = verdict_of(manifest, record.resolution, output) if record.resolution else ""
     return RunReport(
         mesh.run_id(record),
@@ -121,7 +121,7 @@ def read_report(mesh: MeshRuns, record: RunRecord, prices: Prices) -> RunReport:
     )
 
 
-def _output(mesh: MeshRuns, record: RunRecord) -> RunOutput:
+def _output(mesh: RunReader, record: RunRecord) -> RunOutput:
     """The output that counts, or would count if the run ended now."""
     resolution = record.resolution
     if resolution is not None:
@@ -134,7 +134,7 @@ def _output(mesh: MeshRuns, record: RunRecord) -> RunOutput:
     return mesh.results.find(record.folder, record.members)
 
 
-def _heads(mesh: MeshRuns, record: RunRecord, output: RunOutput) -> dict[int, ResultHead | None]:
+def _heads(mesh: RunReader, record: RunRecord, output: RunOutput) -> dict[int, ResultHead | None]:
     """The head of each result by the index of its member; None for an unreadable one."""
     heads: dict[int, ResultHead | None] = {}
     for part in output.parts:
@@ -147,13 +147,27 @@ def _heads(mesh: MeshRuns, record: RunRecord, output: RunOutput) -> dict[int, Re
 
 
 def envelope_lines(
-    record: RunRecord, manifest: Manifest, output: RunOutput, heads: Mapping[int, ResultHead | None], prices: Prices
+    record: RunRecord,
+    manifest: Manifest,
+    output: RunOutput,
+    found: Mapping[int, ResultHead | None] | None,
+    prices: Prices,
 ) -> tuple[tuple[EnvelopeLine, ...], Sharing | None]:
-    """Return a line for each envelope of a run, and how its usage is divided."""
-    members, usage = manifest.members, record.usage
+    """Return a line for each envelope of a run, and how its usage is divided.
+
+    Args:
+        record: the run.
+        manifest: its members.
+        output: its results.
+        found: the head of each result by the index of its member, None for an unreadable one; None for results that were not read.
+        prices: what an hour of its resources costs.
+    """
+    members, usage, heads = manifest.members, record.usage, found or {}
     durations = [_duration(heads.get(index)) for index in range(len(members))]
     parts, how = shares(durations, manifest.shape) if members and usage else ([0.0] * len(members), None)
     outcomes = _outcomes(record, manifest, output)
+    if found is None:
+        outcomes = dict.fromkeys(range(len(members)), RESULTS_UNREAD) | outcomes
     lines = []
     for index, member in enumerate(members):
         head = heads.get(index)
@@ -209,9 +223,13 @@ def _failure(manifest: Manifest, decision: FailureDecision) -> str:
     if decision.convicted is not None:
         return f"{manifest.members[decision.convicted].id} was the first and only envelope at work, so it is charged"
     if decision.suspects:
-        return f"suspected: {counted(len(decision.suspects), 'envelope')} at work, to run again one at a time"
+        return f"suspected: {_counted(len(decision.suspects), 'envelope')} at work, to run again one at a time"
     if decision.fate == "halved":
         return "no envelope was at work; the others run again in two halves"
     if decision.fate in LACKS_CAPACITY:
         return "EMR Serverless lacked capacity"
     return "the run failed"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,114 @@
+"""The job runs of a mesh as an operator reads them: records in the pending table, files in the mesh's bucket."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from asya.operations.prices import Prices
+from asya.protocol.job_runs import Usage, run_id
+from asya.spark.aws.emr_serverless import TERMINAL_STATES
+from asya.spark.aws.heartbeats import Heartbeats
+from asya.spark.aws.manifests import Manifests
+from asya.spark.aws.run_items import RunRecord
+from asya.spark.aws.run_records import RunRecords
+from asya.spark.aws.run_results import RunResults
+
+
+@dataclass(frozen=True, slots=True)
+class RunReader:
+    """What there is to read about the job runs of one mesh.
+
+    Raises:
+        ClientError, BotoCoreError: from every read, if AWS fails or denies access.
+    """
+
+    namespace: str
+    records: RunRecords
+    manifests: Manifests
+    results: RunResults
+    heartbeats: Heartbeats
+
+    def run_id(self, record: RunRecord) -> str:
+        """The id of a run."""
+        return run_id(self.namespace, record.actor, record.number)
+
+
+@dataclass(frozen=True)
+class RunLine:
+    """One run of a list.
+
+    Attributes:
+        state: as `run_state` gives it.
+        usage, dollars: None until the run has ended.
+    """
+
+    run_id: str
+    actor: str
+    state: str
+    is_open: bool
+    envelopes: int
+    formed_at: str
+    usage: Usage | None
+    dollars: float | None
+
+
+def read_runs(
+    records: RunRecords, actors: Sequence[str], *, before: Mapping[str, int], limit: int, has_open: bool
+) -> tuple[list[RunRecord], bool]:
+    """Read the open runs, then `limit` of the others, newest first; and whether there are more.
+
+    Args:
+        records: the records of all runs.
+        actors: the heavy actors.
+        before: only older runs of an actor than this one, by actor; open runs count on the first page alone.
+        limit: the maximum of ended runs, of all actors together.
+        has_open: whether the page begins with the open runs.
+    """
+    opened: dict[tuple[str, int], RunRecord] = {}
+    ended: list[RunRecord] = []
+    for actor in actors:
+        numbers = set(records.open_numbers(actor))
+        if has_open:
+            found = (records.get(actor, number) for number in sorted(numbers))
+            opened |= {(actor, record.number): record for record in found if record is not None}
+        closed = (record for record in records.recent(actor, before=before.get(actor)) if record.number not in numbers)
+        ended += islice(closed, limit + 1)
+    ended.sort(key=lambda record: record.formed_at, reverse=True)
+    first = sorted(opened.values(), key=lambda record: record.formed_at, reverse=True)
+    return [*first, *ended[:limit]], len(ended) > limit
+
+
+def run_state(record: RunRecord) -> str:
+    """Return the state of a run in few words: of the mesh until it is started, then of EMR Serverless.
+
+    The state of a batch of a resident run is that of its own envelopes, because the job run goes on.
+    """
+    if record.state == "formed":
+        return "formed"
+    if not record.job_run_id:
+        return "refused"
+    state = record.job_state or "SUBMITTED"
+    if record.host is not None:
+        is_committed = record.resolution is not None and record.resolution.source == "commit"
+        return f"{'committed' if is_committed else state}, batch {record.host.batch} of run {record.host.number}"
+    if record.is_resident and record.state == "closed" and state not in TERMINAL_STATES:
+        return f"{state}, resident"
+    return f"{state}, routing" if record.usage is not None and record.state != "closed" else state
+
+
+def line_of(name: str, record: RunRecord, prices: Prices) -> RunLine:
+    """Return the line of a run.
+
+    Args:
+        name: the id of the run.
+    """
+    return RunLine(
+        name,
+        record.actor,
+        run_state(record),
+        record.state != "closed",
+        record.members,
+        record.formed_at,
+        record.usage,
+        prices.cost(record.usage) if record.usage else None,
+    )
