@@ -97,13 +97,13 @@ app.command()(redrive)
 
 
 def _row(dead_letters: DeadLetters, letter: QueuedLetter) -> tuple[str, ...]:
+    from asya.operations.dead_letters import letter_error
+
     envelope, task = letter.envelope, dead_letters.task(letter)
     sent = letter.seen.arrival.sent_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
     status = task.status if task else "no record"
     reason = f" ({task.reason})" if task and task.reason else ""
-    error = (envelope.status.error if envelope and envelope.status else None) or (
-        (task.error or task.problem) if task else None  # the end of the task comes with the next sweep
-    )
+    error = letter_error(envelope, task)
     return (
         letter.actor,
         letter.id,

@@ -11,6 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from asya.client.errors import ConflictError
 from asya.dead_letters import letters as dead_letters
 from asya.dead_letters.aws.queue import DeadLetterQueue, ReceivedMessage
+from asya.operations.dead_letters import envelope_of, letter_id
 from asya.protocol import names
 from asya_cli.errors import CommandError, ExitCode
 from asya_cli.suggestions import deployed_actors, meant
@@ -46,7 +47,7 @@ class QueuedLetter:
     @property
     def envelope(self) -> Envelope | None:
         """The envelope in the message; None if the message has no valid envelope."""
-        return self.read.envelope if self.read.readable else None
+        return envelope_of(self.read)
 
     @property
     def generation(self) -> int:
@@ -56,7 +57,7 @@ class QueuedLetter:
     @property
     def id(self) -> str:
         """The id of the envelope or of its task; the id of the SQS message if the message belongs to no task."""
-        return self.read.envelope.id if self.read.envelope else self.seen.message_id
+        return letter_id(self.read)
 
 
 @dataclass(frozen=True)

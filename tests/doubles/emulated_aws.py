@@ -8,7 +8,7 @@ from moto import mock_aws
 
 from asya.messaging.aws import clients
 
-_CLIENTS = (clients.sqs, clients.s3, clients.dynamodb, clients.logs)
+_CLIENTS = (clients.sqs, clients.s3, clients.dynamodb, clients.logs, clients.cloudwatch)
 
 
 @contextmanager

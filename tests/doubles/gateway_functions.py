@@ -193,10 +193,18 @@ def emulated_gateway(folder: Path) -> Iterator[Gateway]:
     with pytest.MonkeyPatch.context() as patch, mock_aws():
         for name, value in environ.items():
             patch.setenv(name, value)
-        for kind in ("tasks", "pending"):
+        for kind in ("tasks", "pending", "breaker"):
             create_tasks_table(clients.dynamodb(), f"asya-flights-{kind}")
         clients.s3().create_bucket(Bucket=environ["ASYA_BUCKET"])
-        for actor in ("inspect-dataset", "publish-report", names.ENDS):
+        for actor in (
+            "inspect-dataset",
+            "publish-report",
+            names.ENDS,
+            "inspect-dataset-dlq",
+            "publish-report-dlq",
+            "x-sink-dlq",
+            "x-sink",
+        ):
             clients.sqs().create_queue(QueueName=names.queue_name("flights", actor))
         key = clients.kms().create_key(KeySpec="HMAC_256", KeyUsage="GENERATE_VERIFY_MAC")["KeyMetadata"]["KeyId"]
         environ["ASYA_TOKEN_KEY"] = key
@@ -215,10 +223,10 @@ def gateway(tmp_path: Path) -> Iterator[Gateway]:
 @pytest.fixture(autouse=True, scope="module")
 def module_clients() -> Iterator[None]:
     """Cache the clients per module, because creating them is slow; other modules get new ones."""
-    for client in (clients.sqs, clients.dynamodb, clients.s3, clients.kms, clients.logs):
+    for client in (clients.sqs, clients.dynamodb, clients.s3, clients.kms, clients.logs, clients.cloudwatch):
         client.cache_clear()
     yield
-    for client in (clients.sqs, clients.dynamodb, clients.s3, clients.kms, clients.logs):
+    for client in (clients.sqs, clients.dynamodb, clients.s3, clients.kms, clients.logs, clients.cloudwatch):
         client.cache_clear()
 
 

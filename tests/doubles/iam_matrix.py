@@ -144,6 +144,10 @@ NEEDED = {
     "x-gateway-ingest": [(WRITE_ITEM, table("asya-shop-tasks"))],
     "x-gateway-stream": [("dynamodb:Query", table("asya-shop-tasks"))],
     "x-operations": [
+        (RECEIVE, sqs("asya-shop-intake-dlq")),
+        ("sqs:GetQueueAttributes", sqs("asya-shop-intake")),
+        ("dynamodb:Query", table("asya-shop-tasks")),
+        (READ_ITEM, table("asya-shop-breaker")),
         (READ_ITEM, table("asya-shop-pending")),
         (GET, f"{BUCKET}/runs/crunch/0000000001/manifest.json"),
     ],

@@ -93,7 +93,7 @@ USES = {
     "x-gateway-ingest": ({"dynamodb"}, set()),
     "x-gateway-stream": ({"dynamodb"}, set()),
     "x-gateway-live": ({"dynamodb"}, set()),
-    "x-operations": ({"dynamodb", "s3"}, set()),
+    "x-operations": ({"dynamodb", "s3", "sqs"}, set()),
     "x-logs": ({"dynamodb", "s3"}, set()),
     "x-task-sweep": ({"dynamodb"}, set()),
     "x-fan-in-sweep": ({"dynamodb", "sqs"}, {"sqs"}),

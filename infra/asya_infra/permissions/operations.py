@@ -1,11 +1,14 @@
 """Permissions of the functions behind the calls for operators. They change nothing of the mesh."""
 
+from asya.dead_letters.letters import watched_actors
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
+from asya.tasks.aws.index import LISTED_INDEX
 from asya_infra.addresses import Addresses
 from asya_infra.permissions import common
 from asya_infra.permissions.grant import Grant
 
+_RECEIVE = ("sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes", "sqs:ReceiveMessage")
 _LOG_FILES = "runs/*/logs"
 
 
@@ -20,11 +23,22 @@ def logs(addresses: Addresses, table: MeshTable) -> list[Grant]:
 
 
 def operations(addresses: Addresses, table: MeshTable) -> list[Grant]:
-    """x-operations: reads job runs."""
+    """x-operations: reads job runs, dead letters and numbers. It can send and delete no message."""
     return [
         common.write_logs(addresses, names.OPERATIONS),
+        Grant(("dynamodb:Query",), _failed_tasks(addresses)),
+        Grant(("dynamodb:GetItem",), (addresses.table_arn("breaker"),)),
+        Grant(("sqs:GetQueueAttributes",), tuple(addresses.queue_arn(actor) for actor in table.actors)),
+        Grant(("cloudwatch:GetMetricData",), ("*",), reason="Metrics are no resources of IAM."),
+        Grant(_RECEIVE, tuple(addresses.dlq_arn(actor) for actor in watched_actors(table))),
         *(_read_runs(addresses) if has_heavy_actors(table) else []),
     ]
+
+
+def _failed_tasks(addresses: Addresses) -> tuple[str, ...]:
+    """The tasks table, and its index of lists."""
+    table = addresses.table_arn("tasks")
+    return (table, f"{table}/index/{LISTED_INDEX}")
 
 
 def has_heavy_actors(table: MeshTable) -> bool:

@@ -62,9 +62,10 @@ METRICS = {
 """The metrics by the dimension that splits them. `HopLimit` is missing: its name is in a table, not at a call."""
 
 SCHEMAS = """
-EarlierGeneration EnvelopeLine Error ErrorInfo EventData EventResult EventResults Failure FailureGroup FailureList
-Fault GatewayMessage Health HeartbeatRecord HopPayloads KeptHop KeptHops LogLine LogPage PayloadText RunDetails
-RunLine RunPage
+ActorDetails ActorNumbers CircuitBreaker Durations EarlierGeneration Edge EnvelopeLine Error ErrorInfo EventData
+EventResult EventResults Failure FailureGroup FailureList Fault GatewayMessage Health HeartbeatRecord HopPayloads
+KeptHop KeptHops LetterError LetterPage LetterQueue LetterView LogLine LogPage MeshNumbers PayloadText Policy
+QueueState RecentError Rule RunDetails RunLine RunNumbers RunPage ToolRoute
 LegacyEnvelope LegacyFinal LegacyJob LegacyProgress LegacyRoute Message PartialEvent PauseField Problem
 Redriven RepeatedSlices ReplayRequest Replayed ResumeRequest Resumed Route RunNote SingleEvent StageNote
 StartRequest Started StreamToken Success TaskEvent TaskList TaskPause TaskProblem TaskView
@@ -382,6 +383,11 @@ def test_13_the_gateway_has_these_calls() -> None:
         *("POST /api/v1/mesh", "GET /api/v1/mesh", "GET /api/v1/mesh/{id}", "DELETE /api/v1/mesh/{id}"),
         *("GET /api/v1/mesh/{id}/children", "GET /api/v1/mesh/{id}/timeline"),
         *(f"GET /api/v1/operations/{what}/logs" for what in ("actors/{actor}", "runs/{run_id}")),
+        *(
+            "GET /api/v1/operations/mesh",
+            "GET /api/v1/operations/actors/{actor}",
+            "GET /api/v1/operations/dead-letters",
+        ),
         *("GET /api/v1/operations/logs/{id}", "GET /api/v1/operations/runs", "GET /api/v1/operations/runs/{run_id}"),
         *("GET /api/v1/mesh/{id}/payloads", "GET /api/v1/mesh/{id}/payloads/{hop}"),
         *(f"POST /api/v1/mesh/{{id}}/{what}" for what in ("resume", "replay", "stream-token", "events")),

@@ -21,9 +21,13 @@ from asya.gateway.streams import sse
 from asya.gateway.streams.routes import StreamToken
 from asya.gateway.submission import LONGEST_TIMEOUT, SHORTEST_TIMEOUT
 from asya.legacy.tasks import LegacyEnvelope, LegacyFinal, LegacyJob, LegacyProgress
+from asya.operations.dead_letters import DEFAULT_LIMIT as LETTERS
+from asya.operations.dead_letters import LARGEST_LIMIT as MOST_LETTERS
+from asya.operations.dead_letters import LetterPage
 from asya.operations.log_lines import DEFAULT_LIMIT as DEFAULT_LINES
 from asya.operations.log_lines import LARGEST_LIMIT as LARGEST_LINES
 from asya.operations.log_lines import RUN_SOURCES, LogPage
+from asya.operations.mesh_numbers import ActorDetails, MeshNumbers
 from asya.operations.payloads import HopPayloads, KeptHops
 from asya.protocol.events import EventResults, PartialEvent, TaskEvent
 from asya.protocol.ids import ID_LIMIT
@@ -258,6 +262,20 @@ CALL_DESCRIPTIONS: dict[str, CallDescription] = {
     "GET /api/v1/operations/runs/{run_id}/logs": CallDescription(
         "Read what driver and executors of a job run have written; for operators", {200: LogPage}, errors=(400, 404),
         query={"source": _SOURCE, "limit": _LINES, "cursor": _CURSOR},
+    ),
+    "GET /api/v1/operations/mesh": CallDescription(
+        "Show all actors with their numbers, who sends to whom, and the tools; for operators", {200: MeshNumbers}
+    ),
+    "GET /api/v1/operations/actors/{actor}": CallDescription(
+        "Show an actor with its settings, its durations and its recent errors; for operators", {200: ActorDetails}, errors=(404,)
+    ),
+    "GET /api/v1/operations/dead-letters": CallDescription(
+        "Show dead letters with their bodies; all of them stay in their queues; for operators", {200: LetterPage},
+        errors=(400, 404),
+        query={
+            "actor": {"type": "string", "description": "the actor behind the dead-letter queue"},
+            "limit": {"type": "integer", "minimum": 1, "maximum": MOST_LETTERS, "default": LETTERS},
+        },
     ),
     "GET /api/v1/operations/runs": CallDescription(
         "List job runs: the open ones first, then the others, newest first; for operators", {200: RunPage}, errors=(400, 404),

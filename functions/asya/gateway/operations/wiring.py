@@ -3,25 +3,39 @@
 import os
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from typing import Any, Protocol
 
+from asya.dead_letters.aws.queue import DeadLetterQueue
 from asya.gateway.access import AccessRules
 from asya.gateway.http.router import HttpRoute, answer
+from asya.gateway.operations.dead_letters import DeadLetterRoutes
 from asya.gateway.operations.logs import LogRoutes
+from asya.gateway.operations.numbers import NumberRoutes
 from asya.gateway.operations.runs import RunRoutes
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings, load_settings
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.lambdas.environment import REAL, Environment
+from asya.operations.aws.actor_metrics import ActorMetrics
 from asya.operations.aws.function_logs import FunctionLogs, LoggedLines
 from asya.operations.aws.job_runs import RunReader
+from asya.operations.aws.letter_scan import LetterScan
+from asya.operations.aws.queue_states import QueueStates
 from asya.operations.aws.run_logs import RunLogs
+from asya.operations.aws.run_numbers import RunCounter
 from asya.operations.prices import prices_of
+from asya.sidecar.aws.circuit_breaker import read_circuit
+from asya.spark.aws.drains import Drains
 from asya.spark.aws.heartbeats import Heartbeats
+from asya.spark.aws.hosts import Hosts
 from asya.spark.aws.manifests import Manifests
+from asya.spark.aws.pending import Pending
 from asya.spark.aws.run_records import RunRecords
 from asya.spark.aws.run_results import RunResults
+from asya.tasks.aws.index import TaskIndex
+from asya.tasks.aws.lists import TaskLists
+from asya.tasks.aws.tasks import Tasks
 from asya.tasks.aws.wiring import build_store
 
 
@@ -67,9 +81,9 @@ def _records(settings: Settings) -> RunRecords:
 
 
 def build_operations(
-    settings: Settings, _telemetry: Telemetry, _environment: Environment = REAL, architecture: str | None = None
+    settings: Settings, telemetry: Telemetry, environment: Environment = REAL, architecture: str | None = None
 ) -> Operations:
-    """Build the calls for job runs.
+    """Build the calls for job runs, dead letters and numbers.
 
     Args:
         architecture: that of the Spark application, for prices; None if unknown.
@@ -83,7 +97,42 @@ def build_operations(
         results=RunResults(s3, bucket=bucket),
         heartbeats=Heartbeats(s3, bucket=bucket),
     )
-    return Operations((RunRoutes(mesh, access, reader, prices_of(architecture), bucket),))
+    store = build_store(settings, environment)
+    tasks = Tasks(store, telemetry.log.warning, threaded=environment.is_threaded)
+    index = TaskIndex(clients.dynamodb(), settings.table_name("tasks"), threaded=environment.is_threaded)
+    scan = LetterScan(
+        lambda actor: DeadLetterQueue(clients.sqs(), settings.dlq_url(actor)),
+        environment.monotonic,
+        is_threaded=environment.is_threaded,
+    )
+    return Operations(
+        (
+            RunRoutes(mesh, access, reader, prices_of(architecture), bucket),
+            DeadLetterRoutes(mesh, access, tasks, scan),
+            NumberRoutes(
+                mesh=mesh,
+                access=access,
+                queues=QueueStates(clients.sqs(), is_threaded=environment.is_threaded),
+                queue_url=settings.queue_url,
+                dlq_url=settings.dlq_url,
+                metrics=ActorMetrics(clients.cloudwatch(), settings.namespace),
+                runs=_run_counter(settings),
+                circuit=partial(read_circuit, clients.dynamodb(), settings.table_name("breaker")),
+                lists=TaskLists(index, store, tasks),
+                warn=telemetry.log.warning,
+            ),
+        )
+    )
+
+
+def _run_counter(settings: Settings) -> RunCounter:
+    dynamodb, table = clients.dynamodb(), settings.table_name("pending")
+    return RunCounter(
+        records=_records(settings),
+        pending=Pending(dynamodb, clients.s3(), table=table, bucket=settings.bucket),
+        hosts=Hosts(dynamodb, table=table, retention=timedelta(0)),
+        drains=Drains(dynamodb, table=table),
+    )
 
 
 @cache

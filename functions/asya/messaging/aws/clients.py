@@ -114,6 +114,12 @@ def logs() -> "CloudWatchLogsClient":
 
 
 @cache
+def cloudwatch() -> Any:
+    """The client of the metrics of CloudWatch."""
+    return boto3.client("cloudwatch", config=_config(read_timeout=5, attempts=2))
+
+
+@cache
 def secrets_manager() -> Any:
     """The client of Secrets Manager. Its timeouts fit into the margin of a function's own."""
     return boto3.client("secretsmanager", config=_config(read_timeout=3, attempts=2))

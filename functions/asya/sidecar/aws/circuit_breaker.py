@@ -167,6 +167,16 @@ class Breaker:
         self._on_error(error)
 
 
+def read_circuit(dynamodb: "DynamoDBClient", table: str, actor: str) -> Circuit:
+    """Read the circuit of an actor; a closed one before its first failure.
+
+    Raises:
+        ClientError, BotoCoreError: DynamoDB fails or denies access.
+    """
+    key: dict[str, AttributeValueTypeDef] = {"pk": {"S": actor}, "sk": {"S": _SORT_KEY}}
+    return _circuit(dynamodb.get_item(TableName=table, Key=key).get("Item"))
+
+
 def _item(circuit: Circuit) -> "dict[str, AttributeValueTypeDef]":
     item: dict[str, AttributeValueTypeDef] = {
         "revision": {"N": str(circuit.revision)},

@@ -36,7 +36,8 @@ def sweeps(table: MeshTable) -> dict[str, str]:
 def unqueued_functions(mesh: Mesh) -> list[str]:
     """Return the functions without a queue: a message does not come again after their errors.
 
-    x-roles is none of them: its failure fails the deployment that called it.
+    x-roles is none of them: its failure fails the deployment that called it. Nor are x-logs and x-operations: they change nothing,
+    and an operator sees their failure.
     """
     gateway = [names.GATEWAY_INGEST, names.GATEWAY_API, names.GATEWAY_STREAM]
     gateway += [names.GATEWAY_LIVE] if mesh.file.gateway.streaming == "adapter" else []

@@ -1,0 +1,162 @@
+"""The mesh in numbers, for operators (`protocol §13`, operations)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from asya.gateway.access import AccessRules
+from asya.gateway.http.router import HttpRoute, Request, Response
+from asya.gateway.operations.requests import available, check_operator
+from asya.operations.aws.actor_metrics import ActorMetrics
+from asya.operations.aws.queue_states import QueueStates
+from asya.operations.aws.run_numbers import RunCounter
+from asya.operations.mesh_numbers import (
+    ActorDetails,
+    ActorNumbers,
+    Durations,
+    MeshNumbers,
+    Rates,
+    RecentError,
+    ToolRoute,
+    circuit_state,
+    edges,
+)
+from asya.protocol import names
+from asya.protocol.api_errors import ApiError
+from asya.protocol.mesh_table import MeshTable
+from asya.protocol.times import format_time
+from asya.sidecar.circuit_breaker import Circuit
+from asya.tasks.aws.lists import TaskLists
+from asya.tasks.listing import LARGEST_LIMIT, ListQuery
+
+_ERRORS = 20
+_ERROR_LIMIT = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class NumberRoutes:
+    """Shows the numbers of the mesh and of one actor.
+
+    Attributes:
+        queue_url, dlq_url: return the URLs of an actor's queue and of the dead-letter queue behind it.
+        circuit: reads the circuit of an actor.
+        warn: logs why there are no metrics.
+    """
+
+    mesh: MeshTable
+    access: AccessRules
+    queues: QueueStates
+    queue_url: Callable[[str], str]
+    dlq_url: Callable[[str], str]
+    metrics: ActorMetrics
+    runs: RunCounter
+    circuit: Callable[[str], Circuit]
+    lists: TaskLists
+    warn: Callable[[str], None]
+
+    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
+        """The routes at a given time."""
+        return (
+            HttpRoute("GET", "/api/v1/operations/mesh", lambda request: self.all(request, now)),
+            HttpRoute("GET", "/api/v1/operations/actors/{actor}", lambda request: self.actor(request, now)),
+        )
+
+    def all(self, request: Request, now: datetime) -> Response:
+        """`GET …/mesh`: all actors with their numbers, who sends to whom, and the tools."""
+        check_operator(self.access, request)
+        with available("the numbers of the mesh"):
+            actors = self._numbers(sorted(self.mesh.actors), now)
+        tools = [ToolRoute(name=name, route=list(tool.route)) for name, tool in self.mesh.tools.items()]
+        return Response(
+            200,
+            MeshNumbers(
+                namespace=self.mesh.namespace, at=format_time(now), actors=actors, edges=edges(self.mesh), tools=tools
+            ),
+        )
+
+    def actor(self, request: Request, now: datetime) -> Response:
+        """`GET …/actors/{actor}`: one actor with its settings, its durations and its recent errors."""
+        check_operator(self.access, request)
+        name = request.parameters["actor"]
+        actor = self.mesh.actors.get(name)
+        if actor is None:
+            raise ApiError(404, "unknown_actor", f"there is no actor {name[: names.LABEL_LIMIT]!r}", "actor")
+        with available("the numbers of the actor"):
+            (numbers,) = self._numbers([name], now)
+            queue = self.queues.state(self.queue_url(name))
+        resiliency = actor.resiliency
+        return Response(
+            200,
+            ActorDetails(
+                numbers=numbers,
+                queue=queue,
+                timeout=actor.timeout,
+                batch_size=actor.batch.size,
+                frames=actor.frames,
+                keep_input=actor.keep_input,
+                deduplicate=actor.deduplicate,
+                can_send_to=actor.can_send_to,
+                secrets=sorted(actor.secrets),
+                policies=resiliency.policies,
+                rules=resiliency.rules,
+                circuit_breaker=resiliency.circuit_breaker,
+                durations=self._durations(name, now),
+                recent_errors=self._errors(name, now),
+            ),
+        )
+
+    def _numbers(self, actors: Sequence[str], now: datetime) -> list[ActorNumbers]:
+        counts = self.queues.counts(actors, self.queue_url)
+        dead_letters = self.queues.counts(actors, self.dlq_url)
+        rates = self._rates(actors, now)
+        numbers = []
+        for name in actors:
+            actor = self.mesh.actors[name]
+            rate = rates.get(name, Rates())
+            has_breaker = actor.resiliency.circuit_breaker is not None
+            numbers.append(
+                ActorNumbers(
+                    name=name,
+                    kind=actor.kind,
+                    waiting=counts[name].waiting,
+                    in_flight=counts[name].in_flight,
+                    dead_letters=dead_letters[name].waiting + dead_letters[name].in_flight,
+                    oldest_seconds=rate.oldest,
+                    per_minute=rate.received,
+                    failing_per_minute=rate.failed,
+                    circuit=circuit_state(self.circuit(name), now) if has_breaker else None,
+                    runs=self.runs.count(name) if actor.kind == "spark" else None,
+                )
+            )
+        return numbers
+
+    def _rates(self, actors: Sequence[str], now: datetime) -> dict[str, Rates]:
+        try:
+            return self.metrics.rates(actors, now)
+        except (ClientError, BotoCoreError) as error:
+            self.warn(f"the metrics are unavailable: {error}")
+            return {}
+
+    def _durations(self, actor: str, now: datetime) -> Durations:
+        try:
+            return self.metrics.durations(actor, now)
+        except (ClientError, BotoCoreError) as error:
+            self.warn(f"the metrics are unavailable: {error}")
+            return Durations()
+
+    def _errors(self, actor: str, now: datetime) -> list[RecentError]:
+        """The newest failed tasks of the mesh that failed at an actor."""
+        page = self.lists.page(ListQuery("tasks", "failed", limit=LARGEST_LIMIT), None, lambda _: True, now)
+        failed = [task for task in page.tasks if task.actor == actor]
+        return [
+            RecentError(
+                id=task.id,
+                at=task.updated_at,
+                reason=task.reason,
+                type=task.error.type if task.error else "",
+                message=task.error.message[:_ERROR_LIMIT] if task.error else "",
+            )
+            for task in failed[:_ERRORS]
+        ]
