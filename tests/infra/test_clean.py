@@ -96,7 +96,8 @@ def test_no_asset_needs_docker(mesh: Any) -> None:
 
 def test_stacks_are_within_the_limit_of_resources(mesh: Any) -> None:
     for part, template in mesh.templates.items():
-        assert len(template["Resources"]) < 100, part
+        # Each call of the gateway is a route, and has a second one for tokens (JWT).
+        assert len(template["Resources"]) < (150 if part == "gateway" else 100), part
 
 
 def test_environments_are_within_lambdas_4_kilobytes(mesh: Any) -> None:

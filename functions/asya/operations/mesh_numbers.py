@@ -136,7 +136,7 @@ class ActorDetails(msgspec.Struct, frozen=True, kw_only=True):
         timeout: seconds of a call.
         can_send_to: None for every actor.
         secrets: the names of the variables.
-        recent_errors: of the newest failed tasks of the mesh, those that failed here, newest first.
+        recent_errors: the newest tasks that failed here, of about 1,000 failed ones of the mesh.
     """
 
     numbers: ActorNumbers

@@ -3,7 +3,7 @@
 from asya.dead_letters.letters import watched_actors
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
-from asya.tasks.aws.index import LISTED_INDEX
+from asya.tasks.aws.index import DUE_INDEX, LISTED_INDEX
 from asya_infra.addresses import Addresses
 from asya_infra.permissions import common
 from asya_infra.permissions.grant import Grant
@@ -26,6 +26,7 @@ def operations(addresses: Addresses, table: MeshTable) -> list[Grant]:
     """x-operations: reads job runs, dead letters and numbers. It can send and delete no message."""
     return [
         common.write_logs(addresses, names.OPERATIONS),
+        Grant(("dynamodb:BatchGetItem", "dynamodb:GetItem"), (addresses.table_arn("tasks"),)),
         Grant(("dynamodb:Query",), _failed_tasks(addresses)),
         Grant(("dynamodb:GetItem",), (addresses.table_arn("breaker"),)),
         Grant(("sqs:GetQueueAttributes",), tuple(addresses.queue_arn(actor) for actor in table.actors)),
@@ -36,9 +37,9 @@ def operations(addresses: Addresses, table: MeshTable) -> list[Grant]:
 
 
 def _failed_tasks(addresses: Addresses) -> tuple[str, ...]:
-    """The tasks table, and its index of lists."""
+    """The tasks table, and the indexes of failed and of overdue tasks."""
     table = addresses.table_arn("tasks")
-    return (table, f"{table}/index/{LISTED_INDEX}")
+    return (table, *(f"{table}/index/{index}" for index in (LISTED_INDEX, DUE_INDEX)))
 
 
 def has_heavy_actors(table: MeshTable) -> bool:

@@ -29,7 +29,8 @@ from asya.protocol.mesh_table import MeshTable
 from asya.protocol.times import format_time
 from asya.sidecar.circuit_breaker import Circuit
 from asya.tasks.aws.lists import TaskLists
-from asya.tasks.listing import LARGEST_LIMIT, ListQuery
+from asya.tasks.filters import TaskFilter
+from asya.tasks.listing import ListQuery
 
 _ERRORS = 20
 _ERROR_LIMIT = 1024
@@ -147,9 +148,9 @@ class NumberRoutes:
             return Durations()
 
     def _errors(self, actor: str, now: datetime) -> list[RecentError]:
-        """The newest failed tasks of the mesh that failed at an actor."""
-        page = self.lists.page(ListQuery("tasks", "failed", limit=LARGEST_LIMIT), None, lambda _: True, now)
-        failed = [task for task in page.tasks if task.actor == actor]
+        """The newest tasks that failed at an actor; none if they are rare among the newest failed ones of the mesh."""
+        query = ListQuery("tasks", TaskFilter(status="failed", actor=actor), limit=_ERRORS)
+        page = self.lists.page(query, None, lambda _: True, now)
         return [
             RecentError(
                 id=task.id,
@@ -158,5 +159,5 @@ class NumberRoutes:
                 type=task.error.type if task.error else "",
                 message=task.error.message[:_ERROR_LIMIT] if task.error else "",
             )
-            for task in failed[:_ERRORS]
+            for task in page.tasks
         ]

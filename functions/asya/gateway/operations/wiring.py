@@ -34,7 +34,10 @@ from asya.spark.aws.pending import Pending
 from asya.spark.aws.run_records import RunRecords
 from asya.spark.aws.run_results import RunResults
 from asya.tasks.aws.index import TaskIndex
+from asya.tasks.aws.list_scan import ListScan
 from asya.tasks.aws.lists import TaskLists
+from asya.tasks.aws.overdue_tasks import OverdueTasks
+from asya.tasks.aws.sweep_marks import SweepMarks
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.aws.wiring import build_store
 
@@ -99,7 +102,9 @@ def build_operations(
     )
     store = build_store(settings, environment)
     tasks = Tasks(store, telemetry.log.warning, threaded=environment.is_threaded)
-    index = TaskIndex(clients.dynamodb(), settings.table_name("tasks"), threaded=environment.is_threaded)
+    client, table = clients.dynamodb(), settings.table_name("tasks")
+    index = TaskIndex(client, table, threaded=environment.is_threaded)
+    listing = ListScan(index, OverdueTasks(index, store, SweepMarks(client, table)))
     scan = LetterScan(
         lambda actor: DeadLetterQueue(clients.sqs(), settings.dlq_url(actor)),
         environment.monotonic,
@@ -118,7 +123,7 @@ def build_operations(
                 metrics=ActorMetrics(clients.cloudwatch(), settings.namespace),
                 runs=_run_counter(settings),
                 circuit=partial(read_circuit, clients.dynamodb(), settings.table_name("breaker")),
-                lists=TaskLists(index, store, tasks),
+                lists=TaskLists(listing, store, tasks),
                 warn=telemetry.log.warning,
             ),
         )
