@@ -25,6 +25,7 @@ from asya_local.servers import wait_until
 from tests.cloud.readme import commands, write_files
 from tests.console.process import running_ui
 from tests.installed import InstalledProduct, install
+from tests.interrupts import restore_interrupts
 from tests.paths import PROJECT
 
 if TYPE_CHECKING:
@@ -81,7 +82,11 @@ class Shell:
         """Runs `asya dev` meanwhile, as in another terminal; Ctrl-C ends it."""
         described = self.folder / ".asya" / "local.json"
         with subprocess.Popen(
-            shlex.split(command), cwd=self.folder, env=self.environment, stdout=subprocess.PIPE
+            shlex.split(command),
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            preexec_fn=restore_interrupts,  # noqa: PLW1509 - no thread is running here
         ) as dev:
             try:
                 assert wait_until(lambda: described.exists() or dev.poll() is not None, 120)
