@@ -10,7 +10,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     license: { fileName: "licenses.md" },
     modulePreload: { polyfill: false },
-    target: "es2023",
+    target: "es2024",
     // The layout of graphs is large, and it is loaded when a graph is shown.
     chunkSizeWarningLimit: 1600,
   },

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { failureText, groupFailures, kindOf } from "../src/tasks/failures";
+import { addGroups, failureText, groupFailures, kindOf } from "../src/tasks/failures";
 import { isSelected } from "../src/tasks/matching";
 import { task } from "./tasks";
 
@@ -46,4 +46,11 @@ test.each([
 test("a task is selected from the time of the age on", () => {
   expect(isSelected(task(0), {}, "2026-11-25T12:00:00Z")).toBe(true);
   expect(isSelected(task(-1), {}, "2026-11-25T12:00:00Z")).toBe(false);
+});
+
+test("groups of two pages add up", () => {
+  const group = { actor: "bill", error: "Timeout", count: 2, first: "3", last: "4", example: "d" };
+  const older = { ...group, count: 5, first: "1", last: "2", example: "b" };
+  const other = { ...group, actor: "ship", count: 3 };
+  expect(addGroups([group, other], [older])).toEqual([{ ...group, count: 7, first: "1" }, other]);
 });

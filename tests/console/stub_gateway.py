@@ -79,8 +79,8 @@ class StubGateway:
     def _answer(self, method: str, path: str, query: dict[str, str], sent: Any) -> tuple[int, Any]:
         if (method, path) == ("GET", "/api/v1/mesh"):
             return 200, self._page(query)
-        if method == "GET" and path in self.answers:
-            return 200, self.answers[path]
+        if method == "GET" and unquote(path) in self.answers:
+            return 200, self.answers[unquote(path)]
         match = _TASK.fullmatch(path)
         task_id, what = (unquote(match[1]), match[2] or "") if match else ("", "")
         if task_id not in self.tasks:
@@ -105,7 +105,7 @@ class StubGateway:
                 self.tasks[new["id"]] = new
                 return 201, {"id": new["id"], "source": "s3://bucket/key"}
             case "POST", "resume":
-                self.tasks[task_id] = {**self.tasks[task_id], "status": "running", "pause": None}
+                self.tasks[task_id] = {**self.tasks[task_id], "status": "running"}
                 return 202, {"id": task_id}
             case _:
                 return 404, {"message": "Not Found"}

@@ -20,7 +20,8 @@ export interface Progress {
 }
 
 const AT_ONCE = 4;
-const FAILED_SETS = new Set(["SliceFailed", "FanInTimeout"]);
+/** The reasons of origins whose sets have failed. */
+export const FAILED_SETS: ReadonlySet<string> = new Set(["SliceFailed", "FanInTimeout"]);
 const REDRIVES_AT_ONCE = 100;
 
 /** Return whether an action can apply to a task: only failed tasks run again, and only tasks at work are canceled. */

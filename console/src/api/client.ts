@@ -4,6 +4,7 @@ import type {
   FailureGroup,
   HopPayloads,
   KeptHop,
+  LogLine,
   MeshInfo,
   Page,
   RedriveOutcome,
@@ -108,11 +109,11 @@ export class Client {
     return this.json(withQuery(`${taskPath(id)}/timeline`, query));
   }
 
-  failures(query: Query): Promise<{ items: FailureGroup[] }> {
+  failures(query: Query): Promise<Page<FailureGroup>> {
     return this.json(withQuery("/api/v1/operations/failures", query));
   }
 
-  payloads(id: string): Promise<{ items: KeptHop[] } | KeptHop[]> {
+  payloads(id: string): Promise<{ items: KeptHop[] }> {
     return this.json(`${taskPath(id)}/payloads`);
   }
 
@@ -120,7 +121,7 @@ export class Client {
     return this.json(`${taskPath(id)}/payloads/${hop}`);
   }
 
-  logs(id: string, query: Query): Promise<Page<unknown>> {
+  logs(id: string, query: Query): Promise<Page<LogLine>> {
     return this.json(withQuery(`/api/v1/operations/logs/${encodeURIComponent(id)}`, query));
   }
 

@@ -125,11 +125,37 @@ export interface KeptHop {
   size?: number;
 }
 
-export interface HopPayloads {
-  before?: string | null;
-  after?: string | null;
+export interface StoredPayload {
+  text?: string;
+  uri: string;
+  size: number;
   truncated?: boolean;
-  uri?: string | null;
+  problem?: string;
+}
+
+export interface HopPayloads {
+  before?: StoredPayload | null;
+  after?: StoredPayload | null;
+}
+
+export interface LogLine {
+  id: string;
+  at?: string;
+  actor: string;
+  line: string;
+  run_id?: string;
+  worker?: string;
+  stream?: string;
+  truncated?: boolean;
+}
+
+/** A partial of a handler (FLY), as the stream has it. */
+export interface PartialEvent {
+  actor: string;
+  position: number;
+  attempt: number;
+  sequence: number;
+  data: unknown;
 }
 
 /** What the console's own server says about the mesh. */

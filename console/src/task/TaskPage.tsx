@@ -1,5 +1,188 @@
-import type { View } from "../view";
+/** A task: what happened to it, what it says, and what can be done about it. */
+
+import { type KeyboardEvent, lazy, type ReactNode, Suspense } from "react";
+import type { TaskView } from "../api/types";
+import { Copy, Problem, Status, Time } from "../shared/parts";
+import { show } from "../shared/useView";
+import { addressOf, TABS, type TaskTab, type View } from "../view";
+import { Children } from "./Children";
+import { Failure } from "./Failure";
+import { Hops } from "./Hops";
+import { Logs } from "./Logs";
+import { Partials } from "./Partials";
+import { PauseForm } from "./PauseForm";
+import { RouteView } from "./RouteView";
+import { TaskActions } from "./TaskActions";
+import { type FollowedTask, useTask } from "./useTask";
+
+const Payloads = lazy(() => import("./Payloads"));
+
+const TITLES: Record<TaskTab, string> = {
+  overview: "Overview",
+  hops: "Hops",
+  children: "Slices",
+  partials: "Partials",
+  payloads: "Payloads",
+  logs: "Logs",
+};
 
 export default function TaskPage({ view }: { view: Extract<View, { page: "task" }> }) {
-  return <h1>{view.id}</h1>;
+  const followed = useTask(view.id);
+  const { task, error } = followed;
+  return (
+    <>
+      <h1>
+        <span className="id">
+          {view.id}
+          <Copy text={view.id} label="the id of the task" />
+        </span>
+      </h1>
+      {error !== null && task === undefined && <Problem error={error} />}
+      {task !== undefined && (
+        <>
+          <Facts task={task} />
+          <TaskActions task={task} />
+          <Tabs view={view} />
+          <div role="tabpanel" id="panel" aria-labelledby={`tab-${view.tab}`} tabIndex={0}>
+            <Panel view={view} followed={{ ...followed, task }} />
+          </div>
+        </>
+      )}
+    </>
+  );
+}
+
+function Facts({ task }: { task: TaskView }) {
+  const facts: [string, ReactNode][] = [
+    ["Status", <Status key="status" status={task.status} />],
+    ["Reason", task.reason !== "Completed" && task.reason],
+    ["Progress", task.status === "running" && `${task.progress_percent} %`],
+    ["Tool", task.tool],
+    ["Owner", task.owner],
+    ["Created", <Time key="created" at={task.created_at} />],
+    ["Changed", <Time key="changed" at={task.updated_at} />],
+    ["Deadline", task.deadline_at && <Time key="deadline" at={task.deadline_at} />],
+    ["Generation", task.generation > 0 && task.generation],
+    ["Slice of", task.parent_id && <TaskLink key="parent" id={task.parent_id} />],
+    ["Root", task.root_id && task.root_id !== task.parent_id && <TaskLink key="root" id={task.root_id} />],
+    ["Result", task.result_uri && <Copied key="result" text={task.result_uri} label="the address of the result" />],
+    ["Job run", task.run && <Copied key="run" text={task.run.job_run_id} label="the id of the job run" />],
+  ];
+  return (
+    <dl className="facts">
+      {facts.map(([name, value]) =>
+        value ? (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ) : null,
+      )}
+    </dl>
+  );
+}
+
+function TaskLink({ id }: { id: string }) {
+  return <a href={addressOf({ page: "task", id, tab: "overview" })}>{id}</a>;
+}
+
+function Copied({ text, label }: { text: string; label: string }) {
+  return (
+    <span className="id">
+      <code>{text}</code>
+      <Copy text={text} label={label} />
+    </span>
+  );
+}
+
+function Tabs({ view }: { view: Extract<View, { page: "task" }> }) {
+  const open = (tab: TaskTab): void => show({ page: "task", id: view.id, tab }, { inPlace: true });
+  const move = (event: KeyboardEvent): void => {
+    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+    if (step === 0) return;
+    event.preventDefault();
+    const next = TABS[(TABS.indexOf(view.tab) + step + TABS.length) % TABS.length] ?? "overview";
+    open(next);
+    document.getElementById(`tab-${next}`)?.focus();
+  };
+  return (
+    <div role="tablist" aria-label="Parts of the task" className="tabs" onKeyDown={move}>
+      {TABS.map((tab) => (
+        <button
+          type="button"
+          role="tab"
+          key={tab}
+          id={`tab-${tab}`}
+          aria-selected={tab === view.tab}
+          aria-controls={tab === view.tab ? "panel" : undefined}
+          tabIndex={tab === view.tab ? 0 : -1}
+          onClick={() => open(tab)}
+        >
+          {TITLES[tab]}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+interface PanelProps {
+  view: Extract<View, { page: "task" }>;
+  followed: FollowedTask & { task: TaskView };
+}
+
+function Panel({ view, followed: { task, timeline, partials } }: PanelProps) {
+  switch (view.tab) {
+    case "hops":
+      return <Hops task={task} timeline={timeline} />;
+    case "children":
+      return <Children task={task} />;
+    case "partials":
+      return <Partials partials={partials} />;
+    case "payloads":
+      return (
+        <Suspense fallback={<p role="status">Loading…</p>}>
+          <Payloads task={task} hop={view.hop} />
+        </Suspense>
+      );
+    case "logs":
+      return <Logs task={task} />;
+    default:
+      return (
+        <>
+          {task.pause !== undefined && task.status === "paused" && <PauseForm task={task} pause={task.pause} />}
+          <Failure task={task} />
+          <RouteView task={task} timeline={timeline} />
+          <Stages task={task} />
+          <Result task={task} />
+        </>
+      );
+  }
+}
+
+function Stages({ task: { run } }: { task: TaskView }) {
+  if (run?.stages === undefined || run.stages.length === 0) return null;
+  return (
+    <section aria-labelledby="stages-title">
+      <h2 id="stages-title">Spark stages</h2>
+      <ul className="stages">
+        {run.stages.map(({ stage, name, tasks = 0, done = 0 }) => (
+          <li key={stage}>
+            <label>
+              {name || `stage ${stage}`}: {done} of {tasks} <progress value={done} max={Math.max(tasks, 1)} />
+            </label>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Result({ task }: { task: TaskView }) {
+  if (task.result === undefined) return null;
+  return (
+    <section aria-labelledby="result-title">
+      <h2 id="result-title">Result</h2>
+      <pre tabIndex={0}>{JSON.stringify(task.result, null, 2)}</pre>
+    </section>
+  );
 }

@@ -1,26 +1,28 @@
 /** Failed tasks by their error: "37 × KeyError: 'price' at sales-by-country". A click filters the list. */
 
 import { useQuery } from "@tanstack/react-query";
-import { CallError } from "../api/client";
+import { CallError, type Client } from "../api/client";
 import { useClient } from "../api/context";
 import type { FailureGroup, TaskView } from "../api/types";
 import { addressOf, type TaskFilter } from "../view";
-import { groupFailures } from "./failures";
+import { addGroups, groupFailures } from "./failures";
 import { earliest } from "./matching";
 
 const SHOWN = 8;
-const POLL_MILLISECONDS = 5000;
+/** Each page reads up to 5,000 failed tasks, so it is polled less often than the list. */
+const POLL_MILLISECONDS = 10_000;
+const PAGES = 2;
 
 export function Groups({ filter, tasks }: { filter: TaskFilter; tasks: readonly TaskView[] }) {
   const client = useClient();
-  const { age, actor, tool } = filter;
+  const { age, actor, tool, owner, error } = filter;
   const answer = useQuery({
-    queryKey: ["failures", age, actor, tool],
-    queryFn: () => client.failures({ since: age && earliest(age, new Date()), actor, tool }),
+    queryKey: ["failures", age, actor, tool, owner, error],
+    queryFn: () => allGroups(client, { since: age && earliest(age, new Date()), actor, tool, owner, error }),
     refetchInterval: ({ state }) => (state.error === null ? POLL_MILLISECONDS : false),
-    retry: (count, error) => count < 1 && !isUnavailable(error),
+    retry: (count, problem) => count < 1 && !isUnavailable(problem),
   });
-  const groups = answer.data?.items ?? groupFailures(tasks);
+  const groups = answer.data ?? groupFailures(tasks);
   if (groups.length === 0) return null;
   return (
     <section className="groups" aria-labelledby="groups-title">
@@ -37,6 +39,19 @@ export function Groups({ filter, tasks }: { filter: TaskFilter; tasks: readonly 
       {groups.length > SHOWN && <p className="quiet">and {groups.length - SHOWN} more</p>}
     </section>
   );
+}
+
+/** Read the groups of the newest failed tasks, about 10,000. */
+async function allGroups(client: Client, query: Record<string, string | undefined>): Promise<FailureGroup[]> {
+  let groups: FailureGroup[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < PAGES; page += 1) {
+    const { items, next_cursor } = await client.failures({ ...query, cursor });
+    groups = addGroups(groups, items);
+    cursor = next_cursor;
+    if (cursor === undefined) break;
+  }
+  return groups;
 }
 
 /** A gateway of an older version has no groups, and a caller that is no operator may not read them. */

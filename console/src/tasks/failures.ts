@@ -35,3 +35,14 @@ export function groupFailures(tasks: readonly TaskView[]): FailureGroup[] {
   }
   return [...groups.values()].sort((one, other) => other.count - one.count);
 }
+
+/** Add up the groups of several pages: the older page is the second one. */
+export function addGroups(newer: readonly FailureGroup[], older: readonly FailureGroup[]): FailureGroup[] {
+  const sums = new Map<string, FailureGroup>();
+  for (const group of [...newer, ...older]) {
+    const key = JSON.stringify([group.actor, group.error]);
+    const sum = sums.get(key);
+    sums.set(key, sum === undefined ? group : { ...sum, count: sum.count + group.count, first: group.first });
+  }
+  return [...sums.values()].sort((one, other) => other.count - one.count);
+}

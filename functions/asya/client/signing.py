@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
 
 def signable(url: str) -> str:
-    """Return a URL whose query is encoded as the signature has it: a space is `%20`, and only unreserved characters are plain.
+    """Return a URL encoded as its signature has it: a space is `%20`, and only unreserved characters are plain.
 
-    The receiver decodes the query and encodes it again before it checks the signature. Another encoding is refused (403).
+    The receiver decodes path and query and encodes them again before it checks the signature. Another encoding is refused (403).
     """
     parts = urlsplit(url)
+    path = "/".join(quote(unquote(segment), safe="") for segment in parts.path.split("/"))
     query = urlencode(parse_qsl(parts.query, keep_blank_values=True), quote_via=quote, safe="")
-    return parts._replace(query=query).geturl()
+    return parts._replace(path=path, query=query).geturl()
 
 
 def signed_headers(

@@ -14,6 +14,7 @@ from asya.client.signing import signable
     [
         ("https://g/api/v1/mesh", "https://g/api/v1/mesh"),
         ("https://g/a%2Fb?error=no+such%20order", "https://g/a%2Fb?error=no%20such%20order"),
+        ("https://g/it's(a)*%2fb", "https://g/it%27s%28a%29%2A%2Fb"),
         ("https://g/a?x=%7E*'(a)!&y=", "https://g/a?x=~%2A%27%28a%29%21&y="),
     ],
 )

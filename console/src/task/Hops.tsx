@@ -1,0 +1,85 @@
+/** The attempts at each hop over time: on the queue, and at work. */
+
+import { useEffect, useState } from "react";
+import { hasEnded, type TaskView, type TimelineEntry } from "../api/types";
+import { duration } from "../shared/format";
+import { Time } from "../shared/parts";
+import { type Bar, type Gantt, ganttOf, percentOf } from "./gantt";
+
+const TICK_MILLISECONDS = 1000;
+
+export function Hops({ task, timeline }: { task: TaskView; timeline: readonly TimelineEntry[] }) {
+  const isOver = hasEnded(task.status);
+  const now = useNow(!isOver);
+  if (timeline.length === 0) return <p>No hop is reported yet.</p>;
+  const gantt = ganttOf(timeline, task.created_at, now, isOver);
+  return (
+    <div className="wide" tabIndex={0} role="group" aria-label="Hops over time">
+      <p className="quiet">
+        {duration(gantt.until - gantt.from)} in all. <span className="key queued" /> on the queue{" "}
+        <span className="key worked" /> at work
+      </p>
+      <table className="hops">
+        <thead>
+          <tr>
+            <th scope="col">Hop</th>
+            <th scope="col">Actor</th>
+            <th scope="col">Received</th>
+            <th scope="col">On the queue</th>
+            <th scope="col">At work</th>
+            <th scope="col" className="chart">
+              Time
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {gantt.bars.map((bar) => (
+            <HopRow key={`${bar.entry.generation}.${bar.entry.position}.${bar.entry.attempt}`} bar={bar} gantt={gantt} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function HopRow({ bar, gantt }: { bar: Bar; gantt: Gantt }) {
+  const { entry } = bar;
+  const hop = entry.generation > 0 ? `${entry.generation}.${entry.position}` : String(entry.position);
+  return (
+    <tr>
+      <td>{hop}</td>
+      <td>
+        {entry.actor}
+        {entry.attempt > 1 && <span className="quiet"> attempt {entry.attempt}</span>}
+      </td>
+      <td>{entry.received_at && <Time at={entry.received_at} />}</td>
+      <td>{duration(bar.from - bar.queuedFrom)}</td>
+      <td>
+        {duration(bar.until - bar.from)}
+        {!bar.isDone && <span className="quiet"> not completed</span>}
+      </td>
+      <td className="chart" aria-hidden="true">
+        <div className="bars">
+          <span className="queued" style={place(bar.queuedFrom, bar.from, gantt)} />
+          <span className={bar.isDone ? "worked" : "worked open"} style={place(bar.from, bar.until, gantt)} />
+        </div>
+      </td>
+    </tr>
+  );
+}
+
+function place(from: number, until: number, gantt: Gantt): { left: string; width: string } {
+  const left = percentOf(from, gantt);
+  return { left: `${left}%`, width: `max(1px, ${percentOf(until, gantt) - left}%)` };
+}
+
+/** Return the time, each second while it counts. */
+function useNow(counts: boolean): number {
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    if (!counts) return undefined;
+    const timer = setInterval(() => setNow(Date.now()), TICK_MILLISECONDS);
+    return () => clearInterval(timer);
+  }, [counts]);
+  return now;
+}

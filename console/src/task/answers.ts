@@ -1,0 +1,62 @@
+/** The answers to a pause: what a form holds as text becomes JSON of the type of each field. */
+
+import type { PauseField } from "../api/types";
+
+/** The name of the only input of a pause without fields: a whole JSON object. */
+export const WHOLE = "";
+
+export type Texts = Record<string, string>;
+
+export type Answers = { input: Record<string, unknown> } | { problems: Texts };
+
+/** Return the text with which a form begins: the default of each field. */
+export function firstTexts(fields: readonly PauseField[]): Texts {
+  if (fields.length === 0) return { [WHOLE]: "{}" };
+  return Object.fromEntries(fields.map((field) => [field.name, field.default == null ? "" : textOf(field, field.default)]));
+}
+
+/** Return a value as the form holds it. */
+export function textOf(field: PauseField, value: unknown): string {
+  return field.type === "string" && typeof value === "string" && field.options === undefined ? value : JSON.stringify(value);
+}
+
+/** Read the answers, or say for each field what is wrong. Empty answers are left out: the mesh has the defaults. */
+export function readAnswers(fields: readonly PauseField[], texts: Texts): Answers {
+  if (fields.length === 0) return readWhole(texts[WHOLE] ?? "");
+  const input: [string, unknown][] = [];
+  const problems: Texts = {};
+  for (const field of fields) {
+    const text = texts[field.name] ?? "";
+    if (text.trim() === "") {
+      if (field.required !== false && field.default == null) problems[field.name] = "an answer is missing";
+      continue;
+    }
+    try {
+      input.push([field.name, valueOf(field, text)]);
+    } catch (error) {
+      problems[field.name] = (error as Error).message;
+    }
+  }
+  return Object.keys(problems).length > 0 ? { problems } : { input: Object.fromEntries(input) };
+}
+
+function readWhole(text: string): Answers {
+  const value = parsed(text);
+  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+  return isObject ? { input: value as Record<string, unknown> } : { problems: { [WHOLE]: "this is no JSON object" } };
+}
+
+function valueOf(field: PauseField, text: string): unknown {
+  if (field.type === "string" && field.options === undefined) return text;
+  const value = parsed(text);
+  if (value === undefined) throw new Error(`this is no JSON of the type ${field.type}`);
+  return value;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,127 @@
+"""The page of a task: its route, hops, slices, partials, payloads and lines, live; and what can be done about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.console.sample_mesh import FAILED, ORIGIN, PAUSED, event, fill
+
+if TYPE_CHECKING:
+    from tests.console.browser import OpenedPage
+    from tests.console.stub_gateway import StubGateway
+
+
+@pytest.fixture(autouse=True)
+def mesh(gateway: StubGateway) -> None:
+    fill(gateway)
+
+
+def test_a_failed_task_tells_where_and_why(opened: OpenedPage) -> None:
+    page = opened.open(f"#/tasks/{FAILED}")
+    expect(page.get_by_role("heading", name="Error at price-order")).to_be_visible()
+    expect(page.locator("pre")).to_contain_text('price = prices[order["article"]]')
+    drawing = page.get_by_role("img", name="check-order (passed), price-order (ended here), approve (to come)")
+    expect(drawing).to_be_visible()
+    expect(drawing).to_contain_text("3 attempts")
+
+
+def test_the_route_moves_with_the_task(gateway: StubGateway, opened: OpenedPage) -> None:
+    route = {"prev": [], "curr": "check-order", "next": ["price-order"]}
+    gateway.add("order-2000", "running", route=route)
+    gateway.events["order-2000"] = [event("status", "1", {"status": "running"})]
+    page = opened.open("#/tasks/order-2000")
+    expect(page.get_by_role("img", name="check-order (here), price-order (to come)")).to_be_visible()
+    gateway.change("order-2000", route={"prev": ["check-order"], "curr": "price-order", "next": []}, updated_at="2027")
+    expect(page.get_by_role("img", name="check-order (passed), price-order (here)")).to_be_visible()
+    gateway.change("order-2000", status="succeeded", result={"total": 12})
+    expect(page.get_by_role("img", name="check-order (passed), price-order (passed)")).to_be_visible()
+    expect(page.locator("pre")).to_contain_text('"total": 12')
+
+
+def test_hops_separate_waiting_from_working(opened: OpenedPage) -> None:
+    page = opened.open(f"#/tasks/{FAILED}?show=hops")
+    cells = page.get_by_role("row").filter(has_text="attempt 3").get_by_role("cell")
+    expect(cells.nth(3)).to_have_text("3.5 s")
+    expect(cells.nth(4)).to_have_text("400 ms")
+
+
+def test_partials_of_a_hop_are_one_text(opened: OpenedPage) -> None:
+    page = opened.open(f"#/tasks/{FAILED}?show=partials")
+    expect(page.locator("pre")).to_have_text("looking up the price")
+
+
+def test_payloads_show_what_a_hop_has_changed(opened: OpenedPage) -> None:
+    page = opened.open(f"#/tasks/{FAILED}?show=payloads")
+    page.get_by_label("Hop").select_option("0")
+    expect(page.locator("ins")).to_contain_text('"checked": true')
+    assert page.url.endswith(f"#/tasks/{FAILED}?show=payloads&hop=0")
+
+
+def test_lines_of_a_task_are_listed(opened: OpenedPage) -> None:
+    page = opened.open(f"#/tasks/{FAILED}")
+    page.get_by_role("tab", name="Logs").click()
+    expect(page.get_by_role("list", name="Lines").get_by_role("listitem")).to_have_count(3)
+
+
+def test_slices_are_grouped_by_status_and_lead_to_their_pages(opened: OpenedPage) -> None:
+    page = opened.open(f"#/tasks/{ORIGIN}?show=children")
+    expect(page.locator("summary").filter(has_text="failed")).to_contain_text("1")
+    page.get_by_role("link", name=f"{ORIGIN}-3", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text(f"{ORIGIN}-3")
+    page.get_by_role("link", name=ORIGIN, exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(ORIGIN)
+
+
+def test_tabs_follow_the_arrow_keys(opened: OpenedPage) -> None:
+    page = opened.open(f"#/tasks/{FAILED}")
+    page.get_by_role("tab", name="Overview").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tab", name="Hops")).to_be_focused()
+    expect(page.get_by_role("tab", name="Hops")).to_have_attribute("aria-selected", "true")
+
+
+def test_a_pause_is_answered_by_a_form(gateway: StubGateway, opened: OpenedPage) -> None:
+    page = opened.open(f"#/tasks/{PAUSED}")
+    page.get_by_role("button", name="Answer").click()
+    expect(page.get_by_label("May it leave?")).to_have_attribute("aria-invalid", "true")
+    assert gateway.calls == []
+    page.get_by_label("May it leave?").select_option("yes")
+    page.get_by_label("By whom? (optional)").select_option("courier")
+    page.get_by_role("button", name="Answer").click()
+    expect(page.get_by_role("button", name="Answer")).to_have_count(0)
+    answers = {"approved": True, "carrier": "courier"}
+    assert gateway.calls == [("POST", f"/api/v1/mesh/{PAUSED}/resume", {"input": answers})]
+
+
+@pytest.mark.parametrize(("start", "sent"), [("where it failed", {}), ("hop 0: check-order", {"hop": 0})])
+def test_a_task_is_replayed_from_any_hop(
+    gateway: StubGateway, opened: OpenedPage, start: str, sent: dict[str, int]
+) -> None:
+    page = opened.open(f"#/tasks/{FAILED}")
+    page.get_by_role("button", name="Replay…").click()
+    page.get_by_label("Start from").select_option(start)
+    page.get_by_role("button", name="Replay 1 task").click()
+    page.get_by_role("dialog").get_by_role("link", name=f"{FAILED}-again").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text(f"{FAILED}-again")
+    assert gateway.calls == [("POST", f"/api/v1/mesh/{FAILED}/replay", sent)]
+
+
+def test_a_task_is_canceled_and_a_dead_letter_redriven(gateway: StubGateway, opened: OpenedPage) -> None:
+    page = opened.open(f"#/tasks/{PAUSED}")
+    page.get_by_role("button", name="Cancel…").click()
+    page.get_by_role("button", name="Cancel 1 task").click()
+    page.get_by_role("button", name="Close").click()
+    expect(page.locator("dl.facts")).to_contain_text("canceled")
+    page = opened.open(f"#/tasks/{FAILED}")
+    page.get_by_role("button", name="Redrive…").click()
+    page.get_by_role("button", name="Redrive 1 task").click()
+    expect(page.get_by_role("dialog")).to_contain_text("1 task done")
+    assert gateway.redrives == [FAILED]
+
+
+def test_a_task_that_does_not_exist_is_told(opened: OpenedPage) -> None:
+    page = opened.open("#/tasks/none")
+    expect(page.get_by_role("alert")).to_contain_text("there is no task 'none'")
