@@ -87,7 +87,8 @@ def refusal(status: int, answer: bytes) -> RefusedError:
     message = f"the gateway answered {status}: {error.message or answer[:300].decode('utf-8', 'replace')}"
     if status == 403:
         # Without a code, API Gateway has refused the call itself.
-        advice = "" if error.code else "Your credentials need execute-api:Invoke on the mesh's API."
+        own = "Ask an operator of the mesh."
+        advice = own if error.code else "Your credentials need execute-api:Invoke on the mesh's API."
         return AccessDeniedError(message, advice, status=status, code=error.code, field=error.field)
     kind = UnavailableError if status == 429 or status >= 500 else RefusedError
     return kind(message, status=status, code=error.code, field=error.field)

@@ -72,4 +72,4 @@ def check_owner(query: ListQuery, caller: Caller) -> None:
         ApiError: 403 for another caller.
     """
     if query.filter.owner is not None and not caller.is_operator:
-        raise ApiError(403, "forbidden", "only operators select tasks by owner; leave owner out", "owner")
+        raise ApiError(403, "forbidden", "only operators select tasks by owner", "owner")

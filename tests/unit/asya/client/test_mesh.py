@@ -128,6 +128,18 @@ def test_the_gateway_selects_and_groups(gateway: FakeGateway, mesh: Mesh) -> Non
     assert gateway.calls[-1].query == {"actor": "bill", "until": "2026-11-20T09:00:00.000000Z", "cursor": "x"}
 
 
+def test_a_filter_for_operators_is_refused_with_what_to_do(gateway: FakeGateway, mesh: Mesh) -> None:
+    problem = {"code": "forbidden", "message": "only operators select tasks by owner", "field": "owner"}
+    gateway.answers = [(403, {"error": problem})]
+    with pytest.raises(AccessDeniedError, match="403: only operators select tasks by owner") as caught:
+        list(mesh.tasks(owner="AIDABOB"))
+    assert (caught.value.advice, caught.value.field) == ("Ask an operator of the mesh.", "owner")
+    gateway.answers = [(403, {"message": "Forbidden"})]
+    with pytest.raises(AccessDeniedError) as caught:
+        list(mesh.tasks())
+    assert caught.value.advice == "Your credentials need execute-api:Invoke on the mesh's API."
+
+
 def test_a_time_without_a_zone_is_refused(gateway: FakeGateway, mesh: Mesh) -> None:
     with pytest.raises(ValueError, match="since has no time zone"):
         list(mesh.tasks(since=datetime(2026, 11, 20)))  # noqa: DTZ001
