@@ -112,7 +112,10 @@ def _follow_task(reader: LogReader, mesh: MeshClient, envelope_id: str, options:
     count = 0
     while True:
         hops = mesh.timeline(envelope_id)
-        count += reader.print_new(dict.fromkeys((*(hop.actor for hop in hops), *END_ACTORS), start), envelope_id)
+        # A hop that fails at once may have reported its end alone.
+        ended = (task.actor,) if task is not None and task.actor else ()
+        actors = dict.fromkeys((*(hop.actor for hop in hops), *ended, *END_ACTORS), start)
+        count += reader.print_new(actors, envelope_id)
         for run in dict.fromkeys(hop.run.run_id for hop in hops if hop.run is not None):
             count += runs.print_new(run)
         if ended_at is not None and time.monotonic() > ended_at + (_LATE_RUN_SECONDS if runs.names else _LATE_SECONDS):

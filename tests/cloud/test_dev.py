@@ -301,6 +301,28 @@ def test_commands_work_against_it(author: Author) -> None:
     author.asya("job", "list")
 
 
+def test_operators_read_lines_numbers_and_dead_letters(author: Author) -> None:
+    caller = operator(author.cloud)
+
+    def get(path: str) -> Any:
+        status, content = caller.call("GET", f"/api/v1/operations/{path}")
+        assert status == 200, (path, content)
+        return content
+
+    lines = [each["line"] for each in get("logs/failed-1")["items"]]
+    assert any(line.startswith("bill: failed-1 failed:") and "KeyError" in line for line in lines), lines
+    assert any("check: route-1 took" in each["line"] for each in get("actors/check/logs")["items"])
+    numbers = {actor["name"]: actor for actor in get("mesh")["actors"]}
+    assert numbers["gone"]["dead_letters"] == 1
+    assert numbers["count"]["runs"]["is_drained"] is False
+    assert [each["id"] for each in get("actors/bill")["recent_errors"]] == ["failed-1"]
+    (letter,) = get("dead-letters?actor=gone")["items"]
+    assert (letter["id"], letter["task"]) == ("gone-1", "failed")
+    assert get("runs")["items"] == []
+    status, kept = caller.call("GET", "/api/v1/mesh/failed-1/payloads/0")
+    assert (status, json.loads(kept["before"]["text"])) == (200, {"id": "7"})
+
+
 def test_the_official_clients_of_models_and_agents_call_it(author: Author) -> None:
     caller = operator(author.cloud)
 

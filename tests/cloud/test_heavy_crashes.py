@@ -115,7 +115,7 @@ def test_13_the_lines_of_an_envelope_are_also_those_of_its_driver_and_executors(
             break
         cursor = {"cursor": page["next_cursor"]}
     assert {"1", "driver"} <= {line.get("worker") for line in lines if line.get("run_id") == run}
-    assert any(line["actor"] == "each" and "run_id" not in line for line in lines)
+    assert all(name in line["line"] for line in lines if "run_id" not in line)
     status, page = operator(heavy.cloud).call("GET", f"/api/v1/operations/runs/{run}/logs", source="executor")
     assert (status, [line["line"] for line in page["items"]]) == (200, ["task 0 of stage 0"])
 

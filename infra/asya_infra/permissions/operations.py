@@ -9,6 +9,7 @@ from asya_infra.permissions import common
 from asya_infra.permissions.grant import Grant
 
 _RECEIVE = ("sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes", "sqs:ReceiveMessage")
+_MOST_IN_BOTH_FORMS = 120
 _LOG_FILES = "runs/*/logs"
 
 
@@ -50,8 +51,13 @@ def has_heavy_actors(table: MeshTable) -> bool:
 def _read_groups(addresses: Addresses, table: MeshTable) -> Grant:
     """Allow searching the log groups of actors and system functions, never a pattern of names: those of a stage begin alike."""
     functions = (*table.actors, *names.SYSTEM_FUNCTIONS)
-    groups = tuple(addresses.arn("logs", f"log-group:{addresses.log_group_name(each)}:*") for each in functions)
-    return Grant(("logs:FilterLogEvents",), groups, reason="Log streams of a function's log group; Lambda names them.")
+    groups = [addresses.arn("logs", f"log-group:{addresses.log_group_name(each)}") for each in functions]
+    # AWS checks the form with the log streams, the local cloud the one without. A large mesh has no room for both.
+    forms = ("", ":*") if len(groups) <= _MOST_IN_BOTH_FORMS else (":*",)
+    resources = tuple(group + form for form in forms for group in groups)
+    return Grant(
+        ("logs:FilterLogEvents",), resources, reason="Log streams of a function's log group; Lambda names them."
+    )
 
 
 def _read_runs(addresses: Addresses) -> list[Grant]:

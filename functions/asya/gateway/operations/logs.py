@@ -57,9 +57,12 @@ class LogRoutes:
         task = self.store.load(task_id, now) if is_usable(task_id) else None
         if task is None:
             raise unknown_task(task_id)
-        since = query.since or parse_time(task[0].created_at) - _BEFORE
+        record, _ = task
+        since = query.since or parse_time(record.created_at) - _BEFORE
         hops = list(timeline(self.store.hops(task_id, now, None)))
-        actors = {hop.actor for hop in hops} & self.mesh.actors.keys() | set(END_ACTORS)
+        # A hop that fails at once may have reported its end alone.
+        named = {record.actor or "", *((*record.route.prev, record.route.curr) if record.route else ())}
+        actors = ({hop.actor for hop in hops} | named) & self.mesh.actors.keys() | set(END_ACTORS)
         runs = dict.fromkeys(hop.run.run_id for hop in hops if hop.run is not None)
         with available("the logs"):
             sources: list[Source] = [

@@ -60,6 +60,15 @@ def test_a_task_has_the_lines_of_its_actors_by_time_and_those_of_its_job_runs(ca
     assert texts(next(calls.pages(f"{TASK}?source=executor")))[2:] == ["executor err", "last"]
 
 
+def test_the_actor_of_a_task_that_has_reported_its_end_alone_has_lines(calls: OperatorCalls) -> None:
+    data = EventData(actor="publish", route=Route(("clean",), "publish", ()), reason="KeyError")
+    at = format_time(NOW - timedelta(seconds=60))
+    calls.report([TaskEvent(id="order-7", status="failed", at=at, position=1, data=data)])
+    calls.log("publish", 2, {"message": "handler failed", "envelope_id": "order-7"})
+    calls.log("clean", 3, {"message": "sent", "envelope_id": "order-7"})
+    assert [len(page) for page in calls.pages(TASK)] == [2]
+
+
 @pytest.mark.rule("13.operations.logs.own")
 def test_a_task_never_has_the_lines_of_a_task_whose_id_contains_its_own(calls: OperatorCalls) -> None:
     order(calls, run=None)
