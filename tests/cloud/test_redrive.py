@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 from typer.testing import CliRunner
 
+from asya.dead_letters.aws.queue import DeadLetterQueue
 from asya.protocol import names
 from asya.protocol.codec import decode
 from asya.protocol.status import created
 from asya.protocol.times import format_time
 from asya_cli.main import app
+from tests.cloud.callers import operator
 from tests.cloud.denials import denied
 from tests.cloud.deployed_cloud import DeployedCloud, until
 from tests.cloud.environment import now
@@ -185,3 +187,35 @@ def test_a_replay_creates_a_new_task_and_leaves_the_old_one_unchanged(
     error = asya(paths, "replay", "order-2", "--from", "0", fails=True)
     assert "where it failed or hop 2 or checkpoint 1" in error
     assert paths.mesh.task("order-2") == old
+
+
+@pytest.mark.rule("13.operations.dead-letters", "13.operations.dead-letters.visible")
+def test_an_operator_sees_a_dead_letter_which_stays_in_its_queue(paths: DeployedCloud) -> None:
+    body = {"id": "letter-1", "route": {"prev": [], "curr": "clerk", "next": []}, "payload": {"order": "seen"}}
+    sqs = paths.mesh_sqs()
+    url = sqs.get_queue_url(QueueName=names.dlq_name("paths", "clerk"))["QueueUrl"]
+    sqs.send_message(QueueUrl=url, MessageBody=json.dumps(body))
+
+    def shown() -> dict[str, Any] | None:  # x-dlq hides letters while it reports them
+        status, page = operator(paths).call("GET", "/api/v1/operations/dead-letters", actor="clerk")
+        assert status == 200, page
+        return next((item for item in page["items"] if item["id"] == "letter-1"), None)
+
+    for _ in range(2):
+        assert json.loads(until(shown, "the dead letter")["body"]) == body
+    status, mesh = operator(paths).call("GET", "/api/v1/operations/mesh")
+    clerk = next(actor for actor in mesh["actors"] if actor["name"] == "clerk")
+    assert (status, clerk["dead_letters"] >= 1) == (200, True)
+    status, details = operator(paths).call("GET", "/api/v1/operations/actors/clerk")
+    assert (status, details["numbers"]["name"]) == (200, "clerk"), details
+
+    def removed() -> bool | None:
+        queue = DeadLetterQueue(sqs, url)
+        letters = [each for batch in queue.scan(hide_seconds=30) for each in batch]
+        own = [each for each in letters if each.arrival.envelope().id == "letter-1"]
+        for each in own:
+            queue.delete(each)
+        queue.release([each for each in letters if each not in own])
+        return bool(own) or None
+
+    until(removed, "the dead letter to be removed")

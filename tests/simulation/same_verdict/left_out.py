@@ -95,6 +95,9 @@ LEFT_OUT: dict[str, str | dict[str, str]] = {
         "test_another_actor_may_not_read_them": _IAM,
         "test_6_the_values_are_nowhere_but_in_their_file": "reads the logs and files of the local cloud",
     },
+    "test_redrive": {
+        "test_an_operator_sees_a_dead_letter_which_stays_in_its_queue": "the kit answers no calls for operators",
+    },
     "test_slow_paths": {
         "test_the_message_of_a_lost_process_is_delivered_again[deaf]": "its handler ignores interrupts, and ends with its process",
     },
