@@ -16,6 +16,7 @@ import pytest
 from asya_cli.errors import ExitCode
 from tests.cloud.deployed_cloud import TIMEOUT_SECONDS
 from tests.cloud.test_dev import Author
+from tests.doubles.operated_mesh import HANDLERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,23 +38,6 @@ actors:
 tools:
   order: {description: "Checks and bills an order", route: [check, bill]}
   night: {description: "Bills the orders of a night", route: [split, x-fan-in, gather]}
-"""
-ORDERS = """
-from asya import fan_out
-
-RATES = {"NO": 0.25, "DE": 0.19}
-
-def check(payload):
-    return {**payload, "checked": True}
-
-def bill(payload):
-    return {**payload, "tax": payload["total"] * RATES[payload["country"]]}
-
-def split(payload):
-    return fan_out(payload["orders"], to=["bill"], into="/bills")
-
-def gather(payload):
-    return {"bills": len(payload["bills"])}
 """
 COMMANDS = 6
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -79,7 +63,7 @@ class Operator:
 
 @pytest.fixture
 def author(tmp_path: Path) -> Iterator[Author]:
-    running = Author(tmp_path, {"mesh.yaml": MESH, "handlers/orders.py": ORDERS})
+    running = Author(tmp_path, {"mesh.yaml": MESH, "handlers/orders.py": HANDLERS})
     yield running
     running.end()
 
@@ -102,7 +86,7 @@ def test_three_failed_tasks_of_thirty_run_again_after_six_commands(author: Autho
     [example] = _ID.findall(cause)
     # Why?
     report = operator.asya(f"status {example}", ExitCode.TASK_FAILED)
-    assert re.search(r'handlers/orders\.py", line 10, in bill\n.*RATES\[payload\["country"\]\]', report)
+    assert re.search(r'handlers/orders\.py", line 9, in bill\n.*RATES\[payload\["country"\]\]', report)
     # The repair; `asya dev` loads it, as a deployment does on AWS.
     since = len(author.lines)
     author.edit("handlers/orders.py", '"DE": 0.19', '"DE": 0.19, "SE": 0.25')
