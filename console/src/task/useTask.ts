@@ -7,6 +7,9 @@ import { hasEnded, type PartialEvent, type TaskView, type TimelineEntry } from "
 
 /** The stream tells most changes; this finds the others, such as a redrive of a task that has ended. */
 const POLL_MILLISECONDS = 5000;
+const AWAITED_MILLISECONDS = 1000;
+/** Events that come within this time make the page read once. */
+const TOGETHER_MILLISECONDS = 100;
 const ENTRIES_LIMIT = 2000;
 const PARTIALS_LIMIT = 2000;
 
@@ -25,7 +28,8 @@ export function useTask(id: string): FollowedTask {
   const task = useQuery({
     queryKey: ["task", id],
     queryFn: () => client.task(id),
-    refetchInterval: POLL_MILLISECONDS,
+    // A record comes when the first actor has received the envelope.
+    refetchInterval: ({ state }) => (state.data === undefined ? AWAITED_MILLISECONDS : POLL_MILLISECONDS),
   });
   const generation = task.data?.generation;
   const isKnown = task.data !== undefined;
@@ -39,6 +43,12 @@ export function useTask(id: string): FollowedTask {
   useEffect(() => {
     if (!isKnown) return undefined;
     const stop = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const readAgain = (): void => {
+      timer = undefined;
+      void queries.invalidateQueries({ queryKey: ["task", id] });
+      void queries.invalidateQueries({ queryKey: ["timeline", id] });
+    };
     setPartials([]);
     const read = async (): Promise<void> => {
       for await (const event of follow(client, id, stop.signal)) {
@@ -46,13 +56,15 @@ export function useTask(id: string): FollowedTask {
           const partial = event.data as PartialEvent;
           setPartials((before) => [...before, partial].slice(-PARTIALS_LIMIT));
         } else {
-          void queries.invalidateQueries({ queryKey: ["task", id] });
-          void queries.invalidateQueries({ queryKey: ["timeline", id] });
+          timer ??= setTimeout(readAgain, TOGETHER_MILLISECONDS);
         }
       }
     };
     void read();
-    return () => stop.abort();
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+    };
     // A redrive begins a new generation, and a replayed or resumed task goes on: the stream begins again.
   }, [client, queries, id, isKnown, generation, isOver]);
   return { task: task.data, timeline: timeline.data ?? [], partials, error: task.error ?? timeline.error };
