@@ -26,8 +26,8 @@ CALLS = (
     ("GET", f"{_OPERATIONS}/dead-letters"),
     ("GET", f"{_OPERATIONS}/logs/{{id}}"),
     ("GET", f"{_OPERATIONS}/runs"),
-    ("GET", f"{_OPERATIONS}/runs/{{id}}"),
-    ("GET", f"{_OPERATIONS}/runs/{{id}}/logs"),
+    ("GET", f"{_OPERATIONS}/runs/{{run_id}}"),
+    ("GET", f"{_OPERATIONS}/runs/{{run_id}}/logs"),
 )
 """Method and path of each call. A name in braces stands for one segment, percent-encoded."""
 
