@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
-import ELK, { type ElkNode } from "elkjs/lib/elk-api";
-import ElkWorker from "elkjs/lib/elk-worker.min.js?worker";
+import type { ElkNode } from "elkjs/lib/elk-api";
+import { type LayoutEdge, type LayoutNode, layoutOf, pathOf } from "../shared/layout";
 import { useIsNarrow } from "../shared/useIsNarrow";
-import { describeRoute, type NodeState, type RouteGraph, type RouteNode } from "./route";
+import { describeRoute, type NodeState, type RouteEdge, type RouteGraph, type RouteNode } from "./route";
 
 const SIGNS: Record<NodeState, string> = { passed: "✓", here: "●", failed: "✕", next: "" };
 const CHARACTER_PIXELS = 7.5;
@@ -11,14 +11,12 @@ const MARGIN = 4;
 /** Hops before and after the present one that are drawn; a loop may have thousands. */
 const AROUND = 40;
 
-const elk = new ELK({ workerFactory: () => new ElkWorker() });
-
 export default function RouteDrawing({ graph }: { graph: RouteGraph }) {
   const shown = around(graph);
   const direction = useIsNarrow() ? "DOWN" : "RIGHT";
   const layout = useQuery({
     queryKey: ["layout", direction, shown.nodes.map(({ position, actor }) => [position, actor])],
-    queryFn: () => elk.layout(elkGraph(shown, direction)),
+    queryFn: () => layoutOf(shown.nodes.map(sized), shown.edges.map(joined), direction),
     staleTime: Infinity,
     placeholderData: (before) => before,
   });
@@ -30,13 +28,9 @@ export default function RouteDrawing({ graph }: { graph: RouteGraph }) {
     <div className="graph" tabIndex={0} role="group" aria-label="Route, drawn">
       <svg width={width + 2 * MARGIN} height={height + 2 * MARGIN} role="img" aria-label={describeRoute(shown)}>
         <g transform={`translate(${MARGIN} ${MARGIN})`}>
-          {edges.map((edge) => {
-            const [section] = edge.sections ?? [];
-            if (section === undefined) return null;
-            const points = [section.startPoint, ...(section.bendPoints ?? []), section.endPoint];
-            const path = points.map(({ x, y }, index) => `${index === 0 ? "M" : "L"}${x} ${y}`).join(" ");
-            return <path key={edge.id} d={path} className={`edge ${states.get(edge.id) ?? "next"}`} />;
-          })}
+          {edges.map((edge) => (
+            <path key={edge.id} d={pathOf(edge)} className={`edge ${states.get(edge.id) ?? "next"}`} />
+          ))}
           {children.map((child) => {
             const node = byPosition.get(child.id);
             return node === undefined ? null : <Node key={child.id} node={node} place={child} />;
@@ -77,20 +71,11 @@ function around({ nodes, edges }: RouteGraph): RouteGraph {
   };
 }
 
-function elkGraph({ nodes, edges }: RouteGraph, direction: string): ElkNode {
-  return {
-    id: "route",
-    layoutOptions: {
-      "elk.algorithm": "layered",
-      "elk.direction": direction,
-      "elk.layered.spacing.nodeNodeBetweenLayers": "28",
-      "elk.padding": "[top=0,left=0,bottom=0,right=0]",
-    },
-    children: nodes.map((node) => ({
-      id: String(node.position),
-      width: Math.max(70, labelOf(node).length * CHARACTER_PIXELS + 20),
-      height: NODE_HEIGHT,
-    })),
-    edges: edges.map(({ from, to }) => ({ id: `${from}-${to}`, sources: [String(from)], targets: [String(to)] })),
-  };
+function sized(node: RouteNode): LayoutNode {
+  const width = Math.max(70, labelOf(node).length * CHARACTER_PIXELS + 20);
+  return { id: String(node.position), width, height: NODE_HEIGHT };
+}
+
+function joined({ from, to }: RouteEdge): LayoutEdge {
+  return { id: `${from}-${to}`, from: String(from), to: String(to) };
 }

@@ -1,10 +1,12 @@
 /** A task: what happened to it, what it says, and what can be done about it. */
 
-import { type KeyboardEvent, lazy, type ReactNode, Suspense } from "react";
+import { lazy, type ReactNode, Suspense } from "react";
 import type { TaskView } from "../api/types";
+import { Copied, Facts } from "../shared/Facts";
 import { Copy, Problem, Status, Time } from "../shared/parts";
+import { Tabs } from "../shared/Tabs";
 import { show } from "../shared/useView";
-import { addressOf, TABS, type TaskTab, type View } from "../view";
+import { addressOf, type TaskTab, type View } from "../view";
 import { Children } from "./Children";
 import { Failure } from "./Failure";
 import { Hops } from "./Hops";
@@ -40,20 +42,24 @@ export default function TaskPage({ view }: { view: Extract<View, { page: "task" 
       {error !== null && task === undefined && <Problem error={error} />}
       {task !== undefined && (
         <>
-          <Facts task={task} />
+          <Facts facts={factsOf(task)} />
           <TaskActions task={task} />
-          <Tabs view={view} />
-          <div role="tabpanel" id="panel" aria-labelledby={`tab-${view.tab}`} tabIndex={0}>
+          <Tabs
+            label="Parts of the task"
+            titles={TITLES}
+            tab={view.tab}
+            onOpen={(tab) => show({ page: "task", id: view.id, tab }, { inPlace: true })}
+          >
             <Panel view={view} followed={{ ...followed, task }} />
-          </div>
+          </Tabs>
         </>
       )}
     </>
   );
 }
 
-function Facts({ task }: { task: TaskView }) {
-  const facts: [string, ReactNode][] = [
+function factsOf(task: TaskView): [string, ReactNode][] {
+  return [
     ["Status", <Status key="status" status={task.status} />],
     ["Reason", task.reason !== "Completed" && task.reason],
     ["Progress", task.status === "running" && `${task.progress_percent} %`],
@@ -68,61 +74,10 @@ function Facts({ task }: { task: TaskView }) {
     ["Result", task.result_uri && <Copied key="result" text={task.result_uri} label="the address of the result" />],
     ["Job run", task.run && <Copied key="run" text={task.run.job_run_id} label="the id of the job run" />],
   ];
-  return (
-    <dl className="facts">
-      {facts.map(([name, value]) =>
-        value ? (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ) : null,
-      )}
-    </dl>
-  );
 }
 
 function TaskLink({ id }: { id: string }) {
   return <a href={addressOf({ page: "task", id, tab: "overview" })}>{id}</a>;
-}
-
-function Copied({ text, label }: { text: string; label: string }) {
-  return (
-    <span className="id">
-      <code>{text}</code>
-      <Copy text={text} label={label} />
-    </span>
-  );
-}
-
-function Tabs({ view }: { view: Extract<View, { page: "task" }> }) {
-  const open = (tab: TaskTab): void => show({ page: "task", id: view.id, tab }, { inPlace: true });
-  const move = (event: KeyboardEvent): void => {
-    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
-    if (step === 0) return;
-    event.preventDefault();
-    const next = TABS[(TABS.indexOf(view.tab) + step + TABS.length) % TABS.length] ?? "overview";
-    open(next);
-    document.getElementById(`tab-${next}`)?.focus();
-  };
-  return (
-    <div role="tablist" aria-label="Parts of the task" className="tabs" onKeyDown={move}>
-      {TABS.map((tab) => (
-        <button
-          type="button"
-          role="tab"
-          key={tab}
-          id={`tab-${tab}`}
-          aria-selected={tab === view.tab}
-          aria-controls={tab === view.tab ? "panel" : undefined}
-          tabIndex={tab === view.tab ? 0 : -1}
-          onClick={() => open(tab)}
-        >
-          {TITLES[tab]}
-        </button>
-      ))}
-    </div>
-  );
 }
 
 interface PanelProps {
