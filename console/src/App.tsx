@@ -5,15 +5,25 @@ import { lazy, Suspense, useEffect } from "react";
 import { useClient } from "./api/context";
 import { useView } from "./shared/useView";
 import { TasksPage } from "./tasks/TasksPage";
-import { addressOf } from "./view";
+import { addressOf, type View } from "./view";
 
 const TaskPage = lazy(() => import("./task/TaskPage"));
+const MeshPage = lazy(() => import("./mesh/MeshPage"));
+const ActorPage = lazy(() => import("./mesh/ActorPage"));
+const RunsPage = lazy(() => import("./runs/RunsPage"));
+const RunPage = lazy(() => import("./runs/RunPage"));
+
+const PAGES: readonly [string, View][] = [
+  ["Tasks", { page: "tasks", filter: {} }],
+  ["Mesh", { page: "mesh" }],
+  ["Runs", { page: "runs" }],
+];
 
 export function App() {
   const view = useView();
   const client = useClient();
   const info = useQuery({ queryKey: ["info"], queryFn: () => client.info(), staleTime: Infinity });
-  const title = view.page === "task" ? view.id : "Tasks";
+  const title = titleOf(view);
   const mesh = info.data?.namespace;
   useEffect(() => {
     document.title = mesh === undefined ? `${title} · Asya` : `${title} · ${mesh} · Asya`;
@@ -25,9 +35,11 @@ export function App() {
       </a>
       <header className="top">
         <nav aria-label="Pages">
-          <a href={addressOf({ page: "tasks", filter: {} })} aria-current={view.page === "tasks" ? "page" : undefined}>
-            Tasks
-          </a>
+          {PAGES.map(([name, shown]) => (
+            <a key={name} href={addressOf(shown)} aria-current={view.page === shown.page ? "page" : undefined}>
+              {name}
+            </a>
+          ))}
         </nav>
         {info.data && (
           <p className="mesh">
@@ -37,16 +49,41 @@ export function App() {
         )}
       </header>
       <main id="main" tabIndex={-1}>
-        {view.page === "task" ? (
-          <Suspense fallback={<p role="status">Loading…</p>}>
-            <TaskPage key={view.id} view={view} />
-          </Suspense>
-        ) : (
-          <TasksPage filter={view.filter} />
-        )}
+        <Suspense fallback={<p role="status">Loading…</p>}>
+          <Page view={view} />
+        </Suspense>
       </main>
     </>
   );
+}
+
+function Page({ view }: { view: View }) {
+  switch (view.page) {
+    case "task":
+      return <TaskPage key={view.id} view={view} />;
+    case "mesh":
+      return <MeshPage view={view} />;
+    case "actor":
+      return <ActorPage key={view.actor} view={view} />;
+    case "runs":
+      return <RunsPage key={view.actor ?? ""} view={view} />;
+    case "run":
+      return <RunPage key={view.id} view={view} />;
+    default:
+      return <TasksPage filter={view.filter} />;
+  }
+}
+
+function titleOf(view: View): string {
+  switch (view.page) {
+    case "task":
+    case "run":
+      return view.id;
+    case "actor":
+      return view.actor;
+    default:
+      return { tasks: "Tasks", mesh: "Mesh", runs: "Runs" }[view.page];
+  }
 }
 
 /** The fragment of the address is the page's own, so the link moves the focus itself. */

@@ -1,6 +1,9 @@
 /** What the page shows, and its address: the part after `#`, so that the server never sees it. */
 
 import { STATUSES, type TaskStatus } from "./api/types";
+import { meshAddress, type MeshView, parseMeshView } from "./mesh/view";
+import { parseRunsView, runsAddress, type RunsView } from "./runs/view";
+import { decoded, withQuery } from "./shared/address";
 
 export interface TaskFilter {
   status?: TaskStatus;
@@ -17,7 +20,9 @@ export interface TaskFilter {
 
 export type View =
   | { page: "tasks"; filter: TaskFilter }
-  | { page: "task"; id: string; tab: TaskTab; hop?: number };
+  | { page: "task"; id: string; tab: TaskTab; hop?: number }
+  | MeshView
+  | RunsView;
 
 export const TABS = ["overview", "hops", "children", "partials", "payloads", "logs"] as const;
 export type TaskTab = (typeof TABS)[number];
@@ -30,6 +35,8 @@ const UNIT_SECONDS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86400 };
 export function parseView(hash: string): View {
   const [path = "", query = ""] = hash.replace(/^#/, "").split("?", 2);
   const given = new URLSearchParams(query);
+  const other = parseMeshView(path, given) ?? parseRunsView(path, given);
+  if (other !== undefined) return other;
   const id = /^\/tasks\/([^/]+)$/.exec(path)?.[1];
   if (id !== undefined) {
     const tab = TABS.find((each) => each === given.get("show")) ?? "overview";
@@ -57,6 +64,8 @@ export function addressOf(view: View): string {
     if (view.hop !== undefined) query.set("hop", String(view.hop));
     return withQuery(`#/tasks/${encodeURIComponent(view.id)}`, query);
   }
+  if (view.page === "mesh" || view.page === "actor") return meshAddress(view);
+  if (view.page === "runs" || view.page === "run") return runsAddress(view);
   return withQuery("#/tasks", new URLSearchParams(filterEntries(view.filter)));
 }
 
@@ -73,17 +82,4 @@ export function filterEntries(filter: TaskFilter): [string, string][] {
 /** Return the seconds of an age such as `30m`. */
 export function ageSeconds(age: string): number {
   return Number(age.slice(0, -1)) * (UNIT_SECONDS[age.slice(-1)] ?? 0);
-}
-
-function withQuery(path: string, query: URLSearchParams): string {
-  const text = query.toString();
-  return text === "" ? path : `${path}?${text}`;
-}
-
-function decoded(segment: string): string {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return segment;
-  }
 }

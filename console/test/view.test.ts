@@ -9,6 +9,13 @@ const VIEWS: [string, View][] = [
   ],
   ["#/tasks/a%2Fb%23c", { page: "task", id: "a/b#c", tab: "overview" }],
   ["#/tasks/order-1?show=payloads&hop=3", { page: "task", id: "order-1", tab: "payloads", hop: 3 }],
+  ["#/mesh", { page: "mesh" }],
+  ["#/mesh?tool=order", { page: "mesh", tool: "order" }],
+  ["#/mesh/price-order", { page: "actor", actor: "price-order", tab: "overview" }],
+  ["#/mesh/price-order?show=logs&age=24h", { page: "actor", actor: "price-order", tab: "logs", age: "24h" }],
+  ["#/runs?actor=crunch", { page: "runs", actor: "crunch" }],
+  ["#/runs/asya.shop.crunch.1", { page: "run", id: "asya.shop.crunch.1", tab: "envelopes" }],
+  ["#/runs/a%2Fb?show=logs&source=driver", { page: "run", id: "a/b", tab: "logs", source: "driver" }],
 ];
 
 test.each(VIEWS)("%s names a view, and the view has this address", (address, view) => {
@@ -21,6 +28,8 @@ test.each([
   ["#/elsewhere", { page: "tasks", filter: {} }],
   ["#/tasks?status=lost&age=soon&roots=1", { page: "tasks", filter: {} }],
   ["#/tasks/%zz?show=nothing&hop=-1", { page: "task", id: "%zz", tab: "overview" }],
+  ["#/mesh/a?show=nothing&age=soon", { page: "actor", actor: "a", tab: "overview" }],
+  ["#/runs/1?show=nothing&source=me", { page: "run", id: "1", tab: "envelopes" }],
 ] as [string, View][])("what %s does not name is left out", (address, view) => {
   expect(parseView(address)).toEqual(view);
 });

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.console.browser import OpenedPage, running_browser, running_console
 from tests.console.sample_mesh import FAILED, ORIGIN, PAUSED, fill
+from tests.console.sample_operations import RUN
 from tests.console.stub_gateway import StubGateway
 from tests.paths import PROJECT
 
@@ -16,6 +17,9 @@ PICTURES = {
     "console-payloads": (f"#/tasks/{FAILED}?show=payloads&hop=0", "Difference"),
     "console-slices": (f"#/tasks/{ORIGIN}?show=children", "12 children"),
     "console-pause": (f"#/tasks/{PAUSED}", "ship-order"),
+    "console-mesh": ("#/mesh", "1 run ·"),
+    "console-actor": ("#/mesh/price-order", "Recent errors"),
+    "console-run": (f"#/runs/{RUN}", "The driver's log"),
 }
 """Each picture: its view, and a text that it waits for."""
 

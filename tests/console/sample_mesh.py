@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from tests.console.stub_gateway import START
+from tests.console.sample_operations import OPERATION_VIEWS, fill_operations
+from tests.console.stub_gateway import at
 
 if TYPE_CHECKING:
     from tests.console.stub_gateway import StubGateway
@@ -25,6 +25,7 @@ VIEWS = {
     f"#/tasks/{FAILED}?show=logs": "no price in the list",
     f"#/tasks/{PAUSED}": "Ship it?",
     f"#/tasks/{ORIGIN}?show=children": "12 children",
+    **OPERATION_VIEWS,
 }
 """The views of the console, each with a text that it shows."""
 
@@ -33,11 +34,6 @@ _TRACEBACK = """Traceback (most recent call last):
     price = prices[order["article"]]
 KeyError: 'no such price: order 1041'
 """
-
-
-def at(seconds: float) -> str:
-    """A time after the first task of the mesh."""
-    return (START + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
 
 
 def event(name: str, cursor: str, data: object) -> bytes:
@@ -70,6 +66,7 @@ def fill(gateway: StubGateway) -> None:
     gateway.add("order-1044", "pending", tool="order")
     gateway.add("order-1045", "canceled", reason="Canceled")
     _add_set(gateway)
+    fill_operations(gateway)
 
 
 def _failure(number: int) -> dict[str, Any]:

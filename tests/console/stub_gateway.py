@@ -22,6 +22,11 @@ START = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
 _TASK = re.compile(r"/api/v1/mesh/([^/]+)(?:/(.+))?")
 
 
+def at(seconds: float) -> str:
+    """A time after the first task."""
+    return (START + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
+
+
 @dataclass
 class StubGateway:
     """The tasks of a mesh, with the calls that the page has made.
@@ -40,9 +45,9 @@ class StubGateway:
 
     def add(self, task_id: str, status: str = "succeeded", **more: Any) -> dict[str, Any]:
         """Make a task, a second younger than the one before."""
-        at = (START + timedelta(seconds=len(self.tasks))).isoformat().replace("+00:00", "Z")
+        made = at(len(self.tasks))
         percent = 100 if status == "succeeded" else 40
-        given = {"id": task_id, "status": status, "progress_percent": percent, "created_at": at, "updated_at": at}
+        given = {"id": task_id, "status": status, "progress_percent": percent, "created_at": made, "updated_at": made}
         task = {**given, "generation": 0, "actor": "price-orders", "owner": "operator", **more}
         with self._lock:
             self.tasks[task_id] = task

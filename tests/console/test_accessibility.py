@@ -50,3 +50,14 @@ def test_a_dialog_is_readable_too(gateway: StubGateway, opened: OpenedPage) -> N
     page.get_by_role("button", name="Cancel…").click()
     expect(page.get_by_role("dialog")).to_be_visible()
     assert violations(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_graph_of_the_mesh_is_readable_too(browser: Browser, gateway: StubGateway, scheme: str) -> None:
+    fill(gateway)
+    with running_console(gateway) as address:
+        opened = OpenedPage.of(browser, address, scheme=scheme)
+        page = opened.open("#/mesh")
+        expect(page.get_by_role("group", name="Graph of the mesh").get_by_role("link")).to_have_count(10)
+        assert violations(page) == []
+        opened.close()

@@ -12,6 +12,7 @@ import type {
   TaskView,
   TimelineEntry,
 } from "./types";
+import type { ActorDetails, DeadLetterPage, LogPage, MeshNumbers, RunDetails, RunPage } from "./operations";
 
 const SECRET_HEADER = "x-asya-console-secret";
 
@@ -91,6 +92,34 @@ export class Client {
 
   info(): Promise<MeshInfo> {
     return this.json("/console/info");
+  }
+
+  mesh(): Promise<MeshNumbers> {
+    return this.json("/api/v1/operations/mesh");
+  }
+
+  actor(name: string): Promise<ActorDetails> {
+    return this.json(`/api/v1/operations/actors/${encodeURIComponent(name)}`);
+  }
+
+  actorLogs(name: string, query: Query): Promise<LogPage> {
+    return this.json(withQuery(`/api/v1/operations/actors/${encodeURIComponent(name)}/logs`, query));
+  }
+
+  deadLetters(query: Query): Promise<DeadLetterPage> {
+    return this.json(withQuery("/api/v1/operations/dead-letters", query));
+  }
+
+  runs(query: Query): Promise<RunPage> {
+    return this.json(withQuery("/api/v1/operations/runs", query));
+  }
+
+  run(id: string, query: Query): Promise<RunDetails> {
+    return this.json(withQuery(`/api/v1/operations/runs/${encodeURIComponent(id)}`, query));
+  }
+
+  runLogs(id: string, query: Query): Promise<LogPage> {
+    return this.json(withQuery(`/api/v1/operations/runs/${encodeURIComponent(id)}/logs`, query));
   }
 
   tasks(query: Query, signal?: AbortSignal): Promise<Page<TaskView>> {

@@ -32,3 +32,22 @@ export function duration(milliseconds: number): string {
 export function counted(count: number, noun: string): string {
   return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }
+
+/** Return a number with at most three digits that count, such as `1,240`, `12.5` or `0.0042`. */
+export function rounded(value: number): string {
+  const isLarge = Math.abs(value) >= 1000;
+  return value.toLocaleString("en", isLarge ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 3 });
+}
+
+/** Return an amount of dollars. Small amounts keep two digits that count. */
+export function dollars(amount: number): string {
+  const digits = amount >= 0.995 || amount === 0 ? 2 : Math.min(8, 1 - Math.floor(Math.log10(amount)));
+  return `$${amount.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: Math.max(2, digits) })}`;
+}
+
+/** Return a number of bytes, such as `640 B`, `12.5 KiB` or `3 MiB`. */
+export function bytes(size: number): string {
+  if (size < 1024) return `${size} B`;
+  const kibibytes = size / 1024;
+  return kibibytes < 1024 ? `${rounded(kibibytes)} KiB` : `${rounded(kibibytes / 1024)} MiB`;
+}

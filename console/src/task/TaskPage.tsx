@@ -72,12 +72,16 @@ function factsOf(task: TaskView): [string, ReactNode][] {
     ["Slice of", task.parent_id && <TaskLink key="parent" id={task.parent_id} />],
     ["Root", task.root_id && task.root_id !== task.parent_id && <TaskLink key="root" id={task.root_id} />],
     ["Result", task.result_uri && <Copied key="result" text={task.result_uri} label="the address of the result" />],
-    ["Job run", task.run && <Copied key="run" text={task.run.job_run_id} label="the id of the job run" />],
+    ["Job run", task.run && <RunLink key="run" id={task.run.run_id} />],
   ];
 }
 
 function TaskLink({ id }: { id: string }) {
   return <a href={addressOf({ page: "task", id, tab: "overview" })}>{id}</a>;
+}
+
+function RunLink({ id }: { id: string }) {
+  return <a href={addressOf({ page: "run", id, tab: "envelopes" })}>{id}</a>;
 }
 
 interface PanelProps {

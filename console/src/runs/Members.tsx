@@ -1,0 +1,90 @@
+/** The envelopes of a run by outcome: those that went wrong are open. */
+
+import { useState } from "react";
+import type { RunDetails, RunMember } from "../api/operations";
+import { counted, dollars, duration, rounded } from "../shared/format";
+import { Fold } from "../shared/Fold";
+import { Copy } from "../shared/parts";
+import { addressOf } from "../view";
+import { type OutcomeGroup, outcomeGroups } from "./outcomes";
+
+/** A group of more envelopes is folded at first, unless it went wrong. */
+const FOLDED = 60;
+
+interface MembersProps {
+  run: RunDetails;
+  members: readonly RunMember[];
+  /** Read more envelopes; undefined if there are none. */
+  more: (() => void) | undefined;
+}
+
+export function Members({ run, members, more }: MembersProps) {
+  return (
+    <>
+      {members.length < run.envelopes && members.length > 0 && (
+        <p className="quiet">
+          The first {members.length.toLocaleString("en")} of {counted(run.envelopes, "envelope")}.
+        </p>
+      )}
+      {members.length === 0 && <p>The envelopes of this run are unknown.</p>}
+      {outcomeGroups(members).map((group) => (
+        <Group key={group.outcome} group={group} />
+      ))}
+      {more !== undefined && (
+        <button type="button" onClick={more}>
+          More envelopes
+        </button>
+      )}
+      {run.shared !== null && <p className="quiet">The cost of the run is divided among its envelopes {run.shared}.</p>}
+    </>
+  );
+}
+
+function Group({ group: { outcome, members, isBad } }: { group: OutcomeGroup }) {
+  const [isOpen, setOpen] = useState(isBad || members.length <= FOLDED);
+  return (
+    <Fold title={`${outcome}: ${counted(members.length, "envelope")}`} isOpen={isOpen} onToggle={setOpen}>
+      <div className="wide" tabIndex={0} role="region" aria-label={`Envelopes: ${outcome}`}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Task</th>
+              <th scope="col" className="number">Hop</th>
+              <th scope="col" className="number">Attempt</th>
+              <th scope="col" className="number">Duration</th>
+              <th scope="col" className="number">vCPU-hours</th>
+              <th scope="col" className="number">Dollars</th>
+              <th scope="col">Error</th>
+            </tr>
+          </thead>
+          <tbody>
+            {members.map((member) => (
+              <Row key={`${member.id} ${member.generation} ${member.position}`} member={member} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Fold>
+  );
+}
+
+function Row({ member }: { member: RunMember }) {
+  return (
+    <tr>
+      <th scope="row">
+        <span className="id">
+          <a href={addressOf({ page: "task", id: member.id, tab: "overview" })}>{member.id}</a>
+          <Copy text={member.id} label={`the id ${member.id}`} />
+        </span>
+      </th>
+      <td className="number">{member.position}</td>
+      <td className="number">{member.attempt}</td>
+      <td className="number">{member.milliseconds > 0 ? duration(member.milliseconds) : "–"}</td>
+      <td className="number">{member.usage === null ? "–" : rounded(member.usage.vcpu_hours)}</td>
+      <td className="number">{member.dollars === null ? "–" : dollars(member.dollars)}</td>
+      <td className="error">
+        <code>{member.error}</code>
+      </td>
+    </tr>
+  );
+}

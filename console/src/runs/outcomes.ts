@@ -1,0 +1,59 @@
+/** How the envelopes of a run ended. */
+
+import type { RunMember } from "../api/operations";
+
+export type Tone = "good" | "bad" | "live" | "quiet";
+
+const GOOD = ["SUCCESS", "committed", "done"];
+const BAD = ["FAILED", "CANCELLED", "CANCELLING", "refused", "failed", "timed_out", "crashed", "charged", "result unreadable"];
+
+/** Return how a state of a run reads: what follows a comma only adds to it. */
+export function toneOf(state: string, isOpen: boolean): Tone {
+  const [word = ""] = state.split(",", 1);
+  if (BAD.includes(word)) return "bad";
+  if (GOOD.includes(word)) return "good";
+  return isOpen ? "live" : "quiet";
+}
+
+export interface OutcomeGroup {
+  outcome: string;
+  members: RunMember[];
+  isBad: boolean;
+}
+
+/** Return the envelopes by outcome: those that went wrong first, then the largest group first. */
+export function outcomeGroups(members: readonly RunMember[]): OutcomeGroup[] {
+  const byOutcome = new Map<string, RunMember[]>();
+  for (const member of members) {
+    const some = byOutcome.get(member.outcome);
+    if (some === undefined) byOutcome.set(member.outcome, [member]);
+    else some.push(member);
+  }
+  const groups = [...byOutcome].map(([outcome, some]) => ({
+    outcome,
+    members: some,
+    isBad: BAD.includes(outcome) || outcome.startsWith("suspect"),
+  }));
+  return groups.sort(
+    (one, other) => Number(other.isBad) - Number(one.isBad) || other.members.length - one.members.length,
+  );
+}
+
+/** Return the address of an object in the AWS console; null for anything that is no address in S3. */
+export function s3Link(uri: string, region: string): string | null {
+  const [, bucket, key] = /^s3:\/\/([a-z0-9][a-z0-9.-]+)\/(.+)$/.exec(uri) ?? [];
+  if (bucket === undefined || key === undefined || !/^[a-z0-9-]+$/.test(region)) return null;
+  const query = new URLSearchParams({ region, prefix: key });
+  return `https://${region}.console.aws.amazon.com/s3/object/${encodeURIComponent(bucket)}?${query}`;
+}
+
+/**
+ * Return the command that opens the Spark UI of a job run.
+ *
+ * @param logUri - The driver's log, whose path names the application.
+ */
+export function dashboardCommand(logUri: string | null, jobRunId: string, region: string): string | null {
+  const application = /\/applications\/([A-Za-z0-9]+)\/jobs\//.exec(logUri ?? "")?.[1];
+  if (application === undefined || !/^[A-Za-z0-9]+$/.test(jobRunId) || !/^[a-z0-9-]+$/.test(region)) return null;
+  return `aws emr-serverless get-dashboard-for-job-run --region ${region} --application-id ${application} --job-run-id ${jobRunId}`;
+}

@@ -1,0 +1,134 @@
+"""The page of job runs and of one run: what waits, runs and ran, why it died, who is charged, and what was logged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.console.sample_operations import (
+    MESH,
+    OPERATIONS,
+    RUN,
+    fill_operations,
+    member,
+    mesh_numbers,
+    run_details,
+    run_line,
+    run_page,
+    usage,
+)
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+    from tests.console.browser import OpenedPage
+    from tests.console.stub_gateway import StubGateway
+
+RUNS = f"{OPERATIONS}/runs"
+
+
+@pytest.fixture(autouse=True)
+def mesh(gateway: StubGateway) -> None:
+    fill_operations(gateway)
+
+
+def cells(page: Page, name: str) -> Locator:
+    return page.get_by_role("row").filter(has=page.get_by_role("link", name=name, exact=True)).get_by_role("cell")
+
+
+def test_runs_are_listed_with_their_cost_and_what_waits(opened: OpenedPage) -> None:
+    page = opened.open("#/runs")
+    now = page.get_by_role("region", name="Now")
+    expect(now).to_contain_text("forecast: 240 waiting for a run, 1 running, 1 lingering")
+    expect(page.get_by_role("rowheader")).to_have_count(3)
+    shown = cells(page, RUN)
+    for place, text in enumerate(("✕ FAILED", "forecast", "100", "13:00:03", "0.84", "$0.051")):
+        expect(shown.nth(place)).to_have_text(text)
+    expect(page.get_by_text("list price of ARM64")).to_be_visible()
+
+
+def test_new_runs_and_their_ends_appear_by_themselves(gateway: StubGateway, opened: OpenedPage) -> None:
+    page = opened.open("#/runs")
+    expect(page.get_by_role("rowheader")).to_have_count(3)
+    old = gateway.answers[RUNS]["items"]
+    first = run_line(5, "SUCCESS", usage=usage(), dollars=1.5)
+    gateway.answers[RUNS] = run_page(run_line(6, "RUNNING", is_open=True), first, *old[1:])
+    expect(page.get_by_role("rowheader")).to_have_count(4)
+    expect(cells(page, first["run_id"]).last).to_have_text("$1.50")
+    numbers = mesh_numbers()
+    forecast = next(each for each in numbers["actors"] if each["name"] == "forecast")
+    forecast["runs"].update(pending=0, is_drained=True)
+    gateway.answers[MESH] = numbers
+    expect(page.get_by_role("region", name="Now")).to_contain_text("0 waiting for a run")
+    expect(page.get_by_role("region", name="Now")).to_contain_text("new runs are stopped")
+
+
+def test_the_runs_of_one_actor_have_an_address(opened: OpenedPage) -> None:
+    page = opened.open("#/runs")
+    page.get_by_label("Actor").select_option("forecast")
+    assert page.url.endswith("#/runs?actor=forecast")
+    page.reload()
+    expect(page.get_by_label("Actor")).to_have_value("forecast")
+
+
+def test_a_run_tells_why_it_died_and_who_is_charged(opened: OpenedPage) -> None:
+    page = opened.open("#/runs")
+    page.get_by_role("link", name=RUN, exact=True).click()
+    verdict = page.get_by_role("region", name="Why it ended, and who is charged")
+    expect(verdict).to_contain_text("region-0 was the first and only envelope at work, so it is charged")
+    expect(verdict).to_contain_text("driver killed by signal 9")
+    facts = page.locator("dl.facts")
+    for text in ("State✕ FAILED", "vCPU-hours0.84", "GB-hours of memory3.36", "Cost$0.051", "Executors2"):
+        expect(facts).to_contain_text(text)
+
+
+def test_envelopes_are_grouped_by_outcome_and_lead_to_their_tasks(gateway: StubGateway, opened: OpenedPage) -> None:
+    gateway.add("region-0", "failed")
+    page = opened.open(f"#/runs/{RUN}")
+    groups = page.locator("summary")
+    expect(groups).to_have_text(["charged: 1 envelope", "done: 97 envelopes", "runs again: 2 envelopes"])
+    expect(page.get_by_role("rowheader")).to_have_count(3)  # the many that went well are folded
+    groups.nth(1).click()
+    expect(page.get_by_role("rowheader")).to_have_count(100)
+    shown = cells(page, "region-0")
+    expect(shown.last).to_have_text("ValueError: no rows in region 1")
+    page.get_by_role("link", name="region-0", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("region-0")
+
+
+def test_a_run_that_runs_shows_its_stages_live(gateway: StubGateway, opened: OpenedPage) -> None:
+    stage = {"stage": 4, "name": "sum by country", "tasks": 200, "done": 20, "rows_read": 12000}
+    beat = {"at": "2026-11-25T12:01:00Z", "beat": 1, "done": 0, "stages": [stage], "executors": 3}
+    open_run = run_details(state="RUNNING", mesh_state="started", verdict="", details="", heartbeat=beat, usage=None)
+    open_run["members"] = [member(0, "at work", usage=None, dollars=None)]
+    gateway.answers[f"{RUNS}/{RUN}"] = open_run
+    page = opened.open(f"#/runs/{RUN}")
+    stages = page.get_by_role("region", name="Spark stages")
+    expect(stages).to_contain_text("sum by country: 20 of 200")
+    expect(stages).to_contain_text("12,000 rows read")
+    later = {**beat, "stages": [{**stage, "done": 180}]}
+    gateway.answers[f"{RUNS}/{RUN}"] = {**open_run, "heartbeat": later}
+    expect(stages).to_contain_text("180 of 200")
+    gateway.answers[f"{RUNS}/{RUN}"] = run_details(state="SUCCESS", verdict="every envelope has a result", details="")
+    expect(page.get_by_text("every envelope has a result")).to_be_visible()
+
+
+def test_lines_of_the_driver_and_of_the_executors_are_chosen_in_the_address(opened: OpenedPage) -> None:
+    page = opened.open(f"#/runs/{RUN}")
+    page.get_by_role("tab", name="Logs").click()
+    lines = page.get_by_role("list", name="Lines").get_by_role("listitem")
+    expect(lines).to_have_count(2)
+    expect(lines.first).to_contain_text("driver stderr java.lang.OutOfMemoryError: Java heap space")
+    page.get_by_label("Lines of").select_option("the driver")
+    assert page.url.endswith(f"#/runs/{RUN}?show=logs&source=driver")
+
+
+def test_a_run_that_nobody_knows_is_told(opened: OpenedPage) -> None:
+    expect(opened.open("#/runs/none").get_by_role("alert")).to_be_visible()
+
+
+def test_a_mesh_without_runs_says_so(gateway: StubGateway, opened: OpenedPage) -> None:
+    gateway.answers[RUNS] = run_page()
+    expect(opened.open("#/runs").get_by_text("No job run is known.")).to_be_visible()
