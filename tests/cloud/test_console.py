@@ -86,6 +86,21 @@ def test_a_question_is_answered_and_the_route_goes_on(paths: DeployedCloud, cons
     expect(page.get_by_role("cell", name="approve", exact=True)).to_be_visible()
 
 
+def test_the_mesh_shows_its_actors_and_leads_to_what_failed_there(paths: DeployedCloud, console: OpenedPage) -> None:
+    order = "console-mesh"
+    task_id = send(paths, NewEnvelope(["clerk"], {"order": order}, envelope_id=order))
+    assert wait_for_final_state(paths, task_id).task.status == "failed"
+    page = console.page
+    page.evaluate("location.hash = '#/mesh'")
+    page.get_by_role("group", name="Graph of the mesh").get_by_role("link", name="clerk").click()
+    page.get_by_role("tabpanel").get_by_role("link", name=order, exact=True).first.wait_for()
+    expect(page.get_by_role("tabpanel")).to_contain_text(f"ValueError: no such order: {order}")
+    page.get_by_role("tab", name="Dead letters").click()
+    expect(page.get_by_role("status").filter(has_text="0 dead letters")).to_be_visible()
+    page.get_by_role("tab", name="Logs").click()
+    expect(page.get_by_role("list", name="Lines").get_by_role("listitem").first).to_be_visible()
+
+
 def test_a_stranger_reads_no_task(console: OpenedPage) -> None:
     address = console.address.partition("#")[0]
     request = console.context.request
