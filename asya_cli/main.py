@@ -12,6 +12,7 @@ from typer._click.exceptions import ClickException, NoArgsIsHelpError  # typer e
 
 from asya.client.defaults import read_defaults
 from asya.client.errors import MeshError
+from asya_cli.actors import actors
 from asya_cli.console.command import ui
 from asya_cli.contracts.command import contracts
 from asya_cli.data import app as data
@@ -129,6 +130,7 @@ app.command()(status)
 app.command()(result)
 app.command("list")(list_tasks)
 app.command()(failures)
+app.command()(actors)
 app.command()(ui)
 app.command()(cancel)
 app.command()(replay)

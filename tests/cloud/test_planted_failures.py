@@ -27,14 +27,14 @@ CAUSES = {
         "job show asya.shop.risk.0000000003",
         r"(?s)ExitCode: 137.*{task} was the first and only envelope at work",
     ),
-    "circuit": ("logs stock", r"circuit open"),
+    "circuit": ("actors", r"stock .*circuit open"),
     "unknown actor": ("status {task}", r"error +RouteMismatch: actor 'wherehouse' is not in the mesh"),
     "deadline": ("status {task}", r"error +Timeout: "),
     "pause": ("status {task}", r"waiting for Publish the catalog\?"),
     "permission": ("status {task}", r"AccessDenied: the queue of ship \(asya-shop-ship\) refuses messages of check"),
     "canceled": ("status {task}", r"canceled \(Canceled\)"),
     "slow job": ("job show asya.shop.totals.0000000001", r"(?s)state +RUNNING.*stage +\d+ .* 0 of 1 tasks"),
-    "slice": ("list --parent {task}", r"no tasks"),
+    "slice": ("actors", r"label +4 +0"),
 }
 """By what was planted: the command, and what it prints. `{task}` is the first task that suffers."""
 

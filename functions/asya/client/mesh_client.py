@@ -26,6 +26,7 @@ from asya.dead_letters.replay import Replayed, ReplayRequest
 from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.claim_check import INBOX_PREFIX, EnvelopeTooLargeError
 from asya.messaging.delivery import Delivery
+from asya.operations.mesh_numbers import MeshNumbers
 from asya.protocol import names
 from asya.protocol.codec import encode
 from asya.protocol.keys import CANCELED_PREFIX, PAUSED_PREFIX, SUMP_PREFIX, safe_segment
@@ -183,6 +184,17 @@ class MeshClient:
             if page.next_cursor is None:
                 return
             query["cursor"] = page.next_cursor
+
+    def mesh_numbers(self) -> MeshNumbers:
+        """Read the mesh in numbers (`protocol §13`, operations).
+
+        Raises:
+            MeshError: The caller is no operator, the gateway does not answer, or it answers with an error.
+        """
+        try:
+            return decode(self._request("GET", "/api/v1/operations/mesh"), MeshNumbers)
+        except _MissingError:
+            raise MeshError("the gateway does not know the numbers of its mesh", _DEPLOY) from None
 
     def tasks(self, *, status: str | None, parent: str | None, limit: int) -> list[TaskView]:
         """Return the newest tasks that the caller may see, as `iter_tasks` reads them."""

@@ -17,6 +17,8 @@ from unittest import mock
 import pytest
 import typer.main
 
+from asya.client.mesh_client import MeshClient
+from asya.operations.mesh_numbers import ActorNumbers, MeshNumbers, RunNumbers
 from asya.tasks.filters import TaskFilter
 from asya_cli.job import mesh_runs
 from asya_cli.main import app
@@ -41,6 +43,29 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d:\d\d(\.\d+)?")
 _MARK = re.compile(r"(smoke-\w+-)[0-9a-f]{12}")
 _AGE = re.compile(r" \d+s(?=  +0\.500)")
 _LETTER = '{"id": "NAME", "route": {"prev": [], "curr": "bill", "next": []}, "payload": {"country": "NO", "total": 1}}'
+
+_NUMBERS = MeshNumbers(
+    namespace="shop",
+    at="2026-11-20T09:00:00Z",
+    actors=[
+        ActorNumbers(
+            name="check", kind="handler", waiting=0, in_flight=1, dead_letters=0, per_minute=12, failing_per_minute=0.4
+        ),
+        ActorNumbers(
+            name="fetch", kind="handler", waiting=37, in_flight=0, dead_letters=2, oldest_seconds=1210, circuit="open"
+        ),
+        ActorNumbers(
+            name="clean",
+            kind="spark",
+            waiting=0,
+            in_flight=0,
+            dead_letters=0,
+            runs=RunNumbers(pending=3, running=2, lingering=1, is_drained=False),
+        ),
+    ],
+    edges=[],
+    tools=[],
+)
 
 Pages = dict[str, str]
 """By the name of their file."""
@@ -124,6 +149,9 @@ def _lines(cloud: KitCloud) -> Iterator[tuple[list[str], str]]:
         yield typed(line)
     for line in ("failures", "failures --json", "failures --tool night", "failures --actor gather"):
         yield typed(line)
+    with mock.patch.object(MeshClient, "mesh_numbers", lambda _: _NUMBERS):  # the kit answers no calls for operators
+        for line in ("actors", "actors --json"):
+            yield typed(line)
     for name in ("order-1", failed, paused, night, "nope"):
         yield typed(f"status {name}")
     yield typed("status order-1 --timeline")

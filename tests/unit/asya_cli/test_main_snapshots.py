@@ -9,7 +9,7 @@ import pytest
 from tests.doubles.command_line import COLUMNS
 from tests.unit.asya_cli import snapshots
 
-TABLES = ("dlq list", "data ls", "failures", "job list", "list", "local status", "report")
+TABLES = ("actors", "dlq list", "data ls", "failures", "job list", "list", "local status", "report")
 """The commands whose output is a table."""
 
 

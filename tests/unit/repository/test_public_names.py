@@ -95,6 +95,7 @@ COMMANDS = {
         "--json --state --namespace --region --profile"
     ),
     "failures": "--actor --tool --owner --error --since --limit -n --json --state --namespace --region --profile",
+    "actors": "--json --state --namespace --region --profile",
     "ui": "--port --no-browser --state --namespace --region --profile",
     "cancel": (
         "ENVELOPE_ID --running --actor --tool --owner --since --roots --dry-run --yes -y "

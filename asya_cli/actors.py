@@ -1,0 +1,76 @@
+"""`asya actors`: the actors of a mesh in numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
+from asya_cli.output.text import counted, one_line, write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from asya.operations.mesh_numbers import ActorNumbers
+
+
+def actors(
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per actor and line.")] = False,
+    state: State = DEFAULT_STATE,
+    namespace: Namespace = None,
+    region: Region = None,
+    profile: Profile = None,
+) -> None:
+    """Show the actors of the mesh in numbers: what waits, what fails, open circuits and job runs.
+
+    Counts of SQS are approximate. Rates are those of the last 5 minutes, of CloudWatch; a mesh on this machine has none. The
+    command is for operators.
+    """
+    import msgspec
+    from rich.table import Table
+    from rich.text import Text
+
+    from asya_cli.output.console import table_console
+
+    numbers = client(state, namespace, region, profile).mesh_numbers()
+    if as_json:
+        for actor in numbers.actors:
+            write_json(msgspec.json.encode(actor) + b"\n")
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
+    table.add_column("actor", overflow="fold")
+    for name in ("waiting", "at work", "oldest", "dead", "per min", "failed"):
+        table.add_column(name, justify="right")
+    table.add_column("state", overflow="fold")
+    for actor in numbers.actors:
+        cells = (
+            str(actor.waiting),
+            str(actor.in_flight),
+            _number(actor.oldest_seconds, " s"),
+            str(actor.dead_letters or ""),
+            _number(actor.per_minute),
+            _number(actor.failing_per_minute),
+        )
+        table.add_row(Text(one_line(actor.name)), *cells, ", ".join(states(actor)))
+    table_console().print(table)
+
+
+def states(actor: ActorNumbers) -> Iterator[str]:
+    """Say what is special about an actor: its circuit, its job runs, and whether they are held back."""
+    if actor.circuit not in (None, "closed"):
+        yield f"circuit {actor.circuit}"
+    if (runs := actor.runs) is not None:
+        if runs.pending:
+            yield f"{counted(runs.pending, 'envelope')} for a run"
+        if runs.running:
+            yield counted(runs.running, "run")
+        if runs.lingering:
+            yield f"{runs.lingering} lingering"
+        if runs.is_drained:
+            yield "drained"
+
+
+def _number(value: float | None, unit: str = "") -> str:
+    return "" if not value else f"{value:,.0f}{unit}" if value >= 1 else f"{value:.1f}{unit}"
