@@ -16,6 +16,8 @@ service, and the wrapper adds the account that a service would name.
 
 Actions: AWS authorizes a batch of SQS messages as the action for a single one. MiniStack has an action of its own for it.
 
+Log groups: AWS authorizes a search of a log group for `log-group:NAME:*`, and MiniStack for `log-group:NAME`.
+
 Attributes: AWS knows which attributes a BatchGetItem of DynamoDB names (`dynamodb:Attributes`). MiniStack does not.
 
 Senders: `sender_ids.py` names the senders of messages.
@@ -83,6 +85,7 @@ _BATCH_ACTIONS = {
     f"{action}Batch": action for action in ("sqs:SendMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility")
 }
 _extract_iam_action = iam_actions.extract_iam_action
+_extract_resource_arn = iam_actions.extract_resource_arn
 _dynamodb_service_context = iam_actions.dynamodb_service_context
 _evaluate_trust_policy = iam_evaluator.evaluate_trust_policy
 _handle_special_data_plane_request = front._handle_special_data_plane_request
@@ -93,6 +96,12 @@ def extract_iam_action(*request: Any) -> str | None:
     """Return the IAM action of a request as AWS names it; None if it needs no permission."""
     action: str | None = _extract_iam_action(*request)
     return _BATCH_ACTIONS.get(action, action) if action is not None else None
+
+
+def extract_resource_arn(*request: Any) -> str:
+    """Return the ARN that a request is authorized for; that of a log group ends with `:*`."""
+    arn: str = _extract_resource_arn(*request)
+    return f"{arn}:*" if ":log-group:" in arn and not arn.endswith(":*") else arn
 
 
 def dynamodb_service_context(body: bytes) -> dict[str, Any]:
@@ -324,6 +333,7 @@ def snapshot_folder() -> Path:
 
 def _patch_ministack(secret: str) -> None:
     iam_actions.extract_iam_action = extract_iam_action
+    iam_actions.extract_resource_arn = extract_resource_arn
     iam_actions.dynamodb_service_context = dynamodb_service_context
     apigateway._verify_rs256_signature = has_valid_signature
     iam_evaluator.evaluate_trust_policy = evaluate_trust_policy

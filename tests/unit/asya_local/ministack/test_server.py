@@ -39,6 +39,16 @@ def action(target):
     return extract_iam_action("sqs", "POST", "/", {"x-amz-target": f"AmazonSQS.{target}"}, b"{}", {})
 print(json.dumps([action(target) for target in json.load(sys.stdin)]))
 """
+RESOURCES = """
+import json, runpy, sys
+server = runpy.run_path(sys.argv[1])
+server["_patch_ministack"]("secret")
+from ministack.core.iam_actions import extract_resource_arn
+def resource(service, target, body):
+    headers = {"x-amz-target": target}
+    return extract_resource_arn(service, "POST", "/", headers, body.encode(), {}, "eu-central-1", "1")
+print(json.dumps([resource(*case) for case in json.load(sys.stdin)]))
+"""
 CONDITIONS = """
 import json, runpy, sys
 server = runpy.run_path(sys.argv[1])
@@ -170,3 +180,16 @@ def test_conditions_see_the_keys_that_a_request_names() -> None:
     ]
     contexts = results_of(CONDITIONS, [json.dumps(body) for body, _ in cases])
     assert [context.get("dynamodb:LeadingKeys") for context in contexts] == [keys for _, keys in cases]
+
+
+def test_a_search_of_a_log_group_needs_what_aws_asks_for() -> None:
+    groups = "arn:aws:logs:eu-central-1:1:log-group"
+    found = results_of(
+        RESOURCES,
+        [
+            ("logs", "Logs_20140328.FilterLogEvents", '{"logGroupName": "/aws/lambda/a"}'),
+            ("logs", "Logs_20140328.DescribeLogGroups", "{}"),
+            ("kinesis", "Kinesis_20131202.PutRecord", '{"StreamName": "s"}'),
+        ],
+    )
+    assert found == [f"{groups}:/aws/lambda/a:*", "*", "arn:aws:kinesis:eu-central-1:1:stream/s"]
