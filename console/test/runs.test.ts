@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { RunMember } from "../src/api/operations";
-import { dashboardCommand, outcomeGroups, s3Link, toneOf } from "../src/runs/outcomes";
+import { dashboardCommand, outcomeGroups, toneOf } from "../src/runs/outcomes";
+import { s3Link } from "../src/shared/address";
 import { bytes, dollars, rounded } from "../src/shared/format";
 
 function member(id: string, outcome: string): RunMember {

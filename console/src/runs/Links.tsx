@@ -2,7 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { useClient } from "../api/context";
 import type { RunDetails } from "../api/operations";
 import { Copied } from "../shared/Facts";
-import { dashboardCommand, s3Link } from "./outcomes";
+import { StoredAt } from "../shared/StoredAt";
+import { dashboardCommand } from "./outcomes";
 
 /** Where more is known: the driver's log in S3, and the Spark UI of EMR Serverless. */
 export function Links({ run }: { run: RunDetails }) {
@@ -10,18 +11,11 @@ export function Links({ run }: { run: RunDetails }) {
   const info = useQuery({ queryKey: ["info"], queryFn: () => client.info(), staleTime: Infinity });
   if (run.log_uri === null || info.data === undefined) return null;
   const { region, is_local: isLocal } = info.data;
-  const link = isLocal ? null : s3Link(run.log_uri, region);
   const command = isLocal ? null : dashboardCommand(run.log_uri, run.job_run_id, region);
   return (
     <ul className="settings">
       <li>
-        The driver&apos;s log:{" "}
-        {link !== null && (
-          <a href={link} target="_blank" rel="noreferrer">
-            in the AWS console
-          </a>
-        )}{" "}
-        <Copied text={run.log_uri} label="the address of the log" />
+        The driver&apos;s log: <StoredAt uri={run.log_uri} label="the address of the log" />
       </li>
       {command !== null && (
         <li>

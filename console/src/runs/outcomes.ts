@@ -39,14 +39,6 @@ export function outcomeGroups(members: readonly RunMember[]): OutcomeGroup[] {
   );
 }
 
-/** Return the address of an object in the AWS console; null for anything that is no address in S3. */
-export function s3Link(uri: string, region: string): string | null {
-  const [, bucket, key] = /^s3:\/\/([a-z0-9][a-z0-9.-]+)\/(.+)$/.exec(uri) ?? [];
-  if (bucket === undefined || key === undefined || !/^[a-z0-9-]+$/.test(region)) return null;
-  const query = new URLSearchParams({ region, prefix: key });
-  return `https://${region}.console.aws.amazon.com/s3/object/${encodeURIComponent(bucket)}?${query}`;
-}
-
 /**
  * Return the command that opens the Spark UI of a job run.
  *

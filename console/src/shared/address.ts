@@ -14,3 +14,11 @@ export function decoded(segment: string): string {
     return segment;
   }
 }
+
+/** Return the address of an object in the AWS console; null for anything that is no address in S3. */
+export function s3Link(uri: string, region: string): string | null {
+  const [, bucket, key] = /^s3:\/\/([a-z0-9][a-z0-9.-]+)\/(.+)$/.exec(uri) ?? [];
+  if (bucket === undefined || key === undefined || !/^[a-z0-9-]+$/.test(region)) return null;
+  const query = new URLSearchParams({ region, prefix: key });
+  return `https://${region}.console.aws.amazon.com/s3/object/${encodeURIComponent(bucket)}?${query}`;
+}

@@ -2,9 +2,10 @@
 
 import { lazy, type ReactNode, Suspense } from "react";
 import type { TaskView } from "../api/types";
-import { Copied, Facts } from "../shared/Facts";
+import { Facts } from "../shared/Facts";
 import { Copy, Problem, Status, Time } from "../shared/parts";
 import { Tabs } from "../shared/Tabs";
+import { StoredAt } from "../shared/StoredAt";
 import { show } from "../shared/useView";
 import { addressOf, type TaskTab, type View } from "../view";
 import { Children } from "./Children";
@@ -71,7 +72,7 @@ function factsOf(task: TaskView): [string, ReactNode][] {
     ["Generation", task.generation > 0 && task.generation],
     ["Slice of", task.parent_id && <TaskLink key="parent" id={task.parent_id} />],
     ["Root", task.root_id && task.root_id !== task.parent_id && <TaskLink key="root" id={task.root_id} />],
-    ["Result", task.result_uri && <Copied key="result" text={task.result_uri} label="the address of the result" />],
+    ["Result", task.result_uri && <StoredAt key="result" uri={task.result_uri} label="the address of the result" />],
     ["Job run", task.run && <RunLink key="run" id={task.run.run_id} />],
   ];
 }
