@@ -16,7 +16,13 @@ from tests.console.process import running_ui
 if TYPE_CHECKING:
     from tests.cloud.heavy_cloud import HeavyCloud
 
-pytestmark = [pytest.mark.cloud, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.cloud,
+    pytest.mark.skipif(
+        not os.environ.get("ASYA_FULL_SIZE"),
+        reason="takes a job run (make test-full); tests/console has the page of a run",
+    ),
+]
 
 ASYA = Path(sys.executable).parent / "asya"
 RUN_MILLISECONDS = 300_000

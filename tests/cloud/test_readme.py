@@ -1,6 +1,6 @@
-"""Runs every command of the README with the installed wheel, and those for AWS without an account.
+"""Runs every command of the README: with the installed wheel, and those for AWS without an account.
 
-Only the targets of make belong to the repository.
+The targets of make belong to the repository. The commands that inspect a mesh take the wheel in full size.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from tests.cloud.deployed_cloud import DeployedCloud
 
 pytestmark = pytest.mark.cloud
+
+FULL_SIZE = bool(os.environ.get("ASYA_FULL_SIZE"))
+"""Whether the commands that inspect a mesh are those of the installed package, too. Its first imports take seconds."""
 
 # These targets run setup, the demo or all tests, so the test checks only their last command. See also test_demo.py.
 DRY_RUN_TARGETS = {
@@ -144,7 +147,8 @@ def test_make_targets_run_the_expected_commands(shell: Shell) -> None:
 def test_the_commands_that_inspect_the_demo(
     shell: Shell, cloud: DeployedCloud, product: InstalledProduct, tmp_path: Path
 ) -> None:
-    shell.with_product(product)
+    if FULL_SIZE:
+        shell.with_product(product)
     cloud.put_dataset(tmp_path / "data", 1, "")
     (shell.folder / ".asya").mkdir()
     (shell.folder / ".asya" / "demo").symlink_to(cloud.state)
@@ -156,7 +160,7 @@ def test_the_commands_that_inspect_the_demo(
     shell.run(f"{down} --help")  # other tests need this cloud; test_the_commands_that_build_a_mesh runs the command
 
 
-@pytest.mark.skipif(not os.environ.get("ASYA_FULL_SIZE"), reason="the demo of all flights (make test-full)")
+@pytest.mark.skipif(not FULL_SIZE, reason="the demo of all flights (make test-full)")
 def test_the_package_runs_the_demo(shell: Shell, product: InstalledProduct) -> None:
     shell.with_product(product).run("asya demo")
     for name in ("report.html", "result.json"):
@@ -221,7 +225,8 @@ def test_an_installed_package_brings_neither_the_cdk_nor_spark(product: Installe
 
 def test_the_commands_for_aws(shell: Shell, cloud: DeployedCloud, product: InstalledProduct, tmp_path: Path) -> None:
     """The commands find the mesh by its stacks; endpoint and credentials here lead to the local cloud."""
-    shell.with_product(product)
+    if FULL_SIZE:
+        shell.with_product(product)
     cloud.put_dataset(tmp_path / "data", 1, "")
     deployer = read_keys(cloud.state / "keys.json")["deployer"]
     environment = {"AWS_ENDPOINT_URL": cloud.mesh.connection.endpoint_url or "", **deployer.environment()}

@@ -40,6 +40,7 @@ WITHOUT_JSON = {
     "asya job undrain": "says what it did; `asya job list` has the state",
     "asya local up": "shows the progress of a start",
     "asya local down": "shows the progress of an end",
+    "asya ui": "serves a page",
     "asya local env": "prints commands of the shell; `local.json` has the same values",
 }
 """The commands without `--json`, each with the reason."""
