@@ -163,8 +163,8 @@ class Reader:
         for command in step.commands:
             if command == INSTALLATION:
                 continue  # the product is there
-            uv = f"{shlex.quote(find_uv_bin())} pip install --find-links {shlex.quote(str(self.product.wheel.parent))}"
-            output, code = self._type_line(command.replace(".venv/bin/pip install", f"{uv} --python .venv/bin/python"))
+            installer = f"{shlex.quote(find_uv_bin())} pip install --python .venv/bin/python"
+            output, code = self._type_line(command.replace(".venv/bin/pip install", installer))
             assert code == 0, "\n".join((command, *output))
 
     def _write(self, step: Step) -> None:
@@ -265,7 +265,11 @@ class Reader:
         own = {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
         return {
             **{name: value for name, value in os.environ.items() if not name.startswith(left_out)},
-            **(own if self.product is None else self.product.variables),
+            **(
+                own
+                if self.product is None
+                else self.product.variables | {"UV_FIND_LINKS": str(self.product.wheel.parent)}
+            ),
             "COLUMNS": "80",
             "UV_OFFLINE": "1",
             "UV_CONSTRAINT": str(PROJECT / "requirements" / "dev.txt"),

@@ -40,7 +40,7 @@ def resource_forms(template: Path) -> set[tuple[str, frozenset[str]]]:
 
 
 def distinct(templates: list[Path]) -> list[Path]:
-    """The templates of which each has a resource in a form that those before it do not have."""
+    """The templates with new forms of resources: each has a form that no earlier template has."""
     seen: set[tuple[str, frozenset[str]]] = set()
     found = []
     for template in templates:

@@ -189,7 +189,7 @@ class MeshClient:
         """Read the mesh in numbers (`protocol §13`, operations).
 
         Raises:
-            MeshError: The caller is no operator, the gateway does not answer, or it answers with an error.
+            MeshError: The caller is no operator, or the gateway fails or does not answer.
         """
         try:
             return decode(self._request("GET", "/api/v1/operations/mesh"), MeshNumbers)

@@ -173,7 +173,7 @@ def read_hop(text: str, copies: Copies) -> int:
     """Read the position in a call for one hop's payloads.
 
     Raises:
-        ApiError: 400 if it is no number, 404 if nothing of the hop is kept.
+        ApiError: 400 if the hop is no number, 404 if no payload of the hop is kept.
     """
     if not (text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER):
         raise ApiError(400, "invalid_field", "hop must be the position of a hop: 0 is the first", "hop")

@@ -77,7 +77,7 @@ def read_report(mesh: RunReader, record: RunRecord, prices: Prices, *, most_byte
         mesh: the runs of the mesh.
         record: the run.
         prices: what an hour of its resources costs.
-        most_bytes: of larger results it is told only that they exist.
+        most_bytes: the size up to which results are read; of larger ones the report says only that they exist.
 
     Raises:
         botocore.exceptions.ClientError: AWS denies access.
