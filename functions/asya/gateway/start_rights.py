@@ -1,10 +1,10 @@
 """Decides who may start which task by `POST /api/v1/mesh` (`protocol §13`, start.operators and start.starts)."""
 
 from asya.gateway.access import Caller
-from asya.gateway.submission import Submission, is_stealth
 from asya.protocol import headers
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
+from asya.starts.submission import Submission, is_stealth
 
 
 def check_start(submission: Submission, caller: Caller, mesh: MeshTable) -> None:

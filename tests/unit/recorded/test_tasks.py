@@ -11,8 +11,6 @@ from msgspec.structs import replace
 
 from asya.gateway.a2a.aws.push_configs import PushConfigStore
 from asya.gateway.a2a.push import PushTarget
-from asya.gateway.aws.idempotency_keys import IdempotencyKeys
-from asya.gateway.idempotency import InProgress, KeyClaim, KeyMismatch, StartedTask
 from asya.pause.resuming import check_paused
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import PartialEvent
@@ -22,6 +20,8 @@ from asya.protocol.pause import PauseField, PauseRelease
 from asya.protocol.route import Route
 from asya.protocol.run_progress import RunNote, StageNote
 from asya.protocol.task import EarlierGeneration, TaskPause, TaskRecord
+from asya.starts.aws.idempotency_keys import IdempotencyKeys
+from asya.starts.idempotency import InProgress, KeyClaim, KeyMismatch, StartedTask
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.index import NEWEST, ListKey, TaskIndex
 from asya.tasks.aws.items import record_of

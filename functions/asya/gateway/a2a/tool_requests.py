@@ -15,11 +15,11 @@ from msgspec import Raw
 from asya.gateway.a2a.requests import CONTENT_TYPE_NOT_SUPPORTED, A2AError
 from asya.gateway.a2a.types import A2AMessage, MessagePart, Metadata
 from asya.gateway.json_rpc import INVALID_PARAMS
-from asya.gateway.tools import ToolInvocation
 from asya.pause.resume_input import Answers
 from asya.protocol.mesh_table import MeshTable, Tool
 from asya.protocol.pause import PauseField
 from asya.protocol.strict_json import decode_value, escape
+from asya.starts.tools import ToolInvocation
 
 _NAMES = ("tool", "skill")
 _T = TypeVar("_T")

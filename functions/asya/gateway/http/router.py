@@ -10,9 +10,9 @@ from aws_lambda_powertools import Logger
 
 from asya.gateway.access import IamIdentity, TokenIdentity
 from asya.gateway.http.failures import public_error, with_request_id
-from asya.gateway.idempotency import IdempotencyKey
 from asya.gateway.identity import Authorizer, identity_of
 from asya.protocol.api_errors import ApiError, ErrorCode
+from asya.starts.idempotency import IdempotencyKey
 from asya.tasks.aws.task_store import TaskStoreError
 
 KEY_LIMIT = 255

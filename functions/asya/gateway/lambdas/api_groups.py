@@ -9,8 +9,6 @@ from asya.fan_in.aws.set_repeats import SetRepeats
 from asya.fan_in.aws.sets import FanInSets
 from asya.gateway.a2a.routes.wiring import build_a2a
 from asya.gateway.access import AccessRules
-from asya.gateway.aws.idempotency_keys import IdempotencyKeys
-from asya.gateway.aws.task_starter import TaskStarter
 from asya.gateway.aws.wait_slots import WaitSlots
 from asya.gateway.http.origin import Origins
 from asya.gateway.lambdas.api import Api
@@ -26,7 +24,6 @@ from asya.gateway.routes.set_replays import SetReplays
 from asya.gateway.routes.tasks import TaskRoutes
 from asya.gateway.routes.tool_calls import ToolCalls
 from asya.gateway.routes.tools import ToolRoutes
-from asya.gateway.submission import FirstMessage
 from asya.legacy.gateway_calls import LegacyReadRoutes
 from asya.messaging.aws import clients
 from asya.messaging.aws.claim_check import ClaimCheck
@@ -42,6 +39,9 @@ from asya.pause.lambdas.wiring import build_releases
 from asya.protocol import ids, names
 from asya.senders.lambdas.wiring import build_admission
 from asya.spark.aws.cancel_requests import CancelRequests
+from asya.starts.aws.idempotency_keys import IdempotencyKeys
+from asya.starts.aws.task_starter import TaskStarter
+from asya.starts.submission import FirstMessage
 from asya.tasks.aws.failure_groups import Failures
 from asya.tasks.aws.index import TaskIndex
 from asya.tasks.aws.list_scan import ListScan

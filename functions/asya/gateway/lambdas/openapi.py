@@ -19,7 +19,6 @@ from asya.gateway.routes.resume import Resumed
 from asya.gateway.routes.tools import ToolAnswer
 from asya.gateway.streams import sse
 from asya.gateway.streams.routes import StreamToken
-from asya.gateway.submission import LONGEST_TIMEOUT, SHORTEST_TIMEOUT
 from asya.legacy.tasks import LegacyEnvelope, LegacyFinal, LegacyJob, LegacyProgress
 from asya.operations.dead_letters import DEFAULT_LIMIT as LETTERS
 from asya.operations.dead_letters import LARGEST_LIMIT as MOST_LETTERS
@@ -33,6 +32,7 @@ from asya.protocol.events import EventResults, PartialEvent, TaskEvent
 from asya.protocol.ids import ID_LIMIT
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.task import TaskStatus
+from asya.starts.submission import LONGEST_TIMEOUT, SHORTEST_TIMEOUT
 from asya.tasks.event_batch import BATCH_LIMIT
 from asya.tasks.failures import FailureList
 from asya.tasks.filters import TEXT_LIMIT

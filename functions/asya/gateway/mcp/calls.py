@@ -11,7 +11,6 @@ from msgspec import Raw
 
 from asya.gateway.access import Caller
 from asya.gateway.http.visible_tasks import unknown_task, visible_task
-from asya.gateway.idempotency import IdempotencyKey
 from asya.gateway.mcp.pause import input_required, read_answers, read_request_state, supports_form
 from asya.gateway.mcp.results import TaskLinks, cancel_result, tool_result
 from asya.gateway.mcp.types import (
@@ -26,11 +25,12 @@ from asya.gateway.mcp.types import (
 from asya.gateway.routes.cancel import CancelRoutes
 from asya.gateway.routes.resume import ResumeRoutes
 from asya.gateway.routes.tool_calls import ToolCalls, status_url, stream_url
-from asya.gateway.submission import Origin
-from asya.gateway.tools import ToolInvocation
 from asya.pause.resume_input import InvalidInputError
 from asya.protocol.api_errors import ApiError
 from asya.protocol.ids import ID_LIMIT
+from asya.starts.idempotency import IdempotencyKey
+from asya.starts.submission import Origin
+from asya.starts.tools import ToolInvocation
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.view import TaskView
 

@@ -5,11 +5,11 @@ from datetime import datetime
 from http import HTTPStatus
 
 from asya.gateway.access import Caller
-from asya.gateway.aws.task_starter import TaskStarter
 from asya.gateway.aws.wait_slots import WaitSlots
 from asya.gateway.routes.cancel import CancelRoutes
 from asya.messaging.lambdas.environment import Environment
 from asya.protocol.api_errors import ApiError
+from asya.starts.aws.task_starter import TaskStarter
 
 WAIT_SECONDS = 5.0
 """Seconds to wait for a request that is on its way to another instance."""

@@ -19,7 +19,6 @@ from asya.gateway.http.failures import public_error, with_request_id
 from asya.gateway.http.origin import Origins
 from asya.gateway.http.preferences import preferred_wait
 from asya.gateway.http.router import HttpRoute, Request, Response, check_size, required_identity
-from asya.gateway.idempotency import IdempotencyKey
 from asya.gateway.json_rpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -39,9 +38,10 @@ from asya.gateway.mcp.results import error_result
 from asya.gateway.mcp.revision import McpRequest, decode_params, negotiate, read_request, require_supported
 from asya.gateway.mcp.tools import INSTRUCTIONS, tool_list
 from asya.gateway.routes.tool_calls import wait_seconds
-from asya.gateway.tools import InvalidArgumentsError
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
+from asya.starts.idempotency import IdempotencyKey
+from asya.starts.tools import InvalidArgumentsError
 from asya.tasks.aws.task_store import TaskStoreError
 
 PATH = "/mcp"

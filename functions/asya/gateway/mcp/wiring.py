@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from asya.gateway.access import AccessRules
-from asya.gateway.aws.task_starter import TaskStarter
 from asya.gateway.http.origin import Origins
 from asya.gateway.mcp.calls import McpCalls
 from asya.gateway.mcp.cancel import McpCancellation
@@ -12,6 +11,7 @@ from asya.gateway.routes.cancel import CancelRoutes
 from asya.gateway.routes.resume import ResumeRoutes
 from asya.gateway.routes.tool_calls import ToolCalls
 from asya.messaging.lambdas.environment import Environment
+from asya.starts.aws.task_starter import TaskStarter
 from asya.tasks.aws.tasks import Tasks
 
 

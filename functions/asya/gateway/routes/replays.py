@@ -11,11 +11,9 @@ from asya.dead_letters.aws.replay_sources import ReplaySources
 from asya.dead_letters.replay import Replayed, ReplayStart
 from asya.gateway.access import AccessRules, Caller
 from asya.gateway.aws.offloading import offloaded
-from asya.gateway.aws.task_starter import TaskStarter
 from asya.gateway.http.router import HttpRoute, Request, Response, check_size, required_identity
 from asya.gateway.http.visible_tasks import unknown_task
 from asya.gateway.routes.set_replays import SetReplays
-from asya.gateway.submission import FirstMessage, first_queue
 from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.delivery import Delivery
 from asya.messaging.fair_queues import queue_group
@@ -23,6 +21,8 @@ from asya.protocol import codec
 from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import MeshTable
+from asya.starts.aws.task_starter import TaskStarter
+from asya.starts.submission import FirstMessage, first_queue
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.view import TaskView
 

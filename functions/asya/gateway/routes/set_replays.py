@@ -13,10 +13,10 @@ from asya.dead_letters.set_replay import FanOut
 from asya.fan_in import repeats
 from asya.fan_in.aws.set_repeats import SetRepeats
 from asya.fan_in.aws.sets import FanInSets
-from asya.gateway.aws.task_starter import Composer, TaskStarter
-from asya.gateway.idempotency import IdempotencyKey
 from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import Envelope
+from asya.starts.aws.task_starter import Composer, TaskStarter
+from asya.starts.idempotency import IdempotencyKey
 from asya.tasks.aws.table_calls import table_errors
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.view import TaskView

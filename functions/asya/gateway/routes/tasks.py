@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from asya.gateway.access import AccessRules
-from asya.gateway.aws.task_starter import TaskStarter
 from asya.gateway.http.origin import Origins
 from asya.gateway.http.router import HttpRoute, Request, Response, check_size, idempotency_key, required_identity
 from asya.gateway.http.visible_tasks import visible_task
 from asya.gateway.start_rights import check_start
-from asya.gateway.submission import first_message, is_stealth, read_submission
 from asya.protocol.mesh_table import MeshTable
+from asya.starts.aws.task_starter import TaskStarter
+from asya.starts.submission import first_message, is_stealth, read_submission
 from asya.tasks.aws.tasks import Tasks
 
 

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
-from asya.gateway.aws.task_starter import Prepare, TaskStarter, unchanged
 from asya.gateway.aws.wait_slots import WaitSlots
-from asya.gateway.idempotency import IdempotencyKey
-from asya.gateway.routes.tool_schemas import validate
-from asya.gateway.submission import Origin, first_message
-from asya.gateway.tools import ToolInvocation, tool_submission
 from asya.messaging.lambdas.environment import Environment
 from asya.protocol.events import TERMINAL_STATUSES
 from asya.protocol.mesh_table import MeshTable
+from asya.starts.aws.task_starter import Prepare, TaskStarter, unchanged
+from asya.starts.idempotency import IdempotencyKey
+from asya.starts.submission import Origin, first_message
+from asya.starts.tool_schemas import validate
+from asya.starts.tools import ToolInvocation, tool_submission
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.view import TaskView
 

@@ -14,10 +14,10 @@ from asya.gateway.http.origin import Origins
 from asya.gateway.http.preferences import preferred_wait
 from asya.gateway.http.router import HttpRoute, Request, Response, check_size, idempotency_key, required_identity
 from asya.gateway.routes.tool_calls import ToolCalls, status_url, stream_url, wait_seconds
-from asya.gateway.tools import read_invocation
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TERMINAL_STATUSES
 from asya.protocol.task import ViewStatus
+from asya.starts.tools import read_invocation
 
 
 class ToolAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -42,7 +42,6 @@ from asya.gateway.access import AccessRules, Caller
 from asya.gateway.http.failures import public_error, with_request_id
 from asya.gateway.http.origin import Origins
 from asya.gateway.http.router import KEY_LIMIT, HttpRoute, Request, Response, check_size, required_identity
-from asya.gateway.idempotency import IdempotencyKey
 from asya.gateway.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
 from asya.gateway.routes.cancel import CancelRoutes
 from asya.gateway.routes.resume import ResumeRoutes
@@ -51,6 +50,7 @@ from asya.protocol.api_errors import ApiError
 from asya.protocol.ids import ID_LIMIT, is_usable
 from asya.protocol.pause import ANSWERS_LIMIT
 from asya.protocol.task import TaskRecord
+from asya.starts.idempotency import IdempotencyKey
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.tasks.view import TaskView
 

@@ -3,9 +3,9 @@
 from asya.gateway.a2a.requests import TASK_NOT_FOUND, UNSUPPORTED_OPERATION, A2AError
 from asya.gateway.a2a.versions import A2AVersion
 from asya.gateway.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, Failure, Fault, MessageId
-from asya.gateway.tools import InvalidArgumentsError
 from asya.pause.resume_input import InvalidInputError
 from asya.protocol.api_errors import ApiError
+from asya.starts.tools import InvalidArgumentsError
 
 _CODES = {
     "not_found": TASK_NOT_FOUND,

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from asya.gateway.aws.idempotency_keys import IdempotencyKeys
 from asya.gateway.mcp.types import REVISIONS
+from asya.starts.aws.idempotency_keys import IdempotencyKeys
 from tests.doubles.gateway_functions import ALICE, BOB
 from tests.doubles.mcp_gateway import ARGUMENTS, LEGACY, NO_WAIT, McpGateway
 

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from asya.gateway.aws.idempotency_keys import IdempotencyKeys
-from asya.gateway.idempotency import IdempotencyKey, InProgress, KeyClaim, KeyMismatch, StartedTask
-from asya.gateway.submission import FirstMessage, first_record
 from asya.messaging.aws.submission_sender import MaybeSentError, NotSentError, SubmissionSender, TooLargeError
 from asya.protocol.api_errors import ApiError
 from asya.protocol.task import TaskRecord
+from asya.starts.aws.idempotency_keys import IdempotencyKeys
+from asya.starts.idempotency import IdempotencyKey, InProgress, KeyClaim, KeyMismatch, StartedTask
+from asya.starts.submission import FirstMessage, first_record
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.tasks.aws.tasks import Tasks
 

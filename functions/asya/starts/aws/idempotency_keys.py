@@ -1,14 +1,14 @@
 """The items of idempotency keys in the tasks table (`protocol §13`, `Idempotency-Key`).
 
-`asya.gateway.idempotency` states what the items mean. Items: `pk` = `KEY#{digest of owner and key}`, `sk` = `key`.
+`asya.starts.idempotency` states what the items mean. Items: `pk` = `KEY#{digest of owner and key}`, `sk` = `key`.
 """
 
 import hashlib
 from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
-from asya.gateway.idempotency import LEASE, ClaimOutcome, InProgress, KeyClaim, StoredKey, decide_repetition
 from asya.protocol.times import format_time, parse_time
+from asya.starts.idempotency import LEASE, ClaimOutcome, InProgress, KeyClaim, StoredKey, decide_repetition
 from asya.tasks.aws.table_calls import table_errors
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Idempotency keys: a repeated request starts its task once (`protocol §13`, `Idempotency-Key`).
 
-`asya.gateway.aws.idempotency_keys` stores the items, `asya.gateway.aws.task_starter` writes them.
+`asya.starts.aws.idempotency_keys` stores the items, `asya.starts.aws.task_starter` writes them.
 
 A submission writes the item of its key first, and marks it as `sent` after SQS has accepted the message. The item tells a
 repetition the state of the first request:

@@ -8,16 +8,16 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from asya.gateway.aws.idempotency_keys import IdempotencyKeys
-from asya.gateway.aws.task_starter import TaskStarter
-from asya.gateway.idempotency import LEASE, IdempotencyKey
-from asya.gateway.submission import FirstMessage, Origin, first_envelope, read_submission
 from asya.messaging.aws.submission_sender import MaybeSentError, NotSentError, TooLargeError
 from asya.messaging.delivery import Delivery
 from asya.protocol.api_errors import ApiError
 from asya.protocol.codec import decode, encode
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Actor, MeshTable
+from asya.starts.aws.idempotency_keys import IdempotencyKeys
+from asya.starts.aws.task_starter import TaskStarter
+from asya.starts.idempotency import LEASE, IdempotencyKey
+from asya.starts.submission import FirstMessage, Origin, first_envelope, read_submission
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.tasks.aws.tasks import Tasks
 from tests.doubles.dynamo import create_tasks_table

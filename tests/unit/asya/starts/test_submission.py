@@ -6,7 +6,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from asya.gateway.submission import (
+from asya.messaging.fair_queues import queue_group
+from asya.protocol import codec
+from asya.protocol.api_errors import ApiError
+from asya.protocol.mesh_table import Actor, MeshTable
+from asya.protocol.route import Route
+from asya.starts.submission import (
     Origin,
     Submission,
     first_envelope,
@@ -16,11 +21,6 @@ from asya.gateway.submission import (
     is_stealth,
     read_submission,
 )
-from asya.messaging.fair_queues import queue_group
-from asya.protocol import codec
-from asya.protocol.api_errors import ApiError
-from asya.protocol.mesh_table import Actor, MeshTable
-from asya.protocol.route import Route
 from tests.doubles.tasks import at
 
 MESH = MeshTable(

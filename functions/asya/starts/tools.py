@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from asya.gateway.submission import Submission
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable, Tool
 from asya.protocol.strict_json import decode_value, escape
+from asya.starts.submission import Submission
 
 # Validates arguments against a JSON Schema: (path, problem) for each problem; the path is like "flights" or "n[1]", "" for all.
 Validate = Callable[[dict[str, object], Any], Sequence[tuple[str, str]]]
