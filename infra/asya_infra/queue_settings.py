@@ -60,6 +60,8 @@ def system_queues(table: MeshTable) -> dict[str, QueueSettings]:
     queues = dict.fromkeys(names.REPORT_QUEUES, reports)
     if table.tools:
         queues[names.PUSH] = QueueSettings(timings.PUSH_TIMEOUT, timings.PUSH_MAX_RECEIVES)
+    if table.triggers:
+        queues[names.TRIGGERS] = QueueSettings(timings.TRIGGERS_TIMEOUT, timings.TRIGGERS_MAX_RECEIVES)
     if any(actor.kind == "spark" for actor in table.actors.values()):
         queues[names.DISPATCH] = QueueSettings(timings.DISPATCH_TIMEOUT, timings.MAX_RECEIVES)
         queues[names.COMPLETION] = QueueSettings(timings.COMPLETION_TIMEOUT, timings.MAX_RECEIVES)

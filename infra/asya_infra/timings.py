@@ -63,6 +63,9 @@ REPORTS_TIMEOUT = 120
 REPORTS_BATCH = 10
 # Concurrent batches of each queue. More of them would meet at the same tasks, and would take from the actors.
 REPORTS_CONCURRENCY = 20
+# A start takes a few calls. Its receives fail while the tasks table is unavailable or another process is at the same start.
+TRIGGERS_TIMEOUT = 60
+TRIGGERS_MAX_RECEIVES = 20
 # The functions of push notifications. A client may take ten seconds for a notification.
 PUSH_TIMEOUT = 60
 PUSH_BATCH = 5

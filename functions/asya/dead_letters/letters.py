@@ -24,8 +24,8 @@ from asya.protocol.times import format_time
 from asya.reporting import reports
 from asya.sidecar.slices import slice_end_deliveries
 
-# Functions with a queue that are not actors. The reconciler repeats their requests and events.
-SYSTEM_QUEUES = (names.DISPATCH, names.COMPLETION)
+# Functions with a queue that are not actors. The reconciler repeats the requests and events of the first two.
+SYSTEM_QUEUES = (names.DISPATCH, names.COMPLETION, names.TRIGGERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,8 @@ class LetterEnd:
 def watched_actors(mesh: MeshTable) -> tuple[str, ...]:
     """Every actor and system function of the mesh with a dead-letter queue."""
     heavy = any(actor.kind == "spark" for actor in mesh.actors.values())
-    return (*sorted(mesh.actors), *(SYSTEM_QUEUES if heavy else ()))
+    runs = (names.DISPATCH, names.COMPLETION) if heavy else ()
+    return (*sorted(mesh.actors), *runs, *((names.TRIGGERS,) if mesh.triggers else ()))
 
 
 def read_letter(arrival: Arrival, actor: str) -> DeadLetter:

@@ -47,6 +47,11 @@ def repeat_id(old_set_id: str, what: str, number: int) -> str:
     return _uuid_of("repeat", old_set_id, what, number)
 
 
+def occurrence_id(trigger: str, key: str) -> str:
+    """The id of the task that an occurrence of a trigger starts (`protocol §16`)."""
+    return _uuid_of("trigger", trigger, key)
+
+
 def id_of_message(message_id: str) -> str:
     """The id of an envelope without a usable id, derived from its SQS message id."""
     return _uuid_of("message", message_id)

@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from asya.protocol.pause import Pause
+from asya.protocol.triggers import Trigger
 
 Kind = Literal["handler", "spark", "fan_in", "pause", "end", "crew"]
 
@@ -239,6 +240,7 @@ class MeshTable(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str
     actors: dict[str, Actor]
     tools: dict[str, Tool] = {}
+    triggers: dict[str, Trigger] = {}
     agent: Agent = Agent()
     sink: Sink = Sink()
     gateway: Gateway = Gateway()

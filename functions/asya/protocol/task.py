@@ -52,6 +52,19 @@ class EarlierGeneration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     provisional: bool = False
 
 
+class StartedBy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What started a task (`protocol §13.started-by`).
+
+    Attributes:
+        name: the name of the trigger, the id of the backfill, or the id of the replayed task.
+        slot: the slot of a schedule; None for other occurrences.
+    """
+
+    kind: Literal["caller", "trigger", "backfill", "replay"]
+    name: str | None = None
+    slot: str | None = None
+
+
 class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The record of a task. The records of its hops are separate (`asya.protocol.hops`).
 
@@ -67,6 +80,7 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
         earlier: the earlier generations, oldest first.
         context: the client's id of the conversation that the task belongs to.
         tool: the tool that started the task, or the root of its tree; None if no tool did.
+        started_by: what started the task; None for children, and for tasks that began as a message.
         due_at: when the gateway learned of a deadline that had passed already; the deadline sweep looks for the task then.
         is_watched: whether push notifications follow each change; their configurations are separate items.
     """
@@ -95,6 +109,7 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
     earlier: tuple[EarlierGeneration, ...] = ()
     context: str | None = None
     tool: str | None = None
+    started_by: StartedBy | None = None
     due_at: str | None = None
     is_watched: bool = False
 

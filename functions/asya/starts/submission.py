@@ -17,7 +17,7 @@ from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.route import Route
 from asya.protocol.strict_json import decode_value, escape
-from asya.protocol.task import TaskRecord
+from asya.protocol.task import StartedBy, TaskRecord
 from asya.protocol.times import format_time
 from asya.protocol.tracing import TraceContext, hop_context, trace_context
 
@@ -150,7 +150,7 @@ def first_message(submission: Submission, origin: Origin, mesh: MeshTable) -> Ca
 
 
 def first_record(envelope: Envelope, owner: str) -> TaskRecord:
-    """Build the record of a new task."""
+    """Build the record of a new task that a caller starts, or that repeats another one."""
     initial = envelope.status or status.Status()
     return TaskRecord(
         id=envelope.id,
@@ -163,7 +163,13 @@ def first_record(envelope: Envelope, owner: str) -> TaskRecord:
         route=envelope.route,
         attempt=1,
         tool=envelope.tool,
+        started_by=_started_by(envelope),
     )
+
+
+def _started_by(envelope: Envelope) -> StartedBy:
+    replayed = decode_value(envelope.headers.get(header_names.REPLAY_OF, NULL))
+    return StartedBy(kind="replay", name=replayed) if isinstance(replayed, str) else StartedBy(kind="caller")
 
 
 def first_queue(envelope: Envelope) -> str:

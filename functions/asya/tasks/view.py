@@ -11,7 +11,7 @@ from asya.protocol.hops import HopFold
 from asya.protocol.pause import TaskPause
 from asya.protocol.route import HIGHEST_BEFORE_END, Route
 from asya.protocol.run_progress import RunNote
-from asya.protocol.task import EarlierGeneration, TaskRecord, ViewStatus
+from asya.protocol.task import EarlierGeneration, StartedBy, TaskRecord, ViewStatus
 from asya.protocol.times import parse_time
 from asya.tasks.failures import shortened_error
 
@@ -45,6 +45,7 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     owner: str | None = None
     context: str | None = None
     tool: str | None = None
+    started_by: StartedBy | None = None
 
 
 def is_overdue(record: TaskRecord, now: datetime) -> bool:
@@ -104,6 +105,7 @@ def task_view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
         owner=record.owner,
         context=record.context,
         tool=record.tool,
+        started_by=record.started_by,
     )
 
 

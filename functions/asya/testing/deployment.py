@@ -236,6 +236,8 @@ def deploy(loaded: LoadedMesh, data_uri: str, environment: Mapping[str, str], se
     for actor in table.actors:
         functions.add_actor(actor)
     functions.add_report_queues()
+    if table.triggers:
+        functions.add_triggers()
     if any(actor.kind == "spark" for actor in table.actors.values()):
         functions.add_system_queues()
     system = SystemFunctions(simulation, {name: settings(name) for name in SystemFunctions.NAMES}, new_process, table)
@@ -283,6 +285,11 @@ class _Functions:
         reports = self._function(names.REPORTS, 10, timings.CREW_TIMEOUT)
         for name in REPORT_QUEUES:
             self._add_queue(name, timings.CREW_TIMEOUT, timings.REPORTS_MAX_RECEIVES, reports)
+
+    def add_triggers(self) -> None:
+        timeout = timings.TRIGGERS_TIMEOUT
+        function = self._function(names.TRIGGERS, 10, timeout)
+        self._add_queue(names.TRIGGERS, timeout, timings.TRIGGERS_MAX_RECEIVES, function)
 
     def add_system_queues(self) -> None:
         for name, timeout in (

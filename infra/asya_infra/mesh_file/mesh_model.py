@@ -14,6 +14,7 @@ from asya_infra.mesh_file.base import Section, Text, Texts
 from asya_infra.mesh_file.notify_model import NotifySection
 from asya_infra.mesh_file.spark_model import SparkSettings
 from asya_infra.mesh_file.telemetry_model import TelemetrySection
+from asya_infra.mesh_file.trigger_model import TriggerSection
 from asya_infra.mesh_file.units import Bytes, Duration, Lifetime, Megabytes
 
 _DAY = 86400.0
@@ -193,6 +194,9 @@ class MeshFile(Section):
     """Default settings of all actors."""
     actors: dict[str, ActorSection] = Field(min_length=1)
     tools: dict[str, ToolSection] = Field(default={})
+    triggers: dict[str, TriggerSection] = Field(default={})
+    run_triggers: bool | None = None
+    """Whether triggers start tasks; by default they do without a stage, and not in a stage."""
     agent: AgentSection | None = None
     sink: SinkSection = SinkSection()
     crew: CrewSection = CrewSection()

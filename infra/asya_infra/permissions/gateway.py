@@ -87,9 +87,11 @@ def stream(addresses: Addresses, function: str, key_arn: str) -> list[Grant]:
     ]
 
 
-def sweep(addresses: Addresses) -> list[Grant]:
-    """x-task-sweep: fails tasks past their deadline, unless ends wait in their queue."""
+def sweep(addresses: Addresses, table: MeshTable) -> list[Grant]:
+    """x-task-sweep: fails tasks past their deadline, unless ends wait in their queue, and sends the slots that are due."""
+    has_schedules = any(trigger.schedule is not None for trigger in table.triggers.values())
     return [
+        *([common.send_messages(addresses, {names.TRIGGERS})] if has_schedules else []),
         Grant(("sqs:GetQueueAttributes",), (addresses.queue_arn(names.ENDS),)),
         common.write_logs(addresses, names.TASK_SWEEP),
         common.table(addresses, "tasks"),

@@ -19,6 +19,7 @@ from asya_infra.constructs.gateway.push_notifications import PushNotifications
 from asya_infra.constructs.gateway.report_queues import report_queues
 from asya_infra.constructs.layer import mesh_layer
 from asya_infra.constructs.spark.runs import Spark
+from asya_infra.constructs.triggers import triggers
 from asya_infra.contracts.template_record import ACTOR, actor_records
 from asya_infra.mesh import Mesh
 from asya_infra.permissions.spark import heavy_actors
@@ -65,6 +66,8 @@ class FunctionsStack(MeshStack):
                 PushNotifications(self, mesh, layer, task_changes)
             dead_letter_sweep(self, mesh, layer, gateway)
             report_queues(self, mesh, layer, gateway)
+            if mesh.table.triggers:
+                triggers(self, mesh, layer, gateway)
             if heavy_actors(mesh.table):
                 Spark(self, mesh, layer, gateway)
             if names.INDEX in mesh.table.actors:

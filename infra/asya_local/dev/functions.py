@@ -20,6 +20,7 @@ from asya.sidecar.lambdas.services import Services
 from asya.spark.lambdas.complete import Completion
 from asya.spark.lambdas.services import SparkServices
 from asya.spark.lambdas.wiring import build_dispatch, build_enqueue, build_reconcile
+from asya.triggers.lambdas.wiring import build_slot_sweep, build_triggers
 from asya_infra import timings
 from asya_local.dev.telemetry import DevTelemetry
 
@@ -82,6 +83,7 @@ _BUILDERS: Mapping[str, Callable[[Services], Function]] = {
     names.RESUME: pause.build_resume,
     names.REPORTS: build_report_queues,
     names.PUSH: build_push,
+    names.TRIGGERS: build_triggers,
     names.DISPATCH: build_dispatch,
     names.COMPLETION: _CompletionFunction,
 }
@@ -112,7 +114,7 @@ def sweep_all(mesh: Deployment, tell: Tell) -> None:
 def _sweeps(mesh: Deployment) -> dict[str, Callable[[Services], None]]:
     kinds = {actor.kind for actor in mesh.table.actors.values()}
     sweeps: dict[str, Callable[[Services], None]] = {
-        names.TASK_SWEEP: lambda services: build_deadline_sweep(services).sweep(),
+        names.TASK_SWEEP: _sweep_tasks,
         names.DLQ: lambda services: build_dlq(services).scan(letters.watched_actors(mesh.table)),
         names.FAN_IN_SWEEP: lambda services: fan_in.build_sweep(services).sweep(),
         names.PAUSE_SWEEP: lambda services: pause.build_sweep(services).sweep(),
@@ -120,3 +122,8 @@ def _sweeps(mesh: Deployment) -> dict[str, Callable[[Services], None]]:
     if "spark" in kinds:
         sweeps[names.RECONCILE] = lambda services: build_reconcile(services).sweep()
     return sweeps
+
+
+def _sweep_tasks(services: Services) -> None:
+    build_deadline_sweep(services).sweep()
+    build_slot_sweep(services).sweep()

@@ -1,4 +1,7 @@
-"""The Lambda handlers of the gateway: `api`, `ingest` (reports by HTTP), `report_queues` and `deadline_sweep`."""
+"""The Lambda handlers of the gateway: `api`, `ingest` (reports by HTTP), `report_queues`, and `deadline_sweep`.
+
+The last one sends the slots of triggers too.
+"""
 
 import os
 from functools import cache
@@ -32,6 +35,7 @@ from asya.tasks.aws.report_writer import ReportWriter
 from asya.tasks.aws.sweep_marks import SweepMarks
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.aws.wiring import build_store, build_tasks
+from asya.triggers.lambdas.wiring import build_slot_sweep
 
 if TYPE_CHECKING:
     from asya.gateway.lambdas.api import Api
@@ -116,5 +120,5 @@ def api(event: dict[str, Any], _context: object) -> dict[str, Any]:
         telemetry.flush()
 
 
-deadline_sweep = schedule_entry_point(build_deadline_sweep)
+deadline_sweep = schedule_entry_point(build_deadline_sweep, build_slot_sweep)
 report_queues = queue_entry_point(build_report_queues)

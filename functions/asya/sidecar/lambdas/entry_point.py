@@ -53,10 +53,17 @@ def _keep_all(own: Services, event: Mapping[str, Any], error: SecretError) -> Ba
         own.telemetry.flush()
 
 
-def schedule_entry_point(build: Callable[[Services], Sweep]) -> Callable[[Mapping[str, Any], object], None]:
-    """The Lambda handler of a scheduled function."""
+def schedule_entry_point(*builds: Callable[[Services], Sweep]) -> Callable[[Mapping[str, Any], object], None]:
+    """The Lambda handler of a scheduled function. A sweep that fails holds up none of the others."""
 
     def handle(_event: Mapping[str, Any], _context: object) -> None:
-        build(services()).sweep()
+        errors: list[Exception] = []
+        for build in builds:
+            try:
+                build(services()).sweep()
+            except Exception as error:  # noqa: BLE001 - it is raised below
+                errors.append(error)
+        if errors:
+            raise errors[0] if len(errors) == 1 else ExceptionGroup("sweeps failed", errors)
 
     return handle

@@ -19,6 +19,7 @@ from asya.spark.lambdas.dispatch import Dispatcher
 from asya.spark.lambdas.enqueue import Enqueuer
 from asya.spark.lambdas.services import SparkServices
 from asya.testing.services.process import Process, current_process, running
+from asya.triggers.lambdas.wiring import build_triggers
 
 REGION = "eu-west-1"
 ACCOUNT = "123456789012"
@@ -94,13 +95,15 @@ class NoCredentials:
         """Return nothing."""
 
 
-def build(services: Services) -> EntryPoint:  # noqa: PLR0911 - one for each kind
+def build(services: Services) -> EntryPoint:  # noqa: PLR0911, PLR0912 - one for each kind
     """Build the entry point of an actor, as its Lambda handler does."""
     match services.settings.actor:
         case names.DISPATCH:
             return Dispatcher(SparkServices(services))
         case names.REPORTS:
             return build_report_queues(services, GatewayClient(NoCredentials(), services.settings.region))
+        case names.TRIGGERS:
+            return build_triggers(services)
         case names.COMPLETION:
             return Completion(SparkServices(services), TimeLeft(current_process()))
         case actor if services.settings.table.actors[actor].kind == "spark":

@@ -19,7 +19,7 @@ def deadline_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -
         name=names.TASK_SWEEP,
         handler="asya.gateway.lambdas.wiring.deadline_sweep",
         code=mesh.table_code(),
-        grants=gateway.sweep(mesh.addresses),
+        grants=gateway.sweep(mesh.addresses, mesh.table),
         timeout=_TIMEOUT,
     )
     sweep = Construct(scope, "TaskSweep")

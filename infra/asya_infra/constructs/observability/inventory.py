@@ -8,7 +8,7 @@ from asya_infra.permissions.spark import heavy_actors
 # The actors and system functions with a queue that the mesh brings along.
 CREW = (
     *(names.SINK, names.SUMP, names.PAUSE, names.RESUME, names.CHECKPOINT, names.FAN_IN, names.INDEX),
-    *(names.DISPATCH, names.COMPLETION, names.PUSH, *names.REPORT_QUEUES),
+    *(names.DISPATCH, names.COMPLETION, names.PUSH, names.TRIGGERS, *names.REPORT_QUEUES),
 )
 
 
@@ -19,6 +19,7 @@ def queue_actors(table: MeshTable) -> list[str]:
     """
     system = [names.DISPATCH, names.COMPLETION] if heavy_actors(table) else []
     system += [names.PUSH] if table.tools else []
+    system += [names.TRIGGERS] if table.triggers else []
     return sorted((*table.actors, *system), key=lambda actor: (names.is_reserved(actor), actor))
 
 

@@ -19,6 +19,7 @@ from asya_infra.mesh_file.checks import (
     storage,
     telemetry,
     tools,
+    triggers,
     vpc,
 )
 from asya_infra.mesh_file.checks.context import Context, Finding
@@ -35,6 +36,7 @@ CHECKS: tuple[Callable[[Context], Iterator[Finding]], ...] = (
     secrets.check,
     pauses.check,
     tools.check,
+    triggers.check,
     agent.check,
     callers.check,
     notify.check,

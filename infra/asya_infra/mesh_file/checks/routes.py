@@ -18,6 +18,8 @@ def check(context: Context) -> Iterator[Finding]:
             yield from _route(context, section.route, ("tools", tool, "route"))
         elif tool not in mesh.actors:
             yield ("tools", tool, "route"), f"missing, and there is no actor {tool!r} to use as the route"
+    for trigger, trigger_section in mesh.triggers.items():
+        yield from _route(context, trigger_section.route, ("triggers", trigger, "route"))
     yield from _route(context, mesh.sink.hooks, ("sink", "hooks"))
     for name, actor in mesh.actors.items():
         for policy, policy_section in actor.resiliency.policies.items():

@@ -1,0 +1,35 @@
+"""Keeps the messages that start nothing, as dead letters of `x-triggers` (`protocol §16.failures`)."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+PROBLEM = "asya-problem"
+"""The message attribute that says why a message became a dead letter."""
+_PROBLEM_LIMIT = 1024
+
+
+class FailedMessages:
+    """The dead-letter queue of `x-triggers`.
+
+    Args:
+        client: the client of SQS.
+        url: the URL of the dead-letter queue.
+    """
+
+    def __init__(self, client: "SQSClient", url: str) -> None:
+        self._client = client
+        self._url = url
+
+    def keep(self, body: bytes, problem: str) -> None:
+        """Keep a message, with what is wrong with it.
+
+        Raises:
+            ClientError, BotoCoreError: SQS does not take it, so the message stays on its own queue.
+        """
+        self._client.send_message(
+            QueueUrl=self._url,
+            MessageBody=body.decode("utf-8"),
+            MessageAttributes={PROBLEM: {"DataType": "String", "StringValue": problem[:_PROBLEM_LIMIT]}},
+        )

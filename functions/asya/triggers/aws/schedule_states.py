@@ -1,0 +1,119 @@
+"""The states of schedules in the tasks table: `pk` = `TRIGGERS`, `sk` = `schedule#{name}` (`protocol §16.due`)."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from asya.protocol.times import format_time, parse_time
+from asya.tasks.aws.table_calls import table_errors
+from asya.triggers.schedule_state import ScheduleState
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
+
+    from asya.tasks.aws.items import Item
+
+PARTITION = "TRIGGERS"
+# Keeps the items apart from a task whose sender chose `TRIGGERS` as its id.
+_PREFIX = "schedule#"
+
+
+class ScheduleStates:
+    """The states of the schedules of a mesh. All lie in one partition, which a sweep reads with one query.
+
+    Args:
+        client: the client of DynamoDB.
+        table: the name of the tasks table.
+    """
+
+    def __init__(self, client: "DynamoDBClient", table: str) -> None:
+        self._client = client
+        self._table = table
+
+    def read_all(self) -> dict[str, ScheduleState]:
+        """Read the states by the name of the trigger.
+
+        Raises:
+            TaskStoreError: the table is unavailable.
+        """
+        with table_errors("read the states of schedules"):
+            pages = self._client.get_paginator("query").paginate(
+                TableName=self._table,
+                KeyConditionExpression="pk = :pk AND begins_with(sk, :prefix)",
+                ExpressionAttributeValues={":pk": {"S": PARTITION}, ":prefix": {"S": _PREFIX}},
+                ConsistentRead=True,
+            )
+            return {item["sk"]["S"].removeprefix(_PREFIX): _state(item) for page in pages for item in page["Items"]}
+
+    def write(self, trigger: str, state: ScheduleState, seen: ScheduleState | None) -> bool:
+        """Replace the state that was seen; False if another process has changed it.
+
+        Args:
+            seen: the state that the new one follows; None if there was none.
+
+        Raises:
+            TaskStoreError: the table is unavailable.
+        """
+        item = _key(trigger) | _attributes(state)
+        with table_errors("write the state of a schedule"):
+            try:
+                if seen is None:
+                    self._client.put_item(
+                        TableName=self._table, Item=item, ConditionExpression="attribute_not_exists(pk)"
+                    )
+                else:
+                    self._client.put_item(
+                        TableName=self._table,
+                        Item=item,
+                        ConditionExpression="decided = :decided AND paused = :paused AND #off = :off",
+                        ExpressionAttributeNames={"#off": "off"},
+                        ExpressionAttributeValues={
+                            f":{name}": _attributes(seen)[name] for name in ("decided", "paused", "off")
+                        },
+                    )
+            except self._client.exceptions.ConditionalCheckFailedException:
+                return False
+        return True
+
+    def set_paused(self, trigger: str, *, paused: bool, now: datetime) -> None:
+        """Pause or resume a schedule. A resumed one begins now.
+
+        Raises:
+            TaskStoreError: the table is unavailable.
+        """
+        with table_errors("pause or resume a trigger"):
+            self._client.update_item(
+                TableName=self._table,
+                Key=_key(trigger),
+                UpdateExpression="SET paused = :paused, decided = :now, #off = if_not_exists(#off, :no), "
+                "schedule = if_not_exists(schedule, :none)",
+                ExpressionAttributeNames={"#off": "off"},
+                ExpressionAttributeValues={
+                    ":paused": {"BOOL": paused},
+                    ":now": {"S": format_time(now)},
+                    ":no": {"BOOL": False},
+                    ":none": {"S": ""},
+                },
+            )
+
+
+def _key(trigger: str) -> "dict[str, AttributeValueTypeDef]":
+    return {"pk": {"S": PARTITION}, "sk": {"S": f"{_PREFIX}{trigger}"}}
+
+
+def _attributes(state: ScheduleState) -> "dict[str, AttributeValueTypeDef]":
+    return {
+        "decided": {"S": format_time(state.decided)},
+        "schedule": {"S": state.schedule},
+        "paused": {"BOOL": state.paused},
+        "off": {"BOOL": state.off},
+    }
+
+
+def _state(item: "Item") -> ScheduleState:
+    return ScheduleState(
+        decided=parse_time(item["decided"]["S"]),
+        schedule=item["schedule"]["S"],
+        paused=item["paused"]["BOOL"],
+        off=item["off"]["BOOL"],
+    )

@@ -1,0 +1,1 @@
+"""The function x-triggers, the sweep of slots, and what they are built of."""

@@ -1,0 +1,58 @@
+"""Sends the slots that are due to `x-triggers`, every minute (`protocol §16.due`).
+
+The slots are sent first and noted second. A process that dies between the two sends them again, and their keys start each
+task once.
+"""
+
+from dataclasses import dataclass
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from asya.protocol.times import format_time
+from asya.protocol.triggers import Schedule, Trigger
+from asya.sidecar.lambdas.services import Services
+from asya.tasks.aws.task_store import TaskStoreError
+from asya.triggers.aws.schedule_states import ScheduleStates
+from asya.triggers.aws.slot_sender import SlotSender, SlotsNotSentError
+from asya.triggers.due_slots import decide
+from asya.triggers.schedule_state import ScheduleState
+
+
+@dataclass(frozen=True, slots=True)
+class SlotSweep:
+    """Decides the slots of all schedules of the mesh."""
+
+    services: Services
+    states: ScheduleStates
+    slots: SlotSender
+
+    def sweep(self) -> None:
+        """Decide the slots up to now. A failure at one trigger leaves the others alone, and the next sweep repeats it.
+
+        Raises:
+            TaskStoreError: the states cannot be read.
+        """
+        triggers = self.services.settings.table.triggers
+        schedules = {name: (each, each.schedule) for name, each in triggers.items() if each.schedule is not None}
+        if not schedules:
+            return
+        states = self.states.read_all()
+        for name, (trigger, schedule) in schedules.items():
+            try:
+                self._decide(name, trigger, schedule, states.get(name))
+            except (TaskStoreError, SlotsNotSentError, ClientError, BotoCoreError):
+                self.services.telemetry.log.exception("the slots of a trigger wait", trigger=name)
+        self.services.telemetry.flush()
+
+    def _decide(self, name: str, trigger: Trigger, schedule: Schedule, seen: ScheduleState | None) -> None:
+        telemetry = self.services.telemetry
+        decision = decide(trigger, schedule, seen, self.services.now())
+        self.slots.send(name, decision.due)
+        if decision.state != seen and not self.states.write(name, decision.state, seen):
+            # Another sweep or an operator was faster. The keys of the slots start each task once.
+            return
+        if decision.missed:
+            telemetry.count("SlotsMissed", decision.missed)
+            telemetry.log.error("slots missed", trigger=name, count=decision.missed, catch_up=schedule.catch_up)
+        if decision.due:
+            telemetry.log.info("slots due", trigger=name, slots=[format_time(slot) for slot in decision.due])

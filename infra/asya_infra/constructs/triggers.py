@@ -1,0 +1,27 @@
+"""The function that starts the tasks of triggers (`protocol §16`)."""
+
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from asya.protocol import names
+from asya_infra import timings
+from asya_infra.build.functions import build_gateway
+from asya_infra.constructs.function import EventSourceSettings, FunctionSettings, MeshFunction
+from asya_infra.constructs.gateway.gateway import GatewayAddress
+from asya_infra.mesh import Mesh
+from asya_infra.permissions.triggers import start
+
+
+def triggers(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:
+    """Add the function and connect it to its queue. It has the validator of tools' arguments, as the API has."""
+    options = mesh.options
+    code = build_gateway(options.build_folder, options.packages_target, mesh.table_bytes)
+    settings = FunctionSettings(
+        name=names.TRIGGERS,
+        handler="asya.triggers.lambdas.wiring.triggers",
+        code=lambda_.Code.from_asset(str(code)),
+        grants=start(mesh.addresses, mesh.table),
+        timeout=timings.TRIGGERS_TIMEOUT,
+        environment={"ASYA_GATEWAY_URL": gateway.url},
+    )
+    MeshFunction(scope, mesh, layer, settings).add_event_source(EventSourceSettings())

@@ -1,0 +1,62 @@
+"""Checks the triggers: one source, a tool or a route, and a payload that can be filled in (`protocol §16`)."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from asya.protocol import names
+from asya.protocol.triggers import Schedule
+from asya.triggers.occurrences import slot_values
+from asya.triggers.templates import fill_in
+from asya_infra.mesh_file.checks.context import Context, Finding
+from asya_infra.mesh_file.mesh_model import MeshFile
+from asya_infra.mesh_file.problems import did_you_mean
+from asya_infra.mesh_file.source import Location
+from asya_infra.mesh_file.trigger_model import SOURCES, TriggerSection
+
+_OF_SCHEDULES = ("timezone", "catch_up")
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Check each trigger."""
+    for name, section in context.mesh.triggers.items():
+        place: Location = ("triggers", name)
+        try:
+            names.check_label(name, "trigger")
+        except ValueError as error:
+            yield place, str(error)
+        yield from _source(section, place)
+        yield from _start(context.mesh, section, place)
+        yield from _payload(section, place)
+
+
+def _source(section: TriggerSection, place: Location) -> Iterator[Finding]:
+    if len(section.sources) != 1:
+        found = " and ".join(section.sources) or "none"
+        yield place, f"should have one of {', '.join(SOURCES)}; it has {found}"
+    if section.cron is None:
+        for key in _OF_SCHEDULES:
+            if key in section.model_fields_set:
+                yield (*place, key), "is a key of triggers with cron only"
+
+
+def _start(mesh: MeshFile, section: TriggerSection, place: Location) -> Iterator[Finding]:
+    if (section.tool is None) == (not section.route):
+        yield place, "should have either a tool or a route"
+    if section.tool is not None:
+        if section.tool not in mesh.tools:
+            yield (*place, "tool"), f"there is no tool {section.tool!r}{did_you_mean(section.tool, mesh.tools)}"
+        if section.timeout is not None:
+            yield (*place, "timeout"), "is a key of triggers with a route; a tool has its own timeout"
+
+
+def _payload(section: TriggerSection, place: Location) -> Iterator[Finding]:
+    if section.payload is None:
+        return
+    if "input" in section.model_fields_set:
+        yield (*place, "input"), "conflicts with payload; remove one of them"
+    if section.cron is not None:
+        values = slot_values(Schedule(cron=section.cron), datetime(2000, 1, 1, tzinfo=UTC))
+        try:
+            fill_in(section.payload, values)
+        except ValueError as error:
+            yield (*place, "payload"), str(error)

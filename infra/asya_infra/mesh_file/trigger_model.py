@@ -1,0 +1,91 @@
+"""The keys of `triggers` in the mesh file: what starts a task without a caller (`protocol §16`)."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, JsonValue
+
+from asya.protocol.json_pointer import check_pointer
+from asya.protocol.triggers import Overlap, Signature
+from asya.triggers.slots import check_cron, check_zone
+from asya_infra.mesh_file.base import Section, Texts
+from asya_infra.mesh_file.units import Duration
+
+Cron = Annotated[str, AfterValidator(check_cron)]
+Zone = Annotated[str, AfterValidator(check_zone)]
+Pointer = Annotated[str, AfterValidator(check_pointer)]
+
+SOURCES = ("cron", "s3", "event", "webhook")
+
+
+class ObjectsSection(Section):
+    """New objects of a bucket."""
+
+    bucket: str
+    """`data` or `results`, which are the mesh's own, or the name of a bucket."""
+    prefix: str = ""
+    suffix: str = ""
+
+
+class EventSection(Section):
+    """Events of an EventBridge bus. Each key but `bus` is one of the pattern."""
+
+    source: Texts | None = None
+    detail_type: Texts | None = Field(default=None, alias="detail-type")
+    detail: dict[str, JsonValue] | None = None
+    resources: Texts | None = None
+    account: Texts | None = None
+    region: Texts | None = None
+    bus: str = "default"
+    """The name of the bus."""
+
+
+class WebhookSection(Section):
+    """Signed calls of another system at a URL of the trigger's own."""
+
+    secret: str = Field(min_length=1, max_length=512)
+    """The name of the secret in Secrets Manager that has the key."""
+    signature: Signature
+    """The scheme of the signature."""
+
+
+class TriggerBatchSection(Section):
+    """Many occurrences in one task."""
+
+    size: int = Field(ge=1, le=1000)
+    window: Duration = Field(ge=1, le=900)
+
+
+class TriggerSection(Section):
+    """A trigger: one source, and the task that each occurrence starts."""
+
+    tool: str | None = None
+    """The tool that it calls."""
+    route: tuple[str, ...] = ()
+    """The actors in order, if it calls no tool."""
+    timeout: Duration | None = Field(default=None, ge=2)
+    """The deadline of a task on a route. A tool has its own."""
+    enabled: bool = True
+    payload: dict[str, JsonValue] | None = None
+    """The payload, with placeholders such as `{date}`; by default what the source gives."""
+    input: Pointer = ""
+    """The JSON pointer to the part of an event or a body that becomes the payload."""
+    overlap: Overlap = "allow"
+    """What happens while an earlier task of the trigger runs."""
+    by: Pointer | None = None
+    """The JSON pointer into the payload to the key of `overlap`, `debounce` and `batch`."""
+    debounce: Duration | None = Field(default=None, ge=1, le=900)
+    """One task for a burst: it starts after this silence, with the last payload."""
+    batch: TriggerBatchSection | None = None
+    cron: Cron | None = None
+    """Unix cron with five fields."""
+    timezone: Zone = "UTC"
+    catch_up: Duration = Field(default=600.0, ge=120)
+    """How late a slot may start."""
+    s3: ObjectsSection | None = None
+    event: EventSection | None = None
+    webhook: WebhookSection | None = None
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The sources that the trigger names."""
+        return tuple(name for name in SOURCES if getattr(self, name) is not None)

@@ -1,0 +1,45 @@
+"""Makes the triggers of the actor table from those of the mesh file (`protocol §16`)."""
+
+from asya.protocol import triggers as table
+from asya_infra.mesh_file.load import LoadedMesh
+from asya_infra.mesh_file.trigger_model import EventSection, ObjectsSection, TriggerSection
+
+
+def to_triggers(loaded: LoadedMesh) -> dict[str, table.Trigger]:
+    """Return the triggers of a mesh by name. In a stage they are off, unless `run_triggers` says so."""
+    mesh = loaded.mesh
+    is_stage = loaded.namespace != mesh.namespace
+    runs = not is_stage if mesh.run_triggers is None else mesh.run_triggers
+    return {name: _trigger(section, runs=runs) for name, section in mesh.triggers.items()}
+
+
+def _trigger(section: TriggerSection, *, runs: bool) -> table.Trigger:
+    return table.Trigger(
+        tool=section.tool,
+        route=section.route,
+        timeout=section.timeout,
+        enabled=section.enabled and runs,
+        payload=section.payload,
+        input=section.input,
+        overlap=section.overlap,
+        by=section.by,
+        debounce=section.debounce,
+        batch=table.TriggerBatch(size=section.batch.size, window=section.batch.window) if section.batch else None,
+        schedule=table.Schedule(cron=section.cron, timezone=section.timezone, catch_up=section.catch_up)
+        if section.cron is not None
+        else None,
+        objects=_objects(section.s3) if section.s3 is not None else None,
+        event=_event(section.event) if section.event is not None else None,
+        webhook=table.Webhook(secret=section.webhook.secret, signature=section.webhook.signature)
+        if section.webhook is not None
+        else None,
+    )
+
+
+def _objects(section: ObjectsSection) -> table.ObjectSource:
+    return table.ObjectSource(bucket=section.bucket, prefix=section.prefix, suffix=section.suffix)
+
+
+def _event(section: EventSection) -> table.EventPattern:
+    pattern = section.model_dump(by_alias=True, exclude={"bus"}, exclude_none=True, mode="json")
+    return table.EventPattern(pattern=pattern, bus=section.bus)
