@@ -16,7 +16,7 @@ from asya.dead_letters.replay import ReplayRequest
 from asya.protocol.codec import ParseError, decode, encode
 from asya.protocol.envelope import Envelope
 from asya.protocol.ids import id_of_message
-from asya.protocol.names import dlq_name, queue_name, table_name
+from asya.protocol.names import TASK_SWEEP, TRIGGERS, dlq_name, queue_name, table_name
 from asya.protocol.route import Route
 from asya.protocol.strict_json import encode_value
 from asya.tasks.aws.partials import PartialStore
@@ -25,6 +25,8 @@ from asya.testing.api import USER_ID, Api
 from asya.testing.deployment import deploy
 from asya.testing.errors import TestKitError
 from asya.testing.run import Run, RunStatus
+from asya.testing.schedules import seconds_to_slot, slot_start
+from asya.testing.services.roles import role_id
 from asya_infra.mesh_file.load import load_mesh
 
 T = TypeVar("T")
@@ -126,6 +128,24 @@ class Mesh:
         self._settle(run)
         return run
 
+    def fire(self, trigger: str, *, at: datetime | None = None) -> Run:
+        """Start the task of a slot of a trigger, and let the mesh work until it is at rest. Time stands still.
+
+        A slot starts once, so the run of a slot that has started is the run of that task.
+
+        Args:
+            trigger: the name of a trigger with a schedule.
+            at: the slot; by default the next one.
+
+        Raises:
+            TestKitError: the mesh has no such trigger, or the time is no slot of it.
+        """
+        body, task_id = slot_start(self._cloud.table, trigger, at, self.now)
+        self._put(TRIGGERS, body, sender=role_id(TASK_SWEEP))
+        run = Run(self, task_id)
+        self._settle(run)
+        return run
+
     def answer(self, run: Run, **fields: Any) -> Run:
         """Answer the question of a paused run, and let the mesh work until it is at rest.
 
@@ -183,14 +203,17 @@ class Mesh:
         return again
 
     def travel(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> None:
-        """Let time pass. The scheduled functions run each minute at first, and less often on a long way."""
+        """Let time pass. The scheduled functions run each minute at first, and less often on a long way.
+
+        They also run at each slot of a trigger.
+        """
         span = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds).total_seconds()
         scheduler = self._cloud.simulation.scheduler
         end = scheduler.seconds + span
         while scheduler.seconds < end:
             done = span - (end - scheduler.seconds)
             step = _MINUTE if done < _MINUTELY * _MINUTE else max(_MINUTE, span / _TICKS)
-            self._advance(min(step, end - scheduler.seconds))
+            self._advance(min(step, end - scheduler.seconds, seconds_to_slot(self._cloud.table, self.now) or step))
             self._tick()
         self._rest()
 

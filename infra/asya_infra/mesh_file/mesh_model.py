@@ -14,7 +14,7 @@ from asya_infra.mesh_file.base import Section, Text, Texts
 from asya_infra.mesh_file.notify_model import NotifySection
 from asya_infra.mesh_file.spark_model import SparkSettings
 from asya_infra.mesh_file.telemetry_model import TelemetrySection
-from asya_infra.mesh_file.trigger_model import TriggerSection
+from asya_infra.mesh_file.triggers.model import TriggerSection
 from asya_infra.mesh_file.units import Bytes, Duration, Lifetime, Megabytes
 
 _DAY = 86400.0

@@ -17,7 +17,7 @@ from asya_infra.mesh_file.send_targets import ALL_ACTORS, send_targets
 from asya_infra.mesh_file.spark_capacity import max_concurrent_runs, max_executors
 from asya_infra.mesh_file.spark_model import SparkSection, WorkerSection
 from asya_infra.mesh_file.spark_tables import spark_conf
-from asya_infra.mesh_file.trigger_table import to_triggers
+from asya_infra.mesh_file.triggers.table import to_triggers
 from asya_infra.mesh_file.user_code import detect_shape, returns
 
 CREW = (names.SINK, names.SUMP, names.CHECKPOINT, names.RESUME)

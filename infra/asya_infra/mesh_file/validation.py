@@ -14,12 +14,13 @@ from asya_infra.mesh_file.legacy import upgrade
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.problems import Problem, did_you_mean
 from asya_infra.mesh_file.source import Location, Source, places
+from asya_infra.mesh_file.triggers.model import SOURCES
 from asya_infra.mesh_file.units import format_duration
 
 _SETTINGS = {field.alias or name for name, field in ActorSettings.model_fields.items()}
 # An actor that sets one of them does not get the other from `defaults`.
 _ALTERNATIVES = {"concurrency": "pollers", "pollers": "concurrency"}
-_KIND_KEYS = {"handler", "spark", "kind"}
+_KIND_KEYS = {"handler", "spark", "kind", *SOURCES}
 _MAX_PASSES = 10
 _TYPE_WORDS = {
     "model_type": "a mapping",
@@ -67,7 +68,7 @@ class ValidationResult:
         """Return whether a finding may be a mere consequence of a removed value.
 
         It may be at the location of the value, at the key that a misspelled key resembles, and, for a key that sets
-        the kind of an actor, at the actor.
+        the kind of an actor or the source of a trigger, at the actor or trigger.
         """
         for location in self._removals:
             keys = {location[-1], _nearest(location)}

@@ -57,7 +57,10 @@ METRICS = {
     "TimeToResult": set(),
     "Redelivered": set(),
     "DeadLetters": set(),
+    "SlotsMissed": set(),
     "Sweeps": set(),
+    "TriggersFailed": set(),
+    "TriggersFired": set(),
 }
 """The metrics by the dimension that splits them. `HopLimit` is missing: its name is in a table, not at a call."""
 
@@ -67,7 +70,7 @@ EventResult EventResults Failure FailureGroup FailureList Fault GatewayMessage H
 KeptHop KeptHops LetterError LetterPage LetterQueue LetterView LogLine LogPage MeshNumbers PayloadText Policy
 QueueState RecentError Rule RunDetails RunLine RunNumbers RunPage ToolRoute
 LegacyEnvelope LegacyFinal LegacyJob LegacyProgress LegacyRoute Message PartialEvent PauseField Problem
-Redriven RepeatedSlices ReplayRequest Replayed ResumeRequest Resumed Route RunNote SingleEvent StageNote
+Redriven RepeatedSlices ReplayRequest Replayed ResumeRequest Resumed Route RunNote SingleEvent StageNote StartedBy
 StartRequest Started StreamToken Success TaskEvent TaskList TaskPause TaskProblem TaskView
 Timeline TimelineEntry ToolAnswer ToolRequest Usage
 """
@@ -351,6 +354,7 @@ def test_1_crew_actors_and_resources_have_these_names() -> None:
         *("x-dispatch", "x-completion", "x-reconcile", "x-fan-in-sweep", "x-pause-sweep", "x-task-sweep"),
         *("x-dlq", "x-push-feed", "x-push", "x-reports", "x-ends", "x-roles"),
         *("x-gateway-ingest", "x-gateway-api", "x-gateway-stream", "x-gateway-live", "x-logs", "x-operations"),
+        "x-triggers",
     }
     assert names.queue_name("shop", "infer") == "asya-shop-infer"
     assert names.dlq_name("shop", "infer") == "asya-shop-infer-dlq"

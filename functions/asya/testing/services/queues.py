@@ -35,6 +35,7 @@ class Message:
     group: str | None = None
     receives: int = 0
     receipt: str = ""
+    attributes: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -87,13 +88,22 @@ class Queues:
     _numbers: "count[int]" = field(default_factory=count)
 
     def send(
-        self, name: str, body: str, *, sender: Process | None, by: str, delay: float = 0, group: str | None = None
+        self,
+        name: str,
+        body: str,
+        *,
+        sender: Process | None,
+        by: str,
+        delay: float = 0,
+        group: str | None = None,
+        attributes: Mapping[str, Any] | None = None,
     ) -> str:
         """Accept a message and return its id."""
         number, seconds = next(self._numbers), self.simulation.scheduler.seconds
         if self.simulation.faults.profile.report_outage and name.endswith(("-x-reports", "-x-ends")):
             body = self.change_report(body)
         message = Message(f"{number:08x}-0000-4000-8000-000000000000", name, body, seconds, seconds + delay, by, group)
+        message.attributes = dict(attributes or {})
         self._offer(message)
         if self.simulation.faults.duplicates(name, seconds):
             later = seconds + delay + self.simulation.random.uniform(0.0, 30.0)
@@ -185,6 +195,7 @@ class SqsClient:
         MessageBody: str,  # noqa: N803
         DelaySeconds: int = 0,  # noqa: N803
         MessageGroupId: str | None = None,  # noqa: N803
+        MessageAttributes: Mapping[str, Any] | None = None,  # noqa: N803
     ) -> dict[str, Any]:
         """Send one message."""
         name = _name(QueueUrl)
@@ -195,7 +206,13 @@ class SqsClient:
             if problem is not None:
                 raise _error(problem, 400)
             sent = self.queues.send(
-                name, MessageBody, sender=self.process, by=self.sender_id, delay=DelaySeconds, group=MessageGroupId
+                name,
+                MessageBody,
+                sender=self.process,
+                by=self.sender_id,
+                delay=DelaySeconds,
+                group=MessageGroupId,
+                attributes=MessageAttributes,
             )
             return {"MessageId": sent}
 

@@ -11,7 +11,7 @@ from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.problems import did_you_mean
 from asya_infra.mesh_file.source import Location
-from asya_infra.mesh_file.trigger_model import SOURCES, TriggerSection
+from asya_infra.mesh_file.triggers.model import SOURCES, TriggerSection
 
 _OF_SCHEDULES = ("timezone", "catch_up")
 

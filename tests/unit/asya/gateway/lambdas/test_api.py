@@ -57,6 +57,7 @@ def test_a_task_is_started_with_a_record_and_a_message(gateway: Gateway) -> None
             "deadline_at": "2026-11-20T09:45:00.000000Z",
             "generation": 0,
             "owner": "AIDACKCEVSQ6C2EXAMPLE",
+            "started_by": {"kind": "caller"},
         },
     )
 

@@ -2,7 +2,7 @@
 
 from asya.protocol import triggers as table
 from asya_infra.mesh_file.load import LoadedMesh
-from asya_infra.mesh_file.trigger_model import EventSection, ObjectsSection, TriggerSection
+from asya_infra.mesh_file.triggers.model import EventSection, ObjectsSection, TriggerSection
 
 
 def to_triggers(loaded: LoadedMesh) -> dict[str, table.Trigger]:

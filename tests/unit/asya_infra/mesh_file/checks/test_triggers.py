@@ -1,0 +1,63 @@
+"""Triggers in a mesh file: one source, a tool or a route, a payload that can be filled in."""
+
+import pytest
+
+from tests.unit.asya_infra.mesh_file.loading import mesh_problems
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+TOOL = "tools: {t: {route: [a]}}\n"
+SLOT_VALUES = "the values are {date}, {scheduled_at}, {time}"
+
+
+@pytest.mark.parametrize(
+    ("trigger", "problems"),
+    [
+        ('{route: [a], cron: "0 2 * * *"}', []),
+        ('{tool: t, cron: "0 2 * * *", timezone: Europe/Oslo, catch_up: 1d, payload: {day: "{date}"}}', []),
+        ("{route: [a]}", [".n: should have one of cron, s3, event, webhook; it has none"]),
+        ('{cron: "0 2 * * *"}', [".n: should have either a tool or a route"]),
+        ('{tool: t, route: [a], cron: "0 2 * * *"}', [".n: should have either a tool or a route"]),
+        ('{tool: u, cron: "0 2 * * *"}', [".n.tool: there is no tool 'u'"]),
+        (
+            '{tool: t, timeout: 1m, cron: "0 2 * * *"}',
+            [".n.timeout: is a key of triggers with a route; a tool has its own timeout"],
+        ),
+        ('{route: [b], cron: "0 2 * * *"}', [".n.route[0]: there is no actor 'b'"]),
+        (
+            '{route: [a], cron: "0 25 * * *"}',
+            [".n.cron: should be a cron expression such as \"0 2 * * *\"; got '0 25 * * *': Bad hour"],
+        ),
+        (
+            "{route: [a], cron: daily}",
+            [".n.cron: should be a cron expression of five fields such as \"0 2 * * *\"; got 'daily'"],
+        ),
+        (
+            '{route: [a], cron: "0 2 * * *", timezone: Europe/Olso}',
+            [".n.timezone: should be a time zone such as Europe/Oslo; got 'Europe/Olso'"],
+        ),
+        ('{route: [a], cron: "0 2 * * *", catch_up: 1m}', [".n.catch_up: should be at least 2m; got '1m'"]),
+        (
+            '{route: [a], cron: "0 2 * * *", payload: {day: "{dat}"}}',
+            [f".n.payload: there is no value {{dat}}; {SLOT_VALUES}"],
+        ),
+        (
+            '{route: [a], cron: "0 2 * * *", payload: {day: "{date"}}',
+            [".n.payload: '{' stands alone; write '{{' for the character"],
+        ),
+        (
+            '{route: [a], cron: "0 2 * * *", payload: {day: x}, input: /day}',
+            [".n.input: conflicts with payload; remove one of them"],
+        ),
+    ],
+)
+def test_triggers(trigger: str, problems: list[str]) -> None:
+    """Each mistake has its key."""
+    found = mesh_problems(f"{TOOL}triggers: {{n: {trigger}}}")
+    assert [problem.split("triggers", 1)[1] for problem in found] == problems
+
+
+def test_the_name_of_a_trigger_is_a_label() -> None:
+    """It is part of an owner and of URLs."""
+    (problem,) = mesh_problems('triggers: {Nightly: {route: [a], cron: "0 2 * * *"}}')
+    assert "trigger name 'Nightly' is not a DNS label" in problem
