@@ -8,7 +8,6 @@ from asya.protocol import mesh_table as table
 from asya.protocol.mesh_table import decode_table, encode_table
 from asya.protocol.pause import Pause
 from asya_infra.mesh_file import load_mesh, to_table
-from asya_infra.mesh_file.user_code import detect_shape, returns
 from tests.unit.asya_infra.mesh_file import loading
 
 
@@ -232,35 +231,6 @@ def test_sink_prefixes(load, sink: str, prefixes: tuple[str, str]) -> None:  # t
     assert (mesh.sink.succeeded_prefix, mesh.sink.failed_prefix) == prefixes
 
 
-@pytest.mark.parametrize(
-    ("signature", "shape"),
-    [
-        ("spark, payload", "payload"),
-        ("spark, envelopes", "dataframe"),
-        ("spark, rows: DataFrame", "dataframe"),
-        ("spark, rows: 'pyspark.sql.DataFrame'", "dataframe"),
-        ("spark, rows: sql.DataFrame", "dataframe"),
-        ("spark, rows: dict", "payload"),
-        ("*arguments", "payload"),
-    ],
-)
-def test_the_shape_of_a_job_is_read_from_its_second_parameter(tmp_path: Path, signature: str, shape: str) -> None:
-    (tmp_path / "heavy.py").write_text(f"from pyspark import sql\ndef crunch({signature}): ...\n")
-    assert detect_shape(tmp_path, "heavy.crunch") == shape
-
-
-def test_the_shape_is_detected_through_imports(tmp_path: Path) -> None:
-    package = tmp_path / "flights"
-    package.mkdir()
-    (package / "__init__.py").write_text(
-        "from .cleaning import clean as clean_flights\nfrom flights.cleaning import clean\n"
-    )
-    (package / "cleaning.py").write_text("def clean(spark, envelopes): ...\n")
-    assert detect_shape(tmp_path, "flights.clean_flights") == "dataframe"
-    assert detect_shape(tmp_path, "flights.clean") == "dataframe"
-    assert detect_shape(tmp_path, "flights.cleaning.clean") == "dataframe"
-
-
 def test_plain_scalars_follow_yaml_1_2(load) -> None:  # type: ignore[no-untyped-def]
     job = (
         load("""
@@ -346,69 +316,6 @@ def test_executors_beyond_the_application_are_clamped(tmp_path: Path) -> None:
     spark = to_table(load_mesh(tmp_path / "mesh.yaml")).actors["b"].spark
     assert spark is not None
     assert spark.max_executors == 15
-
-
-HANDLERS = """
-import functools
-from elsewhere import *
-
-def plain(payload):
-    return [each for each in payload]
-
-async def waits(payload):
-    return payload
-
-def with_inner_generator(payload):
-    def inner():
-        yield payload
-    return list(inner())
-
-class Scorer:
-    def score(self, payload):
-        return payload
-
-    def split(self, payload):
-        yield from payload
-
-def stream(payload):
-    yield payload
-
-async def stream_async(payload):
-    if payload:
-        yield payload
-
-def commands(payload):
-    name = yield "GET", ".id"
-    return name
-
-@functools.cache
-def decorated(payload):
-    return payload
-
-assigned = plain
-"""
-
-
-@pytest.mark.rule("11.sink.one-frame")
-@pytest.mark.parametrize(
-    ("handler", "expected"),
-    [
-        ("plain", True),
-        ("waits", True),
-        ("with_inner_generator", True),
-        ("Scorer.score", True),
-        ("Scorer.split", False),
-        ("stream", False),
-        ("stream_async", False),
-        ("commands", False),
-        ("decorated", False),
-        ("assigned", False),
-        ("unknown", False),
-    ],
-)
-def test_a_handler_that_returns_gives_one_frame(tmp_path: Path, handler: str, expected: bool) -> None:
-    (tmp_path / "hands.py").write_text(HANDLERS)
-    assert returns(tmp_path, f"hands.{handler}") is expected
 
 
 @pytest.mark.rule("11.sink.one-frame")

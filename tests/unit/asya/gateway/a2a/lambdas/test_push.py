@@ -1,24 +1,15 @@
 """Push notifications: from a change of the tasks table to the client's server (`protocol §13`, `/a2a`)."""
 
-import json
-import ssl
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from botocore.exceptions import ClientError
 from msgspec.structs import replace as changed
 
-from asya.gateway.a2a.aws.push_sender import PushDeliveryError, PushSender
 from asya.gateway.a2a.lambdas.wiring import build_push, build_push_feed
-from asya.gateway.a2a.push import PushTarget, is_public, is_status_change
 from asya.gateway.a2a.push_shares import WINDOW, shares
 from asya.messaging.aws import clients
 from asya.protocol import names
@@ -29,174 +20,13 @@ from asya.protocol.task import TaskRecord
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.items import record_item
-from tests.doubles.certificates import self_signed_certificate
 from tests.doubles.gateway_functions import ALICE, MESH, Gateway, report, route_event, settings_with
+from tests.doubles.notified_clients import Client, client
 
 Json = dict[str, Any]
 RECORD = TaskRecord(id="t", status="running", created_at="2026-11-20T09:00:00Z", updated_at="2026-11-20T09:00:00Z")
 WATCHED = changed(RECORD, is_watched=True)
 PAUSE = TaskPause(prompt="?", fields=(), since="2026-11-20T09:00:00Z")
-
-
-# --- changes that cause notifications
-
-
-@pytest.mark.rule("13.a2a.push")
-@pytest.mark.parametrize(
-    ("before", "after", "is_notified"),
-    [
-        (None, RECORD, False),
-        (RECORD, changed(RECORD, status="succeeded"), False),
-        (None, changed(WATCHED, status="pending"), False),
-        (None, WATCHED, True),
-        (RECORD, WATCHED, True),
-        (WATCHED, changed(WATCHED, result_uri="s3://b/k"), False),
-        (changed(WATCHED, status="pending"), WATCHED, True),
-        (WATCHED, changed(WATCHED, status="succeeded"), True),
-        (WATCHED, changed(WATCHED, status="paused", pause=PAUSE), True),
-        (changed(WATCHED, status="paused", pause=PAUSE), WATCHED, True),
-        (changed(WATCHED, status="failed"), changed(WATCHED, status="failed", generation=1), True),
-    ],
-)
-def test_changes_of_status_cause_notifications(before: TaskRecord | None, after: TaskRecord, is_notified: bool) -> None:
-    assert is_status_change(before, after) is is_notified
-
-
-@pytest.mark.rule("13.a2a.push.address")
-@pytest.mark.parametrize(
-    ("address", "public"),
-    [
-        ("203.0.114.7", True),
-        ("2606:4700::1111", True),
-        ("127.0.0.1", False),
-        ("10.1.2.3", False),
-        ("100.64.0.1", False),
-        ("169.254.169.254", False),
-        ("224.0.0.1", False),
-        ("0.0.0.0", False),
-        ("::1", False),
-        ("fd00:ec2::254", False),
-        ("fe80::1%eth0", False),
-        ("::ffff:127.0.0.1", False),
-        ("2002:7f00:1::", False),
-        ("localhost", False),
-    ],
-)
-def test_which_addresses_are_public(address: str, public: bool) -> None:
-    assert is_public(address) is public
-
-
-# --- sending
-
-
-@dataclass
-class Client:
-    """A server that stores the notifications it receives."""
-
-    url: str = ""
-    status: int = 200
-    notifications: list[tuple[Json, Json]] = field(default_factory=list)
-
-
-@contextmanager
-def client(tls: ssl.SSLContext | None = None) -> Iterator[Client]:
-    receiver = Client()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            receiver.notifications.append((dict(self.headers.items()), json.loads(body)))
-            self.send_response(receiver.status)
-            self.send_header("location", "/elsewhere")
-            self.send_header("content-length", "0")
-            self.end_headers()
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Logs nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    if tls is not None:
-        server.socket = tls.wrap_socket(server.socket, server_side=True)
-    receiver.url = f"http://127.0.0.1:{server.server_port}/notify?of=me"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
-        yield receiver
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-
-@pytest.mark.rule("13.a2a.push.address")
-def test_a_notification_carries_the_clients_token_and_nothing_of_the_mesh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_SESSION_TOKEN", "secret-of-the-mesh")
-    with client() as receiver:
-        target = PushTarget(url=receiver.url, version="1.0", token="t", scheme="Bearer", credentials="c")
-        PushSender(["127.0.0.1"]).send(target, b'{"n": 1}')
-    [(headers, body)] = receiver.notifications
-    by_name = {name.lower(): value for name, value in headers.items()}
-    assert body == {"n": 1}
-    assert (by_name["x-a2a-notification-token"], by_name["authorization"]) == ("t", "Bearer c")
-    assert "secret-of-the-mesh" not in str(headers)
-
-
-@pytest.mark.rule("13.a2a.push.address")
-@pytest.mark.parametrize("status", [302, 400, 404, 500])
-def test_other_responses_fail_and_redirects_are_not_followed(status: int) -> None:
-    with client() as receiver:
-        receiver.status = status
-        with pytest.raises(PushDeliveryError, match=str(status)):
-            PushSender(["127.0.0.1"]).send(PushTarget(url=receiver.url, version="1.0"), b"{}")
-    assert len(receiver.notifications) == 1
-
-
-@pytest.mark.rule("13.a2a.push.address")
-@pytest.mark.parametrize(
-    ("url", "addresses"),
-    [
-        ("http://127.0.0.1:9/", ["127.0.0.1"]),
-        ("https://client.example/", ["10.0.0.7"]),
-        ("https://client.example/", ["203.0.114.7", "127.0.0.1"]),
-        ("http://client.example/", ["203.0.114.7"]),
-    ],
-)
-def test_a_name_with_a_private_address_gets_no_request(url: str, addresses: list[str]) -> None:
-    sender = PushSender(["other.example"], lambda _host, _port: addresses)
-    with pytest.raises(PushDeliveryError, match="not public"):
-        sender.send(PushTarget(url=url, version="1.0"), b"{}")
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A key and a self-signed certificate of client.example."""
-    return self_signed_certificate(tmp_path_factory.mktemp("tls") / "client.pem", "client.example")
-
-
-@pytest.mark.rule("13.a2a.push.address")
-def test_the_certificate_must_be_for_the_host_of_the_url(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The connection goes to the resolved address; the certificate must be for the host name."""
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-    with client(context) as receiver:
-        port = urlsplit(receiver.url).port
-        sender = PushSender(["client.example", "other.example"], lambda _host, _port: ["127.0.0.1"])
-        sender.send(PushTarget(url=f"https://client.example:{port}/notify", version="1.0"), b"{}")
-        with pytest.raises(PushDeliveryError, match="no answer"):
-            sender.send(PushTarget(url=f"https://other.example:{port}/notify", version="1.0"), b"{}")
-    [(headers, _)] = receiver.notifications
-    assert headers["host"] == f"client.example:{port}"
-
-
-def test_a_refused_connection_is_a_failure() -> None:
-    with client() as receiver:
-        pass
-    with pytest.raises(PushDeliveryError, match="no answer"):
-        PushSender(["127.0.0.1"]).send(PushTarget(url=receiver.url, version="1.0"), b"{}")
-
-
-# --- from the table to the client
 
 
 @dataclass
