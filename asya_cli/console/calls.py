@@ -12,6 +12,7 @@ CALLS = (
     ("GET", "/api/v1/mesh"),
     ("GET", _TASK),
     ("GET", f"{_TASK}/children"),
+    ("GET", f"{_TASK}/set"),
     ("GET", f"{_TASK}/timeline"),
     ("GET", f"{_TASK}/events"),
     ("GET", f"{_TASK}/payloads"),

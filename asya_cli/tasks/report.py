@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from asya.client.mesh_client import StoredObject
+    from asya.fan_in.set_view import SetView
     from asya.protocol.envelope import Envelope
     from asya.protocol.errors import ErrorInfo
     from asya.protocol.pause import PauseField, TaskPause
@@ -29,6 +30,7 @@ KINDS = {
     "array": "a list",
     "object": "an object",
 }
+_MOST_SLICES = 20
 COLORS = {"succeeded": "green", "failed": "red", "canceled": "yellow", "paused": "yellow"}
 
 
@@ -48,6 +50,19 @@ def show_task_report(
 def show_resume(console: Console, command: str) -> None:
     """Print the command that answers a pause."""
     console.print(Text.assemble(("  answer with ", "dim"), (one_line(command), "bold")), soft_wrap=True)
+
+
+def show_set(console: Console, waits_for: SetView) -> None:
+    """Print how many slices a set waits for, and a line for each of the first ones."""
+    count = f"waits for {len(waits_for.missing):,} of {waits_for.slice_count:,}, until {waits_for.due_at}"
+    console.print(Text.assemble((f"  {'slices':<12}", "dim"), count), soft_wrap=True)
+    for each in waits_for.missing[:_MOST_SLICES]:
+        name = one_line(each.id) if each.id is not None else ""
+        end = "  ended without a result" if each.is_lost else ""
+        console.print(Text.assemble((f"{'':<14}{each.slice_index:<6}", "dim"), name, (end, "red")), soft_wrap=True)
+    more = len(waits_for.missing) - _MOST_SLICES
+    if more > 0:
+        console.print(Text(f"{'':<14}… and {more:,} more", style="dim"), soft_wrap=True)
 
 
 def show_timeline(console: Console, hops: Sequence[TimelineEntry]) -> None:

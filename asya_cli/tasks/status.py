@@ -37,7 +37,7 @@ def status(
 
     from asya_cli.output.console import Console
     from asya_cli.progress.display import leaving
-    from asya_cli.tasks.report import show_resume, show_task_report, show_timeline
+    from asya_cli.tasks.report import show_resume, show_set, show_task_report, show_timeline
 
     mesh = client(state, namespace, region, profile)
     if follow:
@@ -59,6 +59,9 @@ def status(
     else:
         console = Console()
         show_task_report(console, task, stored, envelope)
+        waits_for = mesh.task_set(envelope_id) if task is not None and task.status == "running" else None
+        if waits_for is not None and waits_for.missing:
+            show_set(console, waits_for)
         if task is not None and task.pause is not None:
             show_resume(console, resume_command(envelope_id, task.pause, as_typed(state, namespace, region, profile)))
         if timeline:

@@ -119,3 +119,10 @@ def _add_set(gateway: StubGateway) -> None:
     for number in range(1, 13):
         status = {3: "failed", 7: "running"}.get(number, "succeeded")
         gateway.add(f"{ORIGIN}-{number}", status, parent_id=ORIGIN, root_id=ORIGIN)
+    missing = [
+        {"slice_index": 3, "id": f"{ORIGIN}-3", "is_lost": True},
+        {"slice_index": 7, "id": f"{ORIGIN}-7"},
+        {"slice_index": 13, "id": f"{ORIGIN}-13"},
+    ]
+    counts = {"set_id": "0db8e893", "position": 1, "slice_count": 14, "arrived": 11}
+    gateway.answers[f"/api/v1/mesh/{ORIGIN}/set"] = {"set": {**counts, "missing": missing, "due_at": at(600)}}

@@ -100,6 +100,8 @@ class StubGateway:
                 return 200, self._page({**query, "parent": task_id})
             case "GET", "timeline":
                 return 200, {"items": []}
+            case "GET", "set":
+                return 200, {"set": None}
             case "GET", "events":
                 return (200, self.events[task_id]) if task_id in self.events else (204, [])
             case "DELETE", "":

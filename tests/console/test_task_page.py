@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -69,10 +70,24 @@ def test_lines_of_a_task_are_listed(opened: OpenedPage) -> None:
 def test_slices_are_grouped_by_status_and_lead_to_their_pages(opened: OpenedPage) -> None:
     page = opened.open(f"#/tasks/{ORIGIN}?show=children")
     expect(page.locator("summary").filter(has_text="failed")).to_contain_text("1")
-    page.get_by_role("link", name=f"{ORIGIN}-3", exact=True).click()
+    page.get_by_role("group").get_by_role("link", name=f"{ORIGIN}-3", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_contain_text(f"{ORIGIN}-3")
     page.get_by_role("link", name=ORIGIN, exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text(ORIGIN)
+
+
+def test_a_running_set_says_which_slices_are_missing(gateway: StubGateway, opened: OpenedPage) -> None:
+    page = opened.open(f"#/tasks/{ORIGIN}")
+    expect(page.get_by_text("Waits for 3 of 14 slices: 3, 7, 13")).to_be_visible()
+    page.get_by_role("link", name="3 of 14 slices").click()
+    missing = page.get_by_role("region", name="3 of 14 slices missing").get_by_role("listitem")
+    expect(missing.nth(0)).to_contain_text("Slice 3 ended without a result")
+    expect(missing.nth(1)).to_contain_text(re.compile("Slice 7 . running"))
+    expect(missing.nth(2)).to_contain_text("Slice 13 has reported nothing")
+    address = f"/api/v1/mesh/{ORIGIN}/set"
+    fewer = gateway.answers[address]["set"]
+    gateway.answers[address] = {"set": {**fewer, "missing": fewer["missing"][:1]}}
+    expect(page.get_by_role("heading", name="1 of 14 slices missing")).to_be_visible()
 
 
 def test_tabs_follow_the_arrow_keys(opened: OpenedPage) -> None:

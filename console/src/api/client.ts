@@ -9,6 +9,7 @@ import type {
   Page,
   RedriveOutcome,
   Replayed,
+  SetView,
   TaskView,
   TimelineEntry,
 } from "./types";
@@ -132,6 +133,10 @@ export class Client {
 
   children(id: string, query: Query): Promise<Page<TaskView>> {
     return this.json(withQuery(`${taskPath(id)}/children`, query));
+  }
+
+  taskSet(id: string): Promise<{ set: SetView | null }> {
+    return this.json(`${taskPath(id)}/set`);
   }
 
   timeline(id: string, query: Query): Promise<Page<TimelineEntry>> {

@@ -85,6 +85,24 @@ export interface TaskView {
   owner?: string;
 }
 
+/** A slice without a result; `id` is missing where the mesh does not derive it. */
+export interface MissingSlice {
+  slice_index: number;
+  id?: string;
+  is_lost?: boolean;
+}
+
+/** The set of slices that a task waits for, or in which it has ended. */
+export interface SetView {
+  set_id: string;
+  position: number;
+  slice_count: number;
+  arrived: number;
+  missing: MissingSlice[];
+  due_at: string;
+  decision?: string;
+}
+
 export interface Page<Item> {
   items: Item[];
   next_cursor?: string;

@@ -7,6 +7,7 @@ import { hasEnded, type TaskView } from "../api/types";
 import { Problem, Status } from "../shared/parts";
 import { failureText } from "../tasks/failures";
 import { addressOf } from "../view";
+import { MissingSlices } from "./MissingSlices";
 
 const POLL_MILLISECONDS = 2000;
 const LIMIT = 1000;
@@ -27,13 +28,22 @@ export function Children({ task }: { task: TaskView }) {
   if (slices.error !== null) return <Problem error={slices.error} />;
   if (slices.data === undefined) return <p role="status">Loading…</p>;
   const { tasks, isCut } = slices.data;
-  if (tasks.length === 0) return <p>This task has not fanned out.</p>;
+  if (tasks.length === 0) {
+    // The first slices of a set may not have reported yet.
+    return (
+      <>
+        <p>This task has no children.</p>
+        <MissingSlices task={task} slices={tasks} />
+      </>
+    );
+  }
   const byStatus = Object.groupBy(tasks, ({ status }) => status);
   return (
     <>
       <p className="quiet">
         {tasks.length.toLocaleString("en")} children{isCut && ", the newest"}. The task itself is slice 0.
       </p>
+      <MissingSlices task={task} slices={tasks} />
       {Object.entries(byStatus).map(([status, some = []]) => (
         <details key={status} open={status !== "succeeded" || some.length <= FOLDED}>
           <summary>

@@ -11,6 +11,7 @@ import { addressOf, type TaskTab, type View } from "../view";
 import { Children } from "./Children";
 import { Failure } from "./Failure";
 import { Hops } from "./Hops";
+import { WaitsFor } from "./MissingSlices";
 import { Logs } from "./Logs";
 import { Partials } from "./Partials";
 import { PauseForm } from "./PauseForm";
@@ -111,6 +112,7 @@ function Panel({ view, followed: { task, timeline, partials } }: PanelProps) {
         <>
           {task.pause !== undefined && task.status === "paused" && <PauseForm task={task} pause={task.pause} />}
           <Failure task={task} />
+          {task.status === "running" && <WaitsFor task={task} />}
           <RouteView task={task} timeline={timeline} />
           <Stages task={task} />
           <Result task={task} />

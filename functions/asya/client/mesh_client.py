@@ -23,6 +23,7 @@ from asya.client.objects import put_data, read_object
 from asya.client.signing import signable, signed_headers
 from asya.dead_letters.redrive import Redriven
 from asya.dead_letters.replay import Replayed, ReplayRequest
+from asya.fan_in.set_view import SetView, TaskSet
 from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.claim_check import INBOX_PREFIX, EnvelopeTooLargeError
 from asya.messaging.delivery import Delivery
@@ -218,6 +219,17 @@ class MeshClient:
             if page.next_cursor is None:
                 return hops
             query = "?" + urlencode({"cursor": page.next_cursor})
+
+    def task_set(self, envelope_id: str) -> SetView | None:
+        """Return the set of slices that a task waits for, or in which it has ended; None without one.
+
+        Raises:
+            MeshError: The gateway does not answer, or answers with an error.
+        """
+        try:
+            return decode(self._request("GET", f"{_path(envelope_id)}/set"), TaskSet).set
+        except _MissingError:
+            return None
 
     def events(self, envelope_id: str, cursor: str) -> bytes | None:
         """Return the new events of a task as text (`protocol §13`); None after its last one.

@@ -45,6 +45,7 @@ CALLS = (
     ApiCall("POST", "/api/v1/mesh/redrive", _API),
     ApiCall("GET", "/api/v1/mesh/{id}", _API),
     ApiCall("GET", "/api/v1/mesh/{id}/children", _API),
+    ApiCall("GET", "/api/v1/mesh/{id}/set", _API),
     ApiCall("GET", "/api/v1/mesh/{id}/timeline", _API),
     ApiCall("GET", "/api/v1/mesh/{id}/payloads", _API),
     ApiCall("GET", "/api/v1/mesh/{id}/payloads/{hop}", _API),

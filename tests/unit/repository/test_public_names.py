@@ -67,8 +67,8 @@ METRICS = {
 SCHEMAS = """
 ActorDetails ActorNumbers CircuitBreaker Durations EarlierGeneration Edge EnvelopeLine Error ErrorInfo EventData
 EventResult EventResults Failure FailureGroup FailureList Fault GatewayMessage Health HeartbeatRecord HopPayloads
-KeptHop KeptHops LetterError LetterPage LetterQueue LetterView LogLine LogPage MeshNumbers PayloadText Policy
-QueueState RecentError Rule RunDetails RunLine RunNumbers RunPage ToolRoute
+KeptHop KeptHops LetterError LetterPage LetterQueue LetterView LogLine LogPage MeshNumbers MissingSlice PayloadText Policy
+QueueState RecentError Rule RunDetails RunLine RunNumbers RunPage SetView TaskSet ToolRoute
 LegacyEnvelope LegacyFinal LegacyJob LegacyProgress LegacyRoute Message PartialEvent PauseField Problem
 Redriven RepeatedSlices ReplayRequest Replayed ResumeRequest Resumed Route RunNote SingleEvent StageNote StartedBy
 StartRequest Started StreamToken Success TaskEvent TaskList TaskPause TaskProblem TaskView
@@ -386,7 +386,7 @@ def test_3_headers_have_these_names() -> None:
 def test_13_the_gateway_has_these_calls() -> None:
     assert {call.route for call in CALLS} == {
         *("POST /api/v1/mesh", "GET /api/v1/mesh", "GET /api/v1/mesh/{id}", "DELETE /api/v1/mesh/{id}"),
-        *("GET /api/v1/mesh/{id}/children", "GET /api/v1/mesh/{id}/timeline"),
+        *("GET /api/v1/mesh/{id}/children", "GET /api/v1/mesh/{id}/set", "GET /api/v1/mesh/{id}/timeline"),
         *(f"GET /api/v1/operations/{what}/logs" for what in ("actors/{actor}", "runs/{run_id}")),
         *(
             "GET /api/v1/operations/mesh",

@@ -21,6 +21,7 @@ from asya.gateway.routes.redrives import RedriveRoutes
 from asya.gateway.routes.replays import ReplayRoutes
 from asya.gateway.routes.resume import ResumeRoutes
 from asya.gateway.routes.set_replays import SetReplays
+from asya.gateway.routes.task_sets import TaskSetRoutes
 from asya.gateway.routes.tasks import TaskRoutes
 from asya.gateway.routes.tool_calls import ToolCalls
 from asya.gateway.routes.tools import ToolRoutes
@@ -140,6 +141,7 @@ def build_api(
     groups = (
         TaskRoutes(mesh, tasks, starter, access, origins, new_id),
         ListRoutes(tasks, lists, access),
+        TaskSetRoutes(mesh, tasks, access, _sets(settings)),
         FailureRoutes(Failures(scan, store, tasks), access),
         PayloadRoutes(tasks, access, KeptPayloads(clients.s3(), settings.bucket, settings.results_uri)),
         cancels,

@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from asya.dead_letters.redrive import Redriven
 from asya.dead_letters.replay import Replayed, ReplayRequest
+from asya.fan_in.set_view import TaskSet
 from asya.gateway.calls import CALLS, ApiCall
 from asya.gateway.http.router import KEY_LIMIT
 from asya.gateway.json_rpc import Failure, MessageId, Success
@@ -189,6 +190,9 @@ CALL_DESCRIPTIONS: dict[str, CallDescription] = {
     "GET /api/v1/mesh/{id}/children": CallDescription(
         "List the children of a task, newest first", {200: TaskList}, errors=(400, 404),
         query={"status": _STATUS, "limit": _LIMIT, "cursor": _CURSOR},
+    ),
+    "GET /api/v1/mesh/{id}/set": CallDescription(
+        "Read the set of slices that a task waits for, with the slices that are missing", {200: TaskSet}, errors=(404,)
     ),
     "GET /api/v1/mesh/{id}/timeline": CallDescription(
         "List a task's hops with their times, first to last", {200: Timeline}, errors=(400, 404),

@@ -89,6 +89,7 @@ def test_the_timeline_of_a_task(answering: Answering) -> None:
            "received_at": f"{at(0):%Y-%m-%dT%H:%M:%S.%fZ}"}  # fmt: skip
     answering.answers = [
         (200, TASK | {"id": "t"}),
+        (200, {"set": None}),
         (200, {"items": [hop | {"completed_at": hop["received_at"], "duration_ms": 1234.5}], "next_cursor": "c"}),
         (200, {"items": [hop | {"position": 1, "attempt": 2, "actor": "clean-flights"}]}),
     ]

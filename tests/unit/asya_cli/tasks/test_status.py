@@ -7,12 +7,13 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from asya.client.mesh_client import StoredObject
+from asya.fan_in.set_view import MissingSlice, SetView
 from asya.protocol.codec import decode
 from asya.protocol.errors import ErrorInfo, TaskProblem
 from asya.protocol.route import Route
 from asya.protocol.task import EarlierGeneration
 from asya.tasks.view import TaskView
-from asya_cli.tasks.report import show_task_report
+from asya_cli.tasks.report import show_set, show_task_report
 from asya_cli.tasks.status import envelope_of
 
 FAILED = TaskView(
@@ -112,3 +113,16 @@ def test_an_error_is_printed_once() -> None:
     text = report(FAILED, STORED | {"status": STORED["status"] | {"error": error}})
     assert text.count("no such column") == 1
     assert text.rstrip().endswith("line 7")
+
+
+def test_a_running_set_shows_which_slices_are_missing() -> None:
+    slices = [MissingSlice(slice_index=index, id=f"slice-{index}", is_lost=index == 2) for index in range(2, 27)]
+    due_at = "2026-01-01T00:05:00.000000Z"
+    waits_for = SetView(set_id="set", position=1, slice_count=30, arrived=5, missing=slices, due_at=due_at)
+    output = StringIO()
+    show_set(Console(file=output, width=120), waits_for)
+    lines = output.getvalue().splitlines()
+    assert lines[0].split() == ["slices", "waits", "for", "25", "of", "30,", "until", due_at]
+    assert lines[1].split() == ["2", "slice-2", "ended", "without", "a", "result"]
+    assert lines[2].split() == ["3", "slice-3"]
+    assert lines[-1].split() == ["…", "and", "5", "more"]
