@@ -10,6 +10,7 @@ import { addressOf, type View } from "./view";
 const TaskPage = lazy(() => import("./task/TaskPage"));
 const MeshPage = lazy(() => import("./mesh/MeshPage"));
 const ActorPage = lazy(() => import("./mesh/ActorPage"));
+const DeadLettersPage = lazy(() => import("./mesh/DeadLettersPage"));
 const RunsPage = lazy(() => import("./runs/RunsPage"));
 const RunPage = lazy(() => import("./runs/RunPage"));
 
@@ -17,6 +18,7 @@ const PAGES: readonly [string, View][] = [
   ["Tasks", { page: "tasks", filter: {} }],
   ["Mesh", { page: "mesh" }],
   ["Runs", { page: "runs" }],
+  ["Dead letters", { page: "dead-letters" }],
 ];
 
 export function App() {
@@ -65,6 +67,8 @@ function Page({ view }: { view: View }) {
       return <MeshPage view={view} />;
     case "actor":
       return <ActorPage key={view.actor} view={view} />;
+    case "dead-letters":
+      return <DeadLettersPage key={view.actor ?? ""} view={view} />;
     case "runs":
       return <RunsPage key={view.actor ?? ""} view={view} />;
     case "run":
@@ -82,7 +86,7 @@ function titleOf(view: View): string {
     case "actor":
       return view.actor;
     default:
-      return { tasks: "Tasks", mesh: "Mesh", runs: "Runs" }[view.page];
+      return { tasks: "Tasks", mesh: "Mesh", runs: "Runs", "dead-letters": "Dead letters" }[view.page];
   }
 }
 

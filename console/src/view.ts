@@ -64,7 +64,7 @@ export function addressOf(view: View): string {
     if (view.hop !== undefined) query.set("hop", String(view.hop));
     return withQuery(`#/tasks/${encodeURIComponent(view.id)}`, query);
   }
-  if (view.page === "mesh" || view.page === "actor") return meshAddress(view);
+  if (view.page === "mesh" || view.page === "actor" || view.page === "dead-letters") return meshAddress(view);
   if (view.page === "runs" || view.page === "run") return runsAddress(view);
   return withQuery("#/tasks", new URLSearchParams(filterEntries(view.filter)));
 }

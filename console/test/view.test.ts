@@ -13,6 +13,8 @@ const VIEWS: [string, View][] = [
   ["#/mesh?tool=order", { page: "mesh", tool: "order" }],
   ["#/mesh/price-order", { page: "actor", actor: "price-order", tab: "overview" }],
   ["#/mesh/price-order?show=logs&age=24h", { page: "actor", actor: "price-order", tab: "logs", age: "24h" }],
+  ["#/dead-letters", { page: "dead-letters" }],
+  ["#/dead-letters?actor=x-sump", { page: "dead-letters", actor: "x-sump" }],
   ["#/runs?actor=crunch", { page: "runs", actor: "crunch" }],
   ["#/runs/asya.shop.crunch.1", { page: "run", id: "asya.shop.crunch.1", tab: "envelopes" }],
   ["#/runs/a%2Fb?show=logs&source=driver", { page: "run", id: "a/b", tab: "logs", source: "driver" }],

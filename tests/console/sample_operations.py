@@ -20,6 +20,8 @@ OPERATION_VIEWS = {
     "#/mesh/price-order": "Recent errors",
     "#/mesh/price-order?show=dead-letters": "3 dead letters",
     "#/mesh/price-order?show=logs": "no price in the list",
+    "#/dead-letters": "3 dead letters",
+    "#/dead-letters?actor=price-order": "3 dead letters",
     "#/runs": "list price",
     "#/runs?actor=forecast": "list price",
     f"#/runs/{RUN}": "The driver's log",

@@ -170,6 +170,33 @@ def test_lines_of_an_actor_go_back_as_far_as_the_address_says(gateway: StubGatew
     expect(page.get_by_text("The actor has logged nothing in this time.")).to_be_visible()
 
 
+def test_dead_letters_of_all_queues_are_on_one_page(gateway: StubGateway, opened: OpenedPage) -> None:
+    sump = dead_letter(1042, actor="x-sump", error={"type": "AccessDenied", "message": "x-sump may not write"})
+    request = dead_letter(1043, actor="x-completion", id="message-1043", body="{}", size=2)
+    del request["hop"], request["generation"], request["task"]
+    queues = [{"actor": actor, "visible": 1, "hidden": 0} for actor in ("price-order", "x-completion", "x-sump")]
+    gateway.answers[LETTERS] = letter_page(dead_letter(1041), request, sump) | {"queues": queues}
+    page = opened.open()
+    page.get_by_role("navigation", name="Pages").get_by_role("link", name="Dead letters").click()
+    listed = page.get_by_role("list", name="Queues")
+    expect(listed.get_by_role("listitem")).to_have_text(["price-order: 1", "x-completion: 1", "x-sump: 1"])
+    expect(letters(page)).to_have_count(3)
+    expect(letters(page).nth(1)).to_contain_text("at x-completion")
+    letters(page).nth(2).get_by_text("Body", exact=True).click()
+    expect(letters(page).nth(2).locator("pre")).to_contain_text('"id": "order-1042"')
+    expect(letters(page).nth(1).get_by_role("link")).to_have_count(0)
+    page.get_by_label("Select all").check()
+    page.get_by_role("button", name="Redrive…").click()
+    page.get_by_role("button", name="Redrive 3 tasks").click()
+    expect(page.get_by_role("dialog")).to_contain_text("3 tasks done, 0 refused")
+    assert sorted(gateway.redrives) == ["message-1043", "order-1041", "order-1042"]
+    page.get_by_role("button", name="Close").click()
+    listed.get_by_role("link", name="x-sump").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Dead letters of x-sump")
+    page.get_by_role("link", name="All queues").click()
+    assert page.url.endswith("#/dead-letters")
+
+
 @pytest.mark.parametrize("view", ["#/mesh/nobody", "#/mesh/nobody?show=logs"])
 def test_an_actor_that_does_not_exist_is_told(opened: OpenedPage, view: str) -> None:
     expect(opened.open(view).get_by_role("alert")).to_be_visible()

@@ -1,4 +1,4 @@
-/** The dead letters of an actor with their bodies. A body is untrusted text. */
+/** Dead letters with their bodies, of one queue or of all. A body is untrusted text. */
 
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -14,7 +14,7 @@ import { letterTask, readable, whyOf } from "./letters";
 const LIMIT = "200";
 
 /** A read hides the messages from others for a moment, so the page reads them when it is asked to. */
-export function DeadLetters({ actor }: { actor: string }) {
+export function DeadLetters({ actor }: { actor: string | undefined }) {
   const client = useClient();
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [isAsking, setAsking] = useState(false);
@@ -59,11 +59,13 @@ export function DeadLetters({ actor }: { actor: string }) {
           Redrive…
         </button>
       </div>
+      {actor === undefined && <Queues page={letters.data} />}
       <ul className="letters" aria-label="Dead letters">
         {items.map((letter) => (
           <Letter
             key={letter.message_id}
             letter={letter}
+            isNamed={actor === undefined}
             isSelected={selected.has(letter.message_id)}
             onSelect={(isSelected) => select([letter.message_id], isSelected)}
           />
@@ -91,15 +93,32 @@ function countOf({ items, queues, has_more: hasMore }: DeadLetterPage): string {
   return parts.join(", ");
 }
 
+/** The queues that have dead letters: a scan of all of them may end before it has reached the last. */
+function Queues({ page: { queues } }: { page: DeadLetterPage }) {
+  if (queues.length === 0) return null;
+  return (
+    <ul className="queues" aria-label="Queues">
+      {queues.map(({ actor, visible, hidden }) => (
+        <li key={actor}>
+          <a href={addressOf({ page: "dead-letters", actor })}>{actor}</a>: {(visible + hidden).toLocaleString("en")}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 interface LetterProps {
   letter: DeadLetter;
+  /** Whether the letter says whose queue it is in. */
+  isNamed: boolean;
   isSelected: boolean;
   onSelect: (isSelected: boolean) => void;
 }
 
-function Letter({ letter, isSelected, onSelect }: LetterProps) {
+function Letter({ letter, isNamed, isSelected, onSelect }: LetterProps) {
   const isTask = letter.generation !== undefined || letter.task !== undefined;
   const facts = [
+    isNamed && `at ${letter.actor}`,
     letter.hop !== undefined && `hop ${letter.hop}`,
     letter.generation !== undefined && letter.generation > 0 && `generation ${letter.generation}`,
     letter.task !== undefined && `its task is ${letter.task}`,

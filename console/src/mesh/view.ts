@@ -12,13 +12,18 @@ export const DEFAULT_AGE = "1h";
 
 export type MeshView =
   | { page: "mesh"; tool?: string }
-  | { page: "actor"; actor: string; tab: ActorTab; age?: LogAge };
+  | { page: "actor"; actor: string; tab: ActorTab; age?: LogAge }
+  | { page: "dead-letters"; actor?: string };
 
-/** Read an address below `#/mesh`; undefined for any other. */
+/** Read an address of the mesh, an actor or dead letters; undefined for any other. */
 export function parseMeshView(path: string, given: URLSearchParams): MeshView | undefined {
   if (path === "/mesh") {
     const tool = given.get("tool");
     return { page: "mesh", ...(tool ? { tool } : {}) };
+  }
+  if (path === "/dead-letters") {
+    const actor = given.get("actor");
+    return { page: "dead-letters", ...(actor ? { actor } : {}) };
   }
   const actor = /^\/mesh\/([^/]+)$/.exec(path)?.[1];
   if (actor === undefined) return undefined;
@@ -33,6 +38,10 @@ export function meshAddress(view: MeshView): string {
   if (view.page === "mesh") {
     if (view.tool) query.set("tool", view.tool);
     return withQuery("#/mesh", query);
+  }
+  if (view.page === "dead-letters") {
+    if (view.actor) query.set("actor", view.actor);
+    return withQuery("#/dead-letters", query);
   }
   if (view.tab !== "overview") query.set("show", view.tab);
   if (view.age) query.set("age", view.age);
