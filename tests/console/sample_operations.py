@@ -82,6 +82,10 @@ def actor_details(name: str = "price-order") -> dict[str, Any]:
         "deduplicate": True,
         "can_send_to": ["approve", "report"],
         "secrets": ["PRICE_SERVICE_KEY"],
+        "access": [
+            {"kind": "bucket", "name": "data", "location": None, "read": ["prices/*"], "write": ["out/*", "log/*"]},
+            {"kind": "statement", "name": "", "read": [], "write": [], "statement": {"Action": ["sns:Publish"]}},
+        ],
         "policies": {
             "default": {**policy, "max_duration": 600.0, "then_route": None},
             "wrong": {**fixed, "max_duration": None, "then_route": ["report"]},

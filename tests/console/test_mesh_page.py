@@ -106,6 +106,8 @@ def test_an_actor_shows_policies_access_durations_and_recent_errors(opened: Open
         "The circuit opens for 2 min after 5 failures within 1 min.",
         "May send toapprove, report",
         "SecretsPRICE_SERVICE_KEY",
+        "bucket data, reads prices/*, writes out/*, log/*",
+        'statement: {"Action":["sns:Publish"]}',
         "Half of the calls of the last hour within84 ms",
         "Kept4 days",
         "KeyError: no such price: order 1040",

@@ -108,6 +108,7 @@ def poison_mesh(gateway: StubGateway, text: str) -> None:
         "frames": text,
         "can_send_to": [text],
         "secrets": [text],
+        "access": [{"kind": text, "name": text, "location": text, "read": [text], "write": [text]}],
         "policies": {text: policy},
         "rules": [{"errors": [text], "policy": text}],
         "recent_errors": [error],

@@ -54,6 +54,16 @@ export interface Policy {
   then_route: string[] | null;
 }
 
+/** What the mesh file grants to an actor beyond the mesh. */
+export interface Access {
+  kind: string;
+  name: string;
+  location?: string | null;
+  read: string[];
+  write: string[];
+  statement?: Record<string, unknown> | null;
+}
+
 export interface RecentError {
   id: string;
   at: string;
@@ -73,6 +83,8 @@ export interface ActorDetails {
   /** Null for every actor. */
   can_send_to: string[] | null;
   secrets: string[];
+  /** Missing from a gateway of an earlier version. */
+  access?: Access[];
   policies: Record<string, Policy>;
   rules: { errors: string[]; policy: string }[];
   circuit_breaker: { failures: number; window: number; open_for: number } | null;

@@ -1,6 +1,6 @@
 /** The numbers and the settings of an actor, and the tasks that failed there last. */
 
-import type { ActorDetails, Policy } from "../api/operations";
+import type { Access, ActorDetails, Policy } from "../api/operations";
 import { Facts } from "../shared/Facts";
 import { duration, rounded } from "../shared/format";
 import { Copy, Time } from "../shared/parts";
@@ -45,7 +45,46 @@ export function ActorOverview({ details }: { details: ActorDetails }) {
             ["Secrets", details.secrets.join(", ") || "none"],
           ]}
         />
+        {details.access !== undefined && <Grants access={details.access} />}
       </section>
+    </>
+  );
+}
+
+function Grants({ access }: { access: readonly Access[] }) {
+  if (access.length === 0) return <p>The mesh file grants it nothing beyond the mesh.</p>;
+  return (
+    <ul className="settings" aria-label="What the mesh file grants">
+      {access.map((each, index) => (
+        <li key={index}>
+          {each.statement != null ? (
+            <>
+              <strong>statement</strong>: <code>{JSON.stringify(each.statement)}</code>
+            </>
+          ) : (
+            <>
+              <strong>{each.kind}</strong> <code>{each.name}</code>
+              {each.location != null && (
+                <>
+                  {" "}
+                  at <code>{each.location}</code>
+                </>
+              )}
+              {patternsOf("reads", each.read)}
+              {patternsOf("writes", each.write)}
+            </>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function patternsOf(verb: string, patterns: readonly string[]) {
+  if (patterns.length === 0) return null;
+  return (
+    <>
+      , {verb} <code>{patterns.join(", ")}</code>
     </>
   );
 }

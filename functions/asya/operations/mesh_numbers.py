@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from asya.protocol import names
-from asya.protocol.mesh_table import CircuitBreaker, MeshTable, Policy, Rule
+from asya.protocol.mesh_table import Access, CircuitBreaker, MeshTable, Policy, Rule
 from asya.sidecar.circuit_breaker import Circuit
 
 MINUTES = 5
@@ -136,6 +136,7 @@ class ActorDetails(msgspec.Struct, frozen=True, kw_only=True):
         timeout: seconds of a call.
         can_send_to: None for every actor.
         secrets: the names of the variables.
+        access: what the mesh file grants beyond the mesh.
         recent_errors: the newest tasks that failed here, of about 1,000 failed ones of the mesh.
     """
 
@@ -148,6 +149,7 @@ class ActorDetails(msgspec.Struct, frozen=True, kw_only=True):
     deduplicate: bool
     can_send_to: tuple[str, ...] | None
     secrets: list[str]
+    access: tuple[Access, ...]
     policies: dict[str, Policy]
     rules: tuple[Rule, ...]
     circuit_breaker: CircuitBreaker | None

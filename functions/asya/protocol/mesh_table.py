@@ -110,6 +110,24 @@ class FanIn(msgspec.Struct, frozen=True, kw_only=True):
     ttl: float = 7 * 86400.0
 
 
+class Access(msgspec.Struct, frozen=True, kw_only=True):
+    """What the mesh file grants to an actor (mesh file, `access`). No function decides by it: operators read it.
+
+    Attributes:
+        name: of the bucket, table, secret or database; empty of a statement.
+        location: the folder with the folders of a database's tables.
+        read, write: patterns of keys, or of the tables of a database.
+        statement: a raw IAM statement.
+    """
+
+    kind: Literal["bucket", "table", "secret", "database", "statement"]
+    name: str = ""
+    location: str | None = None
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    statement: dict[str, object] | None = None
+
+
 class Actor(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of one actor; the defaults equal those of a light actor in the mesh file.
 
@@ -139,6 +157,7 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True):
     validate: bool = True
     fair_by: str | None = None
     secrets: dict[str, str] = {}
+    access: tuple[Access, ...] = ()
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,13 @@ from asya.protocol import names
 from asya.protocol.pause import Pause, PauseField
 from asya_infra import timings
 from asya_infra.mesh_file import result_index
-from asya_infra.mesh_file.actor_model import ActorSection, FanInSection, PauseSection, ResiliencySection
+from asya_infra.mesh_file.actor_model import (
+    AccessEntry,
+    ActorSection,
+    FanInSection,
+    PauseSection,
+    ResiliencySection,
+)
 from asya_infra.mesh_file.load import LoadedMesh
 from asya_infra.mesh_file.mesh_model import AgentSection, MeshFile
 from asya_infra.mesh_file.result_index import compacts_index, has_index
@@ -23,6 +29,7 @@ from asya_infra.mesh_file.user_code import detect_shape, returns
 CREW = (names.SINK, names.SUMP, names.CHECKPOINT, names.RESUME)
 # The crew actors that a mesh file may redefine, with their kinds.
 _REDEFINABLE: dict[str, Literal["fan_in", "pause"]] = {names.FAN_IN: "fan_in", names.PAUSE: "pause"}
+_ACCESS_KINDS: tuple[Literal["bucket", "table", "secret", "database"], ...] = ("bucket", "table", "secret", "database")
 _PREFIXES = {"by-id": ("succeeded/", "failed/"), "by-time": ("happy-asya/", "error-asya/")}
 
 
@@ -110,7 +117,15 @@ def _actor(loaded: LoadedMesh, name: str, actor: ActorSection) -> table.Actor:
         validate=actor.validate_,
         fair_by=actor.fair_by,
         secrets=dict(actor.secrets),
+        access=tuple(map(_access, actor.access)),
     )
+
+
+def _access(entry: AccessEntry) -> table.Access:
+    if entry.statement is not None:
+        return table.Access(kind="statement", statement=entry.statement.model_dump(mode="json"))
+    kind, name = next((kind, name) for kind in _ACCESS_KINDS if (name := getattr(entry, kind)) is not None)
+    return table.Access(kind=kind, name=name, location=entry.location, read=entry.read, write=entry.write)
 
 
 def _gives_one_frame(loaded: LoadedMesh, actor: ActorSection) -> bool:

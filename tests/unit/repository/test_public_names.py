@@ -65,7 +65,7 @@ METRICS = {
 """The metrics by the dimension that splits them. `HopLimit` is missing: its name is in a table, not at a call."""
 
 SCHEMAS = """
-ActorDetails ActorNumbers CircuitBreaker Durations EarlierGeneration Edge EnvelopeLine Error ErrorInfo EventData
+Access ActorDetails ActorNumbers CircuitBreaker Durations EarlierGeneration Edge EnvelopeLine Error ErrorInfo EventData
 EventResult EventResults Failure FailureGroup FailureList Fault GatewayMessage Health HeartbeatRecord HopPayloads
 KeptHop KeptHops LetterError LetterPage LetterQueue LetterView LogLine LogPage MeshNumbers MissingSlice PayloadText Policy
 QueueState RecentError Rule RunDetails RunLine RunNumbers RunPage SetView TaskSet ToolRoute

@@ -100,6 +100,7 @@ class NumberRoutes:
                 deduplicate=actor.deduplicate,
                 can_send_to=actor.can_send_to,
                 secrets=sorted(actor.secrets),
+                access=actor.access,
                 policies=resiliency.policies,
                 rules=resiliency.rules,
                 circuit_breaker=resiliency.circuit_breaker,

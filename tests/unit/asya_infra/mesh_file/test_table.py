@@ -44,6 +44,21 @@ def test_defaults_are_those_of_the_table(load) -> None:  # type: ignore[no-untyp
     )
 
 
+def test_access_is_in_the_table_as_the_mesh_file_grants_it(load) -> None:  # type: ignore[no-untyped-def]
+    statement = {"Effect": "Allow", "Action": ["sns:Publish"], "Resource": ["*"], "Condition": {}}
+    mesh = load(
+        "namespace: shop\nactors:\n  a:\n    handler: shop.one\n    access:\n"
+        "      - {bucket: data, read: 'prices/*', write: ['out/*', 'log/*']}\n"
+        "      - {secret: prices, read: true}\n"
+        "      - {statement: {Action: 'sns:Publish', Resource: '*'}}\n"
+    )
+    bucket, secret, raw = mesh.actors["a"].access
+    assert bucket == table.Access(kind="bucket", name="data", read=("prices/*",), write=("out/*", "log/*"))
+    assert (secret.kind, secret.name) == ("secret", "prices")
+    assert raw == table.Access(kind="statement", statement=statement)
+    assert decode_table(encode_table(mesh)).actors["a"].access == mesh.actors["a"].access
+
+
 @pytest.mark.rule("4.entry.claim")
 @pytest.mark.parametrize(
     ("settings", "results"),

@@ -13,7 +13,7 @@ from asya.messaging.aws import clients
 from asya.protocol import names
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import EventData, TaskEvent
-from asya.protocol.mesh_table import CircuitBreaker, Policy, Resiliency, Tool
+from asya.protocol.mesh_table import Access, CircuitBreaker, Policy, Resiliency, Tool
 from asya.protocol.route import Route
 from asya.protocol.times import format_time
 from tests.doubles.dispatching import enqueue_ids, start_run
@@ -26,6 +26,7 @@ PUBLISH = replace(
     TABLE.actors["publish"],
     resiliency=Resiliency(policies={"default": Policy(max_attempts=3)}, circuit_breaker=BREAKER),
     secrets={"KEY": "arn:aws:secretsmanager:…"},
+    access=(Access(kind="bucket", name="data", read=("prices/*",)),),
 )
 MESH = replace(
     TABLE,
@@ -105,6 +106,8 @@ def test_an_actor_has_its_settings_and_its_recent_errors_and_no_secret(calls: Op
     code, body = calls.get(ACTOR_PATH)
     assert (code, body["numbers"]["name"], body["secrets"]) == (200, "publish", ["KEY"])
     assert (body["policies"]["default"]["max_attempts"], body["circuit_breaker"]["failures"]) == (3, 3)
+    (access,) = body["access"]
+    assert (access["kind"], access["name"], access["read"], access["write"]) == ("bucket", "data", ["prices/*"], [])
     assert (body["queue"]["visibility_timeout"], body["queue"]["max_receives"]) == (30, None)
     assert [(each["id"], each["type"]) for each in body["recent_errors"]] == [("order-7", "KeyError")]
     assert "secretsmanager" not in str(body)
