@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { TimelineEntry } from "../src/api/types";
-import { ganttOf, percentOf } from "../src/task/gantt";
+import { ganttOf, percentOf, stageBarsOf } from "../src/task/gantt";
 
 const AT = (seconds: number) => new Date(Date.UTC(2026, 10, 25) + seconds * 1000).toISOString();
 const NOW = Date.UTC(2026, 10, 25, 0, 1);
@@ -48,4 +48,21 @@ test("places are parts of the whole", () => {
   expect(percentOf(gantt.from, gantt)).toBe(0);
   expect(percentOf(gantt.from + 5000, gantt)).toBe(50);
   expect(percentOf(gantt.until, gantt)).toBe(100);
+});
+
+test("a stage lasts from its submission, and its tasks fill it from the left", () => {
+  const stages = [
+    { stage: 1, tasks: 8, done: 2, began_at: AT(20) },
+    { stage: 2, tasks: 0, began_at: AT(1) },
+    { stage: 3, tasks: 4, done: 4 },
+  ];
+  const run = { run_id: "r", job_run_id: "j", state: "RUNNING", at: AT(30), envelopes: 1, stages };
+  const [bar] = ganttOf([{ ...hop(0, 2, 10), run }], AT(0), NOW, false).bars;
+  const bars = stageBarsOf(bar!).map((each) => [each.from, each.doneUntil, each.until].map((at) => (at - Date.parse(AT(0))) / 1000));
+  expect(bars).toEqual([
+    [20, 30, 60],
+    [10, 10, 60],
+    [10, 60, 60],
+  ]);
+  expect(stageBarsOf({ ...bar!, entry: hop(0, 2, 10) })).toEqual([]);
 });

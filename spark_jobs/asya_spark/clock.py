@@ -35,4 +35,13 @@ def now() -> datetime:
 
 def now_text() -> str:
     """The current time in UTC as RFC 3339."""
-    return now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return _text(now())
+
+
+def text_of(milliseconds: int) -> str:
+    """A time of Java, in milliseconds since 1970, as RFC 3339."""
+    return _text(datetime.fromtimestamp(milliseconds / 1000, UTC))
+
+
+def _text(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark import SparkContext
 
-from asya_spark.clock import now_text
+from asya_spark.clock import now_text, text_of
 from asya_spark.files import Files
 from asya_spark.journal import SLOTS
 from asya_spark.partials import Partials
@@ -72,6 +72,7 @@ def _executors(summaries: Any) -> int:
 
 
 def _stage(stage: Any) -> dict[str, Any]:
+    submitted = stage.submissionTime()
     return {
         "stage": stage.stageId(),
         "name": stage.name()[:200],
@@ -79,4 +80,5 @@ def _stage(stage: Any) -> dict[str, Any]:
         "done": stage.numCompleteTasks(),
         "rows_read": stage.inputRecords() + stage.shuffleReadRecords(),
         "rows_written": stage.outputRecords() + stage.shuffleWriteRecords(),
+        **({"began_at": text_of(submitted.get().getTime())} if submitted.isDefined() else {}),
     }

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.console.sample_mesh import FAILED, ORIGIN, PAUSED, event, fill
+from tests.console.sample_mesh import FAILED, ORIGIN, PAUSED, event, fill, hop
+from tests.console.stub_gateway import at
 
 if TYPE_CHECKING:
     from tests.console.browser import OpenedPage
@@ -47,6 +48,19 @@ def test_hops_separate_waiting_from_working(opened: OpenedPage) -> None:
     cells = page.get_by_role("row").filter(has_text="attempt 3").get_by_role("cell")
     expect(cells.nth(3)).to_have_text("3.5 s")
     expect(cells.nth(4)).to_have_text("400 ms")
+
+
+def test_spark_stages_are_under_the_hop_of_their_job_run(gateway: StubGateway, opened: OpenedPage) -> None:
+    stages = [{"stage": 4, "name": "sum by country", "tasks": 200, "done": 50, "began_at": at(60)}]
+    run = {"run_id": "asya.shop.forecast.7", "job_run_id": "00f", "state": "RUNNING", "at": at(70), "stages": stages}
+    gateway.add("order-3000", "running", actor="forecast")
+    heavy = {**hop(0, "forecast", 1, 40, 50), "run": {**run, "envelopes": 1}}
+    gateway.answers["/api/v1/mesh/order-3000/timeline"] = {"items": [heavy]}
+    page = opened.open("#/tasks/order-3000?show=hops")
+    cells = page.get_by_role("row").filter(has_text="sum by country").get_by_role("cell")
+    expect(cells.nth(4)).to_have_text("50 of 200 tasks")
+    page.get_by_role("link", name="job run").click()
+    assert page.url.endswith("#/runs/asya.shop.forecast.7")
 
 
 def test_partials_of_a_hop_are_one_text(opened: OpenedPage) -> None:

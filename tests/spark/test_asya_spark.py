@@ -4,6 +4,7 @@ import json
 import platform
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -146,6 +147,7 @@ def test_10_a_heartbeat_lists_stages_and_rows(spark, tmp_path, monkeypatch):
     (stage,) = last["stages"]
     assert stage["tasks"] == 4
     assert {"done", "rows_read", "rows_written", "name", "stage"} <= stage.keys()
+    assert 0 <= (datetime.fromisoformat(last["at"]) - datetime.fromisoformat(stage["began_at"])).total_seconds() < 3600
 
 
 @pytest.mark.rule("10.death.told")

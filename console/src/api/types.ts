@@ -39,6 +39,7 @@ export interface StageNote {
   done?: number;
   rows_read?: number;
   rows_written?: number;
+  began_at?: string;
 }
 
 export interface RunNote {

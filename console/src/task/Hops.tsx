@@ -1,10 +1,11 @@
 /** The attempts at each hop over time: on the queue, and at work. */
 
-import { useEffect, useState } from "react";
+import { Fragment, useEffect, useState } from "react";
 import { hasEnded, type TaskView, type TimelineEntry } from "../api/types";
 import { duration } from "../shared/format";
 import { Time } from "../shared/parts";
-import { type Bar, type Gantt, ganttOf, percentOf } from "./gantt";
+import { addressOf } from "../view";
+import { type Bar, type Gantt, ganttOf, percentOf, type StageBar, stageBarsOf } from "./gantt";
 
 const TICK_MILLISECONDS = 1000;
 
@@ -17,7 +18,8 @@ export function Hops({ task, timeline }: { task: TaskView; timeline: readonly Ti
     <div className="wide" tabIndex={0} role="group" aria-label="Hops over time">
       <p className="quiet">
         {duration(gantt.until - gantt.from)} in all. <span className="key queued" /> on the queue{" "}
-        <span className="key worked" /> at work
+        <span className="key worked" /> at work{" "}
+        {timeline.some(({ run }) => run?.stages?.length) && "(of a Spark stage: the share of its tasks that are done)"}
       </p>
       <table className="hops">
         <thead>
@@ -34,7 +36,12 @@ export function Hops({ task, timeline }: { task: TaskView; timeline: readonly Ti
         </thead>
         <tbody>
           {gantt.bars.map((bar) => (
-            <HopRow key={`${bar.entry.generation}.${bar.entry.position}.${bar.entry.attempt}`} bar={bar} gantt={gantt} />
+            <Fragment key={`${bar.entry.generation}.${bar.entry.position}.${bar.entry.attempt}`}>
+              <HopRow bar={bar} gantt={gantt} />
+              {stageBarsOf(bar).map((stage) => (
+                <StageRow key={stage.stage.stage} bar={stage} gantt={gantt} />
+              ))}
+            </Fragment>
           ))}
         </tbody>
       </table>
@@ -51,6 +58,12 @@ function HopRow({ bar, gantt }: { bar: Bar; gantt: Gantt }) {
       <td>
         {entry.actor}
         {entry.attempt > 1 && <span className="quiet"> attempt {entry.attempt}</span>}
+        {entry.run !== undefined && (
+          <>
+            {" "}
+            <a href={addressOf({ page: "run", id: entry.run.run_id, tab: "envelopes" })}>job run</a>
+          </>
+        )}
       </td>
       <td>{entry.received_at && <Time at={entry.received_at} />}</td>
       <td>{duration(bar.from - bar.queuedFrom)}</td>
@@ -62,6 +75,28 @@ function HopRow({ bar, gantt }: { bar: Bar; gantt: Gantt }) {
         <div className="bars">
           <span className="queued" style={place(bar.queuedFrom, bar.from, gantt)} />
           <span className={bar.isDone ? "worked" : "worked open"} style={place(bar.from, bar.until, gantt)} />
+        </div>
+      </td>
+    </tr>
+  );
+}
+
+/** A Spark stage under the hop of its job run: how far its tasks are, and since when. */
+function StageRow({ bar: { stage, from, doneUntil, until }, gantt }: { bar: StageBar; gantt: Gantt }) {
+  const { name, tasks = 0, done = 0, began_at: began } = stage;
+  return (
+    <tr className="stage">
+      <td />
+      <td>{name || `stage ${stage.stage}`}</td>
+      <td>{began && <Time at={began} />}</td>
+      <td />
+      <td>
+        {done.toLocaleString("en")} of {tasks.toLocaleString("en")} tasks
+      </td>
+      <td className="chart" aria-hidden="true">
+        <div className="bars">
+          <span className="queued" style={place(from, until, gantt)} />
+          <span className="worked" style={place(from, doneUntil, gantt)} />
         </div>
       </td>
     </tr>

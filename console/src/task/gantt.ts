@@ -1,6 +1,6 @@
 /** When a task was on queues, and when it was at work. */
 
-import type { TimelineEntry } from "../api/types";
+import type { StageNote, TimelineEntry } from "../api/types";
 
 export interface Bar {
   entry: TimelineEntry;
@@ -33,6 +33,23 @@ export function ganttOf(timeline: readonly TimelineEntry[], createdAt: string, n
   });
   const until = Math.max(created + 1, ...bars.map((bar) => bar.until));
   return { bars, from: Math.min(created, ...bars.map((bar) => bar.queuedFrom)), until };
+}
+
+export interface StageBar {
+  stage: StageNote;
+  /** When Spark submitted the stage, up to where its tasks are done, and when it ended or is; milliseconds since 1970. */
+  from: number;
+  doneUntil: number;
+  until: number;
+}
+
+/** Return the bars of the Spark stages that the job run of an attempt has reported last. */
+export function stageBarsOf({ entry, from, until }: Bar): StageBar[] {
+  return (entry.run?.stages ?? []).map((stage): StageBar => {
+    const began = Math.min(until, Math.max(from, timeOf(stage.began_at) ?? from));
+    const share = Math.min(1, (stage.done ?? 0) / Math.max(1, stage.tasks ?? 0));
+    return { stage, from: began, doneUntil: began + share * (until - began), until };
+  });
 }
 
 /** Return the place of a time within the whole, in percent. */

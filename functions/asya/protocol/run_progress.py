@@ -9,7 +9,10 @@ _NAME_LIMIT = 80
 
 
 class StageNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A running Spark stage: its tasks, the tasks done, and the rows so far."""
+    """A running Spark stage: its tasks, the tasks done, the rows so far, and when Spark submitted it (RFC 3339).
+
+    An earlier version of the job side sends no time.
+    """
 
     stage: int
     name: str = ""
@@ -17,6 +20,7 @@ class StageNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     done: int = 0
     rows_read: int = 0
     rows_written: int = 0
+    began_at: str | None = None
 
 
 class RunNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
