@@ -32,7 +32,8 @@ class StubGateway:
     """The tasks of a mesh, with the calls that the page has made.
 
     Attributes:
-        answers: What a path answers instead; a path that is missing here and has no task is 404.
+        answers: What a path answers instead, or a path with `?cursor=` for a later page; a path that is missing here and has no
+            task is 404.
         events: The text of each task's stream.
     """
 
@@ -84,8 +85,9 @@ class StubGateway:
     def _answer(self, method: str, path: str, query: dict[str, str], sent: Any) -> tuple[int, Any]:
         if (method, path) == ("GET", "/api/v1/mesh"):
             return 200, self._page(query)
-        if method == "GET" and unquote(path) in self.answers:
-            return 200, self.answers[unquote(path)]
+        page = f"{unquote(path)}?cursor={query['cursor']}" if "cursor" in query else unquote(path)
+        if method == "GET" and page in self.answers:
+            return 200, self.answers[page]
         match = _TASK.fullmatch(path)
         task_id, what = (unquote(match[1]), match[2] or "") if match else ("", "")
         if task_id not in self.tasks:

@@ -73,6 +73,25 @@ def test_the_runs_of_one_actor_have_an_address(opened: OpenedPage) -> None:
     expect(page.get_by_label("Actor")).to_have_value("forecast")
 
 
+def test_older_runs_are_read_on_demand_and_each_run_is_listed_once(gateway: StubGateway, opened: OpenedPage) -> None:
+    first = gateway.answers[RUNS]
+    gateway.answers[RUNS] = {**first, "next_cursor": "older"}
+    # Run 3 has ended between the two pages.
+    older = run_page(*(run_line(number, "SUCCESS") for number in (3, 2, 1)))
+    gateway.answers[f"{RUNS}?cursor=older"] = older
+    page = opened.open("#/runs")
+    expect(page.get_by_role("rowheader")).to_have_count(3)
+    page.get_by_role("button", name="Older runs").click()
+    expect(page.get_by_role("rowheader")).to_have_count(5)
+    expect(page.get_by_role("rowheader").last).to_contain_text("0000000001")
+    expect(cells(page, RUN).first).to_have_text("✕ FAILED")
+    expect(page.get_by_role("button", name="Older runs")).to_have_count(0)
+    # A run that has ended since is read again on its page, and both pages stay.
+    gateway.answers[f"{RUNS}?cursor=older"] = run_page(*older["items"][:2], run_line(1, "FAILED"))
+    expect(cells(page, "asya.shop.forecast.0000000001").first).to_have_text("✕ FAILED")
+    expect(page.get_by_role("rowheader")).to_have_count(5)
+
+
 def test_a_run_tells_why_it_died_and_who_is_charged(opened: OpenedPage) -> None:
     page = opened.open("#/runs")
     page.get_by_role("link", name=RUN, exact=True).click()
@@ -96,6 +115,20 @@ def test_envelopes_are_grouped_by_outcome_and_lead_to_their_tasks(gateway: StubG
     expect(shown.last).to_have_text("ValueError: no rows in region 1")
     page.get_by_role("link", name="region-0", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("region-0")
+
+
+def test_more_envelopes_of_a_large_run_are_read_on_demand(gateway: StubGateway, opened: OpenedPage) -> None:
+    first = [member(number, "done") for number in range(2)]
+    gateway.answers[f"{RUNS}/{RUN}"] = run_details(envelopes=4, members=first, next_cursor="more")
+    more = [member(2, "done"), member(3, "charged", error="ValueError: no rows")]
+    gateway.answers[f"{RUNS}/{RUN}?cursor=more"] = run_details(envelopes=4, members=more)
+    page = opened.open(f"#/runs/{RUN}")
+    expect(page.get_by_text("The first 2 of 4 envelopes.")).to_be_visible()
+    page.get_by_role("button", name="More envelopes").click()
+    expect(page.locator("summary")).to_have_text(["charged: 1 envelope", "done: 3 envelopes"])
+    expect(page.get_by_role("rowheader")).to_have_count(4)
+    expect(page.get_by_text("The first 2 of 4 envelopes.")).to_have_count(0)
+    expect(page.get_by_role("button", name="More envelopes")).to_have_count(0)
 
 
 def test_a_run_that_runs_shows_its_stages_live(gateway: StubGateway, opened: OpenedPage) -> None:
