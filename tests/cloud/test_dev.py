@@ -25,6 +25,7 @@ from tests.cloud import test_gateway_a2a as a2a
 from tests.cloud import test_gateway_mcp as mcp
 from tests.cloud.callers import operator
 from tests.cloud.deployed_cloud import TIMEOUT_SECONDS, DeployedCloud, until
+from tests.console.process import running_ui
 from tests.interrupts import restore_interrupts
 
 if TYPE_CHECKING:
@@ -190,6 +191,22 @@ def test_a_route_runs_and_the_author_sees_it(author: Author) -> None:
         author.sees(text)
 
 
+def test_the_console_shows_the_mesh_of_the_author(author: Author) -> None:
+    program = Path(sys.executable).with_name("asya")
+    with running_ui(program, author.state.root, os.environ) as address:
+        base, _, secret = address.partition("#secret=")
+
+        def get(path: str) -> str:
+            request = urllib.request.Request(base.rstrip("/") + path, headers={"x-asya-console-secret": secret})
+            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
+                return str(answer.read().decode())
+
+        assert '"id":"route-1"' in get("/api/v1/mesh?status=succeeded")
+        assert "checking 7" in get("/api/v1/operations/actors/check/logs")
+        for part in ("mesh", "actors/count", "dead-letters", "runs"):
+            assert json.loads(get(f"/api/v1/operations/{part}"))
+
+
 def test_changed_code_answers(author: Author) -> None:
     author.edit("handlers/orders.py", '"version": 1', '"version": 2')
     author.sees("handlers loaded in")
@@ -311,7 +328,11 @@ def test_operators_read_lines_numbers_and_dead_letters(author: Author) -> None:
 
     lines = [each["line"] for each in get("logs/failed-1")["items"]]
     assert any(line.startswith("bill: failed-1 failed:") and "KeyError" in line for line in lines), lines
-    assert any("check: route-1 took" in each["line"] for each in get("actors/check/logs")["items"])
+    of_actor = [each["line"] for each in get("actors/check/logs")["items"]]
+    assert any("check: route-1 took" in line for line in of_actor)
+    assert any(line.startswith("check: checking ") for line in of_actor), of_actor  # what the handler prints
+    assert "check: checking " in author.asya("logs", "check")
+    assert "bill: failed-1 failed:" in author.asya("logs", "failed-1")
     numbers = {actor["name"]: actor for actor in get("mesh")["actors"]}
     assert numbers["gone"]["dead_letters"] == 1
     assert numbers["count"]["runs"]["is_drained"] is False

@@ -37,6 +37,7 @@ from asya.sidecar.lambdas.wiring import build_sidecar
 from asya.sidecar.secret_errors import SecretError
 
 _DevTelemetry = runpy.run_path(str(Path(__file__).with_name("telemetry.py")))["DevTelemetry"]
+_PrintedLines = runpy.run_path(str(Path(__file__).with_name("printed_lines.py")))["PrintedLines"]
 Write = Callable[[str, str], None]
 
 
@@ -107,7 +108,11 @@ class Process:
                 entry_point = self._entry_point(actor)
             except LoadError as error:
                 return {"failed": None, "problem": str(error)}
-            answer = entry_point.process(request["event"])
+            _PrintedLines.actor = actor
+            try:
+                answer = entry_point.process(request["event"])
+            finally:
+                _PrintedLines.actor = ""
         return {"failed": [each["itemIdentifier"] for each in answer["batchItemFailures"]]}
 
     def _problem(self, actor: str, variables: Mapping[str, str]) -> str:
@@ -191,7 +196,12 @@ def _serve(connection: socket.socket) -> None:
             channel.flush()
 
     send({"pid": os.getpid()})
-    process = Process(lambda level, text: send({"level": level, "text": text}))
+
+    def write(level: str, text: str) -> None:
+        send({"level": level, "text": text})
+
+    process = Process(write)
+    _PrintedLines.replace_streams(write)
     try:
         for line in channel:
             request = json.loads(line)
