@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from asya.client.mesh_client import MeshClient
     from asya.operations.aws.function_logs import FunctionLogs
     from asya.operations.aws.run_logs import LogFile
+    from asya_cli.gateway_logs import GatewayLogs
     from asya_cli.job.mesh_runs import MeshRuns
 
 _POLL_SECONDS = 2.0
@@ -60,18 +61,17 @@ def logs(
 
     The lines of functions come from CloudWatch Logs, of a local cloud too. What a handler prints is in the log of its actor,
     without the id of the envelope. All lines of the envelope's job runs follow, of the driver and of the executors; they tell no
-    time. EMR Serverless uploads them a minute or more after they were written. A mesh of `asya dev` has no log groups: its
-    functions log to its terminal.
+    time. EMR Serverless uploads them a minute or more after they were written. A mesh of `asya dev` keeps its newest 20,000 lines.
     """
     from botocore.exceptions import BotoCoreError, ClientError
 
-    from asya.operations.aws.function_logs import FunctionLogs
+    from asya_cli.gateway_logs import logs_of
     from asya_cli.tasks.selection import moment
 
     mesh = client(state, namespace, region, profile)
-    reader = LogReader(FunctionLogs(mesh.connection.logs(), mesh.connection.namespace), as_json=as_json)
     start = moment(since, datetime.now(UTC)).timestamp()
     try:
+        reader = LogReader(logs_of(mesh), as_json=as_json)
         if reader.functions.has_logs(subject):
             _follow_actor(reader, subject, start, follow=follow)
         else:
@@ -103,7 +103,7 @@ def _follow_task(reader: LogReader, mesh: MeshClient, envelope_id: str, options:
     if task is None:
         raise CommandError(
             f"there is no task and no actor {envelope_id!r}",
-            "Give the id of an envelope, or the name of an actor. A mesh of `asya dev` logs to its terminal.",
+            "Give the id of an envelope, or the name of an actor.",
             ExitCode.NOT_FOUND,
         )
     start = parse_time(task.created_at).timestamp() - _BEFORE_SECONDS
@@ -125,7 +125,7 @@ def _follow_task(reader: LogReader, mesh: MeshClient, envelope_id: str, options:
             ended_at = time.monotonic()
         if not follow:
             if not count:
-                echo("no function has logged about it; a mesh of `asya dev` logs to its terminal", err=True)
+                echo("no function has logged about it", err=True)
             return
         time.sleep(_POLL_SECONDS)
 
@@ -155,9 +155,9 @@ class PrintedLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 @dataclass
 class LogReader:
-    """Reads the log groups of the functions of a mesh, and prints each line once."""
+    """Reads the logs of the functions of a mesh, and prints each line once."""
 
-    functions: FunctionLogs
+    functions: FunctionLogs | GatewayLogs
     as_json: bool = False
     _printed: set[tuple[str, str]] = field(default_factory=set)
     _newest: dict[str, float] = field(default_factory=dict)

@@ -27,6 +27,8 @@ from asya.fan_in.set_view import SetView, TaskSet
 from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.claim_check import INBOX_PREFIX, EnvelopeTooLargeError
 from asya.messaging.delivery import Delivery
+from asya.operations.log_lines import LARGEST_LIMIT as LARGEST_PAGE
+from asya.operations.log_lines import LogLine, LogPage
 from asya.operations.mesh_numbers import MeshNumbers
 from asya.protocol import names
 from asya.protocol.codec import encode
@@ -40,6 +42,7 @@ from asya.tasks.view import TaskView
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from datetime import datetime
     from typing import BinaryIO
 
     from asya.client.connection import Connection
@@ -196,6 +199,25 @@ class MeshClient:
             return decode(self._request("GET", "/api/v1/operations/mesh"), MeshNumbers)
         except _MissingError:
             raise MeshError("the gateway does not know the numbers of its mesh", _DEPLOY) from None
+
+    def actor_lines(self, actor: str, since: datetime) -> Iterator[LogLine]:
+        """Read what the function of an actor has logged since a time (`protocol §13`, operations).
+
+        Raises:
+            NotFoundError: The mesh has no such actor.
+            MeshError: The caller is no operator, or the gateway fails or does not answer.
+        """
+        query = {"since": format_time(since), "limit": str(LARGEST_PAGE)}
+        path = f"/api/v1/operations/actors/{quote(actor, safe='')}/logs"
+        while True:
+            try:
+                page = decode(self._request("GET", f"{path}?{urlencode(query)}"), LogPage)
+            except _MissingError:
+                raise NotFoundError(f"the mesh {self.connection.namespace!r} has no actor {actor!r}") from None
+            yield from page.items
+            if page.next_cursor is None:
+                return
+            query["cursor"] = page.next_cursor
 
     def tasks(self, *, status: str | None, parent: str | None, limit: int) -> list[TaskView]:
         """Return the newest tasks that the caller may see, as `iter_tasks` reads them."""

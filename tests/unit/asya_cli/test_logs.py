@@ -15,6 +15,8 @@ from moto import mock_aws
 from msgspec.structs import replace
 from typer.testing import CliRunner
 
+from asya.client.errors import NotFoundError
+from asya.operations.log_lines import LogLine
 from asya.protocol import names
 from asya.protocol.job_runs import logs_prefix
 from asya.protocol.run_progress import RunNote
@@ -48,7 +50,11 @@ class FakeMesh:
         self.dynamodb = boto3.client("dynamodb", "us-east-1")
         self.s3 = boto3.client("s3", "us-east-1")
         self.connection: Any = SimpleNamespace(
-            namespace="shop", logs=lambda: self.logs, dynamodb=lambda: self.dynamodb, s3=lambda: self.s3
+            namespace="shop",
+            endpoint_url=None,
+            logs=lambda: self.logs,
+            dynamodb=lambda: self.dynamodb,
+            s3=lambda: self.s3,
         )
         self.statuses = ["succeeded"]
         self.run: RunNote | None = None
@@ -106,6 +112,43 @@ def test_the_lines_about_an_envelope_come_from_its_actors_by_time(mesh: FakeMesh
         "KeyError: 'x'",
         f"{shown_at(2)} x-sump  ERROR   envelope failed envelope_id=order-7 reason=RuntimeError",
     ]
+
+
+@pytest.fixture
+def gateway_lines(mesh: FakeMesh) -> list[LogLine]:
+    """The lines of the gateway of a mesh of `asya dev`, which has no log groups."""
+    told = [
+        ("bill", "bill: order-7 took 3 ms"),
+        ("bill", "bill: order-71 took 4 ms"),
+        ("x-sump", "x-sump: order-7 failed"),
+    ]
+    found = [
+        LogLine(id=str(number), at=format_time(NOW - timedelta(seconds=9 - number)), actor=actor, line=line)
+        for number, (actor, line) in enumerate(told)
+    ]
+
+    def actor_lines(actor: str, since: datetime) -> Iterator[LogLine]:
+        if actor not in ("bill", "x-sink", "x-sump"):
+            raise NotFoundError(f"no actor {actor!r}")
+        return (line for line in found if line.actor == actor and (line.at or "") >= format_time(since))
+
+    mesh.connection.endpoint_url = "http://127.0.0.1:4566"
+    mesh.actor_lines = actor_lines  # type: ignore[attr-defined]
+    return found
+
+
+def test_a_mesh_without_log_groups_has_its_lines_at_the_gateway(gateway_lines: list[LogLine]) -> None:
+    assert [line.partition("  ")[2] for line in lines("order-7")] == [gateway_lines[0].line, gateway_lines[2].line]
+    assert [line.partition("  ")[2] for line in lines("bill")] == [line.line for line in gateway_lines[:2]]
+    assert lines("x-sink") == ["x-sink has logged nothing since then"]
+    with pytest.raises(CommandError, match="no task and no actor 'nobody'"):
+        lines("nobody")
+
+
+def test_a_local_cloud_has_its_lines_in_log_groups(mesh: FakeMesh, gateway_lines: list[LogLine]) -> None:
+    mesh.write(names.GATEWAY_API, 1, entry("started"))
+    mesh.write("bill", 1, entry("handler failed", envelope_id="order-7"))
+    assert lines("order-7") == [f"{shown_at(1)} bill  INFO    handler failed envelope_id=order-7"]
 
 
 @pytest.fixture
@@ -207,7 +250,7 @@ def test_an_envelope_may_have_a_name_that_no_log_group_has(mesh: FakeMesh) -> No
 
 
 def test_a_task_without_logs_is_told(mesh: FakeMesh) -> None:
-    assert lines("order-7") == ["no function has logged about it; a mesh of `asya dev` logs to its terminal"]
+    assert lines("order-7") == ["no function has logged about it"]
 
 
 @pytest.mark.parametrize("level", [None, {"a": 1}, 3])
