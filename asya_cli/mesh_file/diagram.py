@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from asya_infra.mesh_file.actor_model import ActorSection
     from asya_infra.mesh_file.mesh_model import MeshFile
 
-NodeKind = Literal["tool", "light", "heavy", "pause", "fan_in", "end"]
+NodeKind = Literal["tool", "light", "heavy", "pause", "wait", "fan_in", "end"]
 WayKind = Literal["route", "slices", "sends", "policy", "hook"]
 _CREW_KINDS: dict[str, NodeKind] = {"x-fan-in": "fan_in", "x-pause": "pause", "x-sink": "end", "x-sump": "end"}
 

@@ -21,7 +21,15 @@ _CHARACTER = 7.6
 _PADDING = 28.0
 _LEGEND_HEIGHT = 40.0
 _LOOP = 34.0
-_KINDS = {"tool": "tool", "light": "light", "heavy": "heavy, Spark", "pause": "pause", "fan_in": "fan-in", "end": "end"}
+_KINDS = {
+    "tool": "tool",
+    "light": "light",
+    "heavy": "heavy, Spark",
+    "pause": "pause",
+    "wait": "wait",
+    "fan_in": "fan-in",
+    "end": "end",
+}
 _WAYS = {
     "route": "route of a tool",
     "slices": "fan-out: slices",
@@ -45,7 +53,7 @@ text { font-family: system-ui, 'Helvetica Neue', Helvetica, Arial, sans-serif; f
 .tool { fill: #ddf4ff; }
 .light { fill: #f6f8fa; }
 .heavy { fill: #fff1d6; }
-.pause { fill: #fbefff; }
+.pause, .wait { fill: #fbefff; }
 .fan_in { fill: #dafbe1; }
 .end { fill: #ffebe9; }
 @media (prefers-color-scheme: dark) {
@@ -58,7 +66,7 @@ text { fill: #f0f6fc; }
 .tool { fill: #0c2d4a; }
 .light { fill: #21262d; }
 .heavy { fill: #4d3308; }
-.pause { fill: #3c1e52; }
+.pause, .wait { fill: #3c1e52; }
 .fan_in { fill: #0f3d1d; }
 .end { fill: #561b1b; }
 }

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _COLUMNS = ("task", "status", "%", "age", "actor")
 _GAP = 1
 _SMALLEST_ERROR = 12
+_TO_SECONDS = len("2026-11-20T09:30:00")
 """Columns below which an error tells nothing."""
 
 
@@ -67,23 +68,30 @@ def list_tasks(
 
 
 def table_of(tasks: Sequence[TaskView], now: datetime, width: int) -> Table:
-    """Return a table with one line for each task; errors are cut, and left out where there is no room."""
+    """Return a table with one line for each task; errors are cut, and left out where there is no room.
+
+    A column shows until when tasks wait, if any of them does.
+    """
     from rich.table import Table
     from rich.text import Text
 
     from asya_cli.tasks.report import COLORS
 
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, _GAP, 0, 0))
-    for name in _COLUMNS:
+    names = (*_COLUMNS, *(["waits until"] if any(task.waiting_until for task in tasks) else []))
+    for name in names:
         table.add_column(
             name, no_wrap=name != "actor", overflow="fold", justify="right" if name in ("%", "age") else "left"
         )
     rows = [
-        (task.id, task.status, str(task.progress_percent), age(task.created_at, now), task.actor or "")
+        (
+            *(task.id, task.status, str(task.progress_percent), age(task.created_at, now), task.actor or ""),
+            *([] if len(names) == len(_COLUMNS) else [(task.waiting_until or "")[:_TO_SECONDS]]),
+        )
         for task in tasks
     ]
     lines = [tuple(map(one_line, row)) for row in rows]
-    used = sum(max(map(len, column)) + _GAP for column in zip(_COLUMNS, *lines, strict=True))
+    used = sum(max(map(len, column)) + _GAP for column in zip(names, *lines, strict=True))
     errors = [one_line(text_of(task).partition("\n")[0]) for task in tasks]
     room = width - used
     is_shown = room >= _SMALLEST_ERROR and any(errors)

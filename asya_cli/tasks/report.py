@@ -104,6 +104,7 @@ def facts_of(task: TaskView | None, stored: StoredObject | None, envelope: Envel
     lines: list[tuple[str, Text | str | int | None]] = [
         ("route", route_line(route, ended_well=ended_well) if route else None),
         *(pause_lines(task.pause) if task and task.pause else ()),
+        ("waits until", task.waiting_until if task else None),
         ("attempt", attempts(task, envelope)),
         ("error", f"{error.type}: {error.message}" if error else None),
         ("problem", f"{task.problem.type}: {task.problem.message}" if task and task.problem else None),

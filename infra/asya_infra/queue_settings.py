@@ -11,10 +11,11 @@ _SYSTEM_TIMEOUTS = {
     "spark": timings.ENQUEUE_TIMEOUT,
     "fan_in": timings.FAN_IN_TIMEOUT,
     "pause": timings.PAUSE_TIMEOUT,
+    "wait": timings.PAUSE_TIMEOUT,
     "crew": timings.CREW_TIMEOUT,
 }
 # The batch of a heavy actor is about job runs, and other system functions have no window.
-_SYSTEM_WINDOWS = {"spark": timings.ENQUEUE_WINDOW, "fan_in": 0, "pause": 0, "crew": 0}
+_SYSTEM_WINDOWS = {"spark": timings.ENQUEUE_WINDOW, "fan_in": 0, "pause": 0, "wait": 0, "crew": 0}
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ export interface TaskPause {
   prompt: string;
   fields: PauseField[];
   since: string;
+  until?: string;
 }
 
 export interface StageNote {
@@ -76,6 +77,7 @@ export interface TaskView {
   reason?: string;
   provisional?: boolean;
   pause?: TaskPause;
+  waiting_until?: string;
   run?: RunNote;
   problem?: { type: string; message: string };
   created_at: string;

@@ -5,11 +5,11 @@ const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short",
 const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
 const DAY_MILLISECONDS = 86_400_000;
 
-/** Return a time of the last day with seconds, and an older one with its date. */
+/** Return a time within a day from now with seconds, and any other one with its date. */
 export function shortTime(at: string, now: number = Date.now()): string {
   const time = Date.parse(at);
   if (Number.isNaN(time)) return at;
-  return (now - time < DAY_MILLISECONDS ? TIME : DAY).format(time);
+  return (Math.abs(now - time) < DAY_MILLISECONDS ? TIME : DAY).format(time);
 }
 
 /** Return a time with its date and zone. */

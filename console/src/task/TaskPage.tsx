@@ -65,6 +65,7 @@ function factsOf(task: TaskView): [string, ReactNode][] {
     ["Status", <Status key="status" status={task.status} />],
     ["Reason", task.reason !== "Completed" && task.reason],
     ["Progress", task.status === "running" && `${task.progress_percent} %`],
+    ["Waits until", task.waiting_until && <Time key="waits" at={task.waiting_until} />],
     ["Tool", task.tool],
     ["Owner", task.owner],
     ["Created", <Time key="created" at={task.created_at} />],

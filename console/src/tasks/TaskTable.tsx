@@ -10,6 +10,7 @@ import {
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, useEffect, useRef } from "react";
 import type { TaskView } from "../api/types";
+import { shortTime } from "../shared/format";
 import { Copy, Status, Time } from "../shared/parts";
 import { useIsNarrow } from "../shared/useIsNarrow";
 import { addressOf } from "../view";
@@ -58,6 +59,7 @@ function noteOf(task: TaskView): string {
   const failure = failureText(task);
   if (failure !== "") return failure;
   if (task.pause !== undefined) return task.pause.prompt;
+  if (task.waiting_until !== undefined) return `waits until ${shortTime(task.waiting_until)}`;
   if (task.problem !== undefined) return `${task.problem.type}: ${task.problem.message}`;
   return task.status === "running" ? `${task.progress_percent} %` : "";
 }

@@ -159,7 +159,7 @@ def claimed_position(letter: DeadLetter, end: LetterEnd, mesh: MeshTable) -> int
     if not letter.readable:
         return COUNT_LIMIT
     spec = mesh.actors.get(letter.actor)
-    is_pause = spec is not None and spec.kind == "pause"
+    is_pause = spec is not None and spec.pauses
     return end_position(end.envelope) + int(is_pause)
 
 

@@ -92,7 +92,7 @@ def read_message(
 def _read(raw: Raw, queue: str, allowed_hosts: frozenset[str], own_gateway: str | None) -> tuple[Report, str | None]:
     report = read_event(raw)
     if queue != names.ENDS and is_end(report):
-        raise BatchError("ends and pauses travel on the queue x-ends, which only the crew may send to", "status")
+        raise BatchError("ends, pauses and waits travel on the queue x-ends, which only the crew may send to", "status")
     if _MEMBER not in bytes(raw):
         return report, None
     try:

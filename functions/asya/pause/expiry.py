@@ -5,19 +5,9 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.mesh_table import Retention
 from asya.protocol.pause import PauseFailure, PauseRelease
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_duration, format_time, parse_time
-
-# The pause ends this long before its record expires, or a tenth of the record's life if that is less.
-_MARGIN = timedelta(days=1)
-
-
-def longest_pause(retention: Retention) -> timedelta:
-    """How long a pause may last: it ends before its record or its stored envelope expires."""
-    life = timedelta(seconds=min(retention.tasks, retention.payloads))
-    return life - min(_MARGIN, life / 10)
 
 
 def expire_pause(record: TaskRecord, limit: timedelta, *, now: datetime) -> TaskRecord:

@@ -95,6 +95,7 @@ def paused_envelope(hop: Hop, *, now: datetime) -> Envelope:
         paused_at=at,
         prompt=question.prompt,
         fields=question.fields,
+        until=question.until,
         remaining=None if deadline is None else max((deadline - now).total_seconds(), _time_of_next_hop(hop, ahead)),
     )
     envelope = replace(
@@ -138,6 +139,7 @@ def paused_report(hop: Hop, pause: PauseHeader) -> TaskEvent:
         attempt=hop.attempt,
         prompt=pause.prompt,
         fields=pause.fields,
+        waiting_until=pause.until,
     )
     return TaskEvent(
         id=envelope.id,

@@ -15,13 +15,16 @@ from asya.protocol.run_progress import RunNote
 
 Progress = Literal["received", "processing", "completed"]
 Terminal = Literal["succeeded", "failed", "canceled"]
-EventStatus = Literal["registered", "received", "processing", "completed", "succeeded", "failed", "canceled", "paused"]
+EventStatus = Literal[
+    "registered", "received", "processing", "completed", "succeeded", "failed", "canceled", "paused", "waiting"
+]
 
 _PHASES: dict[str, int] = {
     "registered": 0,
     "received": 1,
     "processing": 2,
     "completed": 3,
+    "waiting": 4,
     "paused": 4,
     "succeeded": 5,
     "failed": 5,
@@ -46,6 +49,7 @@ class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         provisional: whether another end of this generation replaces this one (`protocol §11`).
+        waiting_until: when a wait, or a pause with a timer, is due.
     """
 
     actor: str = ""
@@ -65,6 +69,7 @@ class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     prompt: str | None = None
     fields: tuple[PauseField, ...] = ()
     problem: TaskProblem | None = None
+    waiting_until: str | None = None
 
 
 class TaskEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -107,8 +112,10 @@ Report = TaskEvent | PartialEvent
 
 
 def is_end(report: Report) -> bool:
-    """Whether a report ends or pauses its task; only the crew makes such reports."""
-    return isinstance(report, TaskEvent) and (report.status in TERMINAL_STATUSES or report.status == "paused")
+    """Whether a report ends its task, or holds its envelope in a pause or a wait; only the crew makes such reports."""
+    return isinstance(report, TaskEvent) and (
+        report.status in TERMINAL_STATUSES or report.status in ("paused", "waiting")
+    )
 
 
 def report_order(event: TaskEvent) -> tuple[int, int, int, int]:

@@ -12,6 +12,7 @@ MAX_SLICES = 5001
 PAUSE = "x-asya-pause"
 RESUME_INPUT = "x-asya-resume-input"
 RESUME_AT = "x-asya-resume-at"
+WAIT = "x-asya-wait"
 PAYLOAD_REF = "x-asya-payload-ref"
 NOT_BEFORE = "x-asya-not-before"
 # The time since which an open circuit delays the envelope (`protocol §8`).

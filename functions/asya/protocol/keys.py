@@ -21,6 +21,7 @@ BUFFERED_PREFIX = "buffered/"
 INPUTS_PREFIX = "hops/"
 DEAD_LETTERS_PREFIX = "dlq/"
 PAUSES_PREFIX = "paused/"
+WAITS_PREFIX = "waiting/"
 REFUSED_REPORTS_PREFIX = "reports/refused/"
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
@@ -98,6 +99,11 @@ def buffered_prefix(actor: str) -> str:
 def pause_key(envelope_id: str, generation: int, epoch: int) -> str:
     """The key of an envelope that paused at this position (`epoch`)."""
     return f"{PAUSES_PREFIX}{safe_segment(envelope_id)}/{generation}/{epoch}.json"
+
+
+def wait_key(envelope_id: str, generation: int, position: int, attempt: int) -> str:
+    """The key of an envelope that waits at this position before, or instead of, this attempt."""
+    return f"{WAITS_PREFIX}{safe_segment(envelope_id)}/{generation}/{position}-{attempt}.json"
 
 
 def last_actor(envelope: Envelope) -> str:

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from asya.protocol.pause import Pause
 from asya.protocol.triggers import Trigger
+from asya.protocol.wait import Wait
 
-Kind = Literal["handler", "spark", "fan_in", "pause", "end", "crew"]
+Kind = Literal["handler", "spark", "fan_in", "pause", "wait", "end", "crew"]
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,6 +142,7 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True):
     spark: SparkJob | None = None
     fan_in: FanIn | None = None
     pause: Pause | None = None
+    wait: Wait | None = None
     timeout: float = 30.0
     batch: Batch = Batch()
     max_receives: int = 5
@@ -158,6 +160,11 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True):
     fair_by: str | None = None
     secrets: dict[str, str] = {}
     access: tuple[Access, ...] = ()
+
+    @property
+    def pauses(self) -> bool:
+        """Whether the actor pauses tasks: it asks a question, or its wait stops the deadline."""
+        return self.kind == "pause" or (self.wait is not None and self.wait.deadline == "stands")
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ SINK = "x-sink"
 SUMP = "x-sump"
 PAUSE = "x-pause"
 RESUME = "x-resume"
+WAIT = "x-wait"
 CHECKPOINT = "x-checkpoint"
 FAN_IN = "x-fan-in"
 

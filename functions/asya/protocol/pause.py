@@ -41,10 +41,15 @@ class PauseField(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Pause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The settings of a pause actor. Without fields, a resume merges its input into the root of the payload."""
+    """The settings of a pause actor. Without fields, a resume merges its input into the root of the payload.
+
+    Attributes:
+        until: when the pause ends without an answer; None if only an answer ends it.
+    """
 
     prompt: str = DEFAULT_PROMPT
     fields: tuple[PauseField, ...] = ()
+    until: str | None = None
 
 
 class PauseHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -53,6 +58,7 @@ class PauseHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     Attributes:
         epoch: the position of the pause; it orders the pauses of one envelope.
         remaining: the seconds from the resume until the deadline; None without a deadline.
+        until: when the pause ends without an answer; None if only an answer ends it.
     """
 
     epoch: Annotated[int, msgspec.Meta(ge=0, le=999_999)]
@@ -60,14 +66,20 @@ class PauseHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     prompt: str = DEFAULT_PROMPT
     fields: tuple[PauseField, ...] = ()
     remaining: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    until: str | None = None
 
 
 class TaskPause(msgspec.Struct, frozen=True, kw_only=True):
-    """The question that a paused task waits for, and the start of the pause."""
+    """The question that a paused task waits for, and the start of the pause.
+
+    Attributes:
+        until: when the pause ends without an answer; unset if only an answer ends it.
+    """
 
     prompt: str
     fields: tuple[PauseField, ...]
     since: str
+    until: str | UnsetType = UNSET
 
 
 class PauseFailure(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ from asya.protocol.pause import DEFAULT_PROMPT, PauseFailure, PauseRelease, Task
 from asya.protocol.route import UNKNOWN_HOP, Route
 from asya.protocol.status import known_reason
 from asya.protocol.times import format_time, parse_time
+from asya.protocol.wait import TaskWait
 
 TaskStatus = Literal["pending", "running", "paused", "succeeded", "failed", "canceled"]
 ViewStatus = Literal["pending", "running", "paused", "succeeded", "failed", "canceled", "unknown"]
@@ -77,6 +78,7 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
         resumed_epoch: the position of the last resumed pause; earlier pauses have ended too.
         pause: the question, only while the task is paused.
         handover: the release of the last pause, until it is sent.
+        wait: the last wait for a time; it stays after the envelope was sent.
         earlier: the earlier generations, oldest first.
         context: the client's id of the conversation that the task belongs to.
         tool: the tool that started the task, or the root of its tree; None if no tool did.
@@ -106,6 +108,7 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
     resumed_epoch: int | None = None
     pause: TaskPause | None = None
     handover: PauseRelease | None = None
+    wait: TaskWait | None = None
     earlier: tuple[EarlierGeneration, ...] = ()
     context: str | None = None
     tool: str | None = None
@@ -117,6 +120,15 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
     def is_terminal(self) -> bool:
         """Whether the task has ended; only a new generation changes it now, unless the end is provisional."""
         return self.status in TERMINAL_STATUSES
+
+    @property
+    def waiting_until(self) -> str | None:
+        """When the task goes on, if its envelope waits for a time; None otherwise."""
+        if self.is_terminal:
+            return None
+        if self.status == "paused":
+            return self.pause.until if self.pause is not None and self.pause.until is not UNSET else None
+        return self.wait.until if self.wait is not None and not self.wait.is_sent else None
 
     @property
     def last_pause(self) -> int:
@@ -148,11 +160,18 @@ def merge(record: TaskRecord | None, event: TaskEvent, *, root: TaskRecord | Non
     if event.generation > record.generation:
         # A redrive has reopened the record before its first report. Any actor may send progress, and must not reopen tasks.
         return _reopened(identified, event) if is_end(event) else identified
+    return _reported(identified, event)
+
+
+def _reported(record: TaskRecord, event: TaskEvent) -> TaskRecord:
+    """The record after a report of its own generation."""
+    if event.status == "waiting":
+        return _waiting(record, event)
     status = _status_of(event)
     if record.is_terminal and not _is_replaced(record, event):
-        return _after_end(identified, event, status)
+        return _after_end(record, event, status)
     is_higher = status == "paused" or record.is_terminal or _RANKS[status] > _RANKS[record.status]
-    return _advanced(identified, event, status) if is_higher and not _is_of_late_copy(record, event) else identified
+    return _advanced(record, event, status) if is_higher and not _is_of_late_copy(record, event) else record
 
 
 def _is_replaced(record: TaskRecord, event: TaskEvent) -> bool:
@@ -244,6 +263,13 @@ def _identified(record: TaskRecord, event: TaskEvent, root: TaskRecord | None) -
 def _advanced(record: TaskRecord, event: TaskEvent, status: TaskStatus) -> TaskRecord:
     if status == "paused":
         return _paused(record, event)
+    if event.status == "waiting":
+        return _waiting(record, event)
+    return _moved(record, event, status)
+
+
+def _moved(record: TaskRecord, event: TaskEvent, status: TaskStatus) -> TaskRecord:
+    """The record in a new status, other than a pause."""
     data = event.data
     moved = replace(
         record,
@@ -269,7 +295,35 @@ def _advanced(record: TaskRecord, event: TaskEvent, status: TaskStatus) -> TaskR
         provisional=data.provisional,
         pause=None,
         handover=_release_at_end(record, event, status),
+        wait=_due_at_once(record.wait) if status == "canceled" else record.wait,
     )
+
+
+def _waiting(record: TaskRecord, event: TaskEvent) -> TaskRecord:
+    """The record after a report of a wait. A wait counts only beyond the last wait and the last pause.
+
+    An ended task has a wait too: its end may be provisional, and no message holds the envelope any more.
+    """
+    data = event.data
+    place = event.position, event.attempt
+    if event.position <= record.last_pause or (record.wait is not None and place <= record.wait.place):
+        return record
+    wait = TaskWait(
+        actor=data.actor,
+        position=event.position,
+        attempt=event.attempt,
+        since=event.at,
+        until=data.waiting_until or event.at,
+    )
+    if record.status == "canceled":
+        return replace(record, wait=_due_at_once(wait))
+    moved = _moved(record, event, "running") if record.status in ("pending", "running") else record
+    return replace(moved, wait=wait)
+
+
+def _due_at_once(wait: TaskWait | None) -> TaskWait | None:
+    """The wait of a canceled task: its envelope leaves now, and the check before its hop ends it as canceled."""
+    return wait and replace(wait, until=min(wait.since, wait.until))
 
 
 def _paused(record: TaskRecord, event: TaskEvent) -> TaskRecord:
@@ -282,7 +336,12 @@ def _paused(record: TaskRecord, event: TaskEvent) -> TaskRecord:
         status="paused",
         updated_at=max(record.updated_at, event.at),
         pause_epoch=event.position,
-        pause=TaskPause(prompt=data.prompt or DEFAULT_PROMPT, fields=data.fields, since=event.at),
+        pause=TaskPause(
+            prompt=data.prompt or DEFAULT_PROMPT,
+            fields=data.fields,
+            since=event.at,
+            until=data.waiting_until or UNSET,
+        ),
         actor=data.actor or record.actor,
         route=data.route or record.route,
         attempt=data.attempt or event.attempt,
@@ -352,6 +411,7 @@ def reopened(record: TaskRecord, generation: int, *, at: str) -> TaskRecord:
         resumed_epoch=None,
         pause=None,
         handover=None,
+        wait=None,
     )
 
 

@@ -16,7 +16,7 @@ def is_late_copy(hop: Hop, state: TaskState | None) -> bool:
 
 def finishes_pause(hop: Hop, state: TaskState | None) -> bool:
     """Whether this is the pause actor of the task's last pause, so that the message completes what a crash left out."""
-    if state is None or hop.spec.kind != "pause":
+    if state is None or not hop.spec.pauses:
         return False
     return state.pause_epoch == hop.envelope.route.position and _is_before(hop, state)
 

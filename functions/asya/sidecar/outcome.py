@@ -24,7 +24,7 @@ from asya.sidecar.children import TooManyChildrenError
 
 MIN_CIRCUIT_DELAY = timedelta(seconds=1)
 # Headers that the shift removes (`protocol §3`, `§5.9`).
-_ENDS_WITH_THE_HOP = (headers.FIRST_ATTEMPT, headers.NOT_BEFORE, headers.PAUSE)
+_ENDS_WITH_THE_HOP = (headers.FIRST_ATTEMPT, headers.NOT_BEFORE, headers.PAUSE, headers.WAIT)
 # A handler may set these and read them back. Routing overwrites them when the envelope leaves.
 _STAMPED_STATUS_KEYS = frozenset(Status.__struct_fields__)
 

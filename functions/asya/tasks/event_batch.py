@@ -208,6 +208,8 @@ def _status_problems(event: TaskEvent) -> Iterator[str]:
     # A sender may set these two; a creation that is not credible does not count (`protocol §13`).
     yield from _form_problems("data.created_at", data.created_at)
     yield from _form_problems("data.deadline_at", data.deadline_at)
+    if data.waiting_until is not None or event.status == "waiting":
+        yield from _time_problems("data.waiting_until", data.waiting_until or "")
     if event.status in PROGRESS_STATUSES and data.route is None:
         yield f"data.route is missing; a progress report ({event.status}) needs it"
     if not is_end(event):
@@ -230,6 +232,7 @@ def _normalize(event: TaskEvent) -> TaskEvent:
             data,
             created_at=format_time(parse_time(data.created_at)) if data.created_at else None,
             deadline_at=format_time(parse_time(data.deadline_at)) if data.deadline_at else None,
+            waiting_until=format_time(parse_time(data.waiting_until)) if data.waiting_until else None,
             error=shortened(data.error) if data.error else None,
             # An end has no hop, and so its note is not checked.
             run=replace(data.run, at=format_time(parse_time(data.run.at))) if data.run and not is_end(event) else None,

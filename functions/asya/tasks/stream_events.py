@@ -40,6 +40,7 @@ class StreamStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     duration_ms: float | None = None
     run: RunNote | None = None
     pause: TaskPause | None = None
+    waiting_until: str | None = None
     is_snapshot: bool = msgspec.field(default=False, name="snapshot")
 
 

@@ -35,6 +35,7 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str | None = None
     provisional: bool = False
     pause: TaskPause | None = None
+    waiting_until: str | None = None
     run: RunNote | None = None
     problem: TaskProblem | None = None
     created_at: str
@@ -95,6 +96,7 @@ def task_view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
         reason=record.reason,
         provisional=record.provisional,
         pause=record.pause,
+        waiting_until=record.waiting_until,
         run=None if record.is_terminal or hops.latest is None else hops.latest.run,
         problem=hops.problem if record.status == "running" else None,
         created_at=record.created_at,

@@ -100,9 +100,9 @@ def _follow(
         if fails:
             for then_route in _then_routes(mesh, actor):
                 _follow(mesh, then_route, giver, takers, fails=False)
-        if actor == names.CHECKPOINT:
-            continue  # it passes the payload on
         section = mesh.actors.get(actor)
+        if actor == names.CHECKPOINT or (section is not None and section.kind == "wait"):
+            continue  # it passes the payload on
         # The answers to a pause may set any field.
         giver = None if section is None or section.kind == "pause" else ("actor", actor)
     return giver

@@ -77,7 +77,8 @@ class _Routes:
         section = self._mesh.actors.get(actor)
         if section is not None and section.kind == "pause":
             return _answered(payload, section.pause)
-        return payload if actor == names.CHECKPOINT else self._output(actor)
+        passes_on = actor == names.CHECKPOINT or (section is not None and section.kind == "wait")
+        return payload if passes_on else self._output(actor)
 
     def _output(self, actor: str) -> Payload:
         return Payload(self._types.get(actor, Types()).output, repr(actor))

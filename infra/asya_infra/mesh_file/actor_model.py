@@ -183,6 +183,17 @@ class PauseSection(Section):
     """Receivers of notifications: e-mail addresses, https:// URLs, ARNs of SQS queues."""
 
 
+class WaitSection(Section):
+    """How long a wait actor holds envelopes; exactly one of `for` and `until`."""
+
+    for_: Duration | None = Field(default=None, alias="for", ge=0)
+    """A duration such as `3d`, from the arrival of the envelope."""
+    until: str | None = None
+    """A JSON pointer into the payload, to an RFC 3339 time or epoch seconds."""
+    deadline: Literal["runs", "stands"] = "runs"
+    """Whether the deadline of the task runs on during the wait, or stands still as in a pause."""
+
+
 class ActorSettings(Section):
     """The keys of every kind of actor. `defaults` may set them for all actors."""
 
@@ -228,9 +239,10 @@ class ActorSection(ActorSettings):
     handler: str | None = None
     """`module.function` or `module.Class.method` in the `code` folder."""
     spark: SparkSection | None = None
-    kind: Literal["fan_in", "pause", "end"] | None = None
+    kind: Literal["fan_in", "pause", "wait", "end"] | None = None
     fan_in: FanInSection | None = None
     pause: PauseSection | None = None
+    wait: WaitSection | None = None
     secrets: Secrets = Field(default={})
     """Variable → the name of a secret of Secrets Manager, or `ssm:` and the name of a parameter of Systems Manager."""
 

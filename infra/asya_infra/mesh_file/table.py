@@ -7,6 +7,7 @@ from typing import Literal
 from asya.protocol import mesh_table as table
 from asya.protocol import names
 from asya.protocol.pause import Pause, PauseField
+from asya.protocol.wait import Wait
 from asya_infra import timings
 from asya_infra.mesh_file import result_index
 from asya_infra.mesh_file.actor_model import (
@@ -15,6 +16,7 @@ from asya_infra.mesh_file.actor_model import (
     FanInSection,
     PauseSection,
     ResiliencySection,
+    WaitSection,
 )
 from asya_infra.mesh_file.load import LoadedMesh
 from asya_infra.mesh_file.mesh_model import AgentSection, MeshFile
@@ -101,6 +103,7 @@ def _actor(loaded: LoadedMesh, name: str, actor: ActorSection) -> table.Actor:
         spark=_spark(loaded, actor, actor.spark) if actor.spark else None,
         fan_in=_fan_in(actor.fan_in or FanInSection()) if actor.kind == "fan_in" else None,
         pause=pause_of(actor.pause or PauseSection()) if actor.kind == "pause" else None,
+        wait=_wait(actor.wait or WaitSection()) if actor.kind == "wait" else None,
         timeout=actor.timeout,
         batch=table.Batch(size=actor.batch.size, window=actor.batch.window),
         max_receives=actor.max_receives,
@@ -134,6 +137,10 @@ def _gives_one_frame(loaded: LoadedMesh, actor: ActorSection) -> bool:
 
 def _fan_in(section: FanInSection) -> table.FanIn:
     return table.FanIn(timeout=section.timeout, on_failure=section.on_failure, quorum=section.quorum, ttl=section.ttl)
+
+
+def _wait(section: WaitSection) -> Wait:
+    return Wait(seconds=section.for_, until=section.until, deadline=section.deadline)
 
 
 def pause_of(section: PauseSection) -> Pause:

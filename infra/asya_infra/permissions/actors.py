@@ -27,7 +27,7 @@ def send_targets(table: MeshTable, actor: str) -> set[str]:
     return common.with_end_actors(actor, *crew, *(routable_actors(table) if declared is None else declared))
 
 
-def _declared_targets(table: MeshTable, actor: str) -> set[str] | None:
+def declared_targets(table: MeshTable, actor: str) -> set[str] | None:
     """Return the targets of an actor with a list of its own; None if it may send to every actor."""
     return None if table.actors[actor].can_send_to is None else send_targets(table, actor)
 
@@ -42,7 +42,7 @@ def light(addresses: Addresses, table: MeshTable, actor: str, access: Iterable[G
     return [
         *sidecar(addresses, actor),
         common.send_messages(addresses, send_targets(table, actor)),
-        common.write_payloads(addresses, _declared_targets(table, actor)),
+        common.write_payloads(addresses, declared_targets(table, actor)),
         *common.buffer_frames(addresses, actor),
         common.deny_slices(addresses),
         *_keep_input(addresses, table, actor),

@@ -1,4 +1,4 @@
-"""Permissions of pause actors, of x-resume and of the sweep of pauses (`protocol §11`)."""
+"""Permissions of pause and wait actors, of x-resume and of the sweep of pauses (`protocol §11`)."""
 
 from asya.pause.aws.notices import source_of
 from asya.protocol import names
@@ -40,16 +40,41 @@ def resume(addresses: Addresses, table: MeshTable) -> list[Grant]:
     ]
 
 
-def sweep(addresses: Addresses) -> list[Grant]:
-    """x-pause-sweep: finds pauses with an unfinished release and sends it in place of the gateway."""
+def wait(addresses: Addresses, table: MeshTable, actor: str) -> list[Grant]:
+    """A wait actor: holds envelopes, and sends them along their routes when they are due.
+
+    If its wait stops the deadline, it pauses tasks as a pause actor does, but without an event.
+    """
+    prefix = "paused" if table.actors[actor].pauses else "waiting"
+    return [
+        *actors.sidecar(addresses, actor),
+        common.send_ends(addresses),
+        common.send_messages(addresses, actors.send_targets(table, actor)),
+        common.write_payloads(addresses, actors.declared_targets(table, actor)),
+        common.objects(addresses, common.READ_WRITE, prefix),
+        common.list_keys(addresses, prefix),
+        *([common.claims(addresses)] if table.actors[actor].pauses else []),
+    ]
+
+
+def holders(table: MeshTable) -> set[str]:
+    """Return the actors that get their envelopes back from the sweep: those whose deadline runs on during a wait."""
+    return {name for name, actor in table.actors.items() if actor.kind == "wait" and not actor.pauses}
+
+
+def sweep(addresses: Addresses, table: MeshTable) -> list[Grant]:
+    """x-pause-sweep: finds pauses with an unfinished release and sends it in place of the gateway, and sends what waited."""
     index = f"{addresses.table_arn('tasks')}/index/{WAITING_INDEX}"
     tasks = tuple(f"dynamodb:{action}" for action in ("BatchGetItem", "PutItem", "Query"))
+    waits = sorted(holders(table))
+    targets = [names.RESUME, names.SINK, *([*waits, names.SUMP] if waits else [])]
     return [
         common.write_logs(addresses, names.PAUSE_SWEEP),
         Grant(("dynamodb:Query",), (index,)),
         Grant(tasks, (addresses.table_arn("tasks"),)),
-        common.send_messages(addresses, {names.RESUME, names.SINK}),
+        common.send_messages(addresses, targets),
         common.objects(addresses, common.READ, "paused"),
-        common.objects(addresses, common.WRITE, f"inbox/{names.RESUME}", f"inbox/{names.SINK}"),
-        common.list_keys(addresses, "paused"),
+        *([common.objects(addresses, common.READ_WRITE, "waiting")] if waits else []),
+        common.objects(addresses, common.WRITE, *(f"inbox/{target}" for target in targets)),
+        common.list_keys(addresses, "paused", *(["waiting"] if waits else [])),
     ]

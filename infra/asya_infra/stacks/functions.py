@@ -12,7 +12,7 @@ from asya_infra.constructs.crew.crew import crew
 from asya_infra.constructs.crew.dead_letters import dead_letter_sweep
 from asya_infra.constructs.crew.fan_in import fan_in_actor, fan_in_sweep
 from asya_infra.constructs.crew.pause_notifications import PauseNotifications
-from asya_infra.constructs.crew.pauses import pause_actor, pause_sweep
+from asya_infra.constructs.crew.pauses import pause_actor, pause_sweep, wait_actor
 from asya_infra.constructs.crew.result_index import result_index_schedule
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.constructs.gateway.push_notifications import PushNotifications
@@ -26,7 +26,7 @@ from asya_infra.permissions.spark import heavy_actors
 from asya_infra.placement import CREW_SHARD
 from asya_infra.stacks.base import MeshStack
 
-_FACTORIES = {"spark": heavy_actor, "fan_in": fan_in_actor, "pause": pause_actor}
+_FACTORIES = {"spark": heavy_actor, "fan_in": fan_in_actor, "pause": pause_actor, "wait": wait_actor}
 
 
 class FunctionsStack(MeshStack):

@@ -91,6 +91,7 @@ _BY_KIND: Mapping[str, Callable[[Services], Function]] = {
     "spark": build_enqueue,
     "fan_in": fan_in.build_fan_in,
     "pause": pause.build_pause,
+    "wait": pause.build_wait,
 }
 
 

@@ -16,7 +16,7 @@ from asya.dead_letters.aws.replay_sources import ReplaySources
 from asya.dead_letters.aws.report_marks import ReportMarks
 from asya.dead_letters.replay import Sources
 from asya.messaging.aws.claim_check import ClaimCheck
-from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey, Tombstone
+from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey
 from asya.pause.pausing import pause_of
 from asya.protocol.codec import decode
 from asya.protocol.envelope import Envelope, UnknownMembers
@@ -30,6 +30,7 @@ from asya.sidecar.aws.circuit_breaker import Breaker
 from asya.sidecar.aws.deduplication import CompletedHops
 from asya.sidecar.aws.frame_buffer import FrameBuffer
 from asya.sidecar.circuit_breaker import Permit, Rejection
+from asya.wait.aws.held_envelopes import Tombstone
 from tests.doubles.envelopes import hop, message
 from tests.unit.recorded.recording import BUCKET, RESULTS_URI, Recording, load
 

@@ -270,6 +270,7 @@ def _status_event(task: TaskView, cursor: StreamCursor, *, is_snapshot: bool = F
         attempt=task.attempt,
         run=task.run,
         pause=task.pause,
+        waiting_until=task.waiting_until,
         is_snapshot=is_snapshot,
     )
     advanced = replace(cursor, percent=percent, run_at=max(cursor.run_at, _milliseconds(task.run)))

@@ -19,23 +19,30 @@ from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import BatchResponse, Record
 from asya.pause import pausing
 from asya.pause.aws.notices import NotNotifiedError, PauseNotice, PauseNotices
-from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey, Tombstone
+from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey
 from asya.pause.resuming import release_delivery
 from asya.protocol.envelope import Envelope
 from asya.protocol.pause import PauseHeader, PauseRelease
 from asya.protocol.times import format_time
 from asya.reporting import reports
-from asya.sidecar.lambdas.crew_hops import process_batch, send_diversion
+from asya.sidecar.lambdas.crew_hops import pass_on, process_batch, send_diversion
 from asya.sidecar.lambdas.intake import Intake
 from asya.sidecar.lambdas.services import Services
 from asya.sidecar.lambdas.traces import trace_hop
+from asya.wait import waiting
+from asya.wait.aws.held_envelopes import Tombstone
+from asya.wait.limits import longest_wait
 
 _STOPS = ("Canceled", "SlaExpired")
 
 
 @dataclass(frozen=True, slots=True)
 class PauseActor:
-    """Processes the messages of a pause actor; only an envelope that cannot pause leaves it."""
+    """Processes the messages of a pause actor; only an envelope that cannot pause leaves it.
+
+    So does an actor whose wait for a time stops the deadline: its pause has a timer instead of a question. There an envelope
+    leaves too that is due already.
+    """
 
     services: Services
     paused: PausedEnvelopes
@@ -51,6 +58,12 @@ class PauseActor:
         started = intake.start(record)
         if isinstance(started, Diversion) and started.why in _STOPS:
             return self._stop(intake, record, started)
+        if isinstance(started, Hop) and started.spec.wait is not None and self.paused.load(_key(started)) is None:
+            # A pause that has begun keeps the time of its timer.
+            timed = self._with_timer(started)
+            if timed is None:
+                return [pass_on(self.services, started)]
+            started = timed
         if isinstance(started, Hop):
             url = self.services.callback(started.envelope)
             refusal = pausing.refusal(started, is_reported=url is not None, now=self.services.now())
@@ -61,6 +74,15 @@ class PauseActor:
                 return []
             started = refusal or Diversion(started.envelope.id, (), "CannotPause")
         return send_diversion(self.services, started, record, "not paused")
+
+    def _with_timer(self, hop: Hop) -> Hop | Diversion | None:
+        """The hop of a pause with a timer; None if it is due already."""
+        now, is_recorded = self.services.now(), self.services.records_task(hop.envelope)
+        longest = longest_wait(self.services.settings.table.retention)
+        until = waiting.due(hop, is_recorded=is_recorded, longest=longest, now=now)
+        if isinstance(until, Diversion):
+            return until
+        return waiting.with_timer(hop, until) if until > now else None
 
     def _stop(self, intake: Intake, record: Record, stopped: Diversion) -> list[Receipt]:
         """Stop an envelope that is canceled or late, unless its pause has begun: then end the pause, or finish it."""
@@ -131,8 +153,8 @@ class PauseActor:
             self.services.telemetry.log.exception("paused without a notification", envelope_id=key.envelope_id)
 
     def _notify(self, hop: Hop, pause: PauseHeader, key: PauseKey) -> None:
-        if self.paused.is_notified(key):
-            return
+        if pause.until is not None or self.paused.is_notified(key):
+            return  # nobody needs to answer a timer
         namespace, task_id = self.services.settings.namespace, key.envelope_id
         self.notices.publish(
             PauseNotice(

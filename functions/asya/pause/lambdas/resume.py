@@ -7,7 +7,7 @@ from typing import Any
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import BatchResponse, Record
-from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey, Tombstone
+from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey
 from asya.pause.pausing import pause_of
 from asya.pause.resuming import restore
 from asya.protocol.codec import ParseError
@@ -16,6 +16,7 @@ from asya.sidecar import arrival
 from asya.sidecar.lambdas.crew_hops import next_delivery, process_batch, report_hop, send_diversion
 from asya.sidecar.lambdas.intake import Intake
 from asya.sidecar.lambdas.services import Services
+from asya.wait.aws.held_envelopes import Tombstone
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Lambda entry points of pause actors, x-resume and the sweep, and the release of paused envelopes."""
+"""Lambda entry points of pause and wait actors, x-resume and the sweep, and the release of paused envelopes."""
 
 from collections.abc import Callable
 
@@ -14,11 +14,15 @@ from asya.pause.lambdas.pause import PauseActor
 from asya.pause.lambdas.pause_release import PauseReleases
 from asya.pause.lambdas.resume import ResumeActor
 from asya.pause.lambdas.sweep import PauseSweep
+from asya.pause.lambdas.timers import PauseTimers
 from asya.sidecar.lambdas.entry_point import queue_entry_point, schedule_entry_point
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.paused_tasks import PausedTasks
 from asya.tasks.aws.tasks import Tasks
+from asya.wait.aws.held_envelopes import HeldEnvelopes
+from asya.wait.lambdas.wait import WaitActor
+from asya.wait.lambdas.wait_release import WaitReleases
 
 
 def build_pause(services: Services) -> PauseActor:
@@ -27,6 +31,13 @@ def build_pause(services: Services) -> PauseActor:
     claims = EndClaims(clients.dynamodb(), settings.table_name("sink"), settings.table.retention.tasks)
     notices = PauseNotices(clients.events(), settings.namespace)
     return PauseActor(services, PausedEnvelopes(clients.s3(), settings.bucket), claims, notices)
+
+
+def build_wait(services: Services) -> PauseActor | WaitActor:
+    """Build this function's wait actor: a pause with a timer if the deadline stands still."""
+    if services.settings.table.actors[services.settings.actor].pauses:
+        return build_pause(services)
+    return WaitActor(services, HeldEnvelopes(clients.s3(), services.settings.bucket))
 
 
 def build_resume(services: Services) -> ResumeActor:
@@ -40,7 +51,11 @@ def build_sweep(services: Services) -> PauseSweep:
     table, retention = settings.table_name("tasks"), settings.table.retention.tasks
     store = DynamoTaskStore(clients.dynamodb(), table, retention, services.environment.sleep)
     tasks = Tasks(store, warn, threaded=services.environment.is_threaded)
-    return PauseSweep(services, PausedTasks(clients.dynamodb(), table), store, build_releases(settings, tasks, warn))
+    releases = build_releases(settings, tasks, warn)
+    held = HeldEnvelopes(clients.s3(), settings.bucket)
+    waits = WaitReleases(settings.table, tasks, held, releases.sender, warn)
+    timers = PauseTimers(releases, warn)
+    return PauseSweep(services, PausedTasks(clients.dynamodb(), table), store, releases, waits, timers)
 
 
 def build_releases(settings: Settings, tasks: Tasks, warn: Callable[[str], None]) -> PauseReleases:
@@ -51,5 +66,6 @@ def build_releases(settings: Settings, tasks: Tasks, warn: Callable[[str], None]
 
 
 pause = queue_entry_point(build_pause)
+wait = queue_entry_point(build_wait)
 resume = queue_entry_point(build_resume)
 sweep = schedule_entry_point(build_sweep)

@@ -63,6 +63,16 @@ def next_delivery(services: Services, hop: Hop, frame: Frame) -> Delivery:
         return outcome.mismatch(hop, error, now=moment)
 
 
+def pass_on(services: Services, hop: Hop) -> Receipt:
+    """Send an envelope as received to its next actor, and report and count its hop."""
+    began = services.environment.monotonic()
+    delivery = next_delivery(services, hop, Frame(None, alone=True))
+    receipt = services.outbox.send(delivery)
+    report_hop(services, hop, duration_ms=(services.environment.monotonic() - began) * 1000)
+    services.telemetry.count("Processed", by=("outcome", "failed" if delivery.kind == "sump" else "succeeded"))
+    return receipt
+
+
 def report_hop(services: Services, hop: Hop, *, duration_ms: float) -> None:
     """Record the span of a hop that ends now, and report its complete progress unless reporting is off."""
     moment = services.now()

@@ -2,7 +2,8 @@
 
 The keys must never change: `pk` = task id; `sk` = `record` or `hop#{generation:04d}#{position:06d}#{attempt:06d}#{stage}`.
 `expires_at` is the TTL of the table, in epoch seconds. A task that is paused, or whose pause release is unfinished, has
-`waits_in` and `waits_since`, the keys of the index `waiting`. `asya.tasks.aws.index` defines the other indexes.
+`waits_in` and `waits_since`, the keys of the index `waiting`. So has a task that waits for a time, and there `waits_since` is the
+time at which it is due. `asya.tasks.aws.index` defines the other indexes.
 """
 
 import zlib
@@ -35,7 +36,7 @@ _RECORD_TEXTS = (
     *("deadline_at", "actor", "result_uri", "reason", "context", "tool", "due_at"),
 )
 _RECORD_NUMBERS = ("generation", "attempt", "pause_epoch", "resumed_epoch")
-_RECORD_STRUCTURES = ("route", "error", "earlier", "pause", "started_by")
+_RECORD_STRUCTURES = ("route", "error", "earlier", "pause", "wait", "started_by")
 # The attributes of a record that the filters of lists use; `expires_at` and the key come with them.
 SUMMARY = (
     *("pk", "sk", "status", "created_at", "updated_at", "parent_id", "owner", "tool", "actor", "deadline_at"),
@@ -105,7 +106,7 @@ def _record_of(item: Item) -> TaskRecord:
 
 
 def waiting_key(state: str, shard: int) -> str:
-    """The partition key in the index `waiting`; the state is `paused` or `handover`."""
+    """The partition key in the index `waiting`; the state is `paused`, `handover` or `wait`."""
     return f"{state}#{shard}"
 
 
@@ -113,7 +114,10 @@ def _waiting(record: TaskRecord) -> "dict[str, AttributeValueTypeDef]":
     if record.handover is not None:
         state, since = "handover", record.handover.at
     elif record.status == "paused" and record.pause is not None:
-        state, since = "paused", record.pause.since
+        until = record.pause.until
+        state, since = ("paused", record.pause.since) if until is UNSET else ("wait", until)
+    elif record.wait is not None and not record.wait.is_sent:
+        state, since = "wait", record.wait.until
     else:
         return {}
     shard = zlib.crc32(record.id.encode("utf-8", "surrogatepass")) % WAITING_SHARDS

@@ -1,4 +1,4 @@
-"""Finds paused tasks, and tasks whose pause release is unfinished, by an index (`protocol §11`)."""
+"""Finds paused tasks, tasks whose pause release is unfinished, and waits that are due, by an index (`protocol §11`)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ class PausedTask:
 
     Attributes:
         actor: the pause actor; empty if the record does not name it.
+        since: when the pause began, its release was written, or the wait is due.
     """
 
     task_id: str
@@ -49,7 +50,15 @@ class PausedTasks:
         """
         return self._waiting("handover", until)
 
-    def _waiting(self, state: Literal["paused", "handover"], until: datetime) -> Iterator[PausedTask]:
+    def due_waits(self, now: datetime) -> Iterator[PausedTask]:
+        """Find the tasks whose wait for a time is due, the oldest of each shard first.
+
+        Raises:
+            TaskStoreError: the table is unavailable.
+        """
+        return self._waiting("wait", now)
+
+    def _waiting(self, state: Literal["paused", "handover", "wait"], until: datetime) -> Iterator[PausedTask]:
         paginator = self._dynamodb.get_paginator("query")
         with table_errors("read the waiting tasks"):
             for shard in range(WAITING_SHARDS):

@@ -9,7 +9,7 @@ from asya.crew.lambdas.wiring import build_checkpoint, build_end_actor, build_si
 from asya.fan_in.lambdas.wiring import build_fan_in
 from asya.gateway.lambdas.wiring import build_report_queues
 from asya.messaging.aws.settings import Settings
-from asya.pause.lambdas.wiring import build_pause, build_resume
+from asya.pause.lambdas.wiring import build_pause, build_resume, build_wait
 from asya.protocol import names
 from asya.reporting.aws.gateway_client import GatewayClient
 from asya.sidecar.lambdas.services import Services
@@ -118,6 +118,8 @@ def build(services: Services) -> EntryPoint:  # noqa: PLR0911, PLR0912 - one for
             return build_resume(services)
         case actor if services.settings.table.actors[actor].kind == "pause":
             return build_pause(services)
+        case actor if services.settings.table.actors[actor].kind == "wait":
+            return build_wait(services)
         case actor if services.settings.table.actors[actor].kind == "end":
             return build_end_actor(services)
         case actor if services.settings.table.actors[actor].kind == "fan_in":

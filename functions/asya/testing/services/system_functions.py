@@ -51,7 +51,7 @@ class SystemFunctions:
 
     def wake_minutely(self) -> None:
         """Start once the functions that run every minute."""
-        if any(actor.kind == "pause" for actor in self.mesh.actors.values()):
+        if any(actor.kind in ("pause", "wait") for actor in self.mesh.actors.values()):
             self.wake(names.PAUSE_SWEEP)
         if self.fails_overdue_tasks:
             self.sweep_deadlines()

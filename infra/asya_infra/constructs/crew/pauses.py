@@ -1,4 +1,4 @@
-"""Pause actors such as x-pause, and the sweep of pauses (`protocol §11`)."""
+"""Pause actors such as x-pause, wait actors, and the sweep of pauses and waits (`protocol §11`)."""
 
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
@@ -31,13 +31,29 @@ def pause_actor(
     )
 
 
+def wait_actor(
+    scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress, name: str
+) -> MeshFunction:
+    """Add a wait actor."""
+    return system_actor(
+        scope,
+        mesh,
+        layer,
+        gateway,
+        name,
+        handler="asya.pause.lambdas.wiring.wait",
+        grants=pauses.wait(mesh.addresses, mesh.table, name),
+        timeout=timings.PAUSE_TIMEOUT,
+    )
+
+
 def pause_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
-    """Add the function that completes unfinished releases and measures the oldest pauses."""
+    """Add the function that completes unfinished releases, sends what waited, and measures the oldest pauses."""
     settings = FunctionSettings(
         name=names.PAUSE_SWEEP,
         handler="asya.pause.lambdas.wiring.sweep",
         code=mesh.table_code(),
-        grants=pauses.sweep(mesh.addresses),
+        grants=pauses.sweep(mesh.addresses, mesh.table),
         timeout=timings.PAUSE_TIMEOUT,
     )
     sweep = Construct(scope, "PauseSweep")

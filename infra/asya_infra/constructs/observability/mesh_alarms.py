@@ -6,8 +6,8 @@ An alarm cannot watch a SEARCH, and SQS has no metric for all queues of a mesh. 
 import math
 from collections.abc import Iterable, Iterator
 
-from asya.pause.expiry import longest_pause
 from asya.protocol import names
+from asya.wait.limits import longest_wait
 from asya_infra.constructs.observability.alarms import (
     MAX_METRICS,
     METRICS_NAMESPACE,
@@ -68,7 +68,7 @@ def _tasks(mesh: Mesh) -> Iterator[Alarm]:
             threshold=thresholds.deadline_missed,
         )
     if thresholds.oldest_pause is not None:
-        longest = longest_pause(mesh.table.retention).total_seconds()
+        longest = longest_wait(mesh.table.retention).total_seconds()
         yield Alarm(
             name="oldest-pause",
             description="A task has waited long for an answer, and will fail without one. "

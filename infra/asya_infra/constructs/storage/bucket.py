@@ -32,7 +32,18 @@ class MeshStorage(Construct):
         lifetimes = {
             # The objects that a message or a replay may need.
             **dict.fromkeys(
-                ("payloads/", "inbox/", "pending/", "buffered/", "frames/", "hops/", "paused/", "dlq/", "reports/"),
+                (
+                    "payloads/",
+                    "inbox/",
+                    "pending/",
+                    "buffered/",
+                    "frames/",
+                    "hops/",
+                    "paused/",
+                    "waiting/",
+                    "dlq/",
+                    "reports/",
+                ),
                 retention.payloads,
             ),
             "runs/": retention.runs,

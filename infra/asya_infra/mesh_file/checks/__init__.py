@@ -21,6 +21,7 @@ from asya_infra.mesh_file.checks import (
     tools,
     triggers,
     vpc,
+    waits,
 )
 from asya_infra.mesh_file.checks.context import Context, Finding
 
@@ -35,6 +36,7 @@ CHECKS: tuple[Callable[[Context], Iterator[Finding]], ...] = (
     access.check,
     secrets.check,
     pauses.check,
+    waits.check,
     tools.check,
     triggers.check,
     agent.check,

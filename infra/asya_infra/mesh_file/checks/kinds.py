@@ -26,7 +26,7 @@ def _findings(actor: ActorSection) -> Iterator[tuple[str, str]]:
             yield "validate", "only a user's own end actor (kind: end) may turn off validation"
     if actor.fan_in is not None and actor.fan_in.quorum is not None and actor.fan_in.on_failure == "fail":
         yield "fan_in", "has a quorum, which needs on_failure: partial"
-    for kind in ("fan_in", "pause"):
+    for kind in ("fan_in", "pause", "wait"):
         if getattr(actor, kind) is not None and actor.kind != kind:
             yield kind, f"needs kind: {kind}"
 

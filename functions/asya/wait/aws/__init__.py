@@ -1,0 +1,1 @@
+"""Held envelopes in S3."""
