@@ -18,6 +18,12 @@ from asya.protocol.wait import Wait
 Kind = Literal["handler", "spark", "fan_in", "pause", "wait", "end", "crew"]
 
 
+RETRY_ON_QUEUE = 86400.0
+"""Seconds: a retry up to this delay waits on the queue of its actor, and a longer one in x-wait (`protocol §8.retry`)."""
+# Longer than any mesh holds an envelope; x-wait knows how long this one does.
+_ANY_WAIT = 10 * 366 * 86400.0
+
+
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """One retry policy (`protocol §8`)."""
 
@@ -28,6 +34,13 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     jitter: bool = False
     max_duration: float | None = None
     then_route: tuple[str, ...] | None = None
+
+    @property
+    def longest_delay(self) -> float:
+        """The cap on its delays, in seconds: a day, unless `max_interval` or `initial_delay` asks for more."""
+        if self.max_interval is not None:
+            return max(RETRY_ON_QUEUE, self.max_interval)
+        return RETRY_ON_QUEUE if self.initial_delay <= RETRY_ON_QUEUE else _ANY_WAIT
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,6 +178,11 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True):
     def pauses(self) -> bool:
         """Whether the actor pauses tasks: it asks a question, or its wait stops the deadline."""
         return self.kind == "pause" or (self.wait is not None and self.wait.deadline == "stands")
+
+    @property
+    def retries_after_days(self) -> bool:
+        """Whether a retry policy asks for a delay that x-wait holds."""
+        return any(policy.longest_delay > RETRY_ON_QUEUE for policy in self.resiliency.policies.values())
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.frame import Frame
 from asya.protocol.status import Reason, Status
 from asya.protocol.times import format_duration, format_time, parse_time
+from asya.protocol.wait import WaitHeader
 from asya.sidecar import retry_policy
 from asya.sidecar.children import TooManyChildrenError
 
@@ -225,16 +226,22 @@ def _retry_decision(
 
 
 def _retry(hop: Hop, decision: retry_policy.Retry, error: ErrorInfo, now: datetime) -> Delivery:
-    """Send the envelope to its own queue with a delay and the next attempt; end it if that is after the deadline."""
+    """Send the envelope to its own queue with a delay and the next attempt; end it if that is after the deadline.
+
+    A delay of more than a day is for x-wait, which holds the envelope.
+    """
     limited = replace(hop.status, max_attempts=decision.max_attempts)
     due = now + decision.delay
     if hop.deadline is not None and due > hop.deadline:
         return _ended(hop, names.SINK, "Timeout", error, now, max_attempts=decision.max_attempts)
     envelope = replace(hop.envelope, status=status.retrying(limited, now=format_time(now), error=error))
-    if decision.delay > MAX_DELAY:
-        envelope = envelope.with_headers({headers.NOT_BEFORE: format_time(due)})
-    delay = math.ceil(min(decision.delay, MAX_DELAY).total_seconds())
-    return _delivery(hop, hop.actor, envelope, "retry", delay=delay)
+    if decision.delay > MAX_WAIT and not envelope.is_stealth and names.WAIT in hop.mesh.actors:
+        header = WaitHeader(since=format_time(now), until=format_time(due))
+        return _delivery(hop, names.WAIT, envelope.with_headers({headers.WAIT: header}), "retry")
+    delay = min(decision.delay, MAX_WAIT)
+    if delay > MAX_DELAY:
+        envelope = envelope.with_headers({headers.NOT_BEFORE: format_time(now + delay)})
+    return _delivery(hop, hop.actor, envelope, "retry", delay=math.ceil(min(delay, MAX_DELAY).total_seconds()))
 
 
 def _policy_routed(hop: Hop, actors: tuple[str, ...], error: ErrorInfo, now: datetime) -> Delivery:

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 import msgspec
 
 from asya.contracts.errors import NAME as CONTRACT_ERROR
-from asya.messaging.delivery import MAX_WAIT
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.mesh_table import Policy, Resiliency, Rule
 
@@ -60,7 +59,7 @@ def decide(
         policy.max_duration is not None and elapsed.total_seconds() >= policy.max_duration
     ):
         return Exhausted(policy.max_attempts, policy.then_route)
-    delay = min(backoff(policy, attempt, jitter), MAX_WAIT.total_seconds())
+    delay = min(backoff(policy, attempt, jitter), policy.longest_delay)
     return Retry(timedelta(seconds=delay), policy.max_attempts)
 
 

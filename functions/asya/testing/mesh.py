@@ -344,10 +344,15 @@ class Mesh:
     def _settle(self, run: Run) -> None:
         self._rest()
         end = self.now + PATIENCE
-        while self._is_open(run) and self.now < end:
+        while self._is_open(run) and not self._waits_beyond(run, end) and self.now < end:
             self._advance(_MINUTE)
             self._tick()
             self._rest()
+
+    def _waits_beyond(self, run: Run, end: datetime) -> bool:
+        """Whether nothing happens to a run for long, because it waits for a time."""
+        until = run.waiting_until
+        return until is not None and until > end
 
     def _is_open(self, run: Run) -> bool:
         status, sent = run.status, self.sent(run.id)

@@ -3,11 +3,13 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from asya.protocol.pause import PauseField
+from asya.protocol.times import parse_time
 from asya.tasks.timeline import TimelineEntry
 from asya.tasks.view import TaskView
 from asya.testing.errors import NotSucceededError
@@ -169,6 +171,12 @@ class Run:
         view = self._view()
         pause = view.pause if view is not None and view.status == "paused" else None
         return Question(pause.prompt, pause.fields) if pause is not None else None
+
+    @property
+    def waiting_until(self) -> datetime | None:
+        """When a run goes on that waits for a time (`kind: wait`); None if it does not wait. `Mesh.travel` lets time pass."""
+        view = self._view()
+        return parse_time(view.waiting_until) if view is not None and view.waiting_until is not None else None
 
     def __eq__(self, other: object) -> bool:
         """Whether both are the same envelope of the same mesh."""

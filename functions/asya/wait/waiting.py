@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import msgspec
 from msgspec.structs import replace
 
-from asya.messaging.delivery import Delivery, Diversion
+from asya.messaging.delivery import MAX_DELAY, MAX_WAIT, Delivery, Diversion
 from asya.messaging.fair_queues import queue_group
 from asya.messaging.hop import Hop
 from asya.messaging.targets import actual_actor
@@ -92,6 +92,20 @@ def wait_header(held: Envelope) -> WaitHeader:
         raise ValueError(f"the held envelope {held.id} has no valid {headers.WAIT}: {error}") from None
 
 
+def held_retry(envelope: Envelope, *, now: datetime, longest: timedelta) -> Envelope:
+    """A retry as x-wait holds it: due when its policy says, or when the mesh can hold it no longer."""
+    header = wait_header(envelope)
+    until = min(header.until, format_time(now + longest))
+    return envelope.with_headers({headers.WAIT: WaitHeader(since=header.since, until=until)})
+
+
+def early_retry(envelope: Envelope, mesh: MeshTable, *, now: datetime) -> Delivery:
+    """A retry that x-wait cannot hold, because this mesh has no record of its task: it waits for a day on its actor's queue."""
+    due = format_time(now + MAX_WAIT)
+    delivery = release_delivery(envelope.with_headers({headers.NOT_BEFORE: due}), mesh, now)
+    return replace(delivery, delay=round(MAX_DELAY.total_seconds()) if delivery.kind == "next" else 0)
+
+
 def waiting_report(held: Envelope, actor: str, *, attempt: int, wait: WaitHeader) -> TaskEvent:
     """The report of a wait; a repeated report is equal.
 
@@ -124,7 +138,8 @@ def release_delivery(held: Envelope, mesh: MeshTable, now: datetime) -> Delivery
     actor = actual_actor(held, held.route.curr)
     spec = mesh.actors.get(actor)
     if spec is not None:
-        return Delivery(actor, encode(held), "next", group=queue_group(held, spec))
+        envelope = held if spec.kind == "wait" else held.with_headers({headers.WAIT: None})
+        return Delivery(actor, encode(envelope), "next", group=queue_group(held, spec))
     at = format_time(now)
     message = f"{actor} held the envelope until now, and the mesh {mesh.namespace!r} has no such actor any more"
     error = ErrorInfo(type="RouteMismatch", message=message)

@@ -42,7 +42,11 @@ def to_table(loaded: LoadedMesh, *, existing_application: str | None = None) -> 
         existing_application: the id of an existing Spark application, which overrides the mesh file.
     """
     mesh = loaded.mesh
-    crew = (*_REDEFINABLE, *([names.INDEX] if compacts_index(mesh) else []))
+    crew = (
+        *_REDEFINABLE,
+        *([names.INDEX] if compacts_index(mesh) else []),
+        *([names.WAIT] if _holds_retries(mesh) else []),
+    )
     actors = {name: _actor(loaded, name, section_of(mesh, name)) for name in dict.fromkeys((*mesh.actors, *crew))}
     return table.MeshTable(
         namespace=loaded.namespace,
@@ -87,7 +91,15 @@ def section_of(mesh: MeshFile, name: str) -> ActorSection:
     """Return the settings of an actor from the mesh file, or the default settings of a crew actor."""
     if name == names.INDEX:
         return result_index.SECTION
+    if name == names.WAIT:
+        return ActorSection(kind="wait")
     return mesh.actors.get(name) or ActorSection(kind=_REDEFINABLE[name])
+
+
+def _holds_retries(mesh: MeshFile) -> bool:
+    """Whether a retry policy asks for a delay that x-wait holds."""
+    actors = (table.Actor(kind="handler", resiliency=_resiliency(actor.resiliency)) for actor in mesh.actors.values())
+    return any(actor.retries_after_days for actor in actors)
 
 
 def _crew_actor(name: str) -> table.Actor:
@@ -103,7 +115,7 @@ def _actor(loaded: LoadedMesh, name: str, actor: ActorSection) -> table.Actor:
         spark=_spark(loaded, actor, actor.spark) if actor.spark else None,
         fan_in=_fan_in(actor.fan_in or FanInSection()) if actor.kind == "fan_in" else None,
         pause=pause_of(actor.pause or PauseSection()) if actor.kind == "pause" else None,
-        wait=_wait(actor.wait or WaitSection()) if actor.kind == "wait" else None,
+        wait=_wait(actor.wait) if actor.kind == "wait" and actor.wait is not None else None,
         timeout=actor.timeout,
         batch=table.Batch(size=actor.batch.size, window=actor.batch.window),
         max_receives=actor.max_receives,

@@ -21,13 +21,18 @@ def routable_actors(table: MeshTable) -> set[str]:
 
 
 def send_targets(table: MeshTable, actor: str) -> set[str]:
-    """Return the actors that an actor may send to: its targets, itself, the end actors and the routable crew."""
+    """Return the actors that an actor may send to: its targets, itself, the end actors and the routable crew.
+
+    Long delays of its retries wait in x-wait.
+    """
     declared = table.actors[actor].can_send_to
     crew = names.ROUTABLE_CREW & table.actors.keys()
+    if table.actors[actor].retries_after_days:
+        crew |= {names.WAIT}
     return common.with_end_actors(actor, *crew, *(routable_actors(table) if declared is None else declared))
 
 
-def declared_targets(table: MeshTable, actor: str) -> set[str] | None:
+def _declared_targets(table: MeshTable, actor: str) -> set[str] | None:
     """Return the targets of an actor with a list of its own; None if it may send to every actor."""
     return None if table.actors[actor].can_send_to is None else send_targets(table, actor)
 
@@ -42,7 +47,7 @@ def light(addresses: Addresses, table: MeshTable, actor: str, access: Iterable[G
     return [
         *sidecar(addresses, actor),
         common.send_messages(addresses, send_targets(table, actor)),
-        common.write_payloads(addresses, declared_targets(table, actor)),
+        common.write_payloads(addresses, _declared_targets(table, actor)),
         *common.buffer_frames(addresses, actor),
         common.deny_slices(addresses),
         *_keep_input(addresses, table, actor),

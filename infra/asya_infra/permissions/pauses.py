@@ -43,14 +43,18 @@ def resume(addresses: Addresses, table: MeshTable) -> list[Grant]:
 def wait(addresses: Addresses, table: MeshTable, actor: str) -> list[Grant]:
     """A wait actor: holds envelopes, and sends them along their routes when they are due.
 
-    If its wait stops the deadline, it pauses tasks as a pause actor does, but without an event.
+    If its wait stops the deadline, it pauses tasks as a pause actor does, but without an event. x-wait sends to the actors whose
+    retries it holds.
     """
+    targets = (
+        common.with_end_actors(actor, *retrying(table)) if actor == names.WAIT else actors.send_targets(table, actor)
+    )
     prefix = "paused" if table.actors[actor].pauses else "waiting"
     return [
         *actors.sidecar(addresses, actor),
         common.send_ends(addresses),
-        common.send_messages(addresses, actors.send_targets(table, actor)),
-        common.write_payloads(addresses, actors.declared_targets(table, actor)),
+        common.send_messages(addresses, targets),
+        common.write_payloads(addresses, targets),
         common.objects(addresses, common.READ_WRITE, prefix),
         common.list_keys(addresses, prefix),
         *([common.claims(addresses)] if table.actors[actor].pauses else []),
@@ -58,8 +62,14 @@ def wait(addresses: Addresses, table: MeshTable, actor: str) -> list[Grant]:
 
 
 def holders(table: MeshTable) -> set[str]:
-    """Return the actors that get their envelopes back from the sweep: those whose deadline runs on during a wait."""
-    return {name for name, actor in table.actors.items() if actor.kind == "wait" and not actor.pauses}
+    """Return the actors that get envelopes from the sweep: wait actors whose deadline runs on, and those that x-wait serves."""
+    waits = {name for name, actor in table.actors.items() if actor.kind == "wait" and not actor.pauses}
+    return (waits | retrying(table)) - {names.WAIT}
+
+
+def retrying(table: MeshTable) -> set[str]:
+    """Return the actors whose retries x-wait holds."""
+    return {name for name, actor in table.actors.items() if actor.retries_after_days}
 
 
 def sweep(addresses: Addresses, table: MeshTable) -> list[Grant]:

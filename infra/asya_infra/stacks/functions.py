@@ -70,6 +70,8 @@ class FunctionsStack(MeshStack):
                 triggers(self, mesh, layer, gateway)
             if heavy_actors(mesh.table):
                 Spark(self, mesh, layer, gateway)
+            if names.WAIT in mesh.table.actors:
+                wait_actor(self, mesh, layer, gateway, names.WAIT)
             if names.INDEX in mesh.table.actors:
                 heavy_actor(self, mesh, layer, gateway, names.INDEX)
                 result_index_schedule(self, mesh)

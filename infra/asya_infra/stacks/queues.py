@@ -37,6 +37,8 @@ class QueuesStack(MeshStack):
             self._actor(mesh, name)
         if names.INDEX in mesh.table.actors:
             allow_schedule(self._actor(mesh, names.INDEX), mesh.addresses)
+        if names.WAIT in mesh.table.actors:
+            self._actor(mesh, names.WAIT)
         queues = {name: ActorQueue(self, mesh, name, settings) for name, settings in system_queues(mesh.table).items()}
         if names.COMPLETION in queues:
             completion = queues[names.COMPLETION]

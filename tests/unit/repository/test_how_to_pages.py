@@ -23,7 +23,13 @@ PAGES = (
     "move-from-lambda-and-sqs.md",
 )
 # Their further snippets show single keys.
-PAGES_WITH_PARTS = ("fan-out-and-fan-in.md", "pause-and-resume.md", "start-on-a-schedule.md", "use-secrets.md")
+PAGES_WITH_PARTS = (
+    "fan-out-and-fan-in.md",
+    "pause-and-resume.md",
+    "start-on-a-schedule.md",
+    "use-secrets.md",
+    "wait-for-a-time.md",
+)
 HOW_TO = PROJECT / "docs" / "how-to"
 OPENING = re.compile(r"^```(?:python|yaml)\n(.*)$", re.MULTILINE)
 

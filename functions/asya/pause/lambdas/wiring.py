@@ -15,12 +15,14 @@ from asya.pause.lambdas.pause_release import PauseReleases
 from asya.pause.lambdas.resume import ResumeActor
 from asya.pause.lambdas.sweep import PauseSweep
 from asya.pause.lambdas.timers import PauseTimers
+from asya.protocol import names
 from asya.sidecar.lambdas.entry_point import queue_entry_point, schedule_entry_point
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.paused_tasks import PausedTasks
 from asya.tasks.aws.tasks import Tasks
 from asya.wait.aws.held_envelopes import HeldEnvelopes
+from asya.wait.lambdas.retry_wait import RetryWait
 from asya.wait.lambdas.wait import WaitActor
 from asya.wait.lambdas.wait_release import WaitReleases
 
@@ -33,8 +35,10 @@ def build_pause(services: Services) -> PauseActor:
     return PauseActor(services, PausedEnvelopes(clients.s3(), settings.bucket), claims, notices)
 
 
-def build_wait(services: Services) -> PauseActor | WaitActor:
-    """Build this function's wait actor: a pause with a timer if the deadline stands still."""
+def build_wait(services: Services) -> PauseActor | WaitActor | RetryWait:
+    """Build this function's wait actor: a pause with a timer if the deadline stands still; x-wait for retries."""
+    if services.settings.actor == names.WAIT:
+        return RetryWait(services, HeldEnvelopes(clients.s3(), services.settings.bucket))
     if services.settings.table.actors[services.settings.actor].pauses:
         return build_pause(services)
     return WaitActor(services, HeldEnvelopes(clients.s3(), services.settings.bucket))

@@ -91,6 +91,13 @@ class Intake:
         restarted = arrival.restart(received, now=self.services.now(), new_span=self.services.environment.new_span)
         return self._with_payload(restarted)
 
+    def unstarted(self, record: Record) -> Hop | Diversion:
+        """The received message with its payload, for an actor that is not in its route."""
+        received = self.received[record.message_id]
+        if isinstance(received, Exception):
+            raise received
+        return self._with_payload(received)
+
     def report_problem(self, record: Record, error: Exception, last: TaskEvent | None = None) -> None:
         """Report why a message stays on its queue, if nothing but an operator will change that; a late copy reports nothing.
 

@@ -7,7 +7,7 @@ from asya_infra.permissions.spark import heavy_actors
 
 # The actors and system functions with a queue that the mesh brings along.
 CREW = (
-    *(names.SINK, names.SUMP, names.PAUSE, names.RESUME, names.CHECKPOINT, names.FAN_IN, names.INDEX),
+    *(names.SINK, names.SUMP, names.PAUSE, names.RESUME, names.CHECKPOINT, names.FAN_IN, names.INDEX, names.WAIT),
     *(names.DISPATCH, names.COMPLETION, names.PUSH, names.TRIGGERS, *names.REPORT_QUEUES),
 )
 
@@ -27,7 +27,7 @@ def sweeps(table: MeshTable) -> dict[str, str]:
     """Return the functions that sweep the mesh on a schedule, each with the work that stops without it."""
     return {
         names.TASK_SWEEP: "tasks past their deadline stay open",
-        names.PAUSE_SWEEP: "an unfinished resume is not repeated",
+        names.PAUSE_SWEEP: "an unfinished resume is not repeated, and what waits for a time stays",
         names.FAN_IN_SWEEP: "overdue sets may stay open",
         names.DLQ: "dead letters are not reported",
         **({names.RECONCILE: "lost job runs are not repaired"} if heavy_actors(table) else {}),
