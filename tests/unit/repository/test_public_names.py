@@ -50,6 +50,7 @@ METRICS = {
     "PreflightsSkipped": set(),
     "FanInOpen": set(),
     "PausedAge": set(),
+    "WaitsLate": set(),
     "PausesOpen": set(),
     "RunsQueued": set(),
     "RunsRunning": set(),
@@ -350,7 +351,7 @@ def test_1_crew_actors_and_resources_have_these_names() -> None:
     constants = {value for name, value in vars(names).items() if name.isupper() and isinstance(value, str)}
     assert constants == {
         *("x-reports", "x-ends"),
-        *("x-sink", "x-sump", "x-pause", "x-resume", "x-checkpoint", "x-fan-in", "x-index"),
+        *("x-sink", "x-sump", "x-pause", "x-resume", "x-checkpoint", "x-fan-in", "x-index", "x-wait"),
         *("x-dispatch", "x-completion", "x-reconcile", "x-fan-in-sweep", "x-pause-sweep", "x-task-sweep"),
         *("x-dlq", "x-push-feed", "x-push", "x-reports", "x-ends", "x-roles"),
         *("x-gateway-ingest", "x-gateway-api", "x-gateway-stream", "x-gateway-live", "x-logs", "x-operations"),
@@ -378,7 +379,7 @@ def test_3_headers_have_these_names() -> None:
         *("x-asya-route-override", "x-asya-route-resolved", "x-asya-fan-in", "x-asya-pause"),
         *("x-asya-resume-input", "x-asya-resume-at", "x-asya-payload-ref", "x-asya-not-before"),
         *("x-asya-hook", "x-asya-replay-of", "x-asya-set-repeat", "x-asya-generation", "x-asya-suffixed-at"),
-        *("x-asya-circuit-open-since", "x-asya-mesh-version"),
+        *("x-asya-circuit-open-since", "x-asya-mesh-version", "x-asya-wait"),
         *("traceparent", "tracestate", "x-asya-"),
     }
 

@@ -42,12 +42,15 @@ class PauseActor:
 
     So does an actor whose wait for a time stops the deadline: its pause has a timer instead of a question. There an envelope
     leaves too that is due already.
+
+    Attributes:
+        notices: publishes pauses; None for a wait, which nobody needs to answer.
     """
 
     services: Services
     paused: PausedEnvelopes
     claims: EndClaims
-    notices: PauseNotices
+    notices: PauseNotices | None
 
     def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Process one batch."""
@@ -153,8 +156,8 @@ class PauseActor:
             self.services.telemetry.log.exception("paused without a notification", envelope_id=key.envelope_id)
 
     def _notify(self, hop: Hop, pause: PauseHeader, key: PauseKey) -> None:
-        if pause.until is not None or self.paused.is_notified(key):
-            return  # nobody needs to answer a timer
+        if self.notices is None or self.paused.is_notified(key):
+            return
         namespace, task_id = self.services.settings.namespace, key.envelope_id
         self.notices.publish(
             PauseNotice(

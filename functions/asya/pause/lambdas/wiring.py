@@ -29,10 +29,7 @@ from asya.wait.lambdas.wait_release import WaitReleases
 
 def build_pause(services: Services) -> PauseActor:
     """Build this function's pause actor."""
-    settings = services.settings
-    claims = EndClaims(clients.dynamodb(), settings.table_name("sink"), settings.table.retention.tasks)
-    notices = PauseNotices(clients.events(), settings.namespace)
-    return PauseActor(services, PausedEnvelopes(clients.s3(), settings.bucket), claims, notices)
+    return _pause_actor(services, PauseNotices(clients.events(), services.settings.namespace))
 
 
 def build_wait(services: Services) -> PauseActor | WaitActor | RetryWait:
@@ -40,8 +37,14 @@ def build_wait(services: Services) -> PauseActor | WaitActor | RetryWait:
     if services.settings.actor == names.WAIT:
         return RetryWait(services, HeldEnvelopes(clients.s3(), services.settings.bucket))
     if services.settings.table.actors[services.settings.actor].pauses:
-        return build_pause(services)
+        return _pause_actor(services, None)
     return WaitActor(services, HeldEnvelopes(clients.s3(), services.settings.bucket))
+
+
+def _pause_actor(services: Services, notices: PauseNotices | None) -> PauseActor:
+    settings = services.settings
+    claims = EndClaims(clients.dynamodb(), settings.table_name("sink"), settings.table.retention.tasks)
+    return PauseActor(services, PausedEnvelopes(clients.s3(), settings.bucket), claims, notices)
 
 
 def build_resume(services: Services) -> ResumeActor:

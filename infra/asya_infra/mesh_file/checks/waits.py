@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from asya.protocol.json_pointer import check_pointer
 from asya.protocol.mesh_table import Retention
-from asya.protocol.times import format_duration
 from asya.wait.limits import longest_wait
 from asya_infra.mesh_file.actor_model import WaitSection
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.source import Location
+from asya_infra.mesh_file.units import format_duration
 
 
 def check(context: Context) -> Iterator[Finding]:

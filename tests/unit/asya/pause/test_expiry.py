@@ -5,25 +5,16 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from asya.pause.expiry import expire_pause, longest_pause
-from asya.protocol.mesh_table import Retention
+from asya.pause.expiry import expire_pause
 from asya.protocol.task import TaskRecord, merge
 from tests.doubles.tasks import at, event
 
-DAY = 86_400.0
 LIMIT = timedelta(days=29)
 
 
 def paused_record() -> TaskRecord:
     record = merge(None, event("t", "received"))
     return merge(record, event("t", "paused", 1, 12))
-
-
-@pytest.mark.rule("11.pause.longest")
-@pytest.mark.parametrize(("tasks", "payloads", "longest"), [(30, 45, 29), (90, 18, 17), (5, 45, 4.5), (10, 45, 9)])
-def test_it_ends_before_record_and_envelope_expire(tasks: float, payloads: float, longest: float) -> None:
-    retention = Retention(tasks=tasks * DAY, payloads=payloads * DAY)
-    assert longest_pause(retention) == timedelta(days=longest)
 
 
 @pytest.mark.rule("11.pause.longest")
