@@ -34,6 +34,8 @@ class FinalChecks:
         yield from self.cloud.ledger.ends.problems()
         for task_id in self.cloud.ledger.pauses.releases:
             yield f"the envelope of {task_id} was not released from its pause"
+        for task_id in self.cloud.ledger.waits.unsent:
+            yield f"the envelope of {task_id} did not go on after its wait"
         for envelope_id, generation in self.cloud.ledger.pauses.canceled:
             yield from self._is_kept_as_canceled(envelope_id, generation)
         for envelope_id, envelope in self._latest_envelopes():

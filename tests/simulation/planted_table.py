@@ -7,7 +7,7 @@ from tests.paths import PROJECT
 from tests.simulation.ends import planted as end_planted
 from tests.simulation.heavy import planted as heavy_planted
 from tests.simulation.mistake import Mistake
-from tests.simulation.planted import delivery, ends, features, routing, sets
+from tests.simulation.planted import delivery, ends, features, routing, sets, waits
 
 PAGE = PROJECT / "docs" / "reference" / "planted-mistakes.md"
 LIGHT = (
@@ -17,6 +17,7 @@ LIGHT = (
     *ends.MISTAKES,
     *routing.MISTAKES,
     *sets.MISTAKES,
+    *waits.MISTAKES,
 )
 HEAVY = heavy_planted.MISTAKES
 

@@ -134,7 +134,10 @@ def _run_until_idle(cloud: Cloud) -> None:
         scheduler.run()
         # Only the sweep finds a due set without messages.
         is_quiet = (
-            cloud.ledger.runs.is_quiet and not any(cloud.ledger.sets.problems()) and not cloud.ledger.pauses.releases
+            cloud.ledger.runs.is_quiet
+            and not any(cloud.ledger.sets.problems())
+            and not cloud.ledger.pauses.releases
+            and not cloud.ledger.waits.unsent
         )
         if scheduler.is_over or (number >= MIN_IDLE_TICKS and is_quiet):
             return

@@ -55,12 +55,19 @@ class AckChecks:
                 return
             case actor if self.ledger.mesh.actors[actor].kind == "pause":
                 self._check_pause(message, envelope, invocation)
+            case actor if self.ledger.mesh.actors[actor].kind == "wait" and self._is_held(envelope):
+                return
             case actor if self.ledger.mesh.actors[actor].kind == "fan_in":
                 self._check_slice(message, envelope, invocation)
             case actor if self.ledger.mesh.actors[actor].kind == "spark":
                 self._check_heavy(message, envelope, invocation)
             case actor:
                 self._check_light(message, envelope, actor, invocation)
+
+    def _is_held(self, envelope: ObservedEnvelope | None) -> bool:
+        """Whether a wait holds an envelope that has not waited yet."""
+        is_first = envelope is not None and "x-asya-wait" not in envelope.headers
+        return envelope is not None and is_first and self.ledger.waits.has_held(envelope)
 
     def _check_slice(self, message: Message, envelope: ObservedEnvelope | None, invocation: ObservedInvocation) -> None:
         """A fan-in actor stores a slice, claims its end and reports its task as succeeded before the acknowledgement."""

@@ -17,6 +17,7 @@ from tests.simulation.ends.registry import EndRegistry
 from tests.simulation.heavy.run_registry import RunRegistry
 from tests.simulation.inputs.programs import HandlerCall, OutputFrame, Trail
 from tests.simulation.pauses.registry import PauseRegistry
+from tests.simulation.waits.registry import WaitRegistry
 
 TERMINAL = ("succeeded", "failed", "canceled")
 MAX_VIOLATIONS = 20
@@ -77,9 +78,10 @@ class Ledger:
     completed_hops: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Create the registries of reports, of sets, of pauses, of ends and of job runs."""
+        """Create the registries of reports, of sets, of pauses, of waits, of ends and of job runs."""
         self.reports = ReportRegistry(self.simulation)
         self.sets = SetRegistry(self.mesh, self.tables["fan-in"])
+        self.waits = WaitRegistry(self.objects, self.tables["tasks"])
         self.pauses = PauseRegistry(self.mesh, self.objects, self.tables["tasks"], self.report_violation)
         self.ends = EndRegistry(self.tables["sink"])
         self.runs = RunRegistry(

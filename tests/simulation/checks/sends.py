@@ -264,7 +264,11 @@ class SendChecks:
         return [f"{before.id} left as {envelope.phase}, but {frames_key(before)} has its slices"] if is_fan_out else []
 
     def _check_released(self, envelope: ObservedEnvelope, to: str) -> None:
-        """The sweep of pauses sends answered envelopes to x-resume, and those of ended tasks to x-sink."""
+        """The sweep of pauses sends answered envelopes to x-resume, those of ended tasks to x-sink, and what waited back."""
+        if "x-asya-wait" in envelope.headers:
+            for problem in self.ledger.waits.release_problems(envelope, to, self.ledger.simulation.scheduler.now):
+                self.ledger.report_violation(problem)
+            return
         if to != "x-resume" and (to, envelope.phase) not in (("x-sink", "canceled"), ("x-sink", "failed")):
             self.ledger.report_violation(f"the sweep of pauses sent {envelope.id} to {to} as {envelope.phase}")
 

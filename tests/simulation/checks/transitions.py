@@ -14,7 +14,7 @@ from tests.simulation.inputs.programs import OutputFrame, frame_index
 
 ENDS = ("x-sink", "x-sump")
 # Headers that no later hop may receive.
-_HOP_HEADERS = ("x-asya-first-attempt", "x-asya-not-before", "x-asya-pause")
+_HOP_HEADERS = ("x-asya-first-attempt", "x-asya-not-before", "x-asya-pause", "x-asya-wait")
 _HANDLER_HEADERS = ("color",)
 # Managed headers that every path carries unchanged.
 _CARRIED = (
@@ -200,7 +200,7 @@ class Transition:
         if self.at == "x-resume":  # the registry of pauses checks the answers
             yield from self._check_same_envelope()
             return
-        if self.at == "x-checkpoint" or self._is_origin_of_set():
+        if self.at == "x-checkpoint" or self.spec.kind == "wait" or self._is_origin_of_set():
             yield from self._check_same_envelope()
             if before.payload != after.payload:
                 yield "the payload is not the one received"

@@ -5,7 +5,7 @@ from random import Random
 from typing import Literal, get_args
 
 Feature = Literal[
-    "pauses", "cancels", "overrides", "ends", "deadlines", "moves", "reruns", "deploys", "drains", "lingers"
+    "pauses", "cancels", "overrides", "ends", "deadlines", "moves", "reruns", "deploys", "drains", "lingers", "waits"
 ]
 Features = frozenset[Feature]
 
@@ -19,6 +19,7 @@ Features = frozenset[Feature]
 # deploys: functions of two versions of the mesh work at once.
 # drains: an operator drains a heavy actor for some minutes.
 # lingers: job runs of heavy actors linger.
+# waits: wait actors, and the sweep that sends what is due.
 ALL: Features = frozenset(get_args(Feature))
 # The features of a schedule, unless the caller names others.
 DEFAULT: Features = ALL

@@ -26,6 +26,7 @@ from tests.simulation.inputs.features import Features
 from tests.simulation.inputs.handlers import handler_name
 from tests.simulation.inputs.programs import BEHAVIORS, ERRORS, RERUN_BEHAVIORS, Behavior, HandlerKind, Program
 from tests.simulation.pauses.actors import pause_actors
+from tests.simulation.waits.actors import wait_actors
 
 NAMES = ("prep", "infer", "post", "check", "store")
 HEAVY_NAMES = ("crunch", "tabulate")
@@ -59,7 +60,7 @@ class SimulatedMesh:
         """The actors for the routes of the workload."""
         return (
             *self.light_actors,
-            *(name for name, actor in self.table.actors.items() if actor.kind in ("pause", "end")),
+            *(name for name, actor in self.table.actors.items() if actor.kind in ("pause", "wait", "end")),
         )
 
 
@@ -77,9 +78,10 @@ def random_mesh(
     users = (*names, *heavy, *heavy)
     others = (*users, "x-checkpoint") if random.random() < 0.2 else users
     pauses = pause_actors(random) if "pauses" in features else {}
+    waits = wait_actors(Random(f"waits {random.getstate()}")) if "waits" in features else {}  # see parallel
     behaviors = (*BEHAVIORS, *RERUN_BEHAVIORS) if "reruns" in features else BEHAVIORS
     ends, end_programs = end_actors(random, profile) if "ends" in features else ({}, {})
-    others = (*others, *(name for name in pauses if name != "x-resume"), *ends)
+    others = (*others, *(name for name in pauses if name != "x-resume"), *waits, *ends)
     programs: dict[str, Program] = {}
     actors: dict[str, Actor] = {}
     for name in names:
@@ -104,7 +106,7 @@ def random_mesh(
     )
     table = MeshTable(
         namespace="sim",
-        actors=actors | pauses | ends | crew,
+        actors=actors | pauses | waits | ends | crew,
         sink=sink,
         max_hops=random.choice((6, 12, 30)),
         spark=limits if is_heavy else SparkApplication(),

@@ -32,12 +32,19 @@ class SubmissionSender:
     Args:
         queue_url: returns the queue URL of an actor.
         offload: the claim check of large payloads (`protocol §4`).
+        diverts: whether an envelope that is too large without its payload goes to x-sump instead.
     """
 
     def __init__(
-        self, client: "SQSClient", queue_url: Callable[[str], str], offload: Callable[[Delivery], Delivery]
+        self,
+        client: "SQSClient",
+        queue_url: Callable[[str], str],
+        offload: Callable[[Delivery], Delivery],
+        *,
+        diverts: bool = False,
     ) -> None:
         self._client = client
+        self._diverts = diverts
         self._queue_url = queue_url
         self._offload = offload
 
@@ -78,6 +85,6 @@ class SubmissionSender:
             raise TooLargeError(str(error)) from error
         except (ClientError, BotoCoreError) as error:
             raise NotSentError(f"the payload of the message {where} could not be stored: {error}") from error
-        if offloaded.actor != delivery.actor:
+        if offloaded.actor != delivery.actor and not self._diverts:
             raise TooLargeError("the envelope is too large to be sent even without its payload")
         return offloaded

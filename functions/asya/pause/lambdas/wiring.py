@@ -60,16 +60,19 @@ def build_sweep(services: Services) -> PauseSweep:
     tasks = Tasks(store, warn, threaded=services.environment.is_threaded)
     releases = build_releases(settings, tasks, warn)
     held = HeldEnvelopes(clients.s3(), settings.bucket)
-    waits = WaitReleases(settings.table, tasks, held, releases.sender, warn)
+    waits = WaitReleases(settings.table, tasks, held, _sender(settings, diverts=True), warn)
     timers = PauseTimers(releases, warn)
     return PauseSweep(services, PausedTasks(clients.dynamodb(), table), store, releases, waits, timers)
 
 
 def build_releases(settings: Settings, tasks: Tasks, warn: Callable[[str], None]) -> PauseReleases:
     """Build the release of this mesh's paused envelopes."""
+    return PauseReleases(tasks, PausedEnvelopes(clients.s3(), settings.bucket), _sender(settings), warn)
+
+
+def _sender(settings: Settings, *, diverts: bool = False) -> SubmissionSender:
     offload = ClaimCheck(clients.s3(), settings.bucket, prefix=INBOX_PREFIX).offload
-    sender = SubmissionSender(clients.sqs(), settings.queue_url, offload)
-    return PauseReleases(tasks, PausedEnvelopes(clients.s3(), settings.bucket), sender, warn)
+    return SubmissionSender(clients.sqs(), settings.queue_url, offload, diverts=diverts)
 
 
 pause = queue_entry_point(build_pause)

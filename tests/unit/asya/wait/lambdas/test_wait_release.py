@@ -140,3 +140,15 @@ def test_the_sweep_measures_how_late_it_is(waits: WaitingWorld, capsys: pytest.C
     waits.sweep()
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if '"WaitsLate"' in line]
     assert [line["WaitsLate"] for line in lines] == [[86_400.0], [0.0]]
+
+
+@pytest.mark.rule("11.wait.removed")
+def test_an_envelope_that_is_too_large_after_its_wait_goes_to_x_sump(waits: WaitingWorld) -> None:
+    waits.arrive("cool-down", headers={"blob": "x" * 1_031_500})
+    waits.clock.moment += 3 * DAY
+    waits.sweep()
+    (failed,) = waits.sent("x-sump")
+    assert failed.status is not None
+    assert failed.status.error is not None
+    assert failed.status.error.type == "EnvelopeTooLarge"
+    assert (waits.sent("cool-down"), waits.record().waiting_until) == ([], None)
