@@ -144,7 +144,7 @@ def test_the_sweep_measures_how_late_it_is(waits: WaitingWorld, capsys: pytest.C
 
 @pytest.mark.rule("11.wait.removed")
 def test_an_envelope_that_is_too_large_after_its_wait_goes_to_x_sump(waits: WaitingWorld) -> None:
-    waits.arrive("cool-down", headers={"blob": "x" * 1_031_500})
+    waits.arrive("cool-down", headers={"blob": "x" * 1_032_100})
     waits.clock.moment += 3 * DAY
     waits.sweep()
     (failed,) = waits.sent("x-sump")
