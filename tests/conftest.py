@@ -34,6 +34,7 @@ PATHS_MESH_TESTS = (
     "redrive",
     "set_replay",
     "slow_paths",
+    "wait",
 )
 GATEWAY_MESH_TESTS = ("secrets",)
 """Those beside `test_gateway_…`."""

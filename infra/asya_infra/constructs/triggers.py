@@ -8,6 +8,7 @@ from asya_infra import timings
 from asya_infra.build.functions import build_gateway
 from asya_infra.constructs.function import EventSourceSettings, FunctionSettings, MeshFunction
 from asya_infra.constructs.gateway.gateway import GatewayAddress
+from asya_infra.constructs.trigger_sources import event_rules
 from asya_infra.mesh import Mesh
 from asya_infra.permissions.triggers import start
 
@@ -24,4 +25,6 @@ def triggers(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway
         timeout=timings.TRIGGERS_TIMEOUT,
         environment={"ASYA_GATEWAY_URL": gateway.url},
     )
-    MeshFunction(scope, mesh, layer, settings).add_event_source(EventSourceSettings())
+    function = MeshFunction(scope, mesh, layer, settings)
+    function.add_event_source(EventSourceSettings())
+    event_rules(scope, mesh, function)

@@ -47,6 +47,7 @@ def _check_schema(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
 
 InputSchema = Annotated[dict[str, JsonValue] | str, WrapValidator(_check_schema)]
 
+_SINK_PREFIXES = {"by-id": ("succeeded/", "failed/"), "by-time": ("happy-asya/", "error-asya/")}
 _ANY_OBJECT: dict[str, JsonValue] = {"type": "object"}
 
 # `mesh_file.stages` merges a stage into the file before the values are validated, and `schema` describes them.
@@ -88,6 +89,10 @@ class SinkPrefixes(Section):
     failed: str | None = None
 
 
+def _folder(prefix: str) -> str:
+    return prefix.rstrip("/") + "/"
+
+
 class SinkSection(Section):
     """How x-sink stores ended envelopes."""
 
@@ -100,6 +105,12 @@ class SinkSection(Section):
     index: bool = True
     endpoint: Annotated[str, AfterValidator(_check_address)] | None = None
     """The S3 endpoint of the ends that x-sink, x-sump and fan-in actors write, if it is not that of AWS."""
+
+    @property
+    def folders(self) -> tuple[str, str]:
+        """The prefixes of succeeded and failed envelopes, each with a slash at its end."""
+        succeeded, failed = _SINK_PREFIXES[self.layout]
+        return _folder(self.prefixes.succeeded or succeeded), _folder(self.prefixes.failed or failed)
 
 
 class CrewActorSection(Section):

@@ -32,7 +32,6 @@ CREW = (names.SINK, names.SUMP, names.CHECKPOINT, names.RESUME)
 # The crew actors that a mesh file may redefine, with their kinds.
 _REDEFINABLE: dict[str, Literal["fan_in", "pause"]] = {names.FAN_IN: "fan_in", names.PAUSE: "pause"}
 _ACCESS_KINDS: tuple[Literal["bucket", "table", "secret", "database"], ...] = ("bucket", "table", "secret", "database")
-_PREFIXES = {"by-id": ("succeeded/", "failed/"), "by-time": ("happy-asya/", "error-asya/")}
 
 
 def to_table(loaded: LoadedMesh, *, existing_application: str | None = None) -> table.MeshTable:
@@ -241,21 +240,17 @@ def _agent(agent: AgentSection) -> table.Agent:
 
 def _sink(mesh: MeshFile) -> table.Sink:
     sink = mesh.sink
-    succeeded, failed = _PREFIXES[sink.layout]
+    succeeded, failed = sink.folders
     return table.Sink(
         persist=sink.persist,
         layout=sink.layout,
-        succeeded_prefix=_folder(sink.prefixes.succeeded or succeeded),
-        failed_prefix=_folder(sink.prefixes.failed or failed),
+        succeeded_prefix=succeeded,
+        failed_prefix=failed,
         hooks=sink.hooks,
         hooks_for_children=sink.hooks_for_children,
         index=has_index(mesh),
         endpoint=sink.endpoint,
     )
-
-
-def _folder(prefix: str) -> str:
-    return prefix if prefix.endswith("/") else f"{prefix}/"
 
 
 def _application(mesh: MeshFile, *, is_existing: bool) -> table.SparkApplication:

@@ -4,6 +4,7 @@ from aws_cdk import App, Tags
 
 from asya.protocol import names
 from asya_infra.constructs.listed_roles import ListedRoles
+from asya_infra.constructs.trigger_sources import needs_queue_first
 from asya_infra.mesh import Mesh
 from asya_infra.permissions.spark import heavy_actors
 from asya_infra.placement import CREW_SHARD, SHARDS, shard_of
@@ -33,6 +34,8 @@ def add_stacks(app: App, mesh: Mesh) -> None:
     ]
     stacks: dict[int, FunctionsStack] = {}
     queue_stacks = {shard: QueuesStack(app, mesh, shard, actors) for shard, actors in sorted(shards.items())}
+    if needs_queue_first(mesh):
+        state.add_stack_dependency(queue_stacks[CREW_SHARD])
     for shard, actors in sorted(shards.items()):
         functions = FunctionsStack(app, mesh, gateway.address, shard, actors, task_changes=state.task_changes)
         stacks[shard] = functions

@@ -10,6 +10,7 @@ from asya.protocol import names
 from asya_infra.constructs.actors.queues import ActorQueue
 from asya_infra.constructs.crew.result_index import allow_schedule
 from asya_infra.constructs.spark.run_events import rule_arns
+from asya_infra.constructs.trigger_sources import restrict_senders
 from asya_infra.mesh import Mesh
 from asya_infra.placement import CREW_SHARD
 from asya_infra.queue_settings import actor_queue, system_queues
@@ -40,6 +41,8 @@ class QueuesStack(MeshStack):
         if names.WAIT in mesh.table.actors:
             self._actor(mesh, names.WAIT)
         queues = {name: ActorQueue(self, mesh, name, settings) for name, settings in system_queues(mesh.table).items()}
+        if names.TRIGGERS in queues:
+            restrict_senders(queues[names.TRIGGERS].queue, mesh)
         if names.COMPLETION in queues:
             completion = queues[names.COMPLETION]
             completion.queue.add_to_resource_policy(

@@ -14,6 +14,7 @@ from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import BatchProcessor, BatchResponse, Record, records
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
+from asya.protocol.s3_prefix import S3Prefix
 from asya.sidecar.lambdas.services import Services
 from asya.starts.aws.task_starter import TaskStarter
 from asya.starts.idempotency import IdempotencyKey
@@ -21,7 +22,9 @@ from asya.starts.submission import Origin, first_message
 from asya.starts.tool_schemas import validate
 from asya.triggers.aws.failed_messages import FailedMessages
 from asya.triggers.messages import UnusableMessageError, read_occurrences
+from asya.triggers.new_objects import Buckets
 from asya.triggers.occurrences import Occurrence, submission_of
+from asya.triggers.service_messages import read_service_message
 
 # These answers of a start are final: a repetition has the same.
 _FINAL = (400, 404, 413)
@@ -54,18 +57,29 @@ class TriggerQueue:
             self.services.telemetry.flush()
 
     def _handle(self, record: Record) -> list[Receipt]:
+        problems: list[str] = []
         try:
-            for occurrence in self._occurrences(record):
-                self._start(occurrence)
+            occurrences = self._occurrences(record)
         except UnusableMessageError as error:
-            self._give_up(record, str(error))
-        except ApiError as error:
-            if error.status not in _FINAL:
-                raise
-            self._give_up(record, f"{error.code}: {error}")
+            occurrences, problems = [], [str(error)]
+        for occurrence in occurrences:
+            # One that is refused stops no other: an object may have several triggers.
+            try:
+                self._start(occurrence)
+            except ApiError as error:
+                if error.status not in _FINAL:
+                    raise
+                problems.append(f"{error.code}: {error}")
+        if problems:
+            self._give_up(record, "; ".join(problems))
         return []
 
     def _occurrences(self, record: Record) -> list[Occurrence]:
+        settings = self.services.settings
+        buckets = Buckets(S3Prefix.from_uri(settings.data_uri), S3Prefix.from_uri(settings.results_uri))
+        of_service = read_service_message(record.arrival, self.mesh, buckets)
+        if of_service is not None:
+            return of_service
         if not self.services.admission.has_role(record.arrival):
             raise UnusableMessageError(f"the sender {record.arrival.sender} is no role of the mesh")
         return read_occurrences(record.arrival.body, self.mesh)

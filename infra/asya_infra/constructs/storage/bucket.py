@@ -10,6 +10,7 @@ from asya.crew.result_index import RECENT_PREFIX
 from asya_infra.addresses import RESULTS_PREFIX
 from asya_infra.checkov import acknowledge_check
 from asya_infra.constructs.customer_key import customer_key
+from asya_infra.constructs.trigger_sources import bucket_notifications
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.result_index import has_index
 from asya_infra.nag import acknowledge
@@ -76,13 +77,12 @@ class MeshStorage(Construct):
                 ),
             ],
         )
-        if mesh.jobs_linger:
-            # For the rule of the commits of resident runs. The option of `Bucket` would add a function to set it.
+        notifications = bucket_notifications(mesh)
+        if notifications is not None:
+            # The options of `Bucket` would add a function to set them.
             resource = bucket.node.default_child
             assert isinstance(resource, s3.CfnBucket)
-            resource.notification_configuration = s3.CfnBucket.NotificationConfigurationProperty(
-                event_bridge_configuration=s3.CfnBucket.EventBridgeConfigurationProperty(event_bridge_enabled=True)
-            )
+            resource.notification_configuration = notifications
         acknowledge(bucket, "AwsSolutions-S1", _NO_ACCESS_LOGS)
         acknowledge_check(bucket, "CKV_AWS_18", _NO_ACCESS_LOGS)
         acknowledge_check(

@@ -24,6 +24,7 @@ from asya_infra.mesh_file.checks import (
     waits,
 )
 from asya_infra.mesh_file.checks.context import Context, Finding
+from asya_infra.mesh_file.trigger_checks import sources as trigger_sources
 
 CHECKS: tuple[Callable[[Context], Iterator[Finding]], ...] = (
     names.check,
@@ -39,6 +40,7 @@ CHECKS: tuple[Callable[[Context], Iterator[Finding]], ...] = (
     waits.check,
     tools.check,
     triggers.check,
+    trigger_sources.check,
     agent.check,
     callers.check,
     notify.check,

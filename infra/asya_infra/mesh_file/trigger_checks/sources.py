@@ -1,0 +1,86 @@
+"""Checks the sources of triggers: what S3 and EventBridge accept, and the values of their payloads (`protocol §16`)."""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+
+from pydantic import JsonValue
+
+from asya.protocol.s3_prefix import S3Prefix
+from asya.protocol.triggers import ObjectSource
+from asya.triggers.bus_events import BusEvent, event_values
+from asya.triggers.new_objects import NewObject, object_values
+from asya.triggers.templates import fill_in
+from asya_infra.mesh_file.checks.context import Context, Finding
+from asya_infra.mesh_file.source import Location
+from asya_infra.mesh_file.trigger_checks.loops import LoopCheck
+from asya_infra.mesh_file.trigger_model import EventSection, ObjectsSection, TriggerSection
+
+_BUCKET = re.compile(r"data|results|[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_BUS = re.compile(r"[A-Za-z0-9._/-]{1,256}")
+_PATTERN_KEYS = ("source", "detail-type", "detail", "resources", "account", "region")
+_AT = datetime(2000, 1, 1, tzinfo=UTC)
+_OBJECT = NewObject("bucket", "key", 1, "etag", "version", "sequencer", _AT)
+_EVENT = BusEvent("id", "source", "type", "2000-01-01T00:00:00Z", "account")
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Check the triggers with `s3` or `event`."""
+    for name, section in context.mesh.triggers.items():
+        place: Location = ("triggers", name)
+        if "input" in section.model_fields_set and section.event is None and section.webhook is None:
+            yield (*place, "input"), "is a key of triggers with event or webhook"
+        if section.s3 is not None:
+            yield from _objects(section.s3, (*place, "s3"))
+            values = object_values(ObjectSource(bucket="data"), S3Prefix("bucket", ""), "key", _OBJECT)
+            yield from _payload(section, values, (*place, "payload"))
+            for problem in LoopCheck(context.mesh, context.namespace).problems(section):
+                yield (*place, "s3"), problem
+        if section.event is not None:
+            yield from _event(section.event, (*place, "event"))
+            yield from _payload(section, event_values(_EVENT), (*place, "payload"))
+
+
+def _objects(section: ObjectsSection, place: Location) -> Iterator[Finding]:
+    if not _BUCKET.fullmatch(section.bucket):
+        yield (*place, "bucket"), f"should be data, results or the name of a bucket; got {section.bucket!r}"
+    for key in ("prefix", "suffix"):
+        text: str = getattr(section, key)
+        if "*" in text:
+            yield (*place, key), f"has no wildcards: what the keys begin or end with, as it is; got {text!r}"
+    if section.prefix.startswith("/"):
+        yield (*place, "prefix"), f"should not begin with /: keys do not; got {section.prefix!r}"
+
+
+def _event(section: EventSection, place: Location) -> Iterator[Finding]:
+    pattern = section.model_dump(by_alias=True, exclude={"bus"}, exclude_none=True, mode="json")
+    if not pattern:
+        yield place, f"matches nothing; add one of {', '.join(_PATTERN_KEYS)}"
+    if not _BUS.fullmatch(section.bus):
+        yield (*place, "bus"), f"should be the name of an event bus; got {section.bus!r}"
+    for key, value in pattern.items():
+        yield from _values(value, (*place, key), is_top=key != "detail")
+
+
+def _values(value: JsonValue, place: Location, *, is_top: bool) -> Iterator[Finding]:
+    """Check that each leaf of a pattern is a list, as EventBridge wants."""
+    if isinstance(value, dict) and not is_top:
+        if not value:
+            yield place, "matches nothing; name a field, or remove it"
+        for key, child in value.items():
+            if key == "$or" and isinstance(child, list):
+                continue
+            yield from _values(child, (*place, key), is_top=False)
+    elif not isinstance(value, list):
+        yield place, f"should be a list of values, such as [{value}]"
+    elif not value:
+        yield place, "matches nothing; name a value, or remove it"
+
+
+def _payload(section: TriggerSection, values: Mapping[str, str], place: Location) -> Iterator[Finding]:
+    if section.payload is None:
+        return
+    try:
+        fill_in(section.payload, values)
+    except ValueError as error:
+        yield place, str(error)
