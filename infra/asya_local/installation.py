@@ -28,6 +28,7 @@ from asya_local.servers import ServerOptions, Servers, previous_servers, start_s
 from asya_local.snapshots import Snapshot, discard_snapshot, take_snapshot
 from asya_local.sources import Deployed, Sources, read_sources
 from asya_local.tools import Tools
+from asya_local.triggers.existing import create_existing_of
 
 if TYPE_CHECKING:
     from asya_infra.mesh_file import LoadedMesh
@@ -205,6 +206,8 @@ class Installation:
         """Deploy the templates; return when all queues are polled."""
         self._store_secrets(servers, deployer)
         self.folder.deployed.unlink(missing_ok=True)
+        if self.mesh.mesh.triggers:
+            create_existing_of(self.mesh, servers.endpoint, deployer)
         with self.steps.step("cdk deploy"):
             outputs = self._cdk.deploy(servers, deployer)
         with self.steps.step("ready"):

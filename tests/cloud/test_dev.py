@@ -19,6 +19,9 @@ from a2a.types import TaskPushNotificationConfig
 
 from asya.client.connection import read_local
 from asya.client.mesh_client import MeshClient
+from asya.tasks.filters import TaskFilter
+from asya_local.accounts import aws_client
+from asya_local.keys import AccessKey, read_keys
 from asya_local.processes import cloud_processes
 from asya_local.state_folder import StateFolder
 from tests.cloud import test_gateway_a2a as a2a
@@ -51,6 +54,12 @@ actors:
 gateway: {notification_hosts: [localhost]}
 tools:
   order: {description: "Checks and bills an order", route: [check, bill]}
+"""
+TRIGGERS = """
+triggers:
+  landed: {route: [bill], s3: {bucket: data, prefix: landed/}, payload: {total: 1, key: "{key}"}}
+  partner: {route: [bill], s3: {bucket: partner-files, suffix: .json}, payload: {total: 1, uri: "{uri}"}}
+  ordered: {route: [bill], event: {source: [shop], bus: shop}, input: /detail}
 """
 ORDERS = """
 import os
@@ -305,6 +314,36 @@ def test_a_pause_a_set_and_a_tool(author: Author) -> None:
     author.asya("resume", "paused-1", "--input", '{"approved": true}')
     assert author.result("paused-1")["approved"] is True
     assert author.result(author.cloud.mesh.call_tool("order", b'{"id": "7", "total": 5}'))["gross"] == 10
+
+
+@pytest.mark.rule("16.objects", "16.objects.existing", "16.events")
+def test_16_new_objects_and_events_start_tasks(author: Author) -> None:
+    """Triggers that the author adds to a running mesh: on its own bucket, on another one, and on a bus."""
+    since = len(author.lines)
+    author.edit("mesh.yaml", "tools:\n", TRIGGERS + "tools:\n")
+    author.sees("mesh loaded in", since)
+    cloud = author.cloud
+    cloud.mesh.upload("landed/a b.json", b"{}")
+    s3, events = (aws_client(name, str(cloud.mesh.connection.endpoint_url), root(author)) for name in ("s3", "events"))
+    s3.put_object(Bucket="partner-files", Key="in/b.json", Body=b"{}")
+    s3.put_object(Bucket="partner-files", Key="in/b.csv", Body=b"{}")
+    events.put_events(
+        Entries=[{"Source": "shop", "DetailType": "Placed", "Detail": '{"total": 4}', "EventBusName": "shop"}]
+    )
+
+    def started(trigger: str) -> Any:
+        [found] = until(
+            lambda: list(cloud.mesh.iter_tasks(TaskFilter(owner=f"trigger:{trigger}"))) or None, f"a task of {trigger}"
+        )
+        return author.result(found.id)
+
+    assert started("landed") == {"total": 1, "key": "landed/a b.json", "gross": 2}
+    assert started("partner") == {"total": 1, "uri": "s3://partner-files/in/b.json", "gross": 2}
+    assert started("ordered") == {"total": 4, "gross": 8}
+
+
+def root(author: Author) -> AccessKey:
+    return read_keys(author.state.keys)["root"]
 
 
 def test_commands_work_against_it(author: Author) -> None:

@@ -45,9 +45,10 @@ def test_16_the_bucket_notifies_of_keys_that_do_not_overlap(landing: Synthesized
     """The filters of `raw/` with a suffix and of `raw/big/` without one would overlap; a trigger that is off has none."""
     bucket = landing.one("AWS::S3::Bucket")
     notified = bucket["NotificationConfiguration"]["QueueConfigurations"]
-    assert [
-        {rule["Name"]: rule["Value"] for rule in each["Filter"]["S3Key"]["Rules"]} for each in notified
-    ] == [{"prefix": "data/photos/"}, {"prefix": "data/raw/"}]
+    assert [{rule["Name"]: rule["Value"] for rule in each["Filter"]["S3Key"]["Rules"]} for each in notified] == [
+        {"prefix": "data/photos/"},
+        {"prefix": "data/raw/"},
+    ]
     assert {each["Event"] for each in notified} == {"s3:ObjectCreated:*"}
     assert {each["Queue"].rpartition(":")[2] for each in notified} == {"asya-landing-x-triggers"}
 
@@ -119,4 +120,7 @@ def test_a_mesh_without_such_triggers_has_neither_notifications_nor_rules(plain:
     assert "NotificationConfiguration" not in plain.one("AWS::S3::Bucket")
     assert not [rule for rule in plain.resources("AWS::Events::Rule") if "-trigger-" in rule["Name"]]
     manifest = json.loads((plain.folder / "manifest.json").read_text())["artifacts"]
-    assert not any("queues" in each for each in manifest[next(name for name in manifest if name.endswith("-state"))].get("dependencies", []))
+    assert not any(
+        "queues" in each
+        for each in manifest[next(name for name in manifest if name.endswith("-state"))].get("dependencies", [])
+    )

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def service_statements(
-    *, namespace: str, partition: str, region: str, account: str, suffix: str, events: bool
+    *, namespace: str, partition: str, region: str, account: str, suffix: str, events: bool, objects: bool = False
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each service that uses the key by itself, with its statement.
 
@@ -17,17 +17,23 @@ def service_statements(
         namespace: the namespace with its stage.
         suffix: the domain of service names, `amazonaws.com` outside of China.
         events: whether a rule of EventBridge sends to a queue or a topic.
+        objects: whether the mesh's bucket notifies a queue.
     """
     groups = f"arn:{partition}:logs:{region}:{account}:log-group:/aws/*/asya-{namespace}-*"
     logs = f"logs.{region}.{suffix}"
     actions = ("Encrypt", "Decrypt", "ReEncrypt*", "GenerateDataKey*", "Describe*")
     yield logs, _statement(logs, actions, {"ArnLike": {"kms:EncryptionContext:aws:logs:arn": groups}})
     if events:
-        rules = f"arn:{partition}:events:{region}:{account}:rule/asya-{namespace}-*"
+        rule = f"arn:{partition}:events:{region}:{account}:rule"
+        rules = [f"{rule}/asya-{namespace}-*", f"{rule}/*/asya-{namespace}-*"]
         yield (
             "events.amazonaws.com",
             _statement("events.amazonaws.com", ("Decrypt", "GenerateDataKey"), {"ArnLike": {"aws:SourceArn": rules}}),
         )
+    if objects:
+        buckets = f"arn:{partition}:s3:::asya-{namespace}-*"
+        condition = {"ArnLike": {"aws:SourceArn": buckets}, "StringEquals": {"aws:SourceAccount": account}}
+        yield "s3.amazonaws.com", _statement("s3.amazonaws.com", ("Decrypt", "GenerateDataKey"), condition)
 
 
 def account_statement(*, partition: str, account: str) -> dict[str, Any]:

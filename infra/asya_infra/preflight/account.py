@@ -99,6 +99,8 @@ class Account:
         stacks: the deployed stacks of the mesh by their names.
         kms_key: None if the mesh has no customer managed key, or it does not exist.
         existing: those of the demanded resources that exist, by kind.
+        event_buckets: whether each bucket of a trigger sends events to EventBridge; None for one that does not exist.
+        event_buses: the names of the event buses.
     """
 
     identity: Identity
@@ -109,3 +111,5 @@ class Account:
     stacks: Mapping[str, DeployedStack] | Unknown
     kms_key: CustomerKey | Unknown | None = None
     existing: Mapping[str, frozenset[NamedResource] | Unknown] = field(default_factory=dict)
+    event_buckets: Mapping[str, bool | Unknown | None] = field(default_factory=dict)
+    event_buses: frozenset[str] | Unknown = frozenset()

@@ -7,6 +7,7 @@ from asya_infra.preflight.account import Account, Concurrency, DeployedStack, Un
 from asya_infra.preflight.demand import Demand, Kind
 from asya_infra.preflight.finding import Finding
 from asya_infra.preflight.key_checks import check_key
+from asya_infra.preflight.trigger_checks import check_triggers
 
 # Quotas of the Service Quotas console, for requests.
 LAMBDA_CONCURRENCY = "L-B99A9384"
@@ -36,6 +37,7 @@ def check(demand: Demand, account: Account) -> list[Finding]:
         *_spark(demand, account.spark_vcpu),
         *_iam(demand, account),
         *check_key(demand, account),
+        *check_triggers(demand, account),
     ]
 
 

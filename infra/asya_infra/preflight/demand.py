@@ -47,6 +47,9 @@ class Demand:
         roles, policies: the number of IAM roles and of managed policies.
         kms_key: the customer managed key of the tables and of all other data; None without one.
         sends_events: whether EventBridge sends to queues or topics of the mesh.
+        sends_objects: whether S3 sends to a queue of the mesh.
+        event_buckets: the buckets of others whose events start tasks.
+        event_buses: the event buses that have rules of the mesh, without the default one.
         resources: the resources that must not exist outside the stacks. Names may contain `{account}` and `{region}`.
     """
 
@@ -65,6 +68,9 @@ class Demand:
     policies: int = 0
     kms_key: str | None = None
     sends_events: bool = False
+    sends_objects: bool = False
+    event_buckets: tuple[str, ...] = ()
+    event_buses: tuple[str, ...] = ()
     resources: tuple[NamedResource, ...] = ()
 
     def named(self, account: str, region: str) -> frozenset[NamedResource]:
@@ -124,6 +130,14 @@ def demand_of(assembly: Assembly) -> Demand:
             for each in _of(resources, "AWS::Events::Rule")
             for target in each.get("Targets", [])
         ),
+        sends_objects=any(
+            "QueueConfigurations" in each.get("NotificationConfiguration", {})
+            for each in _of(resources, "AWS::S3::Bucket")
+        ),
+        event_buckets=tuple(sorted(set(_event_buckets(resources)))),
+        event_buses=tuple(
+            sorted({bus for each in _of(resources, "AWS::Events::Rule") if (bus := text(each.get("EventBusName", "")))})
+        ),
         resources=tuple(sorted(_named(resources))),
     )
 
@@ -136,6 +150,15 @@ def text(value: Any) -> str:
         placeholders = {"AWS::AccountId": "{account}", "AWS::Region": "{region}"}
         return placeholders.get(value.get("Ref", ""), "")
     return str(value)
+
+
+def _event_buckets(resources: list[Any]) -> Iterator[str]:
+    """Yield the buckets in the patterns of rules of triggers. That of the mesh has a name that only a deployment knows."""
+    for rule in _of(resources, "AWS::Events::Rule"):
+        pattern = rule.get("EventPattern", {})
+        if pattern.get("source") == ["aws.s3"]:
+            named = pattern.get("detail", {}).get("bucket", {}).get("name", [])
+            yield from (name for name in named if isinstance(name, str))
 
 
 def _concurrency(source: Mapping[str, Any]) -> int:

@@ -68,6 +68,7 @@ def _policy(arn: str, principals: frozenset[str], demand: Demand, account: Accou
         account=owner,
         suffix="amazonaws.com.cn" if partition == "aws-cn" else "amazonaws.com",
         events=demand.sends_events,
+        objects=demand.sends_objects,
     )
     for service, statement in statements:
         if service not in principals and "*" not in principals:

@@ -58,6 +58,10 @@ def read_account(session: Any, demand: Demand, identity: Identity) -> Account:
             "queue": _existing(named, lambda: _queues(session, demand.namespace), "sqs:ListQueues"),
             "log group": _existing(named, lambda: _log_groups(session, demand.namespace), "logs:DescribeLogGroups"),
         },
+        event_buckets={bucket: _sends_events(session, bucket) for bucket in demand.event_buckets},
+        event_buses=_read(lambda: _event_buses(session), "events:ListEventBuses")
+        if demand.event_buses
+        else frozenset(),
     )
 
 
@@ -122,6 +126,27 @@ def _customer_key(session: Any, arn: str) -> CustomerKey | Unknown | None:
         "kms:GetKeyPolicy",
     )
     return CustomerKey(metadata["KeyState"], metadata["KeyUsage"], metadata["KeySpec"], principals)
+
+
+def _sends_events(session: Any, bucket: str) -> bool | Unknown | None:
+    try:
+        configuration = session.client("s3").get_bucket_notification_configuration(Bucket=bucket)
+    except (ClientError, BotoCoreError) as error:
+        if isinstance(error, ClientError) and error.response["Error"]["Code"] in _NOT_FOUND:
+            return None
+        return Unknown(str(error), "s3:GetBucketNotification")
+    return "EventBridgeConfiguration" in configuration
+
+
+def _event_buses(session: Any) -> frozenset[str]:
+    events, more = session.client("events"), dict[str, str]()
+    buses: set[str] = set()
+    while True:  # the client has no paginator for this call
+        page = events.list_event_buses(**more)
+        buses |= {bus["Name"] for bus in page["EventBuses"]}
+        if not page.get("NextToken"):
+            return frozenset(buses)
+        more = {"NextToken": page["NextToken"]}
 
 
 def _stacks(session: Any, demand: Demand) -> Iterator[tuple[str, DeployedStack]]:

@@ -23,6 +23,8 @@ from asya_infra.table_settings import TABLES, IndexSettings
 from asya_local.accounts import OperatorScope, aws_client, make_operator, operator_name
 from asya_local.dev.deployment import CODE_BUCKET
 from asya_local.keys import ACCOUNT_ID, REGION, AccessKey
+from asya_local.triggers.connect import Clients, connect
+from asya_local.triggers.existing import create_existing
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -65,8 +67,7 @@ class Resources:
             self._create_queue(mesh, name, settings)
         for heavy in mesh.heavy_actors:
             self._create_job_role(mesh, heavy)
-        if lingering_actors(mesh.table):
-            self._notify_of_commits(mesh)
+        self._connect_sources(mesh)
 
     def create_token_key(self) -> str:
         """Create the key of stream tokens; returns its ARN."""
@@ -145,16 +146,19 @@ class Resources:
                 self._iam.delete_policy_version(PolicyArn=arn, VersionId=version["VersionId"])
         self._iam.create_policy_version(PolicyArn=arn, PolicyDocument=policy, SetAsDefault=True)
 
-    def _notify_of_commits(self, mesh: Deployment) -> None:
+    def _connect_sources(self, mesh: Deployment) -> None:
+        """Connect what sends to queues of the mesh: the commits of resident runs, and the sources of triggers."""
         addresses = mesh.addresses
-        self._s3.put_bucket_notification_configuration(
-            Bucket=addresses.bucket, NotificationConfiguration={"EventBridgeConfiguration": {}}
-        )
+        commits = lingering_actors(mesh.table)
+        if not commits and not mesh.table.triggers:
+            return
         events = aws_client("events", self.endpoint, self.root)
-        rule = names.resource_name(mesh.loaded.namespace, "commits")
-        pattern = commit_pattern(addresses.bucket, lingering_actors(mesh.table))
-        events.put_rule(Name=rule, EventPattern=json.dumps(pattern))
-        events.put_targets(Rule=rule, Targets=[{"Id": "completion", "Arn": addresses.queue_arn(names.COMPLETION)}])
+        create_existing(mesh.table, addresses, self._s3, events)
+        connect(mesh.table, addresses, Clients(self._s3, events, self._sqs), sends_commits=bool(commits))
+        if commits:
+            rule = names.resource_name(mesh.loaded.namespace, "commits")
+            events.put_rule(Name=rule, EventPattern=json.dumps(commit_pattern(addresses.bucket, commits)))
+            events.put_targets(Rule=rule, Targets=[{"Id": "completion", "Arn": addresses.queue_arn(names.COMPLETION)}])
 
     @cached_property
     def _sqs(self) -> Any:

@@ -109,3 +109,30 @@ def test_rules_send_events_to_queues_and_topics_not_to_functions() -> None:
         rule = {"Type": "AWS::Events::Rule", "Properties": {"Targets": [{"Id": "a", "Arn": target}]}}
         templates = {"Asya-shop-state": {"Resources": {"Rule": rule}}}
         assert demand_of(replace(ASSEMBLY, templates=templates)).sends_events is expected
+
+
+def test_what_triggers_need_is_in_rules_and_in_the_bucket() -> None:
+    """The rule for commits names the mesh's own bucket, which has the account in its name."""
+    own = {"Fn::Join": ["", ["asya-shop-", {"Ref": "AWS::AccountId"}]]}
+
+    def created(name: Any) -> dict[str, Any]:
+        pattern = {"source": ["aws.s3"], "detail": {"bucket": {"name": [name]}}}
+        return {"Type": "AWS::Events::Rule", "Properties": {"EventPattern": pattern, "Targets": []}}
+
+    ordered = {
+        "Type": "AWS::Events::Rule",
+        "Properties": {"EventBusName": "shop", "EventPattern": {"source": ["shop"]}},
+    }
+    notified = {"QueueConfigurations": [{"Event": "s3:ObjectCreated:*"}]}
+    bucket = {"Type": "AWS::S3::Bucket", "Properties": {"NotificationConfiguration": notified}}
+    resources = {
+        "A": created("partner-files"),
+        "B": created("partner-files"),
+        "C": created(own),
+        "D": ordered,
+        "E": bucket,
+    }
+    demand = demand_of(replace(ASSEMBLY, templates={"Asya-shop-state": {"Resources": resources}}))
+    assert (demand.event_buckets, demand.event_buses, demand.sends_objects) == (("partner-files",), ("shop",), True)
+    plain = demand_of(ASSEMBLY)
+    assert (plain.event_buckets, plain.event_buses, plain.sends_objects) == ((), (), False)

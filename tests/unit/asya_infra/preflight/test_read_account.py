@@ -236,3 +236,29 @@ def test_a_missing_key_and_one_that_may_not_be_read(session: Session) -> None:
 
 def test_without_a_key_nothing_is_read_of_kms(session: Session) -> None:
     assert read(session).kms_key is None
+
+
+def test_the_buckets_and_buses_of_triggers(session: Session) -> None:
+    s3, asked = session.stub("s3"), {"Bucket": "partner-files"}
+    call = "get_bucket_notification_configuration"
+    s3.add_response(call, {"EventBridgeConfiguration": {}}, asked)
+    s3.add_response(call, {"QueueConfigurations": []}, {"Bucket": "quiet"})
+    s3.add_client_error(call, "NoSuchBucket", expected_params={"Bucket": "gone"})
+    s3.add_client_error(call, "AccessDenied", expected_params={"Bucket": "secret"})
+    events = session.stub("events")
+    events.add_response("list_event_buses", {"EventBuses": [{"Name": "default"}], "NextToken": "2"}, {})
+    events.add_response("list_event_buses", {"EventBuses": [{"Name": "shop"}]}, {"NextToken": "2"})
+    wanted = replace(
+        DEMAND, resources=(), event_buckets=("partner-files", "quiet", "gone", "secret"), event_buses=("shop",)
+    )
+    account = read_account(session, wanted, IDENTITY)
+    secret = account.event_buckets["secret"]
+    assert isinstance(secret, Unknown)
+    assert secret.action == "s3:GetBucketNotification"
+    assert {**account.event_buckets, "secret": "unknown"} == {
+        "partner-files": True,
+        "quiet": False,
+        "gone": None,
+        "secret": "unknown",
+    }
+    assert account.event_buses == {"default", "shop"}

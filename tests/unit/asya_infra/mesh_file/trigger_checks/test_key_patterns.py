@@ -22,8 +22,12 @@ def test_two_patterns_intersect_if_some_key_matches_both() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize(("prefix", "suffix"), [("a/", "b"), ("a", "ab"), ("ab", "ab"), ("", "b"), ("a", ""), ("ba", "a")])
+@pytest.mark.parametrize(
+    ("prefix", "suffix"), [("a/", "b"), ("a", "ab"), ("ab", "ab"), ("", "b"), ("a", ""), ("ba", "a")]
+)
 def test_prefix_and_suffix_may_share_characters(prefix: str, suffix: str) -> None:
     patterns = patterns_of(prefix, suffix)
     for key in KEYS:
-        assert any(fnmatchcase(key, each) for each in patterns) == (key.startswith(prefix) and key.endswith(suffix)), key
+        assert any(fnmatchcase(key, each) for each in patterns) == (key.startswith(prefix) and key.endswith(suffix)), (
+            key
+        )

@@ -45,7 +45,10 @@ triggers:
             "event: {}",
             "triggers.t.event: matches nothing; add one of source, detail-type, detail, resources, account, region",
         ),
-        ("event: {source: [shop], bus: a bus}", "triggers.t.event.bus: should be the name of an event bus; got 'a bus'"),
+        (
+            "event: {source: [shop], bus: a bus}",
+            "triggers.t.event.bus: should be the name of an event bus; got 'a bus'",
+        ),
         (
             "event: {detail: {status: paid}}",
             "triggers.t.event.detail.status: should be a list of values, such as [paid]",
