@@ -14,7 +14,7 @@ from asya_infra.mesh_file.actor_model import AccessEntry, Statement
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.result_index import has_index
 from asya_infra.mesh_file.trigger_checks.key_patterns import intersect, patterns_of
-from asya_infra.mesh_file.trigger_model import TriggerSection
+from asya_infra.mesh_file.triggers.model import TriggerSection
 
 _ANY_ACCOUNT = "?" * names.ACCOUNT_LENGTH
 _PUT = "s3:putobject"

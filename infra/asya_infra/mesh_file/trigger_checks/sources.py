@@ -14,7 +14,7 @@ from asya.triggers.templates import fill_in
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.source import Location
 from asya_infra.mesh_file.trigger_checks.loops import LoopCheck
-from asya_infra.mesh_file.trigger_model import EventSection, ObjectsSection, TriggerSection
+from asya_infra.mesh_file.triggers.model import EventSection, ObjectsSection, TriggerSection
 
 _BUCKET = re.compile(r"data|results|[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _BUS = re.compile(r"[A-Za-z0-9._/-]{1,256}")

@@ -29,7 +29,10 @@ pytestmark = pytest.mark.usefixtures("folder")
             "env: {AWS_REGION: b}",
             "4: actors.a.env: 'AWS_REGION' is reserved: the mesh sets the variables of AWS, Lambda, Powertools and Asya",
         ),
-        ("kind: pauze", "4: actors.a.kind: should be 'fan_in', 'pause', 'wait' or 'end'; got 'pauze'; did you mean 'pause'?"),
+        (
+            "kind: pauze",
+            "4: actors.a.kind: should be 'fan_in', 'pause', 'wait' or 'end'; got 'pauze'; did you mean 'pause'?",
+        ),
     ],
 )
 def test_values(keys: str, problem: str) -> None:
