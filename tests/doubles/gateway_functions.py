@@ -210,7 +210,7 @@ def emulated_gateway(folder: Path) -> Iterator[Gateway]:
         environ["ASYA_TOKEN_KEY"] = key
         patch.setenv("ASYA_TOKEN_KEY", key)
         yield Gateway(MESH, environ)
-    for cache in (wiring._settings_and_telemetry, wiring._api, wiring._ingest, stream_wiring._routes_and_telemetry):
+    for cache in (wiring._settings_and_telemetry, wiring._api, wiring._ingest, stream_wiring.stream.built):
         cache.cache_clear()
 
 

@@ -60,7 +60,7 @@ class World:
         self.tasks = Tasks(self.store, pytest.fail, threaded=False)
         scan = ListScan(self.index, OverdueTasks(self.index, self.store, self.marks))
         self.lists = TaskLists(scan, self.store, self.tasks)
-        self.failures = Failures(scan, self.store, self.tasks)
+        self.failures = Failures(self.lists)
 
     def start(
         self,
@@ -95,7 +95,7 @@ class World:
         after: tuple[str, ...] = ()
         while True:
             query = ListQuery("tasks", wanted, limit=limit, after=after)
-            page = self.lists.page(query, owner, lambda of: owner in (None, of), NOW)
+            page = self.lists.page(query, owner, NOW)
             yield page.tasks
             if page.next is None:
                 return
@@ -106,7 +106,7 @@ class World:
         after: tuple[str, ...] = ()
         while True:
             query = ListQuery("failures", wanted, after=after)
-            page = self.failures.page(query, owner, lambda of: owner in (None, of), NOW)
+            page = self.failures.page(query, owner, NOW)
             yield page.groups
             if page.next is None:
                 return

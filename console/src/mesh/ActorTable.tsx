@@ -2,63 +2,55 @@
 
 import type { ActorNumbers } from "../api/operations";
 import { duration, rounded } from "../shared/format";
+import { type Column, Count, Known, WideTable } from "../shared/WideTable";
 import { addressOf } from "../view";
+
+const COLUMNS: readonly Column[] = [
+  { name: "Actor" },
+  { name: "Kind" },
+  { name: "Waiting", isNumber: true },
+  { name: "At work", isNumber: true },
+  { name: "Oldest", isNumber: true },
+  { name: "A minute", isNumber: true },
+  { name: "Failing a minute", isNumber: true },
+  { name: "Dead letters", isNumber: true },
+  { name: "Circuit" },
+  { name: "Job runs" },
+];
 
 export function ActorTable({ actors }: { actors: readonly ActorNumbers[] }) {
   return (
-    <div className="wide" tabIndex={0} role="region" aria-label="Actors">
-      <table className="actors">
-        <thead>
-          <tr>
-            <th scope="col">Actor</th>
-            <th scope="col">Kind</th>
-            <th scope="col" className="number">Waiting</th>
-            <th scope="col" className="number">At work</th>
-            <th scope="col" className="number">Oldest</th>
-            <th scope="col" className="number">A minute</th>
-            <th scope="col" className="number">Failing a minute</th>
-            <th scope="col" className="number">Dead letters</th>
-            <th scope="col">Circuit</th>
-            <th scope="col">Job runs</th>
-          </tr>
-        </thead>
-        <tbody>
-          {actors.map((actor) => (
-            <tr key={actor.name}>
-              <th scope="row">
-                <a href={addressOf({ page: "actor", actor: actor.name, tab: "overview" })}>{actor.name}</a>
-              </th>
-              <td>{actor.kind}</td>
-              <Count value={actor.waiting} />
-              <Count value={actor.in_flight} />
-              <td className="number">{actor.oldest_seconds === null ? "–" : duration(actor.oldest_seconds * 1000)}</td>
-              <td className="number">{actor.per_minute === null ? "–" : rounded(actor.per_minute)}</td>
-              <td className={numberClass(actor.failing_per_minute ?? 0)}>
-                {actor.failing_per_minute === null ? "–" : rounded(actor.failing_per_minute)}
-              </td>
-              <td className={numberClass(actor.dead_letters)}>
-                {actor.dead_letters === 0 ? (
-                  0
-                ) : (
-                  <a href={addressOf({ page: "actor", actor: actor.name, tab: "dead-letters" })}>
-                    {actor.dead_letters.toLocaleString("en")}
-                  </a>
-                )}
-              </td>
-              <td className={actor.circuit === "open" ? "bad" : undefined}>{actor.circuit ?? "–"}</td>
-              <td>
-                <Runs actor={actor} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <WideTable label="Actors" columns={COLUMNS} className="actors">
+      {actors.map((actor) => (
+        <tr key={actor.name}>
+          <th scope="row">
+            <a href={addressOf({ page: "actor", actor: actor.name, tab: "overview" })}>{actor.name}</a>
+          </th>
+          <td>{actor.kind}</td>
+          <Count value={actor.waiting} />
+          <Count value={actor.in_flight} />
+          <Known value={actor.oldest_seconds} text={(seconds) => duration(seconds * 1000)} />
+          <Known value={actor.per_minute} text={rounded} />
+          <td className={numberClass(actor.failing_per_minute ?? 0)}>
+            {actor.failing_per_minute === null ? "–" : rounded(actor.failing_per_minute)}
+          </td>
+          <td className={numberClass(actor.dead_letters)}>
+            {actor.dead_letters === 0 ? (
+              0
+            ) : (
+              <a href={addressOf({ page: "actor", actor: actor.name, tab: "dead-letters" })}>
+                {actor.dead_letters.toLocaleString("en")}
+              </a>
+            )}
+          </td>
+          <td className={actor.circuit === "open" ? "bad" : undefined}>{actor.circuit ?? "–"}</td>
+          <td>
+            <Runs actor={actor} />
+          </td>
+        </tr>
+      ))}
+    </WideTable>
   );
-}
-
-function Count({ value }: { value: number }) {
-  return <td className="number">{value.toLocaleString("en")}</td>;
 }
 
 function numberClass(value: number): string {

@@ -5,11 +5,22 @@ import type { RunDetails, RunMember } from "../api/operations";
 import { counted, dollars, duration, rounded } from "../shared/format";
 import { Fold } from "../shared/Fold";
 import { Copy } from "../shared/parts";
+import { type Column, Known, WideTable } from "../shared/WideTable";
 import { addressOf } from "../view";
 import { type OutcomeGroup, outcomeGroups } from "./outcomes";
 
 /** A group of more envelopes is folded at first, unless it went wrong. */
 const FOLDED = 60;
+
+const COLUMNS: readonly Column[] = [
+  { name: "Task" },
+  { name: "Hop", isNumber: true },
+  { name: "Attempt", isNumber: true },
+  { name: "Duration", isNumber: true },
+  { name: "vCPU-hours", isNumber: true },
+  { name: "Dollars", isNumber: true },
+  { name: "Error" },
+];
 
 interface MembersProps {
   run: RunDetails;
@@ -44,26 +55,11 @@ function Group({ group: { outcome, members, isBad } }: { group: OutcomeGroup }) 
   const [isOpen, setOpen] = useState(isBad || members.length <= FOLDED);
   return (
     <Fold title={`${outcome}: ${counted(members.length, "envelope")}`} isOpen={isOpen} onToggle={setOpen}>
-      <div className="wide" tabIndex={0} role="region" aria-label={`Envelopes: ${outcome}`}>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Task</th>
-              <th scope="col" className="number">Hop</th>
-              <th scope="col" className="number">Attempt</th>
-              <th scope="col" className="number">Duration</th>
-              <th scope="col" className="number">vCPU-hours</th>
-              <th scope="col" className="number">Dollars</th>
-              <th scope="col">Error</th>
-            </tr>
-          </thead>
-          <tbody>
-            {members.map((member) => (
-              <Row key={`${member.id} ${member.generation} ${member.position}`} member={member} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <WideTable label={`Envelopes: ${outcome}`} columns={COLUMNS}>
+        {members.map((member) => (
+          <Row key={`${member.id} ${member.generation} ${member.position}`} member={member} />
+        ))}
+      </WideTable>
     </Fold>
   );
 }
@@ -80,8 +76,8 @@ function Row({ member }: { member: RunMember }) {
       <td className="number">{member.position}</td>
       <td className="number">{member.attempt}</td>
       <td className="number">{member.milliseconds > 0 ? duration(member.milliseconds) : "–"}</td>
-      <td className="number">{member.usage === null ? "–" : rounded(member.usage.vcpu_hours)}</td>
-      <td className="number">{member.dollars === null ? "–" : dollars(member.dollars)}</td>
+      <Known value={member.usage} text={(usage) => rounded(usage.vcpu_hours)} />
+      <Known value={member.dollars} text={dollars} />
       <td className="error">
         <code>{member.error}</code>
       </td>

@@ -8,12 +8,23 @@ import { Refused } from "../shared/LogLines";
 import { Copy, Problem, Time } from "../shared/parts";
 import { usePolling } from "../shared/usePolling";
 import { show } from "../shared/useView";
+import { type Column, Count, Known, WideTable } from "../shared/WideTable";
 import { addressOf, type View } from "../view";
 import { RunState } from "./RunState";
 import "../shared/tables.css";
 import "./runs.css";
 
 const PAGE_SIZE = "50";
+
+const COLUMNS: readonly Column[] = [
+  { name: "Run" },
+  { name: "State" },
+  { name: "Actor" },
+  { name: "Envelopes", isNumber: true },
+  { name: "Formed" },
+  { name: "vCPU-hours", isNumber: true },
+  { name: "Dollars", isNumber: true },
+];
 
 export default function RunsPage({ view: { actor } }: { view: Extract<View, { page: "runs" }> }) {
   const client = useClient();
@@ -99,42 +110,27 @@ function Waiting({ mesh, actor }: { mesh: MeshNumbers; actor: string | undefined
 
 function RunTable({ lines }: { lines: readonly RunLine[] }) {
   return (
-    <div className="wide" tabIndex={0} role="region" aria-label="Job runs, open ones first">
-      <table className="runs">
-        <thead>
-          <tr>
-            <th scope="col">Run</th>
-            <th scope="col">State</th>
-            <th scope="col">Actor</th>
-            <th scope="col" className="number">Envelopes</th>
-            <th scope="col">Formed</th>
-            <th scope="col" className="number">vCPU-hours</th>
-            <th scope="col" className="number">Dollars</th>
-          </tr>
-        </thead>
-        <tbody>
-          {lines.map((line) => (
-            <tr key={line.run_id}>
-              <th scope="row">
-                <span className="id">
-                  <a href={addressOf({ page: "run", id: line.run_id, tab: "envelopes" })}>{line.run_id}</a>
-                  <Copy text={line.run_id} label={`the id ${line.run_id}`} />
-                </span>
-              </th>
-              <td>
-                <RunState state={line.state} isOpen={line.is_open} />
-              </td>
-              <td>{line.actor}</td>
-              <td className="number">{line.envelopes.toLocaleString("en")}</td>
-              <td>
-                <Time at={line.formed_at} />
-              </td>
-              <td className="number">{line.usage === null ? "–" : rounded(line.usage.vcpu_hours)}</td>
-              <td className="number">{line.dollars === null ? "–" : dollars(line.dollars)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <WideTable label="Job runs, open ones first" columns={COLUMNS} className="runs">
+      {lines.map((line) => (
+        <tr key={line.run_id}>
+          <th scope="row">
+            <span className="id">
+              <a href={addressOf({ page: "run", id: line.run_id, tab: "envelopes" })}>{line.run_id}</a>
+              <Copy text={line.run_id} label={`the id ${line.run_id}`} />
+            </span>
+          </th>
+          <td>
+            <RunState state={line.state} isOpen={line.is_open} />
+          </td>
+          <td>{line.actor}</td>
+          <Count value={line.envelopes} />
+          <td>
+            <Time at={line.formed_at} />
+          </td>
+          <Known value={line.usage} text={(usage) => rounded(usage.vcpu_hours)} />
+          <Known value={line.dollars} text={dollars} />
+        </tr>
+      ))}
+    </WideTable>
   );
 }

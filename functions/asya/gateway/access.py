@@ -52,6 +52,11 @@ class Caller:
         """Whether the caller may see a task of an owner; only operators see tasks without an owner."""
         return self.is_operator or (owner is not None and owner == self.principal)
 
+    @property
+    def owner_filter(self) -> str | None:
+        """The owner whose tasks the caller may list; None for all owners."""
+        return None if self.is_operator else self.principal
+
 
 class AccessRules:
     """Recognizes the operators of a mesh.

@@ -3,7 +3,8 @@
 import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import datetime
+from typing import Any, Protocol
 
 import msgspec
 from aws_lambda_powertools import Logger
@@ -107,6 +108,13 @@ class HttpRoute:
         if not all(part == value or (part.startswith("{") and value) for part, value in pairs):
             return None
         return {part[1:-1]: value for part, value in pairs if part.startswith("{")}
+
+
+class RouteGroup(Protocol):
+    """The calls of one group."""
+
+    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
+        """The routes at a given time."""
 
 
 def answer(event: Mapping[str, Any], routes: Sequence[HttpRoute], log: Logger) -> dict[str, Any]:

@@ -2,18 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
 
 from asya.gateway.http.origin import Origins
-from asya.gateway.http.router import HttpRoute, Request, Response, required_identity
+from asya.gateway.http.router import HttpRoute, Request, Response, RouteGroup, required_identity
 from asya.protocol.mesh_table import MeshTable
-
-
-class RouteGroup(Protocol):
-    """The calls of one group."""
-
-    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The routes at a given time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,7 @@ def build_api(
         TaskRoutes(mesh, tasks, starter, access, origins, new_id),
         ListRoutes(tasks, lists, access),
         TaskSetRoutes(mesh, tasks, access, _sets(settings)),
-        FailureRoutes(Failures(scan, store, tasks), access),
+        FailureRoutes(Failures(lists), access),
         PayloadRoutes(tasks, access, KeptPayloads(clients.s3(), settings.bucket, settings.results_uri)),
         cancels,
         redrives,

@@ -151,7 +151,7 @@ class NumberRoutes:
     def _errors(self, actor: str, now: datetime) -> list[RecentError]:
         """The newest tasks that failed at an actor; none if they are rare among the newest failed ones of the mesh."""
         query = ListQuery("tasks", TaskFilter(status="failed", actor=actor), limit=_ERRORS)
-        page = self.lists.page(query, None, lambda _: True, now)
+        page = self.lists.page(query, None, now)
         return [
             RecentError(
                 id=task.id,

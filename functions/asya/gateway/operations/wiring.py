@@ -3,18 +3,18 @@
 import os
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache, partial
-from typing import Any, Protocol
+from functools import partial
 
 from asya.dead_letters.aws.queue import DeadLetterQueue
 from asya.gateway.access import AccessRules
-from asya.gateway.http.router import HttpRoute, answer
+from asya.gateway.http.entry_point import HttpFunction
+from asya.gateway.http.router import HttpRoute, RouteGroup
 from asya.gateway.operations.dead_letters import DeadLetterRoutes
 from asya.gateway.operations.logs import LogRoutes
 from asya.gateway.operations.numbers import NumberRoutes
 from asya.gateway.operations.runs import RunRoutes
 from asya.messaging.aws import clients
-from asya.messaging.aws.settings import Settings, load_settings
+from asya.messaging.aws.settings import Settings
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.lambdas.environment import REAL, Environment
 from asya.operations.aws.actor_metrics import ActorMetrics
@@ -42,18 +42,11 @@ from asya.tasks.aws.tasks import Tasks
 from asya.tasks.aws.wiring import build_store
 
 
-class _Group(Protocol):
-    """The calls of one group."""
-
-    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The routes at a given time."""
-
-
 @dataclass(frozen=True, slots=True)
 class Operations:
     """The calls for operators but those for lines."""
 
-    groups: tuple[_Group, ...]
+    groups: tuple[RouteGroup, ...]
 
     def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
         """The routes at a given time."""
@@ -140,27 +133,11 @@ def _run_counter(settings: Settings) -> RunCounter:
     )
 
 
-@cache
-def _operations() -> tuple[Operations, Telemetry]:
-    settings = load_settings(os.environ)
-    telemetry = Telemetry(settings.namespace, settings.actor)
-    return build_operations(settings, telemetry, architecture=os.environ.get("ASYA_SPARK_ARCHITECTURE")), telemetry
+def _build_operations(settings: Settings, telemetry: Telemetry) -> Operations:
+    return build_operations(settings, telemetry, architecture=os.environ.get("ASYA_SPARK_ARCHITECTURE"))
 
 
-def operations(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """Handle any other request of an operator (Lambda handler)."""
-    routes, telemetry = _operations()
-    return answer(event, routes.routes(REAL.now()), telemetry.log)
-
-
-@cache
-def _logs() -> tuple[LogRoutes, Telemetry]:
-    settings = load_settings(os.environ)
-    telemetry = Telemetry(settings.namespace, settings.actor)
-    return build_logs(settings, telemetry), telemetry
-
-
-def logs(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """Handle a request for lines (Lambda handler)."""
-    routes, telemetry = _logs()
-    return answer(event, routes.routes(REAL.now()), telemetry.log)
+operations = HttpFunction(_build_operations)
+"""The Lambda handler of the calls for job runs, dead letters and numbers."""
+logs = HttpFunction(build_logs)
+"""The Lambda handler of the calls for lines."""

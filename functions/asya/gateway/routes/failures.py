@@ -31,6 +31,5 @@ class FailureRoutes:
         parameters = {name: value for name, value in request.query.items() if name not in _FIXED}
         query = read_list_query(parameters | {"status": "failed"}, "failures", (str, str))
         check_owner(query, caller)
-        owner = None if caller.is_operator else caller.principal
-        page = self.failures.page(query, owner, caller.may_see, now)
+        page = self.failures.page(query, caller.owner_filter, now)
         return Response(200, FailureList(items=page.groups, next_cursor=query.cursor(page.next) if page.next else None))

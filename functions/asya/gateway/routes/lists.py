@@ -56,8 +56,7 @@ class ListRoutes:
         return Response(200, Timeline(items=page.hops, next_cursor=query.cursor(page.next) if page.next else None))
 
     def _page(self, query: ListQuery, caller: Caller, now: datetime) -> Response:
-        owner = None if caller.is_operator else caller.principal
-        page = self.lists.page(query, owner, caller.may_see, now)
+        page = self.lists.page(query, caller.owner_filter, now)
         return Response(200, TaskList(items=page.tasks, next_cursor=query.cursor(page.next) if page.next else None))
 
     def _visible(self, request: Request, now: datetime) -> tuple[TaskView, Caller]:

@@ -1,16 +1,12 @@
 """Builds the stream function and holds its Lambda handler."""
 
-import os
-from functools import cache
-from typing import Any
-
 from asya.gateway.access import AccessRules
-from asya.gateway.http.router import answer
+from asya.gateway.http.entry_point import HttpFunction
 from asya.gateway.streams.event_poller import EventPoller
 from asya.gateway.streams.routes import StreamRoutes
 from asya.gateway.streams.token_keys import TokenKeys
 from asya.messaging.aws import clients
-from asya.messaging.aws.settings import Settings, load_settings
+from asya.messaging.aws.settings import Settings
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.lambdas.environment import REAL, Environment
 from asya.tasks.aws.partials import PartialStore
@@ -31,14 +27,5 @@ def build_streams(settings: Settings, telemetry: Telemetry, environment: Environ
     )
 
 
-@cache
-def _routes_and_telemetry() -> tuple[StreamRoutes, Telemetry]:
-    settings = load_settings(os.environ)
-    telemetry = Telemetry(settings.namespace, settings.actor)
-    return build_streams(settings, telemetry), telemetry
-
-
-def stream(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """Handle an HTTP API event (Lambda handler)."""
-    streams, telemetry = _routes_and_telemetry()
-    return answer(event, streams.routes(REAL.now()), telemetry.log)
+stream = HttpFunction(build_streams)
+"""The Lambda handler of the stream function."""

@@ -5,10 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from asya.tasks.aws.index import IndexPage, ListKey
-from asya.tasks.aws.list_scan import ListScan
-from asya.tasks.aws.lists import MaySee, start_of
-from asya.tasks.aws.task_store import TaskStore
-from asya.tasks.aws.tasks import Tasks
+from asya.tasks.aws.lists import TaskLists, is_of, start_of
 from asya.tasks.failures import FailureGroup, group_of, merged
 from asya.tasks.filters import TaskFilter
 from asya.tasks.listing import ListQuery
@@ -30,28 +27,16 @@ class FailurePage:
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """The failed tasks of one mesh, in groups."""
+    """The failed tasks of the lists of one mesh, in groups."""
 
-    scan: ListScan
-    store: TaskStore
-    tasks: Tasks
+    lists: TaskLists
 
-    def page(self, query: ListQuery, owner: str | None, may_see: MaySee, now: datetime) -> FailurePage:
-        """Group the next failed tasks that a caller may see.
-
-        Args:
-            query: filters with the status `failed`, and the key to continue after.
-            owner: the owner of the tasks; None for the tasks of all owners.
-            may_see: whether the caller may see a task of an owner.
-            now: the time for the deadline check.
-
-        Raises:
-            TaskStoreError: the table is unavailable.
-        """
+    def page(self, query: ListQuery, owner: str | None, now: datetime) -> FailurePage:
+        """Group the next failed tasks; the query has the status `failed`. The rest is as in `TaskLists.page`."""
         wanted, groups, count = query.filter, list[FailureGroup](), 0
         owner = wanted.owner if owner is None else owner
-        for number, page in enumerate(self.scan.pages(wanted, start_of(query), _QUERY_SIZE, now), start=1):
-            found = self._groups(page, wanted, owner, may_see, now)
+        for number, page in enumerate(self.lists.scan.pages(wanted, start_of(query), _QUERY_SIZE, now), start=1):
+            found = self._groups(page, wanted, owner, now)
             groups = merged((*groups, *found))
             count += len(page.keys)
             last = page.complete_to
@@ -59,16 +44,14 @@ class Failures:
                 return FailurePage(groups, last.for_owner(owner) if owner is not None else last)
         return FailurePage(groups, None)
 
-    def _groups(
-        self, page: IndexPage, wanted: TaskFilter, owner: str | None, may_see: MaySee, now: datetime
-    ) -> Iterator[FailureGroup]:
+    def _groups(self, page: IndexPage, wanted: TaskFilter, owner: str | None, now: datetime) -> Iterator[FailureGroup]:
         """A group of each failed task of a page."""
         ids = [key.task_id for key in page.keys if owner is None or key.is_of(owner)]
-        for record in self.store.summaries(ids, now).values() if ids else ():
-            if not wanted.may_match(record, now) or not may_see(record.owner):
+        for record in self.lists.store.summaries(ids, now).values() if ids else ():
+            if not wanted.may_match(record, now) or not is_of(record.owner, owner):
                 continue
             if record.is_terminal:
                 yield group_of(record)
             # The hops of an overdue task decide at which actor it failed.
-            elif (task := self.tasks.read(record.id, now)) is not None and wanted.matches(task):
+            elif (task := self.lists.tasks.read(record.id, now)) is not None and wanted.matches(task):
                 yield group_of(task)

@@ -1,6 +1,6 @@
 """Reads pages of tasks and timelines through the indexes (`protocol §13`, lists)."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -22,9 +22,6 @@ MAX_INDEX_PAGES = 25
 MAX_SUMMARIES = 1_000
 # Summaries of one read, and keys of one page of the index, in a filtered list.
 SUMMARY_BATCH = 100
-
-MaySee = Callable[[str | None], bool]
-"""Whether the caller may see a task of an owner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +48,19 @@ class TaskLists:
     store: TaskStore
     tasks: Tasks
 
-    def page(self, query: ListQuery, owner: str | None, may_see: MaySee, now: datetime) -> TaskListPage:
-        """Read a page of the tasks that a caller may see, newest first.
+    def page(self, query: ListQuery, owner: str | None, now: datetime) -> TaskListPage:
+        """Read a page of tasks, newest first.
 
         Args:
             query: filters, limit and the key to continue after.
-            owner: the owner of the tasks; None for the tasks of all owners.
-            may_see: whether the caller may see a task of an owner.
+            owner: the owner whose tasks are read, and no other; None for the tasks of all owners.
             now: the time for the deadline check.
         """
-        views, last = self._read(query, owner, may_see, now)
+        views, last = self._read(query, owner, now)
         # The key is in the cursor, which its holder can decode.
         return TaskListPage(views, last.for_owner(owner) if last is not None and owner is not None else last)
 
-    def _read(
-        self, query: ListQuery, owner: str | None, may_see: MaySee, now: datetime
-    ) -> tuple[list[TaskView], ListKey | None]:
+    def _read(self, query: ListQuery, owner: str | None, now: datetime) -> tuple[list[TaskView], ListKey | None]:
         """The tasks of a page, and the key of the last inspected one; None at the end of the list."""
         wanted, views, summaries = query.filter, list[TaskView](), 0
         size = max(query.limit, SUMMARY_BATCH) if wanted.reads_records else query.limit
@@ -81,7 +75,7 @@ class TaskLists:
                         if len(views) == query.limit:
                             return views, last
                         task = self.tasks.read(key.task_id, now)
-                        if task is not None and may_see(task.owner) and wanted.matches(shown := list_view(task)):
+                        if task is not None and is_of(task.owner, owner) and wanted.matches(shown := list_view(task)):
                             views.append(shown)
                     last = key
                 summaries += len(own) if wanted.reads_records else 0
@@ -106,6 +100,11 @@ class TaskLists:
             return TimelinePage(entries, None)
         last = entries[limit - 1]
         return TimelinePage(entries[:limit], HopKey(last.generation, last.position, last.attempt))
+
+
+def is_of(owner: str | None, wanted: str | None) -> bool:
+    """Whether a task of an owner is one of those that are read; None stands for all owners."""
+    return wanted is None or owner == wanted
 
 
 def start_of(query: ListQuery) -> ListKey:

@@ -36,7 +36,7 @@ class A2ALists:
         """
         after = _time(params.status_timestamp_after)
         query = _query(params, version)
-        page = self.lists.page(query, None if caller.is_operator else caller.principal, caller.may_see, now)
+        page = self.lists.page(query, caller.owner_filter, now)
         tasks = [task for task in page.tasks if _matches(task, params.context_id, after)]
         if params.include_artifacts:
             tasks = [self.lists.tasks.read(task.id, now) or task for task in tasks]

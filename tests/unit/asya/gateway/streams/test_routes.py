@@ -320,4 +320,4 @@ def test_a_stream_in_the_legacy_job_format(gateway: Gateway, task_id: str) -> No
 def test_the_entry_point_is_cached_once(gateway: Gateway) -> None:
     settings_with(gateway.environ, gateway.mesh)
     assert wiring.stream(stream_event(SIGNED, "unknown"), None)["statusCode"] == 404
-    assert wiring._routes_and_telemetry() is wiring._routes_and_telemetry()
+    assert wiring.stream.built() is wiring.stream.built()

@@ -99,7 +99,7 @@ def test_cursors_of_the_earlier_form_go_on(size: int, owner: str | None) -> None
         (ListKey(time[: len("2026-11-20T09")], ""), 0),
     ):
         query = ListQuery("tasks", limit=100, after=tuple(key))
-        page = world.lists.page(query, owner, lambda _: True, NOW)
+        page = world.lists.page(query, owner, NOW)
         assert [task.id for task in page.tasks] == [f"task-{number:02d}" for number in range(expected)][::-1]
 
 
