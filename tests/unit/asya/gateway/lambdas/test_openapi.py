@@ -8,7 +8,8 @@ from jsonschema_rs import meta, validator_for
 
 from asya.gateway.calls import CALLS
 from asya.gateway.lambdas.api_groups import build_api
-from asya.gateway.lambdas.openapi import CALL_DESCRIPTIONS, document
+from asya.gateway.lambdas.call_descriptions import CALL_DESCRIPTIONS
+from asya.gateway.lambdas.openapi import document
 from asya.gateway.lambdas.wiring import build_ingest
 from asya.gateway.operations.wiring import build_logs, build_operations
 from asya.gateway.streams.wiring import build_streams
