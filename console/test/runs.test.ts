@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { RunMember } from "../src/api/operations";
 import { dashboardCommand, outcomeGroups, toneOf } from "../src/runs/outcomes";
-import { s3Link } from "../src/shared/address";
+import { s3Link, traceLink } from "../src/shared/address";
 import { bytes, dollars, rounded } from "../src/shared/format";
 
 function member(id: string, outcome: string): RunMember {
@@ -76,4 +76,12 @@ test.each([
   [3 * 1024 * 1024, "3 MiB"],
 ])("%d bytes are %s", (size, text) => {
   expect(bytes(size)).toBe(text);
+});
+
+test("a trace leads to X-Ray, and nothing else does", () => {
+  expect(traceLink("5759e988bd862e3fe1be46a994272793", "eu-north-1")).toBe(
+    "https://eu-north-1.console.aws.amazon.com/cloudwatch/home?region=eu-north-1#xray:traces/1-5759e988-bd862e3fe1be46a994272793",
+  );
+  expect(traceLink("javascript:alert(1)", "eu-north-1")).toBeNull();
+  expect(traceLink("5759e988bd862e3fe1be46a994272793", "evil.example/")).toBeNull();
 });

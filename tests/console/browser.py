@@ -124,9 +124,9 @@ class OpenedPage:
 
 
 @contextmanager
-def running_console(gateway: StubGateway) -> Iterator[str]:
+def running_console(gateway: StubGateway, *, is_local: bool = True) -> Iterator[str]:
     """The console before a gateway in memory; yields the address of its page, with the secret."""
-    info = MeshInfo(namespace="shop", region="eu-north-1", is_local=True, options=" --state .asya", version="0")
+    info = MeshInfo(namespace="shop", region="eu-north-1", is_local=is_local, options=" --state .asya", version="0")
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
         console = Console(Guard(port, SECRET), read_page(page_folder()), info, gateway, gateway.redrive)

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
+from tests.console.browser import OpenedPage, running_console
 from tests.console.sample_mesh import FAILED, ORIGIN, PAUSED, event, fill, hop
 from tests.console.stub_gateway import at
 
 if TYPE_CHECKING:
-    from tests.console.browser import OpenedPage
+    from playwright.sync_api import Browser
+
     from tests.console.stub_gateway import StubGateway
 
 
@@ -61,6 +63,23 @@ def test_spark_stages_are_under_the_hop_of_their_job_run(gateway: StubGateway, o
     expect(cells.nth(4)).to_have_text("50 of 200 tasks")
     page.get_by_role("link", name="job run").click()
     assert page.url.endswith("#/runs/asya.shop.forecast.7")
+
+
+@pytest.mark.parametrize("is_local", [True, False])
+def test_hops_lead_to_their_trace_in_x_ray_but_not_on_this_machine(
+    browser: Browser, gateway: StubGateway, is_local: bool
+) -> None:
+    traced = {**hop(0, "check-order", 1, 40, 41, 42), "trace_id": "5759e988bd862e3fe1be46a994272793"}
+    gateway.answers[f"/api/v1/mesh/{FAILED}/timeline"] = {"items": [traced, {**traced, "position": 1}]}
+    with running_console(gateway, is_local=is_local) as address:
+        opened = OpenedPage.of(browser, address)
+        page = opened.open(f"#/tasks/{FAILED}?show=hops")
+        expect(page.get_by_role("row").filter(has_text="check-order")).to_have_count(2)
+        link = page.get_by_role("link", name="The trace in X-Ray")
+        expect(link).to_have_count(0 if is_local else 1)
+        if not is_local:
+            expect(link).to_have_attribute("href", re.compile("#xray:traces/1-5759e988-bd862e3fe1be46a994272793$"))
+        opened.close()
 
 
 def test_partials_of_a_hop_are_one_text(opened: OpenedPage) -> None:

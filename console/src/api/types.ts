@@ -121,6 +121,8 @@ export interface TimelineEntry {
   completed_at?: string;
   message_size_kb?: number;
   duration_ms?: number;
+  /** Of a trace that X-Ray has. */
+  trace_id?: string;
   run?: RunNote;
 }
 

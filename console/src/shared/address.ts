@@ -22,3 +22,10 @@ export function s3Link(uri: string, region: string): string | null {
   const query = new URLSearchParams({ region, prefix: key });
   return `https://${region}.console.aws.amazon.com/s3/object/${encodeURIComponent(bucket)}?${query}`;
 }
+
+/** Return the address of a trace in the AWS console; null for anything that is no id of a trace. */
+export function traceLink(traceId: string, region: string): string | null {
+  const [, time, rest] = /^([0-9a-f]{8})([0-9a-f]{24})$/.exec(traceId) ?? [];
+  if (time === undefined || rest === undefined || !/^[a-z0-9-]+$/.test(region)) return null;
+  return `https://${region}.console.aws.amazon.com/cloudwatch/home?region=${region}#xray:traces/1-${time}-${rest}`;
+}

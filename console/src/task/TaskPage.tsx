@@ -17,6 +17,7 @@ import { Partials } from "./Partials";
 import { PauseForm } from "./PauseForm";
 import { RouteView } from "./RouteView";
 import { TaskActions } from "./TaskActions";
+import { TraceLinks } from "./TraceLinks";
 import { type FollowedTask, useTask } from "./useTask";
 
 const Payloads = lazy(() => import("./Payloads"));
@@ -95,7 +96,12 @@ interface PanelProps {
 function Panel({ view, followed: { task, timeline, partials } }: PanelProps) {
   switch (view.tab) {
     case "hops":
-      return <Hops task={task} timeline={timeline} />;
+      return (
+        <>
+          <Hops task={task} timeline={timeline} />
+          <TraceLinks timeline={timeline} />
+        </>
+      );
     case "children":
       return <Children task={task} />;
     case "partials":

@@ -4,9 +4,10 @@ One event is one item of a message on `x-reports` or `x-ends`, and of `POST /api
 generation, position, attempt and status identify one.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from asya.protocol.errors import ErrorInfo, TaskProblem
 from asya.protocol.pause import PauseField
@@ -40,6 +41,7 @@ COUNT_LIMIT = 999_999
 RECEIVE_LIMIT = 9_999
 PARTIAL_LIMIT = 64 * 1024
 """Bytes of one partial."""
+TRACE_ID = "^[0-9a-f]{32}$"
 INLINE_RESULT_LIMIT = 64 * 1024
 """Bytes of a result that travels in its report; a report names the object of a larger result."""
 
@@ -48,6 +50,7 @@ class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The data of an event. The status of the event decides which fields are set (`protocol §13`).
 
     Attributes:
+        trace_id: of a trace that X-Ray gets.
         provisional: whether another end of this generation replaces this one (`protocol §11`).
         waiting_until: when a wait, or a pause with a timer, is due.
     """
@@ -56,6 +59,7 @@ class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     route: Route | None = None
     attempt: int | None = None
     message_size_kb: float | None = None
+    trace_id: Annotated[str, Meta(pattern=TRACE_ID)] | None = None
     duration_ms: float | None = None
     result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     result_uri: str | None = None

@@ -45,6 +45,7 @@ class HopRecord(msgspec.Struct, frozen=True, kw_only=True):
         prev: None if the list is longer than `PREV_LIMIT`.
         at: the time of the latest report in this record.
         message_size_kb, duration_ms: as reported, in kilobytes and milliseconds.
+        trace_id: of a trace that X-Ray gets.
         run: the latest progress of the job run, on hops of heavy actors.
         problem: what keeps the envelope on its queue; only of the stage `problem`, which has no times of its own.
     """
@@ -65,6 +66,7 @@ class HopRecord(msgspec.Struct, frozen=True, kw_only=True):
     completed_at: str | None = None
     message_size_kb: float | None = None
     duration_ms: float | None = None
+    trace_id: str | None = None
     run: RunNote | None = None
     problem: TaskProblem | None = None
 
@@ -133,6 +135,7 @@ def _record(events: list[TaskEvent]) -> HopRecord:
         completed_at=times.get("completed"),
         message_size_kb=_last_value(event.data.message_size_kb for event in ordered),
         duration_ms=_last_value(event.data.duration_ms for event in ordered),
+        trace_id=next((event.data.trace_id for event in ordered if event.data.trace_id), None),
         run=next((event.data.run for event in reversed(ordered) if event.data.run), None),
     )
 

@@ -278,6 +278,7 @@ class MeshTable(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         max_children: the children that one hop may give.
+        xray_share: the share of traces that X-Ray gets; None if spans do not go there.
         version: names this table and the form of its messages; empty if nothing gave it one.
     """
 
@@ -293,6 +294,7 @@ class MeshTable(msgspec.Struct, frozen=True, kw_only=True):
     max_hops: int = 1000
     max_children: int = 10_000
     operators: tuple[str, ...] = ()
+    xray_share: float | None = None
     version: str = ""
 
 

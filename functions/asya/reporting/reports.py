@@ -8,6 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from asya.messaging.hop import Hop
+from asya.messaging.spans import envelope_context, is_recorded
 from asya.protocol import headers
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import TaskProblem, shortened
@@ -42,8 +43,21 @@ def registered(hop: Hop, *, now: datetime) -> TaskEvent:
 def received(hop: Hop, *, now: datetime) -> TaskEvent:
     """The report that the message was received."""
     size = round(hop.arrival.size / 1024, 3)
-    data = EventData(actor=hop.actor, route=hop.envelope.route, attempt=hop.attempt, message_size_kb=size)
+    data = EventData(
+        actor=hop.actor,
+        route=hop.envelope.route,
+        attempt=hop.attempt,
+        message_size_kb=size,
+        trace_id=_trace_in_xray(hop),
+    )
     return _event(hop, "received", data, now)
+
+
+def _trace_in_xray(hop: Hop) -> str | None:
+    if hop.mesh.xray_share is None:
+        return None
+    context = envelope_context(hop.envelope)
+    return context.trace_id if context is not None and is_recorded(context, hop.mesh.xray_share) else None
 
 
 def processing(hop: Hop, *, now: datetime) -> TaskEvent:

@@ -14,6 +14,7 @@ class TimelineEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     Attributes:
         message_size_kb, duration_ms: kilobytes of the message and milliseconds of the handler, as reported.
+        trace_id: of a trace that X-Ray has.
         run: the progress of a heavy actor's job run; after its end, the time and resources it used.
     """
 
@@ -26,6 +27,7 @@ class TimelineEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     completed_at: str | None = None
     message_size_kb: float | None = None
     duration_ms: float | None = None
+    trace_id: str | None = None
     run: RunNote | None = None
 
 
@@ -44,6 +46,7 @@ def timeline(records: Iterable[HopRecord]) -> Iterator[TimelineEntry]:
             completed_at=max((hop.completed_at for hop in hops if hop.completed_at), default=None),
             message_size_kb=max((hop.message_size_kb for hop in hops if hop.message_size_kb is not None), default=None),
             duration_ms=max((hop.duration_ms for hop in hops if hop.duration_ms is not None), default=None),
+            trace_id=next((hop.trace_id for hop in hops if hop.trace_id), None),
             run=_run_note(hops),
         )
 

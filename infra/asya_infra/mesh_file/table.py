@@ -83,6 +83,7 @@ def to_table(loaded: LoadedMesh, *, existing_application: str | None = None) -> 
         max_hops=mesh.max_hops,
         max_children=mesh.max_children,
         operators=mesh.operators,
+        xray_share=mesh.telemetry.sample if mesh.telemetry.xray else None,
     )
 
 

@@ -42,7 +42,7 @@ SUMMARY = (
     *("pk", "sk", "status", "created_at", "updated_at", "parent_id", "owner", "tool", "actor", "deadline_at"),
     *("error", "reason", "provisional", "expires_at"),
 )
-_HOP_TEXTS = ("actor", "curr", "at", "received_at", "processing_at", "completed_at")
+_HOP_TEXTS = ("actor", "curr", "at", "received_at", "processing_at", "completed_at", "trace_id")
 _HOP_NUMBERS = ("percent", "message_size_kb", "duration_ms")
 
 # The event source mapping of the table's stream filters by this attribute.

@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from asya.protocol.codec import decode
 from asya.protocol.events import INLINE_RESULT_LIMIT
@@ -22,6 +23,20 @@ def test_received_and_processing() -> None:
         assert (event.generation, event.position, event.attempt, event.at) == (2, 1, 1, format_time(NOW))
         assert (event.data.actor, event.data.route, event.data.attempt) == ("infer", start.envelope.route, 1)
     assert received.data.message_size_kb == round(start.arrival.size / 1024, 3)
+
+
+TRACE = "5759e988bd862e3fe1be46a994272793"
+
+
+@pytest.mark.rule("15.trace-id")
+@pytest.mark.parametrize(
+    ("share", "flags", "trace_id"),
+    [(None, "01", None), (1.0, "01", TRACE), (1.0, "00", None), (0.0, "01", None)],
+)
+def test_received_names_the_trace_that_x_ray_gets(share: float | None, flags: str, trace_id: str | None) -> None:
+    traced = hop(message(headers={"traceparent": f"00-{TRACE}-53995c3f42cd8ad8-{flags}"}))
+    traced = replace(traced, mesh=replace(traced.mesh, xray_share=share))
+    assert reports.received(traced, now=NOW).data.trace_id == trace_id
 
 
 @pytest.mark.rule("5.8.completed")

@@ -44,6 +44,16 @@ def test_defaults_are_those_of_the_table(load) -> None:  # type: ignore[no-untyp
     )
 
 
+@pytest.mark.rule("15.trace-id")
+@pytest.mark.parametrize(
+    ("telemetry", "share"),
+    [("", None), ("telemetry: {xray: true, sample: 5%}", 0.05), ("telemetry: {otlp: 'http://c:1'}", None)],
+)
+def test_the_table_knows_the_share_of_traces_that_x_ray_gets(load, telemetry: str, share: float | None) -> None:  # type: ignore[no-untyped-def]
+    mesh = load(f"namespace: shop\nactors: {{a: {{handler: shop.one}}}}\n{telemetry}\n")
+    assert mesh.xray_share == share
+
+
 def test_access_is_in_the_table_as_the_mesh_file_grants_it(load) -> None:  # type: ignore[no-untyped-def]
     statement = {"Effect": "Allow", "Action": ["sns:Publish"], "Resource": ["*"], "Condition": {}}
     mesh = load(

@@ -73,6 +73,16 @@ def test_pages_are_complete_without_repetition_over_hours_and_days(gateway: Gate
     assert list(chain(*pages)) == made[::-1]
 
 
+@pytest.mark.rule("15.trace-id")
+def test_a_timeline_names_the_trace_of_a_hop(gateway: Gateway) -> None:
+    trace_id = "5759e988bd862e3fe1be46a994272793"
+    data = {"actor": "inspect-dataset", "route": {"prev": [], "curr": "inspect-dataset", "next": []}}
+    report(gateway, "t", "received", data=data | {"trace_id": trace_id})
+    report(gateway, "t", "completed", 1.0, data=data)
+    (entry,) = page(gateway, route="GET /api/v1/mesh/{id}/timeline", id="t")["items"]
+    assert entry["trace_id"] == trace_id
+
+
 @pytest.mark.slow
 def test_tasks_of_the_same_time_are_all_listed(gateway: Gateway) -> None:
     for number in range(57):
