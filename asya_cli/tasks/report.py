@@ -137,6 +137,7 @@ def pause_lines(pause: TaskPause) -> list[tuple[str, str]]:
     return [
         ("waiting for", pause.prompt),
         ("since", pause.since),
+        *([("link", pause.callback)] if isinstance(pause.callback, str) else []),
         *((field.name, field_line(field)) for field in pause.fields),
     ]
 

@@ -6,6 +6,7 @@ The stacks build the API's routes from this list. The functions answer the calls
 from typing import Literal, NamedTuple
 
 from asya.protocol import names
+from asya.protocol.mesh_table import MeshTable
 
 _API, _INGEST, _STREAM = names.GATEWAY_API, names.GATEWAY_INGEST, names.GATEWAY_STREAM
 _LOGS, _OPERATIONS = names.LOGS, names.OPERATIONS
@@ -80,6 +81,16 @@ CALLS = (
     ApiCall("GET", "/envelopes/{id}/stream", _STREAM, group="streams"),
     ApiCall("GET", "/jobs/{id}", _API),
     ApiCall("GET", "/jobs/{id}/stream", _STREAM, group="streams"),
+    # Public for API Gateway: the function checks the token itself. Only a mesh whose pauses have callbacks has these calls.
+    ApiCall("GET", "/callbacks", _API, is_public=True),
+    ApiCall("POST", "/callbacks", _API, is_public=True),
     ApiCall("GET", "/openapi.json", _API),
     ApiCall("GET", "/health", _API, is_public=True),
 )
+
+CALLBACKS = frozenset({"GET /callbacks", "POST /callbacks"})
+
+
+def calls_of(table: MeshTable) -> tuple[ApiCall, ...]:
+    """The calls of a mesh: the open calls for callbacks only if a pause actor has them."""
+    return CALLS if table.has_callbacks else tuple(call for call in CALLS if call.route not in CALLBACKS)

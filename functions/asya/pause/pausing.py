@@ -3,6 +3,7 @@
 from datetime import datetime
 
 import msgspec
+from msgspec import Raw
 from msgspec.structs import replace
 
 from asya.messaging.delivery import Diversion
@@ -15,6 +16,7 @@ from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import EventData, TaskEvent
+from asya.protocol.insertion import insert
 from asya.protocol.pause import ANSWERS_LIMIT, Pause, PauseHeader
 from asya.protocol.slices import slice_header
 from asya.protocol.times import format_time
@@ -29,6 +31,9 @@ _IS_SLICE = (
     "would wait for the answer; pause before the fan-out, or after {actor}"
 )
 _NO_PLACE = "the envelope cannot pause, because no answer could resume it: {problem}"
+_NO_PLACE_FOR_LINK = (
+    "the envelope cannot pause, because its payload has no place for the link that answers it: {problem}"
+)
 _NO_ROOM = "the envelope cannot pause: without its payload it has {size} bytes, and beside the answers {limit} fit into a message"
 # Beside them a message has room for the longest answers in ASCII: a character of two or four bytes becomes three times as long.
 _HEADERS_LIMIT = MESSAGE_BYTES - 2 * MESSAGE_MARGIN - 3 * ANSWERS_LIMIT
@@ -50,6 +55,15 @@ def refusal(hop: Hop, *, is_reported: bool, now: datetime) -> Diversion | None:
     return divert(hop, names.SINK, failed, why="CannotPause")
 
 
+def with_link(paused: Envelope, pointer: str, link: str) -> Envelope:
+    """The envelope with the link that answers its pause in its payload.
+
+    Raises:
+        ValueError: the payload has no place for it.
+    """
+    return replace(paused, payload=insert(paused.payload, pointer, Raw(msgspec.json.encode(link))))
+
+
 def _slice_problem(hop: Hop) -> str | None:
     """The reason why a slice may not pause; None for any other envelope, and for a header that its set refuses anyway."""
     try:
@@ -61,7 +75,13 @@ def _slice_problem(hop: Hop) -> str | None:
 
 def _unanswerable(hop: Hop) -> str | None:
     """The reason why every resume would be refused; None if an answer is possible."""
-    fields = (hop.spec.pause or Pause()).fields
+    question = hop.spec.pause or Pause()
+    fields = question.fields
+    if question.callback_key is not None:
+        try:
+            insert(hop.envelope.payload, question.callback_key, NULL)
+        except ValueError as error:
+            return _NO_PLACE_FOR_LINK.format(problem=error)
     for field in fields:
         # The place of a field below another one depends on the other's answer.
         is_below = any(field.pointer.startswith(f"{other.pointer}/") for other in fields)
@@ -80,10 +100,15 @@ def _too_large(hop: Hop, now: datetime) -> str | None:
     return _NO_ROOM.format(size=size, limit=_HEADERS_LIMIT) if size > _HEADERS_LIMIT else None
 
 
-def paused_envelope(hop: Hop, *, now: datetime) -> Envelope:
+def paused_envelope(hop: Hop, *, now: datetime, callback_until: datetime | None = None) -> Envelope:
     """The envelope to store: its route shifted to x-resume, the pause and the remaining time in `x-asya-pause`.
 
     The time until the deadline stands still during the pause and counts again from the resume. It suffices for the next hop.
+
+    Args:
+        hop: the hop of the pause actor.
+        now: the time at which the pause begins.
+        callback_until: when the link that answers the pause expires; None without a link.
     """
     route = hop.envelope.route
     ahead = route.next if route.next[:1] == (names.RESUME,) else (names.RESUME, *route.next)
@@ -96,6 +121,7 @@ def paused_envelope(hop: Hop, *, now: datetime) -> Envelope:
         prompt=question.prompt,
         fields=question.fields,
         until=question.until,
+        callback_until=None if callback_until is None else format_time(callback_until),
         remaining=None if deadline is None else max((deadline - now).total_seconds(), _time_of_next_hop(hop, ahead)),
     )
     envelope = replace(
@@ -130,8 +156,8 @@ def pause_of(envelope: Envelope) -> PauseHeader | None:
         raise ParseError(f"headers.{headers.PAUSE}: {error}", envelope.id) from None
 
 
-def paused_report(hop: Hop, pause: PauseHeader) -> TaskEvent:
-    """The report of a pause; a repeated report is equal."""
+def paused_report(hop: Hop, pause: PauseHeader, callback: str | None = None) -> TaskEvent:
+    """The report of a pause, with the link that answers it; a repeated report is equal."""
     envelope = hop.envelope
     data = EventData(
         actor=hop.actor,
@@ -140,6 +166,7 @@ def paused_report(hop: Hop, pause: PauseHeader) -> TaskEvent:
         prompt=pause.prompt,
         fields=pause.fields,
         waiting_until=pause.until,
+        callback=callback,
     )
     return TaskEvent(
         id=envelope.id,

@@ -53,6 +53,7 @@ class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         trace_id: of a trace that X-Ray gets.
         provisional: whether another end of this generation replaces this one (`protocol §11`).
         waiting_until: when a wait, or a pause with a timer, is due.
+        callback: the link that answers a pause.
     """
 
     actor: str = ""
@@ -74,6 +75,7 @@ class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     fields: tuple[PauseField, ...] = ()
     problem: TaskProblem | None = None
     waiting_until: str | None = None
+    callback: str | None = None
 
 
 class TaskEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -297,6 +297,11 @@ class MeshTable(msgspec.Struct, frozen=True, kw_only=True):
     xray_share: float | None = None
     version: str = ""
 
+    @property
+    def has_callbacks(self) -> bool:
+        """Whether links answer the pauses of an actor."""
+        return any(actor.pause is not None and actor.pause.callback for actor in self.actors.values())
+
 
 def with_version(table: MeshTable) -> MeshTable:
     """The table with its version: twelve hexadecimal digits of its digest and of the form of messages."""

@@ -45,11 +45,15 @@ class Pause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         until: when the pause ends without an answer; None if only an answer ends it.
+        callback: whether a link answers the pause too.
+        callback_key: JSON pointer to the link in the payload; None to keep it out of the payload.
     """
 
     prompt: str = DEFAULT_PROMPT
     fields: tuple[PauseField, ...] = ()
     until: str | None = None
+    callback: bool = False
+    callback_key: str | None = None
 
 
 class PauseHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -59,6 +63,7 @@ class PauseHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         epoch: the position of the pause; it orders the pauses of one envelope.
         remaining: the seconds from the resume until the deadline; None without a deadline.
         until: when the pause ends without an answer; None if only an answer ends it.
+        callback_until: when the link that answers the pause expires; None without a link. The link itself is not stored here.
     """
 
     epoch: Annotated[int, msgspec.Meta(ge=0, le=999_999)]
@@ -67,6 +72,7 @@ class PauseHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     fields: tuple[PauseField, ...] = ()
     remaining: Annotated[float, msgspec.Meta(ge=0)] | None = None
     until: str | None = None
+    callback_until: str | None = None
 
 
 class TaskPause(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,12 +80,18 @@ class TaskPause(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         until: when the pause ends without an answer; unset if only an answer ends it.
+        callback: the link that answers the pause; whoever has it may answer. Unset without one.
     """
 
     prompt: str
     fields: tuple[PauseField, ...]
     since: str
     until: str | UnsetType = UNSET
+    callback: str | UnsetType = UNSET
+
+    def without_callback(self) -> "TaskPause":
+        """The pause for those who may see it and not answer it."""
+        return msgspec.structs.replace(self, callback=UNSET)
 
 
 class PauseFailure(msgspec.Struct, frozen=True, kw_only=True):

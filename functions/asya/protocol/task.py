@@ -341,6 +341,7 @@ def _paused(record: TaskRecord, event: TaskEvent) -> TaskRecord:
             fields=data.fields,
             since=event.at,
             until=data.waiting_until or UNSET,
+            callback=data.callback or UNSET,
         ),
         actor=data.actor or record.actor,
         route=data.route or record.route,

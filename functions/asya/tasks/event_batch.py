@@ -198,7 +198,7 @@ def _status_problems(event: TaskEvent) -> Iterator[str]:
             yield f"{name} is {number}; it must be from {lowest} to {highest:g}"
     problem = data.problem or TaskProblem("", "")
     for name, text in (
-        *((name, getattr(data, name)) for name in ("actor", "result_uri", "reason", "owner")),
+        *((name, getattr(data, name)) for name in ("actor", "result_uri", "reason", "owner", "callback")),
         ("problem.type", problem.type),
         ("problem.message", problem.message),
     ):

@@ -139,5 +139,6 @@ def unknown_view(task_id: str, owner: str | None, created_at: str) -> TaskView:
 
 
 def list_view(task: TaskView) -> TaskView:
-    """Shorten a view for lists: no result, and of the error only type and message."""
-    return replace(task, result=UNSET, error=shortened_error(task.error), earlier=())
+    """Shorten a view for lists: no result, of the error only type and message, and no link that answers a pause."""
+    pause = task.pause and task.pause.without_callback()
+    return replace(task, result=UNSET, error=shortened_error(task.error), earlier=(), pause=pause)

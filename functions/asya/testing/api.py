@@ -53,6 +53,17 @@ class Api:
             raise TestKitError(f"{method} {path}: the gateway died")
         return response
 
+    def call_back(self, link: str, body: Any) -> None:
+        """Follow the link of a pause with an answer, without a signature.
+
+        Raises:
+            RefusedError: the gateway refuses the answer.
+        """
+        content, headers = msgspec.json.encode(body), {"content-type": "application/json"}
+        answer = self.call("POST", link.removeprefix(URL), content, headers, user_arn="", user_id="")
+        if answer["statusCode"] >= 400:
+            raise RefusedError(_problem_of(answer.get("body") or ""))
+
     def tasks(self, status: str | None) -> list[TaskView]:
         """The tasks in a status, or all of them, newest first."""
         query, tasks = {"status": status} if status is not None else {}, list[TaskView]()

@@ -52,6 +52,7 @@ T = TypeVar("T")
 MAX_TURNS = 2_000_000
 REPORT_QUEUES = (names.REPORTS, names.ENDS)
 CONCURRENCY = 10
+TOKEN_KEY = "asya-tokens"
 TEST_USER = f"arn:aws:iam::{ACCOUNT}:user/test"
 _GATEWAY = {names.GATEWAY_API: api_of, names.GATEWAY_INGEST: ingest_of, names.GATEWAY_STREAM: streams_of}
 
@@ -229,6 +230,7 @@ def deploy(loaded: LoadedMesh, data_uri: str, environment: Mapping[str, str], se
             results_uri=f"s3://{BUCKET}/results/",
             queue_url_prefix=QUEUES,
             gateway_url=None if is_gateway else URL,
+            token_key=TOKEN_KEY,
             spark=SPARK,
         )
 

@@ -156,6 +156,20 @@ class Mesh:
         self._settle(run)
         return run
 
+    def call_back(self, run: Run, **fields: Any) -> Run:
+        """Answer the question of a paused run by its link, as a person or a job without an account does.
+
+        Raises:
+            TestKitError: the pause has no link.
+            RefusedError: the link was used already or has expired, or an answer does not fit its field.
+        """
+        question = run.question
+        if question is None or question.callback is None:
+            raise TestKitError(f"run {run.id} has no link; its pause actor needs callback: true")
+        self._api.call_back(question.callback, {"input": _plain(fields)})
+        self._settle(run)
+        return run
+
     def cancel(self, run: Run) -> Run:
         """Cancel a run, as its caller may.
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+from msgspec import UNSET
 
 from asya.protocol.pause import PauseField
 from asya.protocol.times import parse_time
@@ -69,10 +70,11 @@ class RunError:
 
 @dataclass(frozen=True)
 class Question:
-    """What a paused run waits for; `Mesh.answer` answers it."""
+    """What a paused run waits for; `Mesh.answer` answers it, and so does `Mesh.call_back` if there is a link (`callback`)."""
 
     prompt: str
     fields: tuple[PauseField, ...]
+    callback: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +172,9 @@ class Run:
         """What a paused run waits for; None if it does not wait."""
         view = self._view()
         pause = view.pause if view is not None and view.status == "paused" else None
-        return Question(pause.prompt, pause.fields) if pause is not None else None
+        if pause is None:
+            return None
+        return Question(pause.prompt, pause.fields, pause.callback if pause.callback is not UNSET else None)
 
     @property
     def waiting_until(self) -> datetime | None:

@@ -179,6 +179,10 @@ class PauseSection(Section):
     prompt: str = DEFAULT_PROMPT
     fields: tuple[PauseField, ...] = ()
     """Without fields, the input of a resume is merged into the payload's root."""
+    callback: bool = False
+    """Whether a link in the task and in its notifications answers the pause, once and for whoever has it."""
+    callback_key: str | None = None
+    """A JSON pointer into the payload, where the link is put too; by default it is not in the payload."""
     notify: Texts = ()
     """Receivers of notifications: e-mail addresses, https:// URLs, ARNs of SQS queues."""
 

@@ -169,7 +169,9 @@ def pause_of(section: PauseSection) -> Pause:
         )
         for field in section.fields
     )
-    return Pause(prompt=section.prompt, fields=tuple(fields))
+    return Pause(
+        prompt=section.prompt, fields=tuple(fields), callback=section.callback, callback_key=section.callback_key
+    )
 
 
 def _spark(loaded: LoadedMesh, actor: ActorSection, spark: SparkSection) -> table.SparkJob:

@@ -52,6 +52,11 @@ def send_ends(addresses: Addresses) -> Grant:
     return send_messages(addresses, {names.ENDS})
 
 
+def sign_tokens(key_arn: str) -> Grant:
+    """Allow deriving the key of stream tokens and of callbacks."""
+    return Grant(("kms:GenerateMac",), (key_arn,))
+
+
 def read_states(addresses: Addresses) -> Grant:
     """Allow the read of a pre-flight: the states of tasks, and no other attribute of their records."""
     conditions = {

@@ -83,7 +83,7 @@ def stream(addresses: Addresses, function: str, key_arn: str) -> list[Grant]:
     return [
         common.write_logs(addresses, function),
         Grant(("dynamodb:Query",), (addresses.table_arn("tasks"),)),
-        Grant(("kms:GenerateMac",), (key_arn,)),
+        common.sign_tokens(key_arn),
     ]
 
 

@@ -34,7 +34,7 @@ class Deployment:
     Attributes:
         loaded: The mesh file.
         gateway_url: The base URL of the gateway.
-        token_key: The KMS key of stream tokens.
+        token_key: The KMS key of stream tokens and callbacks.
         spark: The code of jobs; None in a mesh without heavy actors.
     """
 
@@ -69,12 +69,11 @@ class Deployment:
             results_bucket=storage.results_bucket,
         )
 
-    def settings(self, actor: str, *, is_gateway: bool = False) -> Settings:
+    def settings(self, actor: str) -> Settings:
         """Return the settings of a function.
 
         Args:
             actor: The actor or system function.
-            is_gateway: Whether it is a function of the gateway.
         """
         addresses = self.addresses
         return Settings(
@@ -86,7 +85,7 @@ class Deployment:
             results_uri=addresses.results.uri,
             queue_url_prefix=addresses.queue_url_prefix,
             gateway_url=self.gateway_url,
-            token_key=self.token_key if is_gateway else None,
+            token_key=self.token_key or None,
             spark=self.spark,
         )
 

@@ -58,11 +58,11 @@ class Functions:
             lines: What the functions have told.
         """
         telemetry: Any = DevTelemetry("gateway", tell)
-        api = build_api(mesh.settings(names.GATEWAY_API, is_gateway=True), telemetry)
-        ingest = build_ingest(mesh.settings(names.GATEWAY_INGEST, is_gateway=True), telemetry)
-        streams = build_streams(mesh.settings(names.GATEWAY_STREAM, is_gateway=True), telemetry)
-        operations = build_operations(mesh.settings(names.OPERATIONS, is_gateway=True), telemetry)
-        logs = build_logs(mesh.settings(names.LOGS, is_gateway=True), telemetry, lines=lines)
+        api = build_api(mesh.settings(names.GATEWAY_API), telemetry)
+        ingest = build_ingest(mesh.settings(names.GATEWAY_INGEST), telemetry)
+        streams = build_streams(mesh.settings(names.GATEWAY_STREAM), telemetry)
+        operations = build_operations(mesh.settings(names.OPERATIONS), telemetry)
+        logs = build_logs(mesh.settings(names.LOGS), telemetry, lines=lines)
         return cls(
             {
                 names.GATEWAY_API: lambda: api.routes(REAL.now()),

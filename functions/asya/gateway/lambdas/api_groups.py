@@ -10,8 +10,9 @@ from asya.fan_in.aws.sets import FanInSets
 from asya.gateway.a2a.routes.wiring import build_a2a
 from asya.gateway.access import AccessRules
 from asya.gateway.aws.wait_slots import WaitSlots
+from asya.gateway.callbacks.routes import CallbackRoutes
 from asya.gateway.http.origin import Origins
-from asya.gateway.lambdas.api import Api
+from asya.gateway.lambdas.api import Api, RouteGroup
 from asya.gateway.mcp.wiring import build_mcp
 from asya.gateway.routes.cancel import CancelRoutes
 from asya.gateway.routes.failures import FailureRoutes
@@ -31,6 +32,7 @@ from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.aws.settings import Settings
 from asya.messaging.aws.submission_sender import SubmissionSender
 from asya.messaging.aws.telemetry import Telemetry
+from asya.messaging.aws.token_keys import TokenKeys
 from asya.messaging.claim_check import INBOX_PREFIX
 from asya.messaging.delivery import Delivery
 from asya.messaging.lambdas.environment import REAL, Environment
@@ -49,6 +51,7 @@ from asya.tasks.aws.list_scan import ListScan
 from asya.tasks.aws.lists import TaskLists
 from asya.tasks.aws.overdue_tasks import OverdueTasks
 from asya.tasks.aws.sweep_marks import SweepMarks
+from asya.tasks.aws.task_store import TaskStore
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.aws.wiring import build_store
 
@@ -138,7 +141,7 @@ def build_api(
         warn=warn,
         environment=environment,
     )
-    groups = (
+    groups: tuple[RouteGroup, ...] = (
         TaskRoutes(mesh, tasks, starter, access, origins, new_id),
         ListRoutes(tasks, lists, access),
         TaskSetRoutes(mesh, tasks, access, _sets(settings)),
@@ -152,8 +155,16 @@ def build_api(
         mcp,
         agents,
         LegacyReadRoutes(tasks, access),
+        *_callbacks(settings, store, resumes),
     )
     return Api(mesh, origins, groups)
+
+
+def _callbacks(settings: Settings, store: TaskStore, resumes: ResumeRoutes) -> tuple[CallbackRoutes, ...]:
+    """Build the calls for callbacks; none for a mesh without them."""
+    if not settings.table.has_callbacks or settings.token_key is None:
+        return ()
+    return (CallbackRoutes(settings.namespace, store, resumes, TokenKeys(clients.kms(), settings.token_key)),)
 
 
 def _as_it_is(delivery: Delivery) -> Delivery:

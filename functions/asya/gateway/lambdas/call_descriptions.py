@@ -205,6 +205,14 @@ CALL_DESCRIPTIONS: dict[str, CallDescription] = {
     "POST /api/v1/mesh/{id}/resume": CallDescription(
         "End a task's pause", {202: Resumed}, ResumeRequest, False, (400, 404, 409, 413, 422)
     ),
+    "GET /callbacks": CallDescription(
+        "Show the question of a pause to whoever has its link", {200: "text/html; charset=utf-8"}, errors=(404, 409),
+        query={"token": {"type": "string", "required": True}},
+    ),
+    "POST /callbacks": CallDescription(
+        "Answer a pause by its link, once", {200: Resumed}, ResumeRequest, False, (400, 404, 409, 413, 422),
+        query={"token": {"type": "string", "required": True}},
+    ),
     "POST /api/v1/mesh/{id}/replay": CallDescription(
         "Start a new task from a stored envelope", {201: Replayed}, ReplayRequest, False, (400, 404, 409, 413)
     ),

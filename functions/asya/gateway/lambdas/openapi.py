@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import UnsetType
 
-from asya.gateway.calls import CALLS, ApiCall
+from asya.gateway.calls import CALLBACKS, ApiCall, calls_of
 from asya.gateway.lambdas.call_descriptions import (
     CALL_DESCRIPTIONS,
     EVENTS_OF_A_STREAM,
@@ -32,6 +32,11 @@ _SIGNED: Schema = {
 _BEARER: Schema = {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}
 
 
+def _is_for_tokens(call: ApiCall, mesh: MeshTable) -> bool:
+    """Whether the API for tokens has a call."""
+    return call.route not in CALLBACKS and (call.is_public or call.takes_tokens(mesh.gateway.token_calls))
+
+
 def document(mesh: MeshTable, url: str, *, takes_tokens: bool = False) -> Schema:
     """Build the document of one API of a mesh's gateway.
 
@@ -41,11 +46,12 @@ def document(mesh: MeshTable, url: str, *, takes_tokens: bool = False) -> Schema
         takes_tokens: whether the API accepts tokens; calls of the other API are signed.
     """
     scheme = "jwt" if takes_tokens else "sigv4"
-    calls = [call for call in CALLS if call.is_public or call.takes_tokens(mesh.gateway.token_calls)]
+    offered = calls_of(mesh)
+    calls = [call for call in offered if _is_for_tokens(call, mesh)]
     types = [Error, GatewayMessage, *_types()]
     _, schemas = msgspec.json.schema_components(types, schema_hook=_any_json, ref_template=_REFERENCE)
     paths: dict[str, Schema] = {}
-    for call in calls if takes_tokens else CALLS:
+    for call in calls if takes_tokens else offered:
         paths.setdefault(call.path, {})[call.method.lower()] = _operation(call, CALL_DESCRIPTIONS[call.route], scheme)
     return {
         "openapi": "3.1.0",

@@ -1,5 +1,6 @@
 """Resumes paused tasks: `POST /api/v1/mesh/{id}/resume` (`protocol §11`, `§13`)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -75,13 +76,31 @@ class ResumeRoutes:
             TaskStoreError: the table is unavailable; the task is either still paused or resumed.
         """
 
-        def decide(record: TaskRecord, _hops: object) -> TaskRecord:
+        def check(record: TaskRecord) -> None:
             if not caller.may_see(record.owner):
                 raise unknown_task(task_id)
             if since is not None and record.pause is not None and record.pause.since != since:
                 raise ApiError(
                     409, "not_paused", f"the pause of {since} has ended; task {task_id!r} is in a later pause"
                 )
+
+        return self.end_pause(task_id, answers, now, check)
+
+    def end_pause(self, task_id: str, answers: Answers, now: datetime, check: Callable[[TaskRecord], None]) -> Resumed:
+        """End a task's pause for a caller whose right to do so is checked elsewhere.
+
+        Args:
+            task_id: the id of the task.
+            answers: the input for the fields of the pause.
+            now: the time of the resume.
+            check: raises an `ApiError` if this record may not be resumed; called again if the record changes meanwhile.
+
+        Raises:
+            ApiError, InvalidInputError, TaskStoreError: see `resume`.
+        """
+
+        def decide(record: TaskRecord, _hops: object) -> TaskRecord:
+            check(record)
             return resume_task(record, self._stored_envelope(record, check_paused(record)), answers, now=now)
 
         record = self.tasks.update(task_id, decide, now)

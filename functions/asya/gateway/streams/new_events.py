@@ -269,7 +269,8 @@ def _status_event(task: TaskView, cursor: StreamCursor, *, is_snapshot: bool = F
         route=task.route,
         attempt=task.attempt,
         run=task.run,
-        pause=task.pause,
+        # A stream token lets its bearer read, and a link would let it answer.
+        pause=task.pause and task.pause.without_callback(),
         waiting_until=task.waiting_until,
         is_snapshot=is_snapshot,
     )

@@ -19,7 +19,7 @@ from asya.gateway.streams.event_poller import EventPoller
 from asya.gateway.streams.formats import CURRENT, LEGACY_ENVELOPES, LEGACY_JOBS, StreamFormat
 from asya.gateway.streams.new_events import has_final
 from asya.gateway.streams.stream_cursor import StreamCursor, decode
-from asya.gateway.streams.token_keys import TokenKeyError, TokenKeys
+from asya.messaging.aws.token_keys import TokenKeyError, TokenKeys
 from asya.protocol.api_errors import ApiError
 from asya.protocol.times import format_time
 from asya.tasks.aws.tasks import Tasks

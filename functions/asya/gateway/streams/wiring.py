@@ -4,10 +4,10 @@ from asya.gateway.access import AccessRules
 from asya.gateway.http.entry_point import HttpFunction
 from asya.gateway.streams.event_poller import EventPoller
 from asya.gateway.streams.routes import StreamRoutes
-from asya.gateway.streams.token_keys import TokenKeys
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings
 from asya.messaging.aws.telemetry import Telemetry
+from asya.messaging.aws.token_keys import TokenKeys
 from asya.messaging.lambdas.environment import REAL, Environment
 from asya.tasks.aws.partials import PartialStore
 from asya.tasks.aws.wiring import build_tasks

@@ -58,7 +58,7 @@ class Settings:
         results_uri: the base of x-sink's results; ends with `/`.
         queue_url_prefix: the URL of a queue without its name.
         gateway_url: the base URL of the gateway without a trailing slash; None without a gateway.
-        token_key: the KMS key of stream tokens; None in functions without stream tokens.
+        token_key: the KMS key of stream tokens and callbacks; None in functions without them.
         stream_url: the base URL of token streams without a trailing slash; None if the gateway serves them.
         spark: None in functions without job runs.
         traces: None in a mesh without `telemetry`.

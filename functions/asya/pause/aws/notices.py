@@ -24,10 +24,12 @@ class PauseNotice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     Attributes:
         message: one sentence on the pause.
         resume: the command that resumes the task.
+        callback: the link that answers the pause; whoever has it may answer. None without one.
     """
 
     message: str
     resume: str
+    callback: str | None = None
     namespace: str
     id: str
     actor: str

@@ -8,20 +8,24 @@ the missing steps, also if the deadline has passed meanwhile.
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.crew.aws.end_claims import EndClaims
 from asya.messaging.aws.receipt import Receipt
+from asya.messaging.aws.token_keys import TokenKeys
 from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import BatchResponse, Record
 from asya.pause import pausing
 from asya.pause.aws.notices import NotNotifiedError, PauseNotice, PauseNotices
 from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey
+from asya.pause.callback_tokens import Callback, key_label, sign, url_of
 from asya.pause.resuming import release_delivery
 from asya.protocol.envelope import Envelope
+from asya.protocol.events import TaskEvent
 from asya.protocol.pause import PauseHeader, PauseRelease
 from asya.protocol.times import format_time
 from asya.reporting import reports
@@ -45,12 +49,14 @@ class PauseActor:
 
     Attributes:
         notices: publishes pauses; None for a wait, which nobody needs to answer.
+        keys: signs the links that answer pauses; None without such links.
     """
 
     services: Services
     paused: PausedEnvelopes
     claims: EndClaims
     notices: PauseNotices | None
+    keys: TokenKeys | None = None
 
     def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Process one batch."""
@@ -106,7 +112,7 @@ class PauseActor:
 
     def _pause(self, hop: Hop, url: str) -> None:
         began_at, key = self.services.now(), _key(hop)
-        paused_envelope = pausing.paused_envelope(hop, now=began_at)
+        paused_envelope = self._envelope(hop, key, began_at)
         if not self.paused.save(key, paused_envelope):
             stored = self.paused.load(key)
             if not isinstance(stored, Envelope):
@@ -122,17 +128,43 @@ class PauseActor:
             raise RuntimeError(
                 f"s3://{self.services.settings.bucket}/{key.object_key} holds an envelope that did not pause"
             )
-        self._report(hop, paused_envelope, pause, url)
-        self._notify_if_possible(hop, pause, key)
+        link = self._link(key, pause.callback_until)
+        self._report(hop, paused_envelope, pausing.paused_report(hop, pause, link), url)
+        self._notify_if_possible(hop, pause, key, link)
         self.services.telemetry.count("Processed", by=("outcome", "paused"))
         trace_hop(self.services, hop, began_at, operation="pause")
+
+    def _envelope(self, hop: Hop, key: PauseKey, now: datetime) -> Envelope:
+        """The envelope to keep, with the link in its payload if the actor says so."""
+        question = hop.spec.pause
+        has_link = self.keys is not None and question is not None and question.callback
+        if not has_link or not self.services.records_task(hop.envelope):
+            return pausing.paused_envelope(hop, now=now)
+        until = now + longest_wait(self.services.settings.table.retention)
+        paused = pausing.paused_envelope(hop, now=now, callback_until=until)
+        link = self._link(key, format_time(until))
+        if question is None or question.callback_key is None or link is None:
+            return paused
+        return pausing.with_link(paused, question.callback_key, link)
+
+    def _link(self, key: PauseKey, until: str | None) -> str | None:
+        """The link that answers a pause; None without one.
+
+        Raises:
+            TokenKeyError: KMS does not answer.
+        """
+        gateway = self.services.settings.gateway_url
+        if self.keys is None or until is None or gateway is None:
+            return None
+        secret = self.keys.get(key_label(self.services.settings.namespace))
+        return url_of(gateway, sign(secret, Callback(key.envelope_id, key.generation, key.epoch, until)))
 
     def _leave(self, key: PauseKey, outcome: str) -> None:
         """Leave a pause alone that is over: its task was resumed, or has ended."""
         self.services.telemetry.log.info("pause has already ended", envelope_id=key.envelope_id, now=outcome)
         self.services.telemetry.count("Processed", by=("outcome", "diverted"))
 
-    def _report(self, hop: Hop, paused_envelope: Envelope, pause: PauseHeader, url: str) -> None:
+    def _report(self, hop: Hop, paused_envelope: Envelope, report: TaskEvent, url: str) -> None:
         """Report the pause and require acceptance, so the task is paused soon after its event."""
         moment, ahead = self.services.now(), (paused_envelope.route.curr, *paused_envelope.route.next)
         for event in (
@@ -141,21 +173,21 @@ class PauseActor:
             reports.completed(hop, ahead, now=moment, duration_ms=0.0),
         ):
             self.services.progress.report(url, event)
-        receipt = self.services.required_reports.report(url, pausing.paused_report(hop, pause))
+        receipt = self.services.required_reports.report(url, report)
         self.services.required_reports.flush()
         if receipt.problem is not None:
             raise receipt.problem
 
-    def _notify_if_possible(self, hop: Hop, pause: PauseHeader, key: PauseKey) -> None:
+    def _notify_if_possible(self, hop: Hop, pause: PauseHeader, key: PauseKey, link: str | None) -> None:
         """Publish the event; the last receive gives up on it, because a dead letter would end the task as failed."""
         try:
-            self._notify(hop, pause, key)
+            self._notify(hop, pause, key, link)
         except (ClientError, BotoCoreError, NotNotifiedError):
             if hop.arrival.receive_count < hop.spec.max_receives:
                 raise
             self.services.telemetry.log.exception("paused without a notification", envelope_id=key.envelope_id)
 
-    def _notify(self, hop: Hop, pause: PauseHeader, key: PauseKey) -> None:
+    def _notify(self, hop: Hop, pause: PauseHeader, key: PauseKey, link: str | None) -> None:
         if self.notices is None or self.paused.is_notified(key):
             return
         namespace, task_id = self.services.settings.namespace, key.envelope_id
@@ -163,6 +195,7 @@ class PauseActor:
             PauseNotice(
                 message=f"Task {task_id} of the mesh {namespace} is paused at {hop.actor}: {pause.prompt}",
                 resume=f"asya resume {shlex.quote(task_id)} --namespace {namespace} --input '{{…}}'",
+                callback=link,
                 namespace=namespace,
                 id=task_id,
                 actor=hop.actor,

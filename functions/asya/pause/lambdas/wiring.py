@@ -7,6 +7,7 @@ from asya.messaging.aws import clients
 from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.aws.settings import Settings
 from asya.messaging.aws.submission_sender import SubmissionSender
+from asya.messaging.aws.token_keys import TokenKeys
 from asya.messaging.claim_check import INBOX_PREFIX
 from asya.pause.aws.notices import PauseNotices
 from asya.pause.aws.paused_envelopes import PausedEnvelopes
@@ -44,7 +45,10 @@ def build_wait(services: Services) -> PauseActor | WaitActor | RetryWait:
 def _pause_actor(services: Services, notices: PauseNotices | None) -> PauseActor:
     settings = services.settings
     claims = EndClaims(clients.dynamodb(), settings.table_name("sink"), settings.table.retention.tasks)
-    return PauseActor(services, PausedEnvelopes(clients.s3(), settings.bucket), claims, notices)
+    question = settings.table.actors[settings.actor].pause
+    has_link = settings.token_key is not None and question is not None and question.callback
+    keys = TokenKeys(clients.kms(), settings.token_key or "") if has_link else None
+    return PauseActor(services, PausedEnvelopes(clients.s3(), settings.bucket), claims, notices, keys)
 
 
 def build_resume(services: Services) -> ResumeActor:

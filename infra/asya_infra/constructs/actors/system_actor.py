@@ -1,5 +1,8 @@
 """An actor without user code: its queue and a function of the mesh's own."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
@@ -21,6 +24,7 @@ def system_actor(
     handler: str,
     grants: list[Grant],
     timeout: int,
+    environment: Mapping[str, str] = MappingProxyType({}),
     batch_size: int = EventSourceSettings.batch_size,
     window: int = EventSourceSettings.window,
 ) -> MeshFunction:
@@ -30,6 +34,7 @@ def system_actor(
         handler: the entry point in the layer.
         grants: the function's permissions.
         timeout: seconds.
+        environment: variables besides the address of the gateway.
         batch_size: messages per invocation, at most.
         window: seconds that Lambda waits for a full batch.
     """
@@ -41,7 +46,7 @@ def system_actor(
         grants=grants,
         timeout=timeout,
         memory=section.memory,
-        environment={"ASYA_GATEWAY_URL": gateway.url},
+        environment={"ASYA_GATEWAY_URL": gateway.url, **environment},
         in_routes=names.is_routable(name),
         reserved=section.reserved,
     )

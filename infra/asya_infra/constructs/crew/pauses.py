@@ -10,7 +10,7 @@ from asya_infra.constructs.event_rules import add_sweep
 from asya_infra.constructs.function import FunctionSettings, MeshFunction
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.mesh import Mesh
-from asya_infra.permissions import pauses
+from asya_infra.permissions import common, pauses
 
 _SCHEDULE = "rate(1 minute)"
 
@@ -19,6 +19,8 @@ def pause_actor(
     scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress, name: str
 ) -> MeshFunction:
     """Add a pause actor."""
+    pause = mesh.table.actors[name].pause
+    has_callbacks = pause is not None and pause.callback
     return system_actor(
         scope,
         mesh,
@@ -26,8 +28,12 @@ def pause_actor(
         gateway,
         name,
         handler="asya.pause.lambdas.wiring.pause",
-        grants=pauses.pause(mesh.addresses, name),
+        grants=[
+            *pauses.pause(mesh.addresses, name),
+            *([common.sign_tokens(gateway.key_arn)] if has_callbacks else []),
+        ],
         timeout=timings.PAUSE_TIMEOUT,
+        environment={"ASYA_TOKEN_KEY": gateway.key_arn} if has_callbacks else {},
     )
 
 

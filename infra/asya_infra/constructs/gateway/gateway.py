@@ -12,7 +12,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk.aws_apigatewayv2_authorizers import HttpIamAuthorizer
 from constructs import Construct
 
-from asya.gateway.calls import CALLS
+from asya.gateway.calls import calls_of
 from asya.protocol import names
 from asya_infra.build.functions import build_gateway, build_table
 from asya_infra.constructs.customer_key import customer_key
@@ -23,7 +23,7 @@ from asya_infra.constructs.gateway.stream_key import stream_key
 from asya_infra.constructs.gateway.streaming import LiveStreams
 from asya_infra.contracts.template_record import TOOLS, tools_record
 from asya_infra.mesh import Mesh
-from asya_infra.permissions import gateway, operations
+from asya_infra.permissions import common, gateway, operations
 from asya_infra.permissions.grant import Grant
 
 _TIMEOUT = 29  # seconds; API Gateway waits for 30
@@ -40,9 +40,10 @@ _HANDLERS = {
 
 @dataclass(frozen=True)
 class GatewayAddress:
-    """The URL of the gateway without a trailing slash."""
+    """The URL of the gateway without a trailing slash, and the ARN of the key that signs its tokens."""
 
     url: str
+    key_arn: str
 
 
 class Gateway(Construct):
@@ -53,7 +54,7 @@ class Gateway(Construct):
         address: the address of the API for signed calls, for use in other stacks.
         token_api: the API for calls with tokens; None without `gateway.jwt`.
         live: the API of continuous streams; None without `gateway.streaming: adapter`.
-        key: the key that signs stream tokens.
+        key: the key that signs stream tokens and callbacks.
     """
 
     def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
@@ -64,7 +65,7 @@ class Gateway(Construct):
             self,
             ApiSettings(
                 name=f"asya-{mesh.namespace}",
-                calls=CALLS,
+                calls=calls_of(mesh.table),
                 functions=functions,
                 authorizer=HttpIamAuthorizer(),
                 caller="identity.userArn",
@@ -78,7 +79,7 @@ class Gateway(Construct):
         self.api_id = api.api_id
         # Stacks of earlier versions import it until they are deployed, which is after this one.
         Stack.of(self).export_value(api.api_id)
-        self.address = GatewayAddress(api.api_endpoint)
+        self.address = GatewayAddress(api.api_endpoint, self.key.key_arn)
         self.live = self._live_streams(mesh, layer, functions[names.GATEWAY_STREAM])
         jwt = mesh.file.gateway.jwt
         self.token_api = None if jwt is None else jwt_api(self, mesh, jwt, functions)
@@ -89,7 +90,7 @@ class Gateway(Construct):
         api = build_gateway(options.build_folder, options.packages_target, mesh.table_bytes)
         functions = (
             _function(names.GATEWAY_INGEST, table, gateway.ingest(addresses)),
-            _function(names.GATEWAY_API, api, gateway.api(addresses, mesh.table)),
+            self._api_function(mesh, api),
             _function(
                 names.GATEWAY_STREAM,
                 table,
@@ -110,6 +111,14 @@ class Gateway(Construct):
         if mesh.records_contracts:
             made[names.GATEWAY_API].record(TOOLS, tools_record(mesh.contracts))
         return {name: each.function for name, each in made.items()}
+
+    def _api_function(self, mesh: Mesh, code: Path) -> FunctionSettings:
+        """The function of the API, which checks the tokens of callbacks if the mesh has them."""
+        grants = gateway.api(mesh.addresses, mesh.table)
+        if not mesh.table.has_callbacks:
+            return _function(names.GATEWAY_API, code, grants)
+        environment = {"ASYA_TOKEN_KEY": self.key.key_arn}
+        return _function(names.GATEWAY_API, code, [*grants, common.sign_tokens(self.key.key_arn)], environment)
 
     def _live_streams(self, mesh: Mesh, layer: lambda_.ILayerVersion, tokens: lambda_.Function) -> LiveStreams | None:
         """Add the API of continuous streams, except on the local cloud, which has no web adapter layer."""

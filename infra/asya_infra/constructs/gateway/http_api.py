@@ -12,13 +12,15 @@ from aws_cdk import aws_logs as logs
 from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
 
-from asya.gateway.calls import ApiCall
+from asya.gateway.calls import CALLBACKS, ApiCall
 from asya_infra.nag import acknowledge
 
 # Calls per second; API Gateway answers 429 above. Reports arrive in batches, and their senders retry them.
 _CALLS_PER_SECOND, _BURST = 500, 1000
 _REPORTS_PER_SECOND = 5000
 _REPORTS = frozenset({"POST /api/v1/mesh/events"})
+# Open calls that people and jobs make once each; each one that is not refused reads a record.
+_CALLBACKS_PER_SECOND, _CALLBACKS_BURST = 10, 20
 _PUBLIC_REASON = "A public call returns no data of a caller, or checks the caller's token itself."
 _LOG_FIELDS = {
     "request_id": "requestId",
@@ -95,7 +97,11 @@ def _default_stage(
         removal_policy=RemovalPolicy.DESTROY,
     )
     fields = _LOG_FIELDS | {"caller": entrance.caller}
-    reports = sorted(_REPORTS & {call.route for call in entrance.calls})
+    routes_here = {call.route for call in entrance.calls}
+    limits = {
+        **dict.fromkeys(sorted(_REPORTS & routes_here), (_REPORTS_PER_SECOND, _REPORTS_PER_SECOND)),
+        **dict.fromkeys(sorted(CALLBACKS & routes_here), (_CALLBACKS_PER_SECOND, _CALLBACKS_BURST)),
+    }
     stage = apigateway.CfnStage(
         scope,
         "Stage",
@@ -106,8 +112,8 @@ def _default_stage(
             throttling_rate_limit=_CALLS_PER_SECOND, throttling_burst_limit=_BURST
         ),
         route_settings={
-            route: {"ThrottlingRateLimit": _REPORTS_PER_SECOND, "ThrottlingBurstLimit": _REPORTS_PER_SECOND}
-            for route in reports
+            route: {"ThrottlingRateLimit": rate, "ThrottlingBurstLimit": burst}
+            for route, (rate, burst) in limits.items()
         }
         or None,
         access_log_settings=apigateway.CfnStage.AccessLogSettingsProperty(

@@ -39,6 +39,13 @@ def _findings(pause: PauseSection, place: Location) -> Iterator[Finding]:
         asked = PauseField(name=field.name, type=field.type, options=field.options)
         if field.default is not None and (problem := problem_of(asked, field.default)):
             yield (*where, "default"), problem
+    if pause.callback_key is not None:
+        if not pause.callback:
+            yield (*place, "callback_key"), "needs callback: true"
+        try:
+            check_pointer(pause.callback_key)
+        except ValueError as error:
+            yield (*place, "callback_key"), str(error)
     size = len(msgspec.json.encode(pause.model_dump()))
     if size > _TEXT_LIMIT:
         yield place, f"has {size} bytes of prompts and options; {_TEXT_LIMIT} at most"

@@ -1,7 +1,7 @@
-"""Keys of stream tokens, derived from a key that never leaves KMS (`protocol §13`, stream-token).
+"""Keys of stream tokens and of callbacks, derived from a key that never leaves KMS (`protocol §13`, stream-token; `§11`).
 
-The key for a label is the MAC that KMS computes of the label. Each process calls KMS once a day; forged tokens cause no
-further calls.
+The key for a label is the MAC that KMS computes of the label. Each process calls KMS once for each label; forged tokens cause
+no further calls.
 """
 
 from typing import TYPE_CHECKING
@@ -46,7 +46,5 @@ class TokenKeys:
         try:
             response = self._client.generate_mac(KeyId=self._key_id, MacAlgorithm="HMAC_SHA_256", Message=label)
         except (ClientError, BotoCoreError) as error:
-            raise TokenKeyError(
-                f"cannot derive a key for stream tokens from KMS key {self._key_id!r}: {error}"
-            ) from error
+            raise TokenKeyError(f"cannot derive a key for tokens from KMS key {self._key_id!r}: {error}") from error
         return response["Mac"]

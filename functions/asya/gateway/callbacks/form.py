@@ -1,0 +1,60 @@
+"""Reads the answers of a callback from a form (`protocol §11`)."""
+
+from collections.abc import Iterable
+from urllib.parse import parse_qs
+
+import msgspec
+from msgspec import Raw
+
+from asya.pause.resume_input import Answers
+from asya.protocol.api_errors import ApiError
+from asya.protocol.pause import PauseField
+
+MEDIA_TYPE = "application/x-www-form-urlencoded"
+_MOST_VALUES = 1_000
+
+
+def read_form(body: bytes, fields: Iterable[PauseField]) -> Answers:
+    """The answers of a submitted form. An empty text is no answer.
+
+    A text that is not of the type of its field stays a text, so that the check of the answers names it.
+
+    Raises:
+        ApiError: 400 if the body is no form.
+    """
+    try:
+        values = parse_qs(body.decode("utf-8"), strict_parsing=bool(body), max_num_fields=_MOST_VALUES)
+    except ValueError as error:
+        raise ApiError(400, "invalid_body", f"the body is no form: {error}") from None
+    by_name = {field.name: field for field in fields}
+    return {
+        name: _answer(by_name[name], texts) if name in by_name else _text(texts[-1]) for name, texts in values.items()
+    }
+
+
+def values_of(body: bytes) -> dict[str, list[str]]:
+    """The texts of a form by field, to show them again; none of a body that is no form."""
+    try:
+        return parse_qs(body.decode("utf-8"), keep_blank_values=True, max_num_fields=_MOST_VALUES)
+    except ValueError:
+        return {}
+
+
+def _answer(field: PauseField, texts: list[str]) -> Raw:
+    if field.type == "array" and field.options is not None:
+        return Raw(b"[" + b",".join(bytes(_json(text)) for text in texts) + b"]")
+    is_plain = field.type == "string" and field.options is None
+    return _text(texts[-1]) if is_plain else _json(texts[-1])
+
+
+def _json(text: str) -> Raw:
+    """A text as JSON; one that is no JSON as a JSON text."""
+    try:
+        value = msgspec.json.decode(text.encode("utf-8", "surrogatepass"))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _text(text)
+    return Raw(msgspec.json.encode(value))
+
+
+def _text(text: str) -> Raw:
+    return Raw(msgspec.json.encode(text))

@@ -1,0 +1,144 @@
+"""The page of a callback: the question of a pause as a form (`protocol §11`).
+
+It shows the prompt, the fields and nothing else of the task. It has no script, and loads nothing.
+"""
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from html import escape
+
+import msgspec
+
+from asya.protocol.pause import PauseField, TaskPause
+
+_STYLE = """
+:root { color-scheme: light dark; }
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 36rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.25rem; white-space: pre-line; }
+fieldset, .field { border: 0; margin: 0 0 1rem; padding: 0; }
+label, legend { display: block; font-weight: 600; }
+.choice { font-weight: 400; }
+input[type=text], select, textarea { box-sizing: border-box; font: inherit; padding: .4rem; width: 100%; }
+button { font: inherit; padding: .5rem 1.5rem; }
+.problem { color: #b00020; margin: .2rem 0 0; }
+@media (prefers-color-scheme: dark) { .problem { color: #ff8a80; } }
+"""
+_STYLE_HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
+HEADERS: Mapping[str, str] = {
+    "content-security-policy": (
+        f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "cache-control": "no-store",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "x-robots-tag": "noindex",
+}
+"""The headers of every answer of the route: no store, no frame, no referrer with the token."""
+
+_JSON_HINTS = {"number": "a number", "array": "a JSON list", "object": "a JSON object"}
+
+
+def form_page(
+    pause: TaskPause, problems: Mapping[str, str] | None = None, values: Mapping[str, Sequence[str]] | None = None
+) -> str:
+    """The page with the form of a pause.
+
+    Args:
+        pause: the question and its fields.
+        problems: the problems of the answers given before, by field.
+        values: the texts of the answers given before, by field.
+    """
+    given, wrong = values or {}, problems or {}
+    known = {field.name for field in pause.fields}
+    others = [f"{name}: {problem}" for name, problem in wrong.items() if name not in known]
+    parts = [
+        f"<h1>{escape(pause.prompt)}</h1>",
+        *(f'<p class="problem" role="alert">{escape(problem)}</p>' for problem in others),
+        # Without an action the form is sent to the address of the page, with its token.
+        '<form method="post">',
+        *(_field(field, given.get(field.name), wrong.get(field.name)) for field in pause.fields),
+        f"<button>{'Send' if pause.fields else 'Go on'}</button>",
+        "</form>",
+    ]
+    return _page(pause.prompt, "\n".join(parts))
+
+
+def message_page(title: str, text: str) -> str:
+    """A page with a message."""
+    return _page(title, f"<h1>{escape(title)}</h1>\n<p>{escape(text)}</p>")
+
+
+def _page(title: str, content: str) -> str:
+    first_line = title.partition("\n")[0]
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(first_line)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n{content}\n</main>\n"
+        f"</body>\n</html>\n"
+    )
+
+
+def _field(field: PauseField, given: Sequence[str] | None, problem: str | None) -> str:
+    text = field.prompt or field.name
+    note = f'<p class="problem" role="alert">{escape(problem)}</p>' if problem else ""
+    if field.type == "array" and field.options is not None:
+        chosen = given if given is not None else _texts(field.default)
+        boxes = "\n".join(_box(field.name, option, chosen) for option in map(_json, field.options))
+        return f"<fieldset><legend>{escape(text)}</legend>\n{boxes}\n{note}</fieldset>"
+    name = escape(field.name, quote=True)
+    return f'<div class="field"><label for="{name}">{escape(text)}</label>\n{_input(field, name, given)}\n{note}</div>'
+
+
+def _input(field: PauseField, name: str, given: Sequence[str] | None) -> str:
+    value = given[-1] if given else _shown(field)
+    is_needed = " required" if field.required and field.default is None else ""
+    choices = _choices(field)
+    if choices is not None:
+        options = [("", "–"), *choices]
+        lines = "".join(
+            f'<option value="{escape(option, quote=True)}"{" selected" if option == value else ""}>{escape(shown)}</option>'
+            for option, shown in options
+        )
+        return f'<select id="{name}" name="{name}"{is_needed}>{lines}</select>'
+    if field.type in ("array", "object"):
+        hint = _JSON_HINTS[field.type]
+        return (
+            f'<textarea id="{name}" name="{name}" rows="5" placeholder="{hint}"{is_needed}>{escape(value)}</textarea>'
+        )
+    mode = f' inputmode="decimal" placeholder="{_JSON_HINTS["number"]}"' if field.type == "number" else ""
+    return f'<input id="{name}" name="{name}" type="text" value="{escape(value, quote=True)}"{mode}{is_needed}>'
+
+
+def _choices(field: PauseField) -> list[tuple[str, str]] | None:
+    """The values and texts of a choice; None for a free answer. The values are JSON."""
+    if field.options is not None:
+        return [(_json(option), option if isinstance(option, str) else _json(option)) for option in field.options]
+    return [("true", "Yes"), ("false", "No")] if field.type == "boolean" else None
+
+
+def _box(name: str, option: str, chosen: Sequence[str]) -> str:
+    checked = " checked" if option in chosen else ""
+    shown = msgspec.json.decode(option)
+    text = shown if isinstance(shown, str) else option
+    return (
+        f'<label class="choice"><input type="checkbox" name="{escape(name, quote=True)}" '
+        f'value="{escape(option, quote=True)}"{checked}> {escape(text)}</label>'
+    )
+
+
+def _shown(field: PauseField) -> str:
+    """The default of a field as its input shows it."""
+    if field.default is None:
+        return ""
+    is_plain = isinstance(field.default, str) and field.type == "string" and field.options is None
+    return field.default if is_plain and isinstance(field.default, str) else _json(field.default)
+
+
+def _texts(default: object) -> list[str]:
+    return [_json(value) for value in default] if isinstance(default, list | tuple) else []
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
