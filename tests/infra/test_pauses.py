@@ -149,3 +149,46 @@ def test_invalid_questions_are_refused(tmp_path: Path, pause: str, problem: str)
     with pytest.raises(MeshFileError) as refused:
         loaded(tmp_path, pause)
     assert problem in str(refused.value)
+
+
+@pytest.mark.rule("11.callback.open")
+def test_only_a_mesh_with_links_has_the_open_calls(plain: Any, shop: Any) -> None:
+    def routes(mesh: Any) -> dict[str, str]:
+        found = mesh.resources("AWS::ApiGatewayV2::Route", "gateway")
+        return {each["RouteKey"]: each["AuthorizationType"] for each in found if "/callbacks" in each["RouteKey"]}
+
+    assert routes(shop) == {}
+    # The API for tokens does not have them.
+    assert routes(plain) == {"GET /callbacks": "NONE", "POST /callbacks": "NONE"}
+    settings = [
+        each["RouteSettings"] for each in plain.resources("AWS::ApiGatewayV2::Stage") if "RouteSettings" in each
+    ]
+    (limits,) = [each for each in settings if "GET /callbacks" in each]
+    assert limits["POST /callbacks"] == {"ThrottlingRateLimit": 10, "ThrottlingBurstLimit": 20}
+
+
+@pytest.mark.rule("11.callback.token")
+def test_pause_actors_with_links_and_the_api_sign_tokens(plain: Any) -> None:
+    def signs(name: str) -> bool:
+        return bool(resources(plain, name, "kms:GenerateMac", "plain-test"))
+
+    assert {name for name in ("sign-off", "x-pause", "score", "x-gateway-api", "embargo") if signs(name)} == {
+        "sign-off",
+        "x-gateway-api",
+    }
+    for name in ("sign-off", "x-gateway-api"):
+        function = plain.one("AWS::Lambda::Function", FunctionName=f"asya-plain-test-{name}")
+        assert "ASYA_TOKEN_KEY" in function["Environment"]["Variables"]
+
+
+@pytest.mark.parametrize(
+    ("pause", "problem"),
+    [
+        ("{callback_key: /x}", "callback_key: needs callback: true"),
+        ("{callback: true, callback_key: x}", "callback_key: 'x' is not a JSON pointer"),
+    ],
+)
+def test_a_place_for_the_link_needs_a_link(tmp_path: Path, pause: str, problem: str) -> None:
+    with pytest.raises(MeshFileError) as refused:
+        loaded(tmp_path, pause)
+    assert problem in str(refused.value)

@@ -102,7 +102,11 @@ def test_only_the_crew_reports_ends(shop: Any, plain: Any, example: Any) -> None
     """
     for mesh, namespace, enders in (
         (shop, "shop", set(ENDERS)),
-        (plain, "plain-test", {"x-sink", "x-sump", "x-fan-in", "x-pause", "x-dlq"}),
+        (
+            plain,
+            "plain-test",
+            {"x-sink", "x-sump", "x-fan-in", "x-pause", "x-dlq", "cool-down", "embargo", "x-wait", "sign-off"},
+        ),
         (example, "flights", {"x-sink", "x-sump", "x-fan-in", "x-pause", "approve-report", "x-dlq"}),
     ):
         arn = f"arn:<Partition>:sqs:<Region>:<AccountId>:asya-{namespace}-x-ends"

@@ -1,0 +1,198 @@
+"""protocol §11: callbacks over the gateway, from the pause to the next hop."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asya.gateway.callbacks.page import HEADERS
+from asya.messaging.aws.token_keys import TokenKeyError, TokenKeys
+from asya.tasks.aws.dynamodb_store import DynamoTaskStore
+from asya.tasks.aws.task_store import TaskStoreError
+from asya.testing import Mesh, RefusedError, Run
+from asya.testing.api import USER_ID
+from asya.testing.deployment import TEST_USER
+from asya.testing.services.gateway import URL
+
+MESH = """
+namespace: news
+code: handlers
+actors:
+  approve:
+    kind: pause
+    pause:
+      prompt: Publish it?
+      callback: true
+      fields:
+        - {name: approved, type: boolean}
+        - {name: title, type: string, payload_key: /report/title, required: false}
+  publish: {handler: news.publish}
+"""
+FORM = "application/x-www-form-urlencoded"
+JSON = "application/json"
+
+
+@pytest.fixture
+def mesh(tmp_path: Path) -> Mesh:
+    (tmp_path / "handlers").mkdir()
+    (tmp_path / "handlers" / "news.py").write_text("def publish(payload):\n    return {**payload, 'published': True}\n")
+    (tmp_path / "mesh.yaml").write_text(MESH)
+    return Mesh(tmp_path / "mesh.yaml")
+
+
+@pytest.fixture
+def run(mesh: Mesh) -> Run:
+    return mesh.send("approve", {"secret": "s3cr3t"}, then=["publish"])
+
+
+def link_of(run: Run) -> str:
+    assert run.question is not None
+    assert run.question.callback is not None
+    return run.question.callback
+
+
+def call(mesh: Mesh, method: str, link: str, body: bytes = b"", **headers: str) -> tuple[int, str, Mapping[str, str]]:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    answer: Any = mesh._api.call(method, link.removeprefix(URL), body, named, user_arn="", user_id="")
+    return answer["statusCode"], answer.get("body") or "", answer["headers"]
+
+
+@pytest.mark.rule("11.callback.get")
+def test_a_get_shows_the_question_and_changes_nothing(mesh: Mesh, run: Run) -> None:
+    link = link_of(run)
+    for _ in range(3):
+        status, page, headers = call(mesh, "GET", link)
+        assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8")
+        assert "<h1>Publish it?</h1>" in page
+    status, content, _ = call(mesh, "GET", link, accept=JSON)
+    assert (status, json.loads(content)["prompt"]) == (200, "Publish it?")
+    mesh.travel(minutes=2)
+    assert run.status == "paused"
+
+
+@pytest.mark.rule("11.callback.post")
+def test_a_form_resumes_once(mesh: Mesh, run: Run) -> None:
+    link = link_of(run)
+    status, page, _ = call(mesh, "POST", link, b"approved=true&title=Late", content_type=FORM)
+    assert (status, "the task goes on" in page) == (200, True)
+    mesh.travel(minutes=1)
+    assert run.result == {"secret": "s3cr3t", "approved": True, "report": {"title": "Late"}, "published": True}
+    for method in ("GET", "POST"):
+        assert call(mesh, method, link, b"approved=false", content_type=FORM)[0] == 409
+    assert run.result["approved"]
+
+
+@pytest.mark.rule("11.callback.post")
+def test_json_resumes_and_is_answered_in_json(mesh: Mesh, run: Run) -> None:
+    body = json.dumps({"input": {"approved": False}}).encode()
+    status, content, _ = call(mesh, "POST", link_of(run), body, content_type=JSON)
+    assert (status, json.loads(content)) == (200, {"id": run.id, "status": "running"})
+    with pytest.raises(RefusedError, match="no longer paused"):
+        mesh.answer(run, approved=True)
+
+
+@pytest.mark.rule("11.callback.post")
+def test_wrong_answers_leave_the_task_paused(mesh: Mesh, run: Run) -> None:
+    link = link_of(run)
+    status, page, _ = call(mesh, "POST", link, b"approved=perhaps", content_type=FORM)
+    assert (status, "should be true or false" in page) == (422, True)
+    status, content, _ = call(mesh, "POST", link, b'{"input": {"other": 1}}', content_type=JSON)
+    assert (status, {field["name"] for field in json.loads(content)["error"]["fields"]}) == (422, {"other", "approved"})
+    for body in (b"{", b"[1]", b'{"answers": {}}'):
+        assert call(mesh, "POST", link, body, content_type=JSON)[0] == 400
+    assert call(mesh, "POST", link, b"x" * 200_000, content_type=FORM)[0] == 413
+    assert run.status == "paused"
+
+
+@pytest.mark.rule("11.callback.leaks")
+def test_no_answer_shows_more_than_the_question(mesh: Mesh) -> None:
+    run = mesh.send("approve", {"report": ["s3cr3t"]}, then=["publish"])
+    link, answers = link_of(run), []
+    answers.append(call(mesh, "GET", link))
+    # The title has no place in this payload.
+    answers.append(call(mesh, "POST", link, b"approved=true&title=Late", content_type=FORM))
+    answers.append(call(mesh, "POST", link, b'{"input": {"approved": 1}}', content_type=JSON))
+    assert [status for status, _, _ in answers] == [200, 422, 422]
+    assert "cannot be put into the payload</p>" in answers[1][1]
+    answers.append(call(mesh, "GET", link[:-4]))
+    mesh.cancel(run)
+    answers.append(call(mesh, "GET", link))
+    for _, body, headers in answers:
+        assert not any(word in body for word in ("s3cr3t", run.id, "list of", "news", "canceled"))
+        assert HEADERS.items() <= headers.items()
+
+
+@pytest.mark.rule("11.callback.leaks", "11.callback.token")
+def test_every_other_token_gives_the_same_404(mesh: Mesh, run: Run) -> None:
+    link = link_of(run)
+    wrong = [link[:-1], f"{link[:-43]}{'A' * 43}", URL + "/callbacks?token=x", URL + "/callbacks"]
+    assert len({call(mesh, "GET", each)[:2] for each in wrong}) == 1
+    assert call(mesh, "GET", wrong[0])[0] == 404
+    mesh.travel(days=29.1)
+    assert call(mesh, "GET", link)[:2] == call(mesh, "GET", wrong[0])[:2]
+
+
+@pytest.mark.rule("11.callback.link")
+def test_lists_and_streams_leave_the_link_out(mesh: Mesh, run: Run) -> None:
+    link = link_of(run)
+    assert link in json.dumps(mesh.ask("GET", f"/api/v1/mesh/{run.id}", dict))
+    assert "token" not in json.dumps(mesh.ask("GET", "/api/v1/mesh", dict))
+    path = f"/api/v1/mesh/{run.id}/events"
+    answer = mesh._api.call("GET", path, b"", {}, user_arn=TEST_USER, user_id=USER_ID)
+    assert "Publish it?" in str(answer)
+    assert "callbacks" not in str(answer)
+    kept = [body for key, body in mesh.objects.items() if key.startswith("paused/")]
+    assert kept
+    assert not any(b"callbacks?token" in body for body in kept)
+
+
+@pytest.mark.rule("11.callback.post")
+def test_a_link_answers_its_own_pause_alone(mesh: Mesh) -> None:
+    run = mesh.send("approve", {}, then=["approve", "publish"])
+    first = link_of(run)
+    mesh.call_back(run, approved=True)
+    second = link_of(run)
+    assert first != second
+    assert call(mesh, "POST", first, b"approved=true", content_type=FORM)[0] == 409
+    assert run.status == "paused"
+    assert mesh.call_back(run, approved=False).status == "succeeded"
+
+
+def test_an_outage_is_no_refusal(mesh: Mesh, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unavailable(*_: object, **__: object) -> None:
+        raise TaskStoreError("throttled")
+
+    def silent(*_: object) -> None:
+        raise TokenKeyError("no answer")
+
+    link = link_of(run)
+    with monkeypatch.context() as broken:
+        broken.setattr(DynamoTaskStore, "records", unavailable)
+        assert call(mesh, "GET", link)[0] == 503
+    with monkeypatch.context() as broken:
+        broken.setattr(TokenKeys, "get", silent)
+        assert call(mesh, "GET", link)[0] == 503
+    assert call(mesh, "GET", link)[0] == 200
+
+
+@pytest.mark.rule("11.callback.open")
+def test_a_mesh_without_links_has_no_such_call(mesh: Mesh, tmp_path: Path) -> None:
+    (tmp_path / "mesh.yaml").write_text(MESH.replace("callback: true", "callback: false"))
+    plain = Mesh(tmp_path / "mesh.yaml")
+    run = plain.send("approve", {}, then=["publish"])
+    assert run.question is not None
+    assert run.question.callback is None
+    assert call(plain, "GET", URL + "/callbacks?token=x")[0] == 404
+
+
+@pytest.mark.rule("11.callback.payload")
+def test_only_a_callback_key_puts_the_link_into_the_payload(tmp_path: Path, mesh: Mesh) -> None:
+    (tmp_path / "mesh.yaml").write_text(MESH.replace("callback: true", "callback: true\n      callback_key: /links/go"))
+    linked = Mesh(tmp_path / "mesh.yaml")
+    run = linked.send("approve", {}, then=["publish"])
+    link = link_of(run)
+    assert linked.answer(run, approved=True).result["links"] == {"go": link}
+    refused = linked.send("approve", {"links": 1}, then=["publish"])
+    assert "no place for the link that answers it" in refused.errors[0].message
