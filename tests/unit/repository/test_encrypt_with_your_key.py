@@ -23,6 +23,7 @@ def test_the_policy_of_the_key_is_that_of_the_doctor() -> None:
         account="123456789012",
         suffix="amazonaws.com",
         events=True,
+        objects=True,
     )
     account = account_statement(partition="aws", account="123456789012")
     assert blocks()[0] == [account, *(statement for _, statement in statements)]
