@@ -15,11 +15,12 @@ _PRIVATE: dict[str, Any] = {
 _JOB = "def one(spark, payload):\n    return payload\n"
 
 
-def write_sized_mesh(folder: Path, actors: int, *, private: bool = False) -> Path:
+def write_sized_mesh(folder: Path, actors: int, *, private: bool = False, triggers: int = 0) -> Path:
     """Write the mesh and its code to a folder; return the path of the mesh file.
 
     Args:
         private: whether the mesh has a customer managed key and the largest network.
+        triggers: the number of triggers: a third of them on events, on the mesh's own bucket, and on another one.
     """
     for name, source in (("handlers/work.py", _HANDLER), ("jobs/heavy.py", _JOB)):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -33,8 +34,21 @@ def write_sized_mesh(folder: Path, actors: int, *, private: bool = False) -> Pat
         "actors": {name: _actor(number) for number, name in enumerate(names)},
         "tools": {"all": {"route": names[:20], "input_schema": {"type": "object"}}},
     }
+    if triggers:
+        mesh["triggers"] = {
+            f"trigger-with-a-long-name-{number:03}": _trigger(number, names) for number in range(triggers)
+        }
     file.write_text(json.dumps(mesh | (_PRIVATE if private else {})))  # JSON is YAML
     return file
+
+
+def _trigger(number: int, names: list[str]) -> dict[str, Any]:
+    sources = (
+        {"event": {"source": [f"shop-{number}"], "detail": {"order": {"status": ["paid", "sent"]}}, "bus": "shop"}},
+        {"s3": {"bucket": "data", "prefix": f"landed-{number}/", "suffix": ".csv.gz"}},
+        {"s3": {"bucket": "partner-files", "prefix": f"incoming/{number}/", "suffix": ".csv.gz"}},
+    )
+    return {"route": [names[number % len(names)]], **sources[number % len(sources)]}
 
 
 def _actor(number: int) -> dict[str, Any]:

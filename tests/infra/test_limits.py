@@ -37,6 +37,12 @@ def test_aws_accepts_a_mesh_with_a_key_and_a_network(tmp_path: Path, no_aws_envi
     synthesize(tmp_path, write_sized_mesh(tmp_path, 100, private=True))
 
 
+@pytest.mark.rule("16.start.route")
+def test_aws_accepts_a_mesh_with_a_hundred_triggers(tmp_path: Path, no_aws_environment: None) -> None:
+    """Each on a bus has a rule, and the policy of their queue names no single one; x-triggers sends to fifty actors."""
+    synthesize(tmp_path, write_sized_mesh(tmp_path, 50, triggers=100))
+
+
 def test_a_mesh_that_aws_would_refuse_is_refused(tmp_path: Path, no_aws_environment: None) -> None:
     mesh = write_sized_mesh(tmp_path, 6)
     text = mesh.read_text().replace('"raw/*"', ", ".join(f'"raw-{number}-{"x" * 100}/*"' for number in range(60)))

@@ -87,6 +87,14 @@ IN_FLIGHT: Final = Limit(
     "messages in flight of a queue",
     "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html",
 )
+QUEUE_POLICY: Final = Limit(
+    8_192,
+    "bytes of a queue's policy",
+    "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-policies.html",
+)
+NOTIFICATIONS_OF_A_BUCKET: Final = Limit(
+    100, "notifications of a bucket", "https://docs.aws.amazon.com/general/latest/gr/s3.html"
+)
 RULES_OF_AN_ACCOUNT: Final = Limit(300, "rules of an event bus", _EVENTBRIDGE, is_quota=True)
 METRICS_OF_A_DASHBOARD: Final = Limit(2_500, "metrics of a dashboard", _CLOUDWATCH)
 WIDGETS_OF_A_DASHBOARD: Final = Limit(500, "widgets of a dashboard", _CLOUDWATCH)

@@ -13,6 +13,7 @@ from asya_infra.limits.violation import Violation
 
 _ROLE, _POLICY, _FUNCTION = "AWS::IAM::Role", "AWS::IAM::ManagedPolicy", "AWS::Lambda::Function"
 _QUEUE, _SOURCE, _ALARM = "AWS::SQS::Queue", "AWS::Lambda::EventSourceMapping", "AWS::CloudWatch::Alarm"
+_QUEUE_POLICY, _BUCKET = "AWS::SQS::QueuePolicy", "AWS::S3::Bucket"
 _RULE, _DASHBOARD, _APPLICATION = "AWS::Events::Rule", "AWS::CloudWatch::Dashboard", "AWS::EMRServerless::Application"
 
 
@@ -109,6 +110,16 @@ def _queue(queue: Resource) -> Iterator[Violation]:
     yield from _over(queue, visibility, limits.VISIBILITY_TIMEOUT, "Shorten `timeout` or `batch.window`.")
 
 
+def _queue_policy(policy: Resource) -> Iterator[Violation]:
+    length = policy_length(policy.properties["PolicyDocument"])
+    yield from _over(policy, length, limits.QUEUE_POLICY, "Shorten the namespace.")
+
+
+def _bucket(bucket: Resource) -> Iterator[Violation]:
+    count = len(bucket.properties.get("NotificationConfiguration", {}).get("QueueConfigurations", []))
+    yield from _over(bucket, count, limits.NOTIFICATIONS_OF_A_BUCKET, "Give triggers common prefixes.")
+
+
 def _dashboard(dashboard: Resource) -> Iterator[Violation]:
     body = json.loads(str(render(dashboard.properties["DashboardBody"])))
     widgets = body.get("widgets", [])
@@ -132,6 +143,8 @@ _CHECKS: Mapping[str, Callable[[Resource], Iterator[Violation]]] = {
     _POLICY: _managed_policy,
     _FUNCTION: _function,
     _QUEUE: _queue,
+    _QUEUE_POLICY: _queue_policy,
+    _BUCKET: _bucket,
     _DASHBOARD: _dashboard,
     _APPLICATION: _application,
 }
