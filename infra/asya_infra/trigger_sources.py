@@ -91,7 +91,7 @@ def _object_triggers(table: MeshTable) -> Iterator[tuple[str, ObjectSource]]:
 
 
 def _buckets(addresses: Addresses) -> Buckets:
-    return Buckets(addresses.data, addresses.results)
+    return Buckets(addresses.data.uri, addresses.results.uri)
 
 
 def _rule(trigger: Trigger, addresses: Addresses) -> tuple[str, dict[str, Any]] | None:

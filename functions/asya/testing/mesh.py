@@ -27,6 +27,7 @@ from asya.testing.errors import TestKitError
 from asya.testing.run import Run, RunStatus
 from asya.testing.schedules import seconds_to_slot, slot_start
 from asya.testing.services.roles import role_id
+from asya.testing.source_events import Sources
 from asya_infra.mesh_file.load import load_mesh
 
 T = TypeVar("T")
@@ -71,8 +72,10 @@ class Mesh:
         self._folder = tempfile.TemporaryDirectory(prefix="asya-testing-") if data is None else None
         self.data = Path(data if self._folder is None else self._folder.name).resolve()  # type: ignore[arg-type]
         self.data.mkdir(parents=True, exist_ok=True)
-        self._cloud = deploy(loaded, f"file://{self.data}/", dict(env or {}), seed, start or datetime.now(UTC))
+        data_uri = f"file://{self.data}/"
+        self._cloud = deploy(loaded, data_uri, dict(env or {}), seed, start or datetime.now(UTC))
         self._api = Api(self._cloud)
+        self._sources = Sources(self._cloud.table, data_uri)
 
     # --- what a caller does ----------------------------------------------------------------------------------------
 
@@ -128,19 +131,32 @@ class Mesh:
         self._settle(run)
         return run
 
-    def fire(self, trigger: str, *, at: datetime | None = None) -> Run:
-        """Start the task of a slot of a trigger, and let the mesh work until it is at rest. Time stands still.
+    def fire(
+        self,
+        trigger: str,
+        *,
+        at: datetime | None = None,
+        key: str | None = None,
+        event: Mapping[str, Any] | None = None,
+    ) -> Run:
+        """Start a task of a trigger, and let the mesh work until it is at rest. Time stands still.
 
-        A slot starts once, so the run of a slot that has started is the run of that task.
+        A slot starts once, so the run of a slot that has started is the run of that task. Each call with a key writes the
+        object again, and each one with an event sends another event.
 
         Args:
-            trigger: the name of a trigger with a schedule.
-            at: the slot; by default the next one.
+            trigger: the name of a trigger.
+            at: the slot of a schedule, by default the next one.
+            key: the key of a new object, for a trigger with `s3`.
+            event: members of an event, such as `source` and `detail`, for a trigger with `event`.
 
         Raises:
-            TestKitError: the mesh has no such trigger, or the time is no slot of it.
+            TestKitError: the mesh has no such trigger, the time is no slot of it, or it does not react to the object.
         """
-        body, task_id = slot_start(self._cloud.table, trigger, at, self.now)
+        if key is None and event is None:
+            body, task_id = slot_start(self._cloud.table, trigger, at, self.now)
+        else:
+            body, task_id = self._sources.start_of(trigger, at or self.now, key=key, event=event)
         self._put(TRIGGERS, body, sender=role_id(TASK_SWEEP))
         run = Run(self, task_id)
         self._settle(run)

@@ -51,15 +51,21 @@ class Buckets:
     """What the buckets of triggers stand for.
 
     Attributes:
-        data, results: the places of the buckets `data` and `results`.
+        data, results: the URIs of the buckets `data` and `results`; each ends with `/`.
     """
 
-    data: S3Prefix
-    results: S3Prefix
+    data: str
+    results: str
+
+    def base(self, bucket: str) -> str:
+        """The URI of a bucket of the mesh file, with the prefix of its keys."""
+        return {"data": self.data, "results": self.results}.get(bucket) or f"s3://{bucket}/"
 
     def place(self, bucket: str) -> S3Prefix:
         """The place of a bucket of the mesh file."""
-        return {"data": self.data, "results": self.results}.get(bucket) or S3Prefix(bucket, "")
+        # At synthesis the name of a bucket has placeholders that no parser of URIs takes.
+        name, _, prefix = self.base(bucket).partition("://")[2].partition("/")
+        return S3Prefix(name, prefix)
 
     def wanted_keys(self, source: ObjectSource) -> KeyFilter:
         """The whole keys that a trigger asks for."""
@@ -83,15 +89,20 @@ class Buckets:
         return any(each.matches(new.key) for each in notification_filters(wanted))
 
 
-def object_values(source: ObjectSource, place: S3Prefix, key: str, new: NewObject) -> dict[str, str]:
-    """The values for the payload of a trigger."""
+def object_values(source: ObjectSource, base: str, key: str, new: NewObject) -> dict[str, str]:
+    """The values for the payload of a trigger.
+
+    Args:
+        base: the URI of the bucket, with the prefix of its keys.
+        key: the key below it.
+    """
     name = key.rpartition("/")[2]
     return {
         "bucket": source.bucket,
         "key": key,
         "name": name,
         "stem": name.partition(".")[0],
-        "uri": f"{place.uri}{key}",
+        "uri": f"{base}{key}",
         "size": str(new.size),
         "etag": new.etag,
         "version": new.version,
@@ -107,15 +118,15 @@ def object_occurrence(name: str, trigger: Trigger, new: NewObject, buckets: Buck
     key = buckets.relative_key(source, new) if source is not None else None
     if source is None or key is None:
         return None
-    place = buckets.place(source.bucket)
+    base = buckets.base(source.bucket)
     if trigger.payload is not None:
-        payload = fill_in(trigger.payload, object_values(source, place, key, new))
+        payload = fill_in(trigger.payload, object_values(source, base, key, new))
     else:
         version = {"version_id": new.version} if new.version else {}
         payload = {
             "bucket": source.bucket,
             "key": key,
-            "uri": f"{place.uri}{key}",
+            "uri": f"{base}{key}",
             "size": new.size,
             "etag": new.etag,
             **version,

@@ -21,6 +21,7 @@ PAGES = (
     "move-from-step-functions.md",
     "move-from-airflow.md",
     "move-from-lambda-and-sqs.md",
+    "start-on-objects-and-events.md",
 )
 # Their further snippets show single keys.
 PAGES_WITH_PARTS = (

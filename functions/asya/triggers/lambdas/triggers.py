@@ -14,7 +14,6 @@ from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import BatchProcessor, BatchResponse, Record, records
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
-from asya.protocol.s3_prefix import S3Prefix
 from asya.sidecar.lambdas.services import Services
 from asya.starts.aws.task_starter import TaskStarter
 from asya.starts.idempotency import IdempotencyKey
@@ -76,7 +75,7 @@ class TriggerQueue:
 
     def _occurrences(self, record: Record) -> list[Occurrence]:
         settings = self.services.settings
-        buckets = Buckets(S3Prefix.from_uri(settings.data_uri), S3Prefix.from_uri(settings.results_uri))
+        buckets = Buckets(settings.data_uri, settings.results_uri)
         of_service = read_service_message(record.arrival, self.mesh, buckets)
         if of_service is not None:
             return of_service

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
-from asya.protocol.s3_prefix import S3Prefix
 from asya.protocol.triggers import ObjectSource
 from asya.triggers.bus_events import BusEvent, event_values
 from asya.triggers.new_objects import NewObject, object_values
@@ -28,11 +27,12 @@ def check(context: Context) -> Iterator[Finding]:
     """Check the triggers with `s3` or `event`."""
     for name, section in context.mesh.triggers.items():
         place: Location = ("triggers", name)
-        if "input" in section.model_fields_set and section.event is None and section.webhook is None:
+        takes_input = section.event is not None or section.webhook is not None or section.payload is not None
+        if "input" in section.model_fields_set and not takes_input:
             yield (*place, "input"), "is a key of triggers with event or webhook"
         if section.s3 is not None:
             yield from _objects(section.s3, (*place, "s3"))
-            values = object_values(ObjectSource(bucket="data"), S3Prefix("bucket", ""), "key", _OBJECT)
+            values = object_values(ObjectSource(bucket="data"), "s3://bucket/", "key", _OBJECT)
             yield from _payload(section, values, (*place, "payload"))
             for problem in LoopCheck(context.mesh, context.namespace).problems(section):
                 yield (*place, "s3"), problem
