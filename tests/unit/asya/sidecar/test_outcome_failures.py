@@ -12,7 +12,7 @@ from asya.messaging.targets import TargetError
 from asya.protocol import ids
 from asya.protocol.codec import decode
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.mesh_table import Actor, Policy, Rule
+from asya.protocol.mesh_table import Actor, Policy, Rule, Tool
 from asya.protocol.times import format_time
 from asya.sidecar import arrival, outcome
 from tests.doubles.envelopes import NOW, SPAN, arrival_of, hop, mesh, message, status
@@ -222,6 +222,39 @@ def test_5_11_the_deadlines_goes_to_x_sink_whatever_the_rules_say() -> None:
     rule = Rule(errors=("Timeout",), policy="slow")
     delivery = timed_out(hop(spec=resilient(slow=Policy(max_attempts=5), rules=(rule,))), by_deadline=True)
     assert (delivery.actor, delivery.kind) == ("x-sink", "sink")
+
+
+@pytest.mark.rule("5.11.deadline.words")
+@pytest.mark.parametrize(
+    ("tools", "words"),
+    [
+        ({}, "until the deadline of the task; start it with a later one"),
+        (
+            {
+                "quote": Tool(description="", route=("prep", "infer"), timeout=400),
+                "other": Tool(description="", route=("infer",)),
+            },
+            "until the deadline of the task (tool quote); raise the timeout of the tool quote in the mesh file, "
+            "or make the call of infer shorter",
+        ),
+        (
+            dict.fromkeys(("one", "two"), Tool(description="", route=("prep",), timeout=400)),
+            "start it with a later one",
+        ),
+    ],
+)
+def test_5_11_the_message_of_the_deadline_says_what_was_left_and_what_gives_more(
+    tools: dict[str, Tool], words: str
+) -> None:
+    begun = hop(
+        message(status=status(created_at="2026-11-20T12:00:00.000000Z", deadline_at="2026-11-20T12:06:40.000000Z"))
+    )
+    ended = envelope_in(timed_out(changed(begun, mesh=changed(begun.mesh, tools=tools)), by_deadline=True)).status
+    assert ended is not None
+    assert ended.error is not None
+    assert ended.error.type == "Timeout"
+    assert ended.error.message.startswith("Runtime did not respond within 5m0s, which was left of the 6m40s ")
+    assert ended.error.message.endswith(words)
 
 
 @pytest.mark.rule("5.11.literal-rule")
