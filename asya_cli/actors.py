@@ -23,7 +23,7 @@ def actors(
     region: Region = None,
     profile: Profile = None,
 ) -> None:
-    """Show the actors of the mesh in numbers: what waits, what fails, open circuits and job runs.
+    """Show the actors of the mesh in numbers: what waits, what fails, queues that nobody reads, open circuits, job runs.
 
     Counts of SQS are approximate. Rates are those of the last 5 minutes, of CloudWatch; a mesh on this machine has none. The
     command is for operators.
@@ -54,11 +54,17 @@ def actors(
             _number(actor.failing_per_minute),
         )
         table.add_row(Text(one_line(actor.name)), *cells, ", ".join(states(actor)))
-    table_console().print(table)
+    console = table_console()
+    console.print(table)
+    for actor in numbers.actors:
+        for line in explanations(actor):
+            console.print(Text(one_line(f"{actor.name}: {line}")), soft_wrap=True)
 
 
 def states(actor: ActorNumbers) -> Iterator[str]:
-    """Say what is special about an actor: its circuit, its job runs, and whether they are held back."""
+    """Say what is special about an actor: who reads its queue, its circuit, its job runs, and whether they are held back."""
+    if actor.not_read is not None:
+        yield f"not read: {actor.not_read.reason}"
     if actor.circuit not in (None, "closed"):
         yield f"circuit {actor.circuit}"
     if (runs := actor.runs) is not None:
@@ -70,6 +76,17 @@ def states(actor: ActorNumbers) -> Iterator[str]:
             yield f"{runs.lingering} lingering"
         if runs.is_drained:
             yield "drained"
+
+
+def explanations(actor: ActorNumbers) -> Iterator[str]:
+    """Say why an actor does not go on, and what starts it again."""
+    if actor.not_read is not None:
+        yield f"not read: {actor.not_read.reason}; {actor.not_read.repair}"
+    if (circuit := actor.open_circuit) is not None:
+        since = f" since {circuit.since}" if circuit.since else ""
+        error = f", after {circuit.error}" if circuit.error else ""
+        rule = f"{counted(circuit.failures, 'failure')} within {circuit.window:g} s open it"
+        yield f"circuit {actor.circuit}{since}{error}; the next call is allowed at {circuit.next_call_at}; {rule}"
 
 
 def _number(value: float | None, unit: str = "") -> str:

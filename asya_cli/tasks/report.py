@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from asya.client.mesh_client import StoredObject
     from asya.fan_in.set_view import SetView
+    from asya.operations.mesh_numbers import ActorNumbers
     from asya.protocol.envelope import Envelope
     from asya.protocol.errors import ErrorInfo
     from asya.protocol.pause import PauseField, TaskPause
@@ -63,6 +64,15 @@ def show_set(console: Console, waits_for: SetView) -> None:
     more = len(waits_for.missing) - _MOST_SLICES
     if more > 0:
         console.print(Text(f"{'':<14}… and {more:,} more", style="dim"), soft_wrap=True)
+
+
+def show_unread(console: Console, actors: Sequence[ActorNumbers]) -> None:
+    """Print the queues on which a task may wait and which no function reads, each with what starts it again."""
+    for actor in actors:
+        if actor.not_read is not None:
+            text = f"{one_line(actor.name)}: {one_line(actor.not_read.reason)}"
+            console.print(Text.assemble((f"  {'not read':<12}", "dim"), (text, "red")), soft_wrap=True)
+            console.print(Text(f"{'':<14}{one_line(actor.not_read.repair)}"), soft_wrap=True)
 
 
 def show_timeline(console: Console, hops: Sequence[TimelineEntry]) -> None:

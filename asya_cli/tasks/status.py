@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,12 @@ from asya_cli.output.text import write_json
 from asya_cli.tasks.outcome import exit_code, resume_command
 from asya_cli.tasks.records import awaited_task, envelope_of, no_task, status_of
 
+if TYPE_CHECKING:
+    from asya.client.mesh_client import MeshClient
+    from asya.operations.mesh_numbers import ActorNumbers
+    from asya.tasks.view import TaskView
+
+_CHILDREN = 100
 FOLLOW_SECONDS = 24 * 3600.0
 
 
@@ -37,7 +43,7 @@ def status(
 
     from asya_cli.output.console import Console
     from asya_cli.progress.display import leaving
-    from asya_cli.tasks.report import show_resume, show_set, show_task_report, show_timeline
+    from asya_cli.tasks.report import show_resume, show_set, show_task_report, show_timeline, show_unread
 
     mesh = client(state, namespace, region, profile)
     if follow:
@@ -62,8 +68,25 @@ def status(
         waits_for = mesh.task_set(envelope_id) if task is not None and task.status == "running" else None
         if waits_for is not None and waits_for.missing:
             show_set(console, waits_for)
+        if task is not None:
+            show_unread(console, where_it_waits(mesh, task))
         if task is not None and task.pause is not None:
             show_resume(console, resume_command(envelope_id, task.pause, as_typed(state, namespace, region, profile)))
         if timeline:
             show_timeline(console, mesh.timeline(envelope_id))
     raise typer.Exit(exit_code(status_of(task, envelope)))
+
+
+def where_it_waits(mesh: MeshClient, task: TaskView) -> list[ActorNumbers]:
+    """Return the actors on whose queues a task or its newest children may wait; none for callers who are no operators."""
+    from asya.client.errors import MeshError
+    from asya.operations.queue_readers import queues_of
+
+    if task.status not in ("pending", "running"):
+        return []
+    try:
+        queues = queues_of([task, *mesh.tasks(status=None, parent=task.id, limit=_CHILDREN)])
+        actors = mesh.mesh_numbers(queues).actors if queues else []
+    except MeshError:
+        return []
+    return [actor for actor in actors if actor.name in queues]  # a gateway of an older version answers with all

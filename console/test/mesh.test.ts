@@ -2,6 +2,8 @@ import { expect, test } from "vitest";
 import type { ActorNumbers, DeadLetter, MeshNumbers } from "../src/api/operations";
 import { meshGraph } from "../src/mesh/graph";
 import { readable, whyOf } from "../src/mesh/letters";
+import { queuesOf } from "../src/task/queues";
+import type { TaskView } from "../src/api/types";
 import { runsOf, troublesOf } from "../src/mesh/troubles";
 
 function actor(name: string, more: Partial<ActorNumbers> = {}): ActorNumbers {
@@ -53,6 +55,28 @@ test("the graph has each actor and tool once, and a line for each pair", () => {
     "price > x-sink: order",
     "price > refund: ",
   ]);
+});
+
+test("a queue that is not read is the worst trouble, with its repair", () => {
+  const unread = { reason: "event source mapping disabled", repair: "aws lambda …" };
+  expect(troublesOf(actor("label", { not_read: unread, dead_letters: 1 }))).toEqual([
+    { text: "not read", isBad: true, detail: "event source mapping disabled", repair: "aws lambda …" },
+    { text: "1 dead letter", isBad: true },
+  ]);
+});
+
+test("an open circuit has its error and the time of the next call", () => {
+  const open = { since: null, next_call_at: "2026-11-25T23:10:03Z", error: "ConnectionError: no answer", failures: 3, window: 60 };
+  const [trouble] = troublesOf(actor("stock", { circuit: "open", open_circuit: open }));
+  expect(trouble?.text).toBe("circuit open");
+  expect(trouble?.detail).toMatch(/^after ConnectionError: no answer, next call /);
+});
+
+test("an envelope may wait where it was last and where it goes next", () => {
+  const task = { id: "a", progress_percent: 0, created_at: "", updated_at: "", generation: 0 } as const;
+  const running = { ...task, status: "running", actor: "split", route: { prev: [], curr: "split", next: ["label", "x"] } } as const;
+  const ended = { ...task, status: "succeeded", actor: "gather" } as const;
+  expect(queuesOf([running as unknown as TaskView, ended])).toEqual(["label", "split"]);
 });
 
 test("a tool and an actor of the same name are two nodes", () => {

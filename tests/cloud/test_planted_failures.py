@@ -27,14 +27,23 @@ CAUSES = {
         "job show asya.shop.risk.0000000003",
         r"(?s)ExitCode: 137.*{task} was the first and only envelope at work",
     ),
-    "circuit": ("actors", r"stock .*circuit open"),
+    "circuit": (
+        "actors",
+        r"stock: circuit open since \S+, after ConnectionError: .*; the next call is allowed at \S+; 3 failures within 3600 s",
+    ),
     "unknown actor": ("status {task}", r"error +RouteMismatch: actor 'wherehouse' is not in the mesh"),
-    "deadline": ("status {task}", r"error +Timeout: "),
+    "deadline": (
+        "status {task}",
+        r"error +Timeout: Runtime did not respond within \S+, which was left of the 5s .*\(tool quote\); raise the timeout",
+    ),
     "pause": ("status {task}", r"waiting for Publish the catalog\?"),
     "permission": ("status {task}", r"AccessDenied: the queue of ship \(asya-shop-ship\) refuses messages of check"),
     "canceled": ("status {task}", r"canceled \(Canceled\)"),
     "slow job": ("job show asya.shop.totals.0000000001", r"(?s)state +RUNNING.*stage +\d+ .* 0 of 1 tasks"),
-    "slice": ("actors", r"label +4 +0"),
+    "slice": (
+        "actors",
+        r"label: not read: event source mapping disabled; aws lambda update-event-source-mapping --uuid \S+",
+    ),
 }
 """By what was planted: the command, and what it prints. `{task}` is the first task that suffers."""
 
@@ -48,6 +57,11 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
 @pytest.mark.parametrize("name", CAUSES)
 def test_the_command_shows_the_cause(running: Shop, name: str) -> None:
     command, expected = (text.replace("{task}", running.planted[name].tasks[0]) for text in CAUSES[name])
+    until_shown(running, command, expected)
+
+
+def until_shown(running: Shop, command: str, expected: str) -> None:
+    """Wait until a command prints what a pattern finds."""
 
     def shown() -> bool | None:
         line = [sys.executable, "-m", "asya_cli.main", *command.split(), "--state", str(running.cloud.state)]
@@ -55,6 +69,20 @@ def test_the_command_shows_the_cause(running: Shop, name: str) -> None:
         return re.search(expected, done.stdout + done.stderr) is not None or None
 
     until(shown, f"{expected!r} from `asya {command}`")
+
+
+def test_a_task_behind_an_open_circuit_says_so(running: Shop) -> None:
+    waiting = running.planted["circuit"].tasks[-1]
+    until_shown(
+        running,
+        f"status {waiting}",
+        r"problem +CircuitOpen: the circuit of stock is open since \S+, after ConnectionError",
+    )
+
+
+def test_a_task_whose_slices_nobody_reads_says_so(running: Shop) -> None:
+    task = running.planted["slice"].tasks[0]
+    until_shown(running, f"status {task}", r"(?s)not read +label: event source mapping disabled.*--enabled")
 
 
 def test_every_planted_failure_has_its_command(running: Shop) -> None:

@@ -29,6 +29,13 @@ OPERATION_VIEWS = {
 }
 """The views of the mesh and of runs, each with a text that it shows."""
 
+OPEN_CIRCUIT = {
+    "since": at(-60), "next_call_at": at(60), "error": "ConnectionError: no answer", "failures": 5, "window": 60.0
+}  # fmt: skip
+UNREAD = {
+    "reason": "event source mapping disabled",
+    "repair": "aws lambda update-event-source-mapping --uuid 7f3a --enabled",
+}
 ROUTES = {
     "order": ["check-order", "price-order", "approve", "ship-order"],
     "forecast": ["split-order", "forecast", "x-fan-in", "report"],
@@ -49,10 +56,16 @@ def mesh_numbers() -> dict[str, Any]:
         numbers("approve", "pause", **busy, waiting=1),
         numbers("check-order", **busy, waiting=12, in_flight=4),
         numbers("forecast", "spark", runs=runs, waiting=3, oldest_seconds=754.0),
-        numbers("price-order", **busy | {"failing_per_minute": 6.2}, dead_letters=3, circuit="open"),
+        numbers(
+            "price-order",
+            **busy | {"failing_per_minute": 6.2},
+            dead_letters=3,
+            circuit="open",
+            open_circuit=OPEN_CIRCUIT,
+        ),
         numbers("report", **busy),
         numbers("ship-order", **busy, in_flight=1, circuit="closed"),
-        numbers("split-order", **busy),
+        numbers("split-order", **busy | {"waiting": 4}, not_read=UNREAD),
         numbers("x-fan-in", "fan_in", **busy),
         numbers("x-sink", "end", **busy),
         numbers("x-sump", "end"),

@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from tests.console.browser import OpenedPage, running_console
 from tests.console.sample_mesh import FAILED, ORIGIN, PAUSED, event, fill, hop
 from tests.console.stub_gateway import at
+from tests.console.sample_operations import MESH, UNREAD, mesh_numbers
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -121,6 +122,25 @@ def test_a_running_set_says_which_slices_are_missing(gateway: StubGateway, opene
     fewer = gateway.answers[address]["set"]
     gateway.answers[address] = {"set": {**fewer, "missing": fewer["missing"][:1]}}
     expect(page.get_by_role("heading", name="1 of 14 slices missing")).to_be_visible()
+
+
+def test_a_task_whose_queue_nobody_reads_says_so_with_the_repair(gateway: StubGateway, opened: OpenedPage) -> None:
+    numbers = mesh_numbers()
+    next(each for each in numbers["actors"] if each["name"] == "check-order").update(not_read=UNREAD)
+    gateway.answers[MESH] = numbers
+    page = opened.open("#/tasks/order-1043")
+    told = page.get_by_text("The queue of check-order is not read: event source mapping disabled")
+    expect(told).to_contain_text("aws lambda update-event-source-mapping --uuid 7f3a --enabled")
+    expect(page.get_by_text("The queue of split-order")).to_have_count(0)
+
+
+def test_a_task_behind_an_open_circuit_waits(gateway: StubGateway, opened: OpenedPage) -> None:
+    problem = {"type": "CircuitOpen", "message": "the circuit of stock is open, after ConnectionError"}
+    gateway.add("order-2000", "running", actor="stock", problem=problem)
+    page = opened.open("#/tasks/order-2000")
+    expect(
+        page.get_by_text("It waits: CircuitOpen: the circuit of stock is open, after ConnectionError")
+    ).to_be_visible()
 
 
 def test_tabs_follow_the_arrow_keys(opened: OpenedPage) -> None:

@@ -95,8 +95,9 @@ export class Client {
     return this.json("/console/info");
   }
 
-  mesh(): Promise<MeshNumbers> {
-    return this.json("/api/v1/operations/mesh");
+  /** Read the numbers of the mesh, or of some actors. */
+  mesh(actors?: readonly string[]): Promise<MeshNumbers> {
+    return this.json(withQuery("/api/v1/operations/mesh", actors === undefined ? {} : { actor: actors.join(",") }));
   }
 
   actor(name: string): Promise<ActorDetails> {

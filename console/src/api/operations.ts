@@ -4,6 +4,21 @@ import type { LogLine, StageNote } from "./types";
 
 export type CircuitState = "closed" | "open" | "half-open";
 
+/** Why calls of an actor are rejected, and until when. */
+export interface OpenCircuit {
+  since: string | null;
+  next_call_at: string;
+  error: string;
+  failures: number;
+  window: number;
+}
+
+/** Why no function reads a queue, and what starts it again. */
+export interface Unread {
+  reason: string;
+  repair: string;
+}
+
 /** Numbers that CloudWatch or SQS do not know are null; a local cloud has no rates. */
 export interface ActorNumbers {
   name: string;
@@ -16,6 +31,9 @@ export interface ActorNumbers {
   failing_per_minute: number | null;
   circuit: CircuitState | null;
   runs: RunNumbers | null;
+  open_circuit?: OpenCircuit | null;
+  /** Null if the queue is read, or if that is unknown. */
+  not_read?: Unread | null;
 }
 
 export interface RunNumbers {

@@ -5,15 +5,21 @@ import { Facts } from "../shared/Facts";
 import { duration, rounded } from "../shared/format";
 import { Copy, Time } from "../shared/parts";
 import { addressOf } from "../view";
+import { Troubles } from "./Troubles";
 import { runsOf, troublesOf } from "./troubles";
 
 export function ActorOverview({ details }: { details: ActorDetails }) {
   const { numbers, durations } = details;
   const { oldest_seconds: oldest, per_minute: rate, failing_per_minute: failing } = numbers;
+  const { open_circuit: circuit } = numbers;
   const troubles = troublesOf(numbers);
   return (
     <>
-      {troubles.length > 0 && <p className="problem">{troubles.map(({ text }) => text).join(", ")}</p>}
+      {troubles.length > 0 && (
+        <p className="problem">
+          <Troubles troubles={troubles} />
+        </p>
+      )}
       <section aria-labelledby="numbers-title">
         <h2 id="numbers-title">Now</h2>
         <Facts
@@ -25,6 +31,9 @@ export function ActorOverview({ details }: { details: ActorDetails }) {
             ["Failing a minute", failing !== null && rounded(failing)],
             ["Dead letters", numbers.dead_letters.toLocaleString("en")],
             ["Circuit", numbers.circuit],
+            ["Circuit not closed since", circuit?.since && <Time at={circuit.since} />],
+            ["Last failure", circuit?.error],
+            ["Next call allowed", circuit && <Time at={circuit.next_call_at} />],
             ["Job runs", numbers.runs && <a href={addressOf({ page: "runs", actor: numbers.name })}>{runsOf(numbers).join(", ")}</a>],
             ["Half of the calls of the last hour within", durations.median !== null && duration(durations.median)],
             ["95 % of them within", durations.p95 !== null && duration(durations.p95)],

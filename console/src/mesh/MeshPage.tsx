@@ -13,6 +13,7 @@ import { show } from "../shared/useView";
 import { addressOf, type View } from "../view";
 import { ActorTable } from "./ActorTable";
 import { meshGraph } from "./graph";
+import { Troubles } from "./Troubles";
 import { type Trouble, troublesOf } from "./troubles";
 import "../shared/tables.css";
 import "./mesh.css";
@@ -77,7 +78,7 @@ function Attention({ mesh }: { mesh: MeshNumbers }) {
             <a href={addressOf({ page: "actor", actor: actor.name, tab: actor.dead_letters > 0 ? "dead-letters" : "overview" })}>
               {actor.name}
             </a>
-            : {troubles.map(({ text }) => text).join(", ")}
+            : <Troubles troubles={troubles} />
           </li>
         ))}
       </ul>

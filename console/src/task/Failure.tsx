@@ -1,5 +1,7 @@
 import type { TaskView } from "../api/types";
 
+const CIRCUIT_OPEN = "CircuitOpen";
+
 /** The error of a task with its traceback, a problem of its queue, and how earlier generations ended. */
 export function Failure({ task }: { task: TaskView }) {
   const { error, problem, earlier = [] } = task;
@@ -17,7 +19,8 @@ export function Failure({ task }: { task: TaskView }) {
       )}
       {problem !== undefined && (
         <p className="problem">
-          A queue refuses its messages: <strong>{problem.type}</strong>: {problem.message}
+          {problem.type === CIRCUIT_OPEN ? "It waits" : "A queue refuses its messages"}: <strong>{problem.type}</strong>:{" "}
+          {problem.message}
         </p>
       )}
       {earlier.length > 0 && (

@@ -18,6 +18,7 @@ import { PauseForm } from "./PauseForm";
 import { RouteView } from "./RouteView";
 import { TaskActions } from "./TaskActions";
 import { TraceLinks } from "./TraceLinks";
+import { Unread } from "./Unread";
 import { type FollowedTask, useTask } from "./useTask";
 
 const Payloads = lazy(() => import("./Payloads"));
@@ -119,6 +120,7 @@ function Panel({ view, followed: { task, timeline, partials } }: PanelProps) {
         <>
           {task.pause !== undefined && task.status === "paused" && <PauseForm task={task} pause={task.pause} />}
           <Failure task={task} />
+          <Unread task={task} />
           {task.status === "running" && <WaitsFor task={task} />}
           <RouteView task={task} timeline={timeline} />
           <Stages task={task} />

@@ -41,7 +41,7 @@ from asya.tasks.listing import LARGEST_LIMIT, TaskList, Timeline
 from asya.tasks.view import TaskView
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
     from typing import BinaryIO
 
@@ -189,14 +189,18 @@ class MeshClient:
                 return
             query["cursor"] = page.next_cursor
 
-    def mesh_numbers(self) -> MeshNumbers:
+    def mesh_numbers(self, actors: Sequence[str] | None = None) -> MeshNumbers:
         """Read the mesh in numbers (`protocol §13`, operations).
+
+        Args:
+            actors: Only these; None for all.
 
         Raises:
             MeshError: The caller is no operator, or the gateway fails or does not answer.
         """
         try:
-            return decode(self._request("GET", "/api/v1/operations/mesh"), MeshNumbers)
+            query = "" if actors is None else "?" + urlencode({"actor": ",".join(actors)})
+            return decode(self._request("GET", f"/api/v1/operations/mesh{query}"), MeshNumbers)
         except _MissingError:
             raise MeshError("the gateway does not know the numbers of its mesh", _DEPLOY) from None
 

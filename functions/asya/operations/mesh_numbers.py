@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal
 
 import msgspec
 
+from asya.operations.queue_readers import Unread
 from asya.protocol import names
 from asya.protocol.mesh_table import Access, CircuitBreaker, MeshTable, Policy, Rule
+from asya.protocol.times import format_time
 from asya.sidecar.circuit_breaker import Circuit
 
 MINUTES = 5
@@ -55,6 +57,23 @@ class RunNumbers(msgspec.Struct, frozen=True, kw_only=True):
     is_drained: bool
 
 
+class OpenCircuit(msgspec.Struct, frozen=True, kw_only=True):
+    """Why calls of an actor are rejected, and until when (RFC 3339).
+
+    Attributes:
+        since: when the circuit opened; None if an older version opened it.
+        next_call_at: when a probe is allowed.
+        error: the error of the last failed call.
+        failures, window: so many failed calls within so many seconds open the circuit.
+    """
+
+    since: str | None
+    next_call_at: str
+    error: str
+    failures: int
+    window: float
+
+
 class ActorNumbers(msgspec.Struct, frozen=True, kw_only=True):
     """One actor.
 
@@ -64,7 +83,9 @@ class ActorNumbers(msgspec.Struct, frozen=True, kw_only=True):
         oldest_seconds: how long the oldest message has waited; None if CloudWatch does not know it.
         per_minute, failing_per_minute: hops, and those that failed, of the last 5 minutes; None without a value.
         circuit: the state of the circuit breaker; None without one.
+        open_circuit: of a circuit that is not closed.
         runs: of a heavy actor.
+        not_read: why no function reads the queue; None if one does, or if it is unknown.
     """
 
     name: str
@@ -76,7 +97,9 @@ class ActorNumbers(msgspec.Struct, frozen=True, kw_only=True):
     per_minute: float | None = None
     failing_per_minute: float | None = None
     circuit: CircuitState | None = None
+    open_circuit: OpenCircuit | None = None
     runs: RunNumbers | None = None
+    not_read: Unread | None = None
 
 
 class Edge(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -162,6 +185,23 @@ def circuit_state(circuit: Circuit, now: datetime) -> CircuitState:
     if circuit.open_until is None:
         return "closed"
     return "open" if now.timestamp() < circuit.open_until else "half-open"
+
+
+def open_circuit(circuit: Circuit, limits: CircuitBreaker) -> OpenCircuit | None:
+    """Return why a circuit is not closed; None for a closed one."""
+    if circuit.open_until is None:
+        return None
+    return OpenCircuit(
+        since=_time(circuit.opened_at) if circuit.opened_at is not None else None,
+        next_call_at=_time(circuit.open_until),
+        error=circuit.error,
+        failures=limits.failures,
+        window=limits.window,
+    )
+
+
+def _time(seconds: float) -> str:
+    return format_time(datetime.fromtimestamp(seconds, UTC))
 
 
 def edges(mesh: MeshTable) -> list[Edge]:

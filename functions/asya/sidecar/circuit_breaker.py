@@ -12,6 +12,9 @@ from msgspec.structs import replace
 
 from asya.protocol.mesh_table import CircuitBreaker
 
+ERROR_LIMIT = 1024
+"""Characters of the error that a circuit keeps."""
+
 
 class Circuit(msgspec.Struct, frozen=True):
     """The circuit of one actor.
@@ -23,6 +26,8 @@ class Circuit(msgspec.Struct, frozen=True):
         open_until: when a probe is allowed; None if the circuit is closed.
         probe: the caller that probes; empty if no probe is under way.
         probe_until: when the probe counts as lost and another one is allowed.
+        opened_at: since when the circuit has not been closed; None if it is, and if an older version opened it.
+        error: the error of the last failure of a circuit that is not closed, such as `ConnectionError: no answer`.
     """
 
     revision: int = 0
@@ -31,6 +36,8 @@ class Circuit(msgspec.Struct, frozen=True):
     open_until: float | None = None
     probe: str = ""
     probe_until: float = 0.0
+    opened_at: float | None = None
+    error: str = ""
 
 
 class Permit(msgspec.Struct, frozen=True):
@@ -49,9 +56,16 @@ class Probe(msgspec.Struct, frozen=True):
 
 
 class Rejection(msgspec.Struct, frozen=True):
-    """The call is rejected; `until` is when another request may succeed."""
+    """The call is rejected.
+
+    Attributes:
+        until: when another request may succeed.
+        opened_at, error: those of the circuit.
+    """
 
     until: float
+    opened_at: float | None = None
+    error: str = ""
 
 
 def admit(circuit: Circuit, caller: str, *, now: float, probe_seconds: float) -> Permit | Probe | Rejection:
@@ -64,22 +78,28 @@ def admit(circuit: Circuit, caller: str, *, now: float, probe_seconds: float) ->
     if circuit.open_until is None:
         return Permit(caller, circuit.era)
     if now < circuit.open_until:
-        return Rejection(circuit.open_until)
+        return Rejection(circuit.open_until, circuit.opened_at, circuit.error)
     if circuit.probe and circuit.probe != caller and now < circuit.probe_until:
-        return Rejection(circuit.probe_until)
+        return Rejection(circuit.probe_until, circuit.opened_at, circuit.error)
     half_open = _change(circuit, probe=caller, probe_until=now + probe_seconds)
     return Probe(Permit(caller, circuit.era, is_probe=True), half_open)
 
 
-def after_failure(circuit: Circuit, limits: CircuitBreaker, permit: Permit, *, now: float) -> Circuit | None:
-    """The circuit after a failed call; None if it does not change."""
+def after_failure(
+    circuit: Circuit, limits: CircuitBreaker, permit: Permit, *, now: float, error: str = ""
+) -> Circuit | None:
+    """The circuit after a failed call; None if it does not change.
+
+    Args:
+        error: the error of the call.
+    """
     if _is_probe_of(circuit, permit):
-        return _open(circuit, now + limits.open_for)
+        return _open(circuit, now, limits, error)
     if circuit.open_until is not None or permit.era != circuit.era:
         return None
     recent = sorted((*(at for at in circuit.failures if at > now - limits.window), now))
     if len(recent) >= limits.failures:
-        return _open(circuit, now + limits.open_for)
+        return _open(circuit, now, limits, error)
     return _change(circuit, failures=tuple(recent))
 
 
@@ -97,8 +117,11 @@ def _is_probe_of(circuit: Circuit, permit: Permit) -> bool:
     return permit.is_probe and permit.era == circuit.era and permit.caller == circuit.probe
 
 
-def _open(circuit: Circuit, until: float) -> Circuit:
-    return Circuit(circuit.revision + 1, circuit.era + 1, open_until=until)
+def _open(circuit: Circuit, now: float, limits: CircuitBreaker, error: str) -> Circuit:
+    """Open a circuit, or keep it open after a failed probe: the time of its opening stays then."""
+    since = now if circuit.open_until is None else circuit.opened_at
+    until = now + limits.open_for
+    return Circuit(circuit.revision + 1, circuit.era + 1, open_until=until, opened_at=since, error=error[:ERROR_LIMIT])
 
 
 def _change(circuit: Circuit, **changes: object) -> Circuit:

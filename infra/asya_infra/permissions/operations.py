@@ -33,7 +33,21 @@ def operations(addresses: Addresses, table: MeshTable) -> list[Grant]:
         Grant(("sqs:GetQueueAttributes",), tuple(addresses.queue_arn(actor) for actor in table.actors)),
         Grant(("cloudwatch:GetMetricData",), ("*",), reason="Metrics are no resources of IAM."),
         Grant(_RECEIVE, tuple(addresses.dlq_arn(actor) for actor in watched_actors(table))),
+        *_read_readers(addresses),
         *(_read_runs(addresses) if has_heavy_actors(table) else []),
+    ]
+
+
+def _read_readers(addresses: Addresses) -> list[Grant]:
+    """Allow reading which functions read the queues of the mesh, and the reserved concurrency of each: no code, no variable."""
+    functions = addresses.arn("lambda", f"function:{names.function_name(addresses.namespace, '*')}")
+    return [
+        Grant(("lambda:ListEventSourceMappings",), ("*",), reason="The list of mappings is no resource of IAM."),
+        Grant(
+            ("lambda:GetFunctionConcurrency",),
+            (functions,),
+            reason="A role has no room for the names of 300 functions beside those of their queues, and the answer is a number.",
+        ),
     ]
 
 

@@ -61,7 +61,7 @@ class Functions:
         api = build_api(mesh.settings(names.GATEWAY_API), telemetry)
         ingest = build_ingest(mesh.settings(names.GATEWAY_INGEST), telemetry)
         streams = build_streams(mesh.settings(names.GATEWAY_STREAM), telemetry)
-        operations = build_operations(mesh.settings(names.OPERATIONS), telemetry)
+        operations = build_operations(mesh.settings(names.OPERATIONS), telemetry, on_lambda=False)
         logs = build_logs(mesh.settings(names.LOGS), telemetry, lines=lines)
         return cls(
             {

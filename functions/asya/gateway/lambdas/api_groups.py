@@ -12,7 +12,8 @@ from asya.gateway.access import AccessRules
 from asya.gateway.aws.wait_slots import WaitSlots
 from asya.gateway.callbacks.routes import CallbackRoutes
 from asya.gateway.http.origin import Origins
-from asya.gateway.lambdas.api import Api, RouteGroup
+from asya.gateway.http.router import RouteGroup
+from asya.gateway.lambdas.api import Api
 from asya.gateway.mcp.wiring import build_mcp
 from asya.gateway.routes.cancel import CancelRoutes
 from asya.gateway.routes.failures import FailureRoutes

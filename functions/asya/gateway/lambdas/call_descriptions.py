@@ -271,7 +271,8 @@ CALL_DESCRIPTIONS: dict[str, CallDescription] = {
         query={"source": _SOURCE, "limit": _LINES, "cursor": _CURSOR},
     ),
     "GET /api/v1/operations/mesh": CallDescription(
-        "Show all actors with their numbers, who sends to whom, and the tools; for operators", {200: MeshNumbers}
+        "Show all actors with their numbers, who sends to whom, and the tools; for operators", {200: MeshNumbers},
+        query={"actor": {"type": "string", "description": "only these actors, separated by commas"}},
     ),
     "GET /api/v1/operations/actors/{actor}": CallDescription(
         "Show an actor with its settings, its durations and its recent errors; for operators", {200: ActorDetails}, errors=(404,)

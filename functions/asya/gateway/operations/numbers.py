@@ -1,6 +1,6 @@
 """The mesh in numbers, for operators (`protocol §13`, operations)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,6 +10,7 @@ from asya.gateway.access import AccessRules
 from asya.gateway.http.router import HttpRoute, Request, Response
 from asya.gateway.operations.requests import available, check_operator
 from asya.operations.aws.actor_metrics import ActorMetrics
+from asya.operations.aws.queue_readers import QueueReaders
 from asya.operations.aws.queue_states import QueueStates
 from asya.operations.aws.run_numbers import RunCounter
 from asya.operations.mesh_numbers import (
@@ -17,12 +18,15 @@ from asya.operations.mesh_numbers import (
     ActorNumbers,
     Durations,
     MeshNumbers,
+    QueueCount,
     Rates,
     RecentError,
     ToolRoute,
     circuit_state,
     edges,
+    open_circuit,
 )
+from asya.operations.queue_readers import Unread
 from asya.protocol import names
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
@@ -43,7 +47,8 @@ class NumberRoutes:
     Attributes:
         queue_url, dlq_url: return the URLs of an actor's queue and of the dead-letter queue behind it.
         circuit: reads the circuit of an actor.
-        warn: logs why there are no metrics.
+        readers: knows which queues are read; None where functions are no Lambda functions.
+        warn: logs why something is unknown.
     """
 
     mesh: MeshTable
@@ -55,6 +60,7 @@ class NumberRoutes:
     runs: RunCounter
     circuit: Callable[[str], Circuit]
     lists: TaskLists
+    readers: QueueReaders | None
     warn: Callable[[str], None]
 
     def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
@@ -68,7 +74,7 @@ class NumberRoutes:
         """`GET …/mesh`: all actors with their numbers, who sends to whom, and the tools."""
         check_operator(self.access, request)
         with available("the numbers of the mesh"):
-            actors = self._numbers(sorted(self.mesh.actors), now)
+            actors = self._numbers(self._actors(request.query.get("actor")), now)
         tools = [ToolRoute(name=name, route=list(tool.route)) for name, tool in self.mesh.tools.items()]
         return Response(
             200,
@@ -109,15 +115,22 @@ class NumberRoutes:
             ),
         )
 
+    def _actors(self, given: str | None) -> list[str]:
+        """The actors of a comma-separated list that are in the mesh; all without a list."""
+        wanted = self.mesh.actors.keys() if given is None else self.mesh.actors.keys() & set(given.split(","))
+        return sorted(wanted)
+
     def _numbers(self, actors: Sequence[str], now: datetime) -> list[ActorNumbers]:
         counts = self.queues.counts(actors, self.queue_url)
         dead_letters = self.queues.counts(actors, self.dlq_url)
         rates = self._rates(actors, now)
+        unread = self._unread(actors, counts)
         numbers = []
         for name in actors:
             actor = self.mesh.actors[name]
             rate = rates.get(name, Rates())
-            has_breaker = actor.resiliency.circuit_breaker is not None
+            breaker = actor.resiliency.circuit_breaker
+            circuit = self.circuit(name) if breaker is not None else None
             numbers.append(
                 ActorNumbers(
                     name=name,
@@ -128,8 +141,12 @@ class NumberRoutes:
                     oldest_seconds=rate.oldest,
                     per_minute=rate.received,
                     failing_per_minute=rate.failed,
-                    circuit=circuit_state(self.circuit(name), now) if has_breaker else None,
+                    circuit=circuit_state(circuit, now) if circuit is not None else None,
+                    open_circuit=open_circuit(circuit, breaker)
+                    if circuit is not None and breaker is not None
+                    else None,
                     runs=self.runs.count(name) if actor.kind == "spark" else None,
+                    not_read=unread.get(name),
                 )
             )
         return numbers
@@ -139,6 +156,15 @@ class NumberRoutes:
             return self.metrics.rates(actors, now)
         except (ClientError, BotoCoreError) as error:
             self.warn(f"the metrics are unavailable: {error}")
+            return {}
+
+    def _unread(self, actors: Sequence[str], counts: Mapping[str, QueueCount]) -> dict[str, Unread]:
+        if self.readers is None:
+            return {}
+        try:
+            return self.readers.unread(actors, {name for name, count in counts.items() if count.waiting})
+        except (ClientError, BotoCoreError) as error:
+            self.warn(f"which queues are read is unknown: {error}")
             return {}
 
     def _durations(self, actor: str, now: datetime) -> Durations:

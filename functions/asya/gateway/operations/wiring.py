@@ -21,6 +21,7 @@ from asya.operations.aws.actor_metrics import ActorMetrics
 from asya.operations.aws.function_logs import FunctionLogs, LoggedLines
 from asya.operations.aws.job_runs import RunReader
 from asya.operations.aws.letter_scan import LetterScan
+from asya.operations.aws.queue_readers import QueueReaders
 from asya.operations.aws.queue_states import QueueStates
 from asya.operations.aws.run_logs import RunLogs
 from asya.operations.aws.run_numbers import RunCounter
@@ -77,12 +78,18 @@ def _records(settings: Settings) -> RunRecords:
 
 
 def build_operations(
-    settings: Settings, telemetry: Telemetry, environment: Environment = REAL, architecture: str | None = None
+    settings: Settings,
+    telemetry: Telemetry,
+    environment: Environment = REAL,
+    architecture: str | None = None,
+    *,
+    on_lambda: bool = True,
 ) -> Operations:
     """Build the calls for job runs, dead letters and numbers.
 
     Args:
         architecture: that of the Spark application, for prices; None if unknown.
+        on_lambda: whether Lambda functions read the queues of the mesh.
     """
     mesh, s3, bucket = settings.table, clients.s3(), settings.bucket
     access = AccessRules(mesh, settings.account, settings.region)
@@ -117,10 +124,15 @@ def build_operations(
                 runs=_run_counter(settings),
                 circuit=partial(read_circuit, clients.dynamodb(), settings.table_name("breaker")),
                 lists=TaskLists(listing, store, tasks),
+                readers=_readers(settings, environment) if on_lambda else None,
                 warn=telemetry.log.warning,
             ),
         )
     )
+
+
+def _readers(settings: Settings, environment: Environment) -> QueueReaders:
+    return QueueReaders(clients.functions(), settings.namespace, environment.monotonic)
 
 
 def _run_counter(settings: Settings) -> RunCounter:

@@ -120,6 +120,12 @@ def cloudwatch() -> Any:
 
 
 @cache
+def functions() -> Any:
+    """The client of Lambda."""
+    return boto3.client("lambda", config=_config(read_timeout=5, attempts=2))
+
+
+@cache
 def secrets_manager() -> Any:
     """The client of Secrets Manager. Its timeouts fit into the margin of a function's own."""
     return boto3.client("secretsmanager", config=_config(read_timeout=3, attempts=2))

@@ -83,8 +83,14 @@ class Breaker:
             self._start_outage(error, moment)
         return self._without_table(caller, moment)
 
-    def record(self, permit: Permit, result: CallResult, now: datetime) -> Circuit | None:
+    def record(self, permit: Permit, result: CallResult, now: datetime, error: str = "") -> Circuit | None:
         """Record the result of a call.
+
+        Args:
+            permit: that of the call.
+            result: how the call ended.
+            now: the time.
+            error: that of a failed call.
 
         Returns:
             The new circuit if this call opened or closed it, else None.
@@ -93,9 +99,9 @@ class Breaker:
         if (result != "failed" and not permit.is_probe) or moment < self._outage_until:
             return None
         try:
-            return self._record(permit, result, moment)
-        except (ClientError, BotoCoreError) as error:
-            self._start_outage(error, moment)
+            return self._record(permit, result, moment, error)
+        except (ClientError, BotoCoreError) as problem:
+            self._start_outage(problem, moment)
         return None
 
     def _acquire(self, caller: str, now: float) -> Permit | Rejection:
@@ -110,30 +116,34 @@ class Breaker:
                 return answer.permit
         return Rejection(now + CACHE_SECONDS)  # other callers won every write
 
-    def _record(self, permit: Permit, result: CallResult, now: float) -> Circuit | None:
+    def _record(self, permit: Permit, result: CallResult, now: float, error: str) -> Circuit | None:
         for _ in range(_TRIES):
             # Eras only grow, so a cached circuit is recent enough to show that nothing changes.
             circuit = self._circuit(now)
-            changed = self._next_circuit(circuit, permit, result, now)
+            changed = self._next_circuit(circuit, permit, result, now, error)
             if changed is None:
                 return None
             if self._replace(circuit, changed, now):
                 return changed if changed.era != circuit.era else None
         return None  # concurrent writers have recorded enough failures
 
-    def _next_circuit(self, circuit: Circuit, permit: Permit, result: CallResult, now: float) -> Circuit | None:
+    def _next_circuit(
+        self, circuit: Circuit, permit: Permit, result: CallResult, now: float, error: str
+    ) -> Circuit | None:
         match result:
             case "succeeded":
                 return after_success(circuit, permit)
             case "failed":
-                return after_failure(circuit, self.limits, permit, now=now)
+                return after_failure(circuit, self.limits, permit, now=now, error=error)
             case "released":
                 return after_release(circuit, permit)
 
     def _without_table(self, caller: str, now: float) -> Permit | Rejection:
         """Reject the call if the cached circuit is open; otherwise permit it without recording its result."""
-        until = self._cached.open_until
-        return Rejection(until) if until is not None and now < until else Permit(caller, _UNKNOWN_ERA)
+        circuit = self._cached
+        if circuit.open_until is None or now >= circuit.open_until:
+            return Permit(caller, _UNKNOWN_ERA)
+        return Rejection(circuit.open_until, circuit.opened_at, circuit.error)
 
     def _circuit(self, now: float) -> Circuit:
         if now >= self._cached_until:
@@ -187,6 +197,10 @@ def _item(circuit: Circuit) -> "dict[str, AttributeValueTypeDef]":
         item["open_until"] = _number(circuit.open_until)
     if circuit.probe:
         item |= {"probe": {"S": circuit.probe}, "probe_until": _number(circuit.probe_until)}
+    if circuit.opened_at is not None:
+        item["opened_at"] = _number(circuit.opened_at)
+    if circuit.error:
+        item["error"] = {"S": circuit.error}
     return item
 
 
@@ -200,6 +214,8 @@ def _circuit(item: "dict[str, AttributeValueTypeDef] | None") -> Circuit:
         open_until=float(item["open_until"]["N"]) if "open_until" in item else None,
         probe=item["probe"]["S"] if "probe" in item else "",
         probe_until=float(item["probe_until"]["N"]) if "probe_until" in item else 0.0,
+        opened_at=float(item["opened_at"]["N"]) if "opened_at" in item else None,
+        error=item["error"]["S"] if "error" in item else "",
     )
 
 

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from asya.messaging.hop import Hop
-from asya.protocol.errors import ErrorInfo
+from asya.protocol.errors import ErrorInfo, TaskProblem
 from asya.protocol.times import format_time
 from asya.sidecar.aws.circuit_breaker import CallResult
 from asya.sidecar.circuit_breaker import Permit, Rejection
@@ -17,14 +17,21 @@ class CircuitOpenError(Exception):
 
     Attributes:
         error: the error of the hop; retry rules match it by the type `CircuitOpen`.
+        problem: what the task shows while the envelope waits. It names the type of the error that opened the circuit, and not
+            its message: that of another owner's task may hold data.
         until: when the circuit may permit a call.
     """
 
-    def __init__(self, actor: str, until: datetime) -> None:
+    def __init__(self, actor: str, rejection: Rejection, until: datetime) -> None:
         next_call = format_time(until)
         message = f"{actor} failed too often recently; the next call is allowed at {next_call}"
         super().__init__(message)
         self.error = ErrorInfo(type=CIRCUIT_OPEN, message=message)
+        since = f" since {_time(rejection.opened_at)}" if rejection.opened_at is not None else ""
+        cause = f", after {rejection.error.partition(':')[0]}" if rejection.error else ""
+        self.problem = TaskProblem(
+            CIRCUIT_OPEN, f"the circuit of {actor} is open{since}{cause}; the next call is allowed at {next_call}"
+        )
         self.until = until
 
 
@@ -50,20 +57,35 @@ class CircuitGuard:
         if isinstance(answer, Rejection):
             # A probe usually ends long before its time limit, so its end is no measure for a delay.
             longest = moment + timedelta(seconds=breaker.limits.open_for)
-            raise CircuitOpenError(self._hop.actor, min(datetime.fromtimestamp(answer.until, UTC), longest))
+            raise CircuitOpenError(self._hop.actor, answer, min(datetime.fromtimestamp(answer.until, UTC), longest))
         if answer.is_probe:
             self._services.telemetry.log.info("circuit half-open: probing", envelope_id=self._hop.envelope.id)
         self._permit = answer
 
-    def record(self, result: CallResult) -> None:
-        """Record the result of the call; only the first result counts."""
+    def record(self, result: CallResult, error: ErrorInfo | None = None) -> None:
+        """Record the result of the call; only the first result counts.
+
+        Args:
+            result: how the call ended.
+            error: that of a failed call.
+        """
         breaker, permit, self._permit = self._services.breaker, self._permit, None
         if breaker is None or permit is None:
             return
-        circuit = breaker.record(permit, result, self._services.now())
-        if circuit is not None:
-            state = "closed" if circuit.open_until is None else "open"
-            self._services.telemetry.log.warning(f"circuit {state}", envelope_id=self._hop.envelope.id)
+        text = f"{error.type}: {error.message}" if error is not None else ""
+        circuit = breaker.record(permit, result, self._services.now(), text)
+        if circuit is None:
+            return
+        log, envelope_id = self._services.telemetry.log, self._hop.envelope.id
+        if circuit.open_until is None:
+            log.warning("circuit closed", envelope_id=envelope_id)
+        else:
+            next_call = _time(circuit.open_until)
+            log.warning("circuit open", envelope_id=envelope_id, error_message=circuit.error, next_call_at=next_call)
+
+
+def _time(seconds: float) -> str:
+    return format_time(datetime.fromtimestamp(seconds, UTC))
 
 
 def _caller(hop: Hop) -> str:

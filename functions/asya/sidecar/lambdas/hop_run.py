@@ -11,6 +11,7 @@ from asya.messaging.delivery import Delivery
 from asya.messaging.hop import Hop
 from asya.messaging.nack import OutdatedError
 from asya.messaging.targets import TargetError, with_versions
+from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TaskEvent
 from asya.protocol.frame import Frame
 from asya.protocol.strict_json import decode_value
@@ -91,15 +92,16 @@ class HopRun:
             result, error = "timed_out", "Timeout"
             if self._by_deadline:
                 self._services.telemetry.count("SlaExpired")
-            self._circuit.record("released" if self._by_deadline else "failed")
             final = self._timeout()
+            limit = ErrorInfo(type="Timeout", message=f"no answer within {self._limit.total_seconds():g} s")
+            self._circuit.record("released" if self._by_deadline else "failed", limit)
         except HandlerCrashed as crash:
             result, error = "crashed", crash.error.type
-            self._circuit.record("failed")
+            self._circuit.record("failed", crash.error)
             final = outcome.crashed(self._hop, crash.error, now=self._services.now(), frames_sent=self._frames_sent)
         except HandlerFailed as failure:
             error = failure.error.type
-            self._circuit.record("failed")
+            self._circuit.record("failed", failure.error)
             final = self._failure(failure)
         finally:
             self._circuit.record("released")
@@ -238,7 +240,16 @@ class HopRun:
             frames_sent=self._frames_sent,
         )
         self.is_delayed = delivery.kind == "later"
+        if self.is_delayed:
+            self._report_delay(rejection)
         return delivery
+
+    def _report_delay(self, rejection: CircuitOpenError) -> None:
+        """Tell why the envelope waits: its message alone would be an envelope that does not move."""
+        self._services.telemetry.log.info(rejection.problem.message, envelope_id=self._hop.envelope.id)
+        if self._callback is not None and self.last_report is not None:
+            event = reports.with_problem(self.last_report, rejection.problem, now=self._services.now())
+            self._services.progress.report(self._callback, event)
 
     def _send_final(self, delivery: Delivery | None) -> None:
         """Send the envelope that ends the hop, unless frames did."""

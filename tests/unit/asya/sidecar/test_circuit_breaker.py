@@ -43,7 +43,19 @@ def test_it_opens_after_so_many_failures_within_the_window() -> None:
     assert after_failures(0, 10).open_until is None
     opened = after_failures(0, 10, 20)
     assert opened.open_until == 20 + 60
-    assert enter(opened, "next", 79.9)[0] == Rejection(80)
+    assert enter(opened, "next", 79.9)[0] == Rejection(80, opened_at=20)
+
+
+@pytest.mark.rule("8.circuit-breaker.cause")
+def test_a_failed_probe_changes_the_error_and_not_the_time_of_the_opening() -> None:
+    opened = after_failures(0, 10, 20)
+    assert (opened.opened_at, opened.error) == (20, "")
+    permit, half_open = enter(opened, "probe", 90)
+    assert isinstance(permit, Permit)
+    again = after_failure(half_open, LIMITS, permit, now=95, error="ConnectionError: " + "x" * 2000)
+    assert again is not None
+    assert (again.opened_at, again.open_until, len(again.error)) == (20, 155, 1024)
+    assert admit(again, "next", now=100, probe_seconds=PROBE) == Rejection(155, 20, again.error)
 
 
 def test_failures_further_apart_than_the_window_do_not_open_it() -> None:
@@ -64,7 +76,7 @@ def test_one_probe_when_it_has_been_open_long_enough() -> None:
     opened = after_failures(0, 0, 0)
     probe, half_open = enter(opened, "first", 60)
     assert probe == Permit("first", opened.era, is_probe=True)
-    assert enter(half_open, "second", 60)[0] == Rejection(75)
+    assert enter(half_open, "second", 60)[0] == Rejection(75, half_open.opened_at)
 
 
 def test_a_probe_that_goes_well_closes_it_with_a_clean_slate() -> None:
@@ -212,7 +224,7 @@ class Sidecars(RuleBasedStateMachine):
             assert isinstance(answer, Permit)
             assert len(self.stored.failures) < LIMITS.failures
         elif self.now < until:
-            assert answer == Rejection(until)
+            assert answer == Rejection(until, self.stored.opened_at)
 
     @invariant()
     def it_never_stays_open_for_ever(self) -> None:

@@ -84,17 +84,27 @@ def test_cancel_fails_without_a_task(answering: Answering) -> None:
     assert run("cancel", "t")[0] == 1
 
 
+UNREAD = {
+    "name": "clean-flights", "kind": "handler", "waiting": 4, "in_flight": 0, "dead_letters": 0,
+    "not_read": {"reason": "event source mapping disabled", "repair": "aws lambda …"},
+}  # fmt: skip
+
+
 def test_the_timeline_of_a_task(answering: Answering) -> None:
     hop = {"generation": 0, "position": 0, "attempt": 1, "actor": "inspect-dataset",
            "received_at": f"{at(0):%Y-%m-%dT%H:%M:%S.%fZ}"}  # fmt: skip
     answering.answers = [
         (200, TASK | {"id": "t"}),
         (200, {"set": None}),
+        (200, {"items": []}),  # its children
+        (200, {"namespace": "flights", "at": "", "edges": [], "tools": [], "actors": [UNREAD]}),
         (200, {"items": [hop | {"completed_at": hop["received_at"], "duration_ms": 1234.5}], "next_cursor": "c"}),
         (200, {"items": [hop | {"position": 1, "attempt": 2, "actor": "clean-flights"}]}),
     ]
     code, output = run("status", "t", "--timeline")
     assert code == 0
-    first, second = output.splitlines()[-2:]
+    *_, why, repair, first, second = output.splitlines()
+    assert (why.split()[:2], repair.strip()) == (["not", "read"], "aws lambda …")
+    assert why.endswith("clean-flights: event source mapping disabled")
     assert first.split() == ["0", "2026-11-20T09:00:00.000", "inspect-dataset", "1,234", "ms"]
     assert second.split()[-5:] == ["clean-flights", "(attempt", "2)", "not", "completed"]

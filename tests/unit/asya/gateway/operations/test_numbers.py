@@ -79,6 +79,42 @@ def test_the_mesh_has_its_queues_runs_circuits_and_edges(calls: OperatorCalls) -
     assert body["tools"] == [{"name": "analyse", "route": ["clean", "publish"]}]
 
 
+@pytest.mark.rule("13.operations.mesh.circuit")
+def test_an_open_circuit_says_since_when_and_after_which_error(calls: OperatorCalls) -> None:
+    clients.dynamodb().put_item(
+        TableName="asya-flights-breaker",
+        Item={
+            "pk": {"S": "publish"}, "sk": {"S": "circuit"}, "revision": {"N": "1"}, "era": {"N": "1"}, "failures": {"L": []},
+            "open_until": {"N": str(NOW.timestamp() + 20)}, "opened_at": {"N": str(NOW.timestamp() - 10)},
+            "error": {"S": "ConnectionError: no answer"},
+        },
+    )  # fmt: skip
+    found = actors(calls)
+    assert found["publish"]["open_circuit"] == {
+        "since": format_time(NOW - timedelta(seconds=10)),
+        "next_call_at": format_time(NOW + timedelta(seconds=20)),
+        "error": "ConnectionError: no answer",
+        "failures": 3,
+        "window": 60.0,
+    }
+    assert found["clean"]["open_circuit"] is None
+
+
+@pytest.mark.rule("13.operations.mesh.not-read")
+def test_a_queue_whose_mapping_is_missing_is_not_read_and_the_call_takes_actors(calls: OperatorCalls) -> None:
+    code, body = calls.get(f"{MESH_PATH}?actor=publish,nobody")
+    assert (code, [actor["name"] for actor in body["actors"]]) == (200, ["publish"])
+    assert body["actors"][0]["not_read"]["reason"] == "event source mapping missing"
+
+
+def test_without_access_to_lambda_it_is_unknown(calls: OperatorCalls, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: str) -> Any:
+        raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "x"}}, "ListEventSourceMappings")
+
+    monkeypatch.setattr(clients.functions(), "get_paginator", refuse)
+    assert {actor["not_read"] for actor in actors(calls).values()} == {None}
+
+
 def measure(metric: str, values: list[float], seconds: float, **dimensions: str) -> None:
     named = [{"Name": name, "Value": value} for name, value in {"namespace": "flights", **dimensions}.items()]
     at = NOW.replace(second=0, microsecond=0) - timedelta(seconds=seconds)

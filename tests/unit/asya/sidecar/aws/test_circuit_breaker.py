@@ -68,7 +68,7 @@ def sidecar(dynamo: CountingDynamo, errors: list[Exception] | None = None, **lim
 def fails(breaker: Breaker, seconds: float, caller: str = "call") -> None:
     permit = breaker.acquire(caller, at(seconds))
     assert isinstance(permit, Permit)
-    breaker.record(permit, "failed", at(seconds))
+    breaker.record(permit, "failed", at(seconds), "ConnectionError: no answer")
 
 
 def test_a_healthy_actor_costs_one_read_a_second_and_no_write(dynamo: CountingDynamo) -> None:
@@ -85,9 +85,11 @@ def test_failures_seen_by_several_sidecars_open_it_for_all(dynamo: CountingDynam
     one, other, third = (sidecar(dynamo) for _ in range(3))
     fails(one, 0)
     fails(other, 1)
-    assert third.acquire("call", at(2)) == Rejection(at(61).timestamp())
+    assert third.acquire("call", at(2)) == Rejection(
+        at(61).timestamp(), at(1).timestamp(), "ConnectionError: no answer"
+    )
     assert one.acquire("call", at(0.5)) == Permit("call", 0)  # what it knows is less than a second old
-    assert one.acquire("call", at(0 + CACHE_SECONDS)) == Rejection(at(61).timestamp())
+    assert one.acquire("call", at(0 + CACHE_SECONDS)) == third.acquire("call", at(2))
 
 
 def test_a_writer_with_a_stale_circuit_reads_it_again(dynamo: CountingDynamo) -> None:
@@ -107,7 +109,10 @@ def test_one_of_two_concurrent_callers_probes(dynamo: CountingDynamo) -> None:
     answers = []
     dynamo.race = lambda: answers.append(other.acquire("quicker", at(61)))
     answers.append(one.acquire("slower", at(61)))
-    assert answers == [Permit("quicker", 1, is_probe=True), Rejection(at(76).timestamp())]
+    assert answers == [
+        Permit("quicker", 1, is_probe=True),
+        Rejection(at(76).timestamp(), at(0).timestamp(), "ConnectionError: no answer"),
+    ]
 
 
 def test_a_probe_closes_it_for_all(dynamo: CountingDynamo) -> None:
@@ -142,7 +147,9 @@ def test_without_its_table_an_open_circuit_stays_open_until_then(dynamo: Countin
     fails(breaker, 0)
     fails(breaker, 0)
     dynamo.broken = ClientError({"Error": {"Code": "InternalServerError", "Message": ""}}, "GetItem")
-    assert breaker.acquire("call", at(30)) == Rejection(at(60).timestamp())
+    assert breaker.acquire("call", at(30)) == Rejection(
+        at(60).timestamp(), at(0).timestamp(), "ConnectionError: no answer"
+    )
     assert isinstance(breaker.acquire("call", at(60)), Permit)
 
 

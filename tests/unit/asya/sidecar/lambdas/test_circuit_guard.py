@@ -1,5 +1,6 @@
 """protocol §8: the circuit breaker in the sidecar, before the handler call."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -83,8 +84,26 @@ def test_13_a_delayed_envelope_that_its_own_queue_refuses_has_a_problem(world: M
     open_circuit(found)
     world.sqs.refuse_always["asya-shop-infer"] = Refusal("call", "AccessDenied")
     assert batch_failures(build_sidecar(found).process(sqs_event(message()))) == ["message-0"]
-    (problem,) = (event.data.problem for event in world.gateway.events if event.data.problem is not None)
+    problem = [event.data.problem for event in world.gateway.events if event.data.problem is not None][-1]
     assert problem.message == "the queue of infer (asya-shop-infer) refuses messages of infer: AccessDenied"
+
+
+@pytest.mark.rule("13.problem.circuit", "8.circuit-breaker.cause")
+def test_13_a_delayed_envelope_has_a_problem_without_the_message_of_the_error(
+    world: MeshWorld, dynamo: MemoryDynamo
+) -> None:
+    found = function(world, Handler(), BRIEF)
+    open_circuit(found)
+    deliver(found, message())
+    (event,) = (event for event in world.gateway.events if event.data.problem is not None)
+    problem = event.data.problem
+    assert (event.id, event.status, problem.type) == ("env-1", "processing", "CircuitOpen")
+    assert re.fullmatch(
+        r"the circuit of infer is open since 20\S+Z, after ConnectionError; the next call is allowed at 20\S+Z",
+        problem.message,
+    )
+    (item,) = dynamo.tables[TABLE].items.values()
+    assert item["error"] == {"S": "ConnectionError: no answer"}
 
 
 @pytest.mark.rule("8.circuit-breaker.delay")

@@ -1,0 +1,39 @@
+import { useQuery } from "@tanstack/react-query";
+import { useClient } from "../api/context";
+import { hasEnded, type TaskView } from "../api/types";
+import { Copied } from "../shared/Facts";
+import { addressOf } from "../view";
+import { queuesOf } from "./queues";
+
+const POLL_MILLISECONDS = 10_000;
+const CHILDREN = "100";
+
+/** The queues on which a task or its slices may wait, and which no function reads; for operators. */
+export function Unread({ task }: { task: TaskView }) {
+  const client = useClient();
+  const found = useQuery({
+    queryKey: ["unread", task.id, task.updated_at],
+    queryFn: async () => {
+      const { items } = await client.children(task.id, { limit: CHILDREN });
+      const queues = queuesOf([task, ...items]);
+      if (queues.length === 0) return [];
+      // A gateway of an older version answers with all actors.
+      return (await client.mesh(queues)).actors.filter(({ name }) => queues.includes(name));
+    },
+    enabled: !hasEnded(task.status) && task.status !== "paused",
+    refetchInterval: POLL_MILLISECONDS,
+    retry: false,
+  });
+  // Callers who are no operators get an error, and see nothing.
+  return (found.data ?? []).map(
+    ({ name, not_read: unread }) =>
+      unread != null && (
+        <p key={name} className="problem">
+          The queue of <a href={addressOf({ page: "actor", actor: name, tab: "overview" })}>{name}</a> is not read: {unread.reason}
+          <span className="repair">
+            <Copied text={unread.repair} label="what repairs it" />
+          </span>
+        </p>
+      ),
+  );
+}
