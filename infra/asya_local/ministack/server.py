@@ -14,7 +14,8 @@ Tokens (JWT): the wrapper replaces MiniStack's signature check, which accepts to
 Source accounts: roles may be assumed by AWS services for this account only (`aws:SourceAccount`). MiniStack takes root for any
 service, and the wrapper adds the account that a service would name.
 
-Actions: AWS authorizes a batch of SQS messages as the action for a single one. MiniStack has an action of its own for it.
+Actions: AWS authorizes a batch of SQS messages as the action for a single one. MiniStack has an action of its own for it. MiniStack
+has one action for reading, writing and deleting the reserved concurrency of a function, and AWS has three.
 
 Log groups: AWS authorizes a search of a log group for `log-group:NAME:*`, and MiniStack for `log-group:NAME`.
 
@@ -84,6 +85,7 @@ _UNKNOWN_KEY = Refusal("UnrecognizedClientException", "The security token includ
 _BATCH_ACTIONS = {
     f"{action}Batch": action for action in ("sqs:SendMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility")
 }
+_CONCURRENCY_ACTIONS = {"GET": "lambda:GetFunctionConcurrency", "DELETE": "lambda:DeleteFunctionConcurrency"}
 _extract_iam_action = iam_actions.extract_iam_action
 _extract_resource_arn = iam_actions.extract_resource_arn
 _dynamodb_service_context = iam_actions.dynamodb_service_context
@@ -95,6 +97,8 @@ _enforce_execute_api = front._enforce_execute_api
 def extract_iam_action(*request: Any) -> str | None:
     """Return the IAM action of a request as AWS names it; None if it needs no permission."""
     action: str | None = _extract_iam_action(*request)
+    if action == "lambda:PutFunctionConcurrency":
+        return _CONCURRENCY_ACTIONS.get(request[1], action)
     return _BATCH_ACTIONS.get(action, action) if action is not None else None
 
 

@@ -124,15 +124,15 @@ def build_operations(
                 runs=_run_counter(settings),
                 circuit=partial(read_circuit, clients.dynamodb(), settings.table_name("breaker")),
                 lists=TaskLists(listing, store, tasks),
-                readers=_readers(settings, environment) if on_lambda else None,
+                readers=_readers(settings, telemetry, environment) if on_lambda else None,
                 warn=telemetry.log.warning,
             ),
         )
     )
 
 
-def _readers(settings: Settings, environment: Environment) -> QueueReaders:
-    return QueueReaders(clients.functions(), settings.namespace, environment.monotonic)
+def _readers(settings: Settings, telemetry: Telemetry, environment: Environment) -> QueueReaders:
+    return QueueReaders(clients.functions(), settings.namespace, environment.monotonic, telemetry.log.warning)
 
 
 def _run_counter(settings: Settings) -> RunCounter:

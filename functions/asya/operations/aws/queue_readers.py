@@ -20,14 +20,16 @@ class QueueReaders:
     Attributes:
         client: the client of Lambda.
         monotonic: the seconds of a clock.
+        warn: logs why the state of a function is unknown.
 
     Raises:
-        ClientError, BotoCoreError: from every method, if Lambda fails or denies access.
+        ClientError, BotoCoreError: from every method, if the mappings cannot be listed.
     """
 
     client: Any
     namespace: str
     monotonic: Callable[[], float]
+    warn: Callable[[str], None]
     _mappings: dict[str, Mapping] = field(default_factory=dict)
     _functions: dict[str, FunctionState] = field(default_factory=dict)
     _read_at: float | None = None
@@ -45,8 +47,10 @@ class QueueReaders:
         found = {}
         for actor in actors:
             name = names.function_name(self.namespace, actor)
-            function = self._function(name) if actor in waiting else FunctionState()
-            problem = unread(self._mappings.get(names.queue_name(self.namespace, actor)), function, name)
+            mapping = self._mappings.get(names.queue_name(self.namespace, actor))
+            problem = unread(mapping, FunctionState(), name)
+            if problem is None and actor in waiting:
+                problem = unread(mapping, self._function(name), name)
             if problem is not None:
                 found[actor] = problem
         return found
@@ -69,7 +73,8 @@ class QueueReaders:
         try:
             answer = self.client.get_function_concurrency(FunctionName=name)
         except ClientError as error:
-            if error.response["Error"]["Code"] != "ResourceNotFoundException":
-                raise
-            return FunctionState(exists=False)
+            if error.response["Error"]["Code"] == "ResourceNotFoundException":
+                return FunctionState(exists=False)
+            self.warn(f"the reserved concurrency of {name} is unknown: {error}")
+            return FunctionState()
         return FunctionState(reserved=answer.get("ReservedConcurrentExecutions"))

@@ -39,6 +39,14 @@ def action(target):
     return extract_iam_action("sqs", "POST", "/", {"x-amz-target": f"AmazonSQS.{target}"}, b"{}", {})
 print(json.dumps([action(target) for target in json.load(sys.stdin)]))
 """
+CONCURRENCY = """
+import json, runpy, sys
+server = runpy.run_path(sys.argv[1])
+server["_patch_ministack"]("secret")
+from ministack.core.iam_actions import extract_iam_action
+path = "/2019-09-30/functions/a/concurrency"
+print(json.dumps(extract_iam_action("lambda", json.load(sys.stdin), path, {}, b"", {})))
+"""
 RESOURCES = """
 import json, runpy, sys
 server = runpy.run_path(sys.argv[1])
@@ -180,6 +188,11 @@ def test_conditions_see_the_keys_that_a_request_names() -> None:
     ]
     contexts = results_of(CONDITIONS, [json.dumps(body) for body, _ in cases])
     assert [context.get("dynamodb:LeadingKeys") for context in contexts] == [keys for _, keys in cases]
+
+
+@pytest.mark.parametrize(("method", "action"), [("GET", "Get"), ("PUT", "Put"), ("DELETE", "Delete")])
+def test_the_reserved_concurrency_of_a_function_has_an_action_for_each_method(method: str, action: str) -> None:
+    assert results_of(CONCURRENCY, method) == f"lambda:{action}FunctionConcurrency"
 
 
 def test_a_search_of_a_log_group_needs_what_aws_asks_for() -> None:

@@ -42,7 +42,8 @@ class StubLambda:
 @pytest.mark.rule("13.operations.mesh.not-read")
 def test_functions_are_looked_up_for_queues_with_messages_alone() -> None:
     client, seconds = StubLambda(), [0.0]
-    readers = QueueReaders(client, "shop", lambda: seconds[0])
+    warnings: list[str] = []
+    readers = QueueReaders(client, "shop", lambda: seconds[0], warnings.append)
     actors = ("check", "label", "bill", "gone", "lonely")
     assert readers.unread(actors, ()).keys() == {"label", "lonely"}
     found = readers.unread(actors, ("check", "bill", "gone"))
@@ -56,3 +57,17 @@ def test_functions_are_looked_up_for_queues_with_messages_alone() -> None:
     assert client.calls == ["list_event_source_mappings", "asya-shop-check", "asya-shop-bill", "asya-shop-gone"]
     client.states["label"], seconds[0] = "Enabled", 10.0
     assert "label" not in readers.unread(actors, ())
+
+
+def test_a_function_that_may_not_be_read_hides_no_mapping() -> None:
+    client, warnings = StubLambda(), list[str]()
+
+    def refuse(*, FunctionName: str) -> dict[str, Any]:  # noqa: N803 - of AWS
+        raise ClientError(
+            {"Error": {"Code": "AccessDeniedException", "Message": FunctionName}}, "GetFunctionConcurrency"
+        )
+
+    client.get_function_concurrency = refuse  # type: ignore[method-assign]
+    readers = QueueReaders(client, "shop", lambda: 0.0, warnings.append)
+    assert readers.unread(("check", "label"), ("check", "label")).keys() == {"label"}
+    assert len(warnings) == 1
