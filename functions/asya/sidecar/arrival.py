@@ -23,6 +23,7 @@ from asya.protocol.strict_json import encode_value
 from asya.protocol.times import format_time, parse_time
 from asya.protocol.tracing import hop_context, trace_context
 from asya.senders.entry import kept_headers
+from asya.sidecar import deadlines
 from asya.sidecar.late_copies import finishes_pause, is_late_copy
 from asya.tasks.task_state import TaskState
 
@@ -149,7 +150,7 @@ def _check_deadline(hop: Hop, now: datetime) -> Diversion | None:
     """Step 3: send an envelope without time left to x-sink."""
     if hop.deadline is None or hop.deadline - now >= MIN_TIME_LEFT:
         return None
-    message = f"Deadline {format_time(hop.deadline)} passed before {hop.actor} started"
+    message = f"Deadline {format_time(hop.deadline)} passed before {hop.actor} started{deadlines.before_the_call(hop)}"
     error = ErrorInfo(type="Timeout", message=message)
     failed = status.failed(_start_status(hop, now), reason="Timeout", now=format_time(now), error=error)
     return divert(hop, names.SINK, failed, why="SlaExpired")

@@ -20,7 +20,7 @@ from asya.protocol.frame import Frame
 from asya.protocol.status import Reason, Status
 from asya.protocol.times import format_duration, format_time, parse_time
 from asya.protocol.wait import WaitHeader
-from asya.sidecar import retry_policy
+from asya.sidecar import deadlines, retry_policy
 from asya.sidecar.children import TooManyChildrenError
 
 MIN_CIRCUIT_DELAY = timedelta(seconds=1)
@@ -167,7 +167,7 @@ def timed_out(
     Only a rule that lists `Timeout` literally retries after the actor's time limit.
     """
     message = f"Runtime did not respond within {format_duration(limit.total_seconds())}"
-    error = ErrorInfo(type="Timeout", message=f"{message}{_deadline_words(hop)}" if by_deadline else message)
+    error = ErrorInfo(type="Timeout", message=f"{message}{deadlines.during_the_call(hop)}" if by_deadline else message)
     if by_deadline:
         return _ended(hop, names.SINK, "Timeout", error, now, frames_sent=frames_sent)
     if not frames_sent:
@@ -179,29 +179,6 @@ def timed_out(
                 return _policy_routed(hop, decision.then_route, error, now)
             return _ended(hop, names.SUMP, "Timeout", error, now, max_attempts=decision.max_attempts)
     return _ended(hop, names.SUMP, "Timeout", error, now, frames_sent=frames_sent)
-
-
-def _deadline_words(hop: Hop) -> str:
-    """Say which deadline has passed, and what gives more time: the limit alone is what was left of it (`protocol §5.11`)."""
-    created = hop.status.created_at
-    if hop.deadline is None or created is None:
-        return ", which was left until the deadline of the task"
-    allowed = (hop.deadline - parse_time(created)).total_seconds()
-    given, tool = format_duration(allowed), _tool(hop, allowed)
-    if tool is None:
-        return f", which was left of the {given} until the deadline of the task; start it with a later one"
-    more = f"raise the timeout of the tool {tool} in the mesh file, or make the call of {hop.actor} shorter"
-    return f", which was left of the {given} until the deadline of the task (tool {tool}); {more}"
-
-
-def _tool(hop: Hop, allowed: float) -> str | None:
-    """The tool that gave the deadline, as far as route and timeout tell; an envelope does not name its tool."""
-    route = hop.envelope.route
-    first = (*route.prev, route.curr)[0]
-    found = [
-        name for name, tool in hop.mesh.tools.items() if tool.route[0] == first and abs(tool.timeout - allowed) < 1
-    ]
-    return found[0] if len(found) == 1 else None
 
 
 def crashed(hop: Hop, error: ErrorInfo, *, now: datetime, frames_sent: int = 0) -> Delivery:
