@@ -92,7 +92,7 @@ def table_of(tasks: Sequence[TaskView], now: datetime, width: int) -> Table:
     ]
     lines = [tuple(map(one_line, row)) for row in rows]
     used = sum(max(map(len, column)) + _GAP for column in zip(names, *lines, strict=True))
-    errors = [one_line(text_of(task).partition("\n")[0]) for task in tasks]
+    errors = [one_line(_why(task).partition("\n")[0]) for task in tasks]
     room = width - used
     is_shown = room >= _SMALLEST_ERROR and any(errors)
     if is_shown:
@@ -101,3 +101,14 @@ def table_of(tasks: Sequence[TaskView], now: datetime, width: int) -> Table:
         cells = [Text(name), Text(status, style=COLORS.get(task.status, "cyan")), *map(Text, others)]
         table.add_row(*cells, *([Text(error)] if is_shown else []))
     return table
+
+
+def _why(task: TaskView) -> str:
+    """Return the error of a task, who canceled it, or what keeps it on its queue."""
+    from asya_cli.tasks.report import cancellation_line
+
+    if task.problem is not None:
+        return f"{task.problem.type}: {task.problem.message}"
+    if task.canceled is not None and task.error is None:
+        return f"{task.reason or 'Canceled'} {cancellation_line(task.canceled)}"
+    return text_of(task)

@@ -9,17 +9,21 @@ import typer
 
 from asya_cli.errors import CommandError
 from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, OptionalId, Profile, Region, State, as_typed, client
-from asya_cli.output.text import echo, write_json_line
+from asya_cli.output.text import echo, one_line, write_json_line
 from asya_cli.tasks.bulk import DryRun, Yes, for_each
 from asya_cli.tasks.records import task_advice
 from asya_cli.tasks.selection import Actor, ErrorText, Owner, Selection, Since, Tool
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from asya.client.errors import ConflictError
     from asya.client.mesh_client import MeshClient
     from asya.dead_letters.replay import RepeatedSlices
+    from asya.tasks.view import TaskView
 
 _LISTED = 20
+_DEAD_LETTER = "DeliveryExhausted"
 
 
 def replay(
@@ -90,6 +94,8 @@ def replay(
         if not tasks:
             selection.check(mesh)
         for_each(tasks, "replay", SetReplays(mesh), dry_run=dry_run, yes=yes, as_json=as_json)
+        if dry_run:
+            _name_dead_letters(tasks, as_typed(state, namespace, region, profile))
         return
     request = ReplayRequest(hop=hop, checkpoint=checkpoint, failed_only=failed_only)
     options = as_typed(state, namespace, region, profile)
@@ -105,6 +111,16 @@ def replay(
     if new_task.slices is not None:
         echo(_describe(new_task.slices), err=True)
     echo(new_task.id)
+
+
+def _name_dead_letters(tasks: Sequence[TaskView], options: str) -> None:
+    """Name the tasks whose message is a dead letter: a redrive goes on with the same task, and takes the letter away."""
+    letters = [task for task in tasks if task.reason == _DEAD_LETTER]
+    for actor in sorted({task.actor for task in letters if task.actor}):
+        names = [one_line(task.id) for task in letters if task.actor == actor]
+        listed = ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
+        echo(f"dead letters, which want a redrive instead: {listed}", err=True)
+        echo(f"  asya dlq redrive {quote(actor)}{options}", err=True)
 
 
 def _refusal(mesh: MeshClient, envelope_id: str, error: ConflictError, options: str) -> ConflictError:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from asya.protocol.errors import ErrorInfo
     from asya.protocol.pause import PauseField, TaskPause
     from asya.protocol.route import Route
-    from asya.protocol.task import EarlierGeneration
+    from asya.protocol.task import Cancellation, EarlierGeneration
     from asya.tasks.timeline import TimelineEntry
     from asya.tasks.view import TaskView
     from asya_cli.output.console import Console
@@ -51,6 +51,13 @@ def show_task_report(
 def show_resume(console: Console, command: str) -> None:
     """Print the command that answers a pause."""
     console.print(Text.assemble(("  answer with ", "dim"), (one_line(command), "bold")), soft_wrap=True)
+
+
+def show_restart(console: Console, command: str | None) -> None:
+    """Print what starts a canceled task again: a command, or None if no input of it is kept."""
+    text = "no input of it is kept: call its tool again, or send it again" if command is None else one_line(command)
+    style = "bold" if command is not None else ""
+    console.print(Text.assemble((f"  {'start again':<12}", "dim"), (text, style)), soft_wrap=True)
 
 
 def show_set(console: Console, waits_for: SetView) -> None:
@@ -108,7 +115,9 @@ def headline(task: TaskView | None, envelope: Envelope | None) -> Text:
 def facts_of(task: TaskView | None, stored: StoredObject | None, envelope: Envelope | None) -> list[tuple[str, Text]]:
     """Return the name and the value of each known fact, in the order of the report."""
     status = envelope.status if envelope else None
-    route = envelope.route if envelope else (task.route if task else None)
+    # A paused or canceled task is where its record says: its envelope has gone on to x-resume or x-sink.
+    is_held = task is not None and task.status in ("paused", "canceled") and task.route is not None
+    route = envelope.route if envelope and not is_held else (task.route if task else None)
     ended_well = (task.status if task else (status.phase if status else None)) == "succeeded"
     error = error_of(task, envelope)
     lines: list[tuple[str, Text | str | int | None]] = [
@@ -116,11 +125,12 @@ def facts_of(task: TaskView | None, stored: StoredObject | None, envelope: Envel
         *(pause_lines(task.pause) if task and task.pause else ()),
         ("waits until", task.waiting_until if task else None),
         ("attempt", attempts(task, envelope)),
+        ("canceled", cancellation_line(task.canceled) if task and task.canceled else None),
         ("error", f"{error.type}: {error.message}" if error else None),
         ("problem", f"{task.problem.type}: {task.problem.message}" if task and task.problem else None),
         ("created", (task.created_at if task else None) or (status.created_at if status else None)),
         ("updated", (task.updated_at if task else None) or (status.updated_at if status else None)),
-        ("deadline", (task.deadline_at if task else None) or (status.deadline_at if status else None)),
+        ("deadline", deadline_line(task) or (status.deadline_at if status else None)),
         ("parent", (task.parent_id if task else None) or (envelope.parent_id if envelope else None)),
         ("generation", (task.generation if task else 0) or None),
         *(("before", earlier_line(each)) for each in (task.earlier if task else ())),
@@ -135,6 +145,21 @@ def facts_of(task: TaskView | None, stored: StoredObject | None, envelope: Envel
         for name, value in lines
         if value is not None
     ]
+
+
+def deadline_line(task: TaskView | None) -> str | None:
+    """Return the deadline of a task; that of a paused one stands still."""
+    if task is None or task.deadline_at is None:
+        return None
+    if task.pause is None:
+        return task.deadline_at
+    return f"stands still while the task is paused; it was {task.deadline_at}, and moves on by the time of the pause"
+
+
+def cancellation_line(canceled: Cancellation) -> str:
+    """Return who canceled a task and when, such as `by AIDAEXAMPLE at 2026-…`."""
+    who = f"by {canceled.by}" if canceled.by is not None else f"with its root {canceled.root}"
+    return f"{who} at {canceled.at}"
 
 
 def _indented(value: str) -> Text:

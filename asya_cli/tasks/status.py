@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from asya.tasks.view import TaskView
 
 _CHILDREN = 100
+_STARTS = {"input": "--from", "checkpoint": "--from-checkpoint"}
+"""The option of `asya replay` by the kept copy."""
 FOLLOW_SECONDS = 24 * 3600.0
 
 
@@ -43,7 +46,7 @@ def status(
 
     from asya_cli.output.console import Console
     from asya_cli.progress.display import leaving
-    from asya_cli.tasks.report import show_resume, show_set, show_task_report, show_timeline, show_unread
+    from asya_cli.tasks.report import show_restart, show_resume, show_set, show_task_report, show_timeline, show_unread
 
     mesh = client(state, namespace, region, profile)
     if follow:
@@ -70,11 +73,22 @@ def status(
             show_set(console, waits_for)
         if task is not None:
             show_unread(console, where_it_waits(mesh, task))
+        if task is not None and task.canceled is not None:
+            show_restart(console, restart_command(mesh, task, as_typed(state, namespace, region, profile)))
         if task is not None and task.pause is not None:
             show_resume(console, resume_command(envelope_id, task.pause, as_typed(state, namespace, region, profile)))
         if timeline:
             show_timeline(console, mesh.timeline(envelope_id))
     raise typer.Exit(exit_code(status_of(task, envelope)))
+
+
+def restart_command(mesh: MeshClient, task: TaskView, options: str) -> str | None:
+    """Return the command that runs a canceled task again, or the root that it was canceled with; None if nothing is kept."""
+    root = task.canceled.root if task.canceled is not None and task.canceled.root is not None else task.id
+    kept = [hop for hop in mesh.kept_hops(root) if hop.copy in _STARTS]
+    if not kept:
+        return None
+    return f"asya replay {quote(root)} {_STARTS[kept[0].copy or 'input']} {kept[0].hop}{options}"
 
 
 def where_it_waits(mesh: MeshClient, task: TaskView) -> list[ActorNumbers]:

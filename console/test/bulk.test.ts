@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { actOnAll, applies } from "../src/actions/bulk";
+import { actOnAll, applies, whyNoRedrive } from "../src/actions/bulk";
 import { CallError } from "../src/api/client";
 import type { TaskView } from "../src/api/types";
 import { task } from "./tasks";
@@ -79,4 +79,7 @@ test("only failed tasks run again, and only tasks at work are canceled", () => {
   expect(applies("cancel", failed(1))).toBe(false);
   expect(applies("replay", failed(1))).toBe(true);
   expect(applies("redrive", task(1))).toBe(false);
+  expect(applies("redrive", failed(1, { reason: "DeliveryExhausted" }))).toBe(true);
+  expect(whyNoRedrive(failed(1, { reason: "RuntimeError" }))).toMatch(/it ended as RuntimeError/);
+  expect(whyNoRedrive(task(1))).toBe("");
 });

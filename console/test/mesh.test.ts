@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ActorNumbers, DeadLetter, MeshNumbers } from "../src/api/operations";
 import { meshGraph } from "../src/mesh/graph";
-import { readable, whyOf } from "../src/mesh/letters";
+import { readable, receivesOf, whyOf } from "../src/mesh/letters";
 import { queuesOf } from "../src/task/queues";
 import type { TaskView } from "../src/api/types";
 import { runsOf, troublesOf } from "../src/mesh/troubles";
@@ -144,6 +144,12 @@ test("a dead letter says why it is one", () => {
   expect(whyOf(letter({ error: { type: "KeyError", message: "'price'" } }))).toBe("KeyError: 'price'");
   expect(whyOf(letter({ reason: "PolicyExhausted" }))).toBe("PolicyExhausted");
   expect(whyOf(letter())).toBe("no reason is known");
+});
+
+test("a dead letter tells deliveries to the function from looks at it", () => {
+  expect(receivesOf(letter({ receives: 4, deliveries: 1 }))).toBe("delivered 1 time to the function, looked at 3 times since");
+  expect(receivesOf(letter({ receives: 5, deliveries: 5 }))).toBe("delivered 5 times to the function");
+  expect(receivesOf(letter({ receives: 2 }))).toBe("received 2 times, looks at it included");
 });
 
 test.each([

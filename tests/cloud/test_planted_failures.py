@@ -34,11 +34,16 @@ CAUSES = {
     "unknown actor": ("status {task}", r"error +RouteMismatch: actor 'wherehouse' is not in the mesh"),
     "deadline": (
         "status {task}",
-        r"error +Timeout: Runtime did not respond within \S+, which was left of the 5s .*\(tool quote\); raise the timeout",
+        # The function may start too late for its handler to be called.
+        r"error +Timeout: (Runtime did not respond within \S+, which was left of the 5s"
+        r"|Deadline \S+ passed before quote started, 5s).* raise the timeout of the tool quote",
     ),
     "pause": ("status {task}", r"waiting for Publish the catalog\?"),
     "permission": ("status {task}", r"AccessDenied: the queue of ship \(asya-shop-ship\) refuses messages of check"),
-    "canceled": ("status {task}", r"canceled \(Canceled\)"),
+    "canceled": (
+        "status {task}",
+        r"(?s)canceled \(Canceled\).*canceled +by \w+ at .*start again +asya replay {task} --from 0 ",
+    ),
     "slow job": ("job show asya.shop.totals.0000000001", r"(?s)state +RUNNING.*stage +\d+ .* 0 of 1 tasks"),
     "slice": (
         "actors",

@@ -12,6 +12,7 @@ from tests.console.browser import OpenedPage, running_console
 from tests.console.sample_mesh import FAILED, ORIGIN, PAUSED, event, fill, hop
 from tests.console.stub_gateway import at
 from tests.console.sample_operations import MESH, UNREAD, mesh_numbers
+from tests.console.stub_gateway import at
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -183,11 +184,45 @@ def test_a_task_is_canceled_and_a_dead_letter_redriven(gateway: StubGateway, ope
     page.get_by_role("button", name="Cancel 1 task").click()
     page.get_by_role("button", name="Close").click()
     expect(page.locator("dl.facts")).to_contain_text("canceled")
-    page = opened.open(f"#/tasks/{FAILED}")
+    gateway.add("order-2001", "failed", actor="ship-order", reason="DeliveryExhausted")
+    page = opened.open("#/tasks/order-2001")
     page.get_by_role("button", name="Redrive…").click()
     page.get_by_role("button", name="Redrive 1 task").click()
     expect(page.get_by_role("dialog")).to_contain_text("1 task done")
-    assert gateway.redrives == [FAILED]
+    assert gateway.redrives == ["order-2001"]
+
+
+def test_a_failed_task_without_a_dead_letter_says_why_it_is_not_redriven(opened: OpenedPage) -> None:
+    page = opened.open(f"#/tasks/{FAILED}")
+    expect(page.get_by_role("button", name="Redrive…")).to_be_disabled()
+    expect(page.get_by_text("No message of this task is a dead letter: it ended as PolicyExhausted.")).to_be_visible()
+
+
+def test_a_canceled_task_says_who_canceled_it_and_a_paused_one_that_its_deadline_stands_still(
+    gateway: StubGateway, opened: OpenedPage
+) -> None:
+    gateway.add("order-2002", "canceled", reason="Canceled", canceled={"at": at(50), "by": "AIDAOSCAR"})
+    page = opened.open("#/tasks/order-2002")
+    expect(page.get_by_text("Canceled by AIDAOSCAR")).to_contain_text("starts it again as a new task")
+    page = opened.open("#/tasks?status=canceled")
+    expect(page.get_by_role("row").filter(has_text="order-2002")).to_contain_text("Canceled by AIDAOSCAR")
+    gateway.add(
+        "order-2003", "paused", deadline_at=at(300), pause={"prompt": "Ship it?", "fields": [], "since": at(42)}
+    )
+    page = opened.open("#/tasks/order-2003")
+    expect(page.locator("dl.facts")).to_contain_text("stands still while the task is paused")
+
+
+def test_a_replay_offers_only_hops_whose_input_is_kept(gateway: StubGateway, opened: OpenedPage) -> None:
+    kept = {"generation": 0, "before": True, "after": True, "size": 9}
+    hops = [("input", "check-order"), ("dead_letter", "price-order"), ("checkpoint", "approve")]
+    gateway.answers[f"/api/v1/mesh/{FAILED}/payloads"] = {
+        "items": [{**kept, "hop": hop, "actor": actor, "copy": copy} for hop, (copy, actor) in enumerate(hops)]
+    }
+    page = opened.open(f"#/tasks/{FAILED}")
+    page.get_by_role("button", name="Replay…").click()
+    starts = page.get_by_label("Start from").get_by_role("option")
+    expect(starts).to_have_text(["where it failed", "hop 0: check-order", "checkpoint 2: approve"])
 
 
 def test_a_task_that_does_not_exist_is_told(opened: OpenedPage) -> None:

@@ -110,8 +110,8 @@ def test_an_action_on_many_asks_how_many_and_tells_what_became_of_them(
 
 
 def test_dead_letters_are_redriven_and_a_refusal_is_told(gateway: StubGateway, opened: OpenedPage) -> None:
-    gateway.add("order-1", "failed", actor="")
-    gateway.add("order-2", "failed")
+    gateway.add("order-1", "failed", actor="", reason="DeliveryExhausted")
+    gateway.add("order-2", "failed", reason="DeliveryExhausted")
     page = opened.open()
     page.get_by_label("Select all loaded tasks").check()
     page.get_by_role("button", name="Redrive…").click()

@@ -174,7 +174,7 @@ class WaitingWorld:
         """Cancel a task, as the gateway does."""
         tasks = build_tasks(self.services("x-gateway-api").settings, print, self.clock)
         now = self.clock.moment
-        tasks.update(task_id, lambda record, hops: cancel_record(record, hops, now=now), now)
+        tasks.update(task_id, lambda record, hops: cancel_record(record, hops, now=now, by="AIDAOSCAR"), now)
 
     def take_reports(self, _queue: str, body: str) -> bool:
         """Write reports, as x-reports does."""

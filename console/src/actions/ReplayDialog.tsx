@@ -1,28 +1,40 @@
 /** Runs one task again: from where it failed, from a hop, or only the failed slices of its set. */
 
+import { useQuery } from "@tanstack/react-query";
 import { useId, useState } from "react";
 import { useClient } from "../api/context";
-import type { TaskView } from "../api/types";
+import type { KeptHop, TaskView } from "../api/types";
 import { Dialog } from "../shared/Dialog";
 import { addressOf } from "../view";
 import { FAILED_SETS, problemOf } from "./bulk";
 
-type Start = { hop?: number; failed_only?: boolean };
+type Start = { hop?: number; checkpoint?: number; failed_only?: boolean };
 
-/** Return the places from which a task may run again, each with what the reader sees. */
-function startsOf(task: TaskView): [string, Start][] {
+/**
+ * Return the places from which a task may run again, each with what the reader sees.
+ *
+ * @param kept - Its hops with kept payloads. A gateway of an older version does not say where a payload is from.
+ */
+export function startsOf(task: TaskView, kept: readonly KeptHop[]): [string, Start][] {
   const starts: [string, Start][] = [];
   if (FAILED_SETS.has(task.reason ?? "")) starts.push(["only the slices without a result", { failed_only: true }]);
   if (task.status === "failed") starts.push(["where it failed", {}]);
-  const { prev = [], curr = "" } = task.route ?? {};
-  const passed = curr === "" ? prev : [...prev, curr];
-  return [...starts, ...passed.map((actor, hop): [string, Start] => [`hop ${hop}: ${actor}`, { hop }])];
+  for (const { hop, actor, before, copy } of kept) {
+    if (copy === "checkpoint") starts.push([`checkpoint ${hop}: ${actor}`, { checkpoint: hop }]);
+    else if (copy === "input" || (copy === undefined && before)) starts.push([`hop ${hop}: ${actor}`, { hop }]);
+  }
+  return starts;
 }
 
 export function ReplayDialog({ task, onClose }: { task: TaskView; onClose: () => void }) {
   const client = useClient();
   const field = useId();
-  const starts = startsOf(task);
+  const kept = useQuery({
+    queryKey: ["payloads", task.id, task.updated_at],
+    queryFn: () => client.payloads(task.id),
+    retry: false,
+  });
+  const starts = startsOf(task, kept.data?.items ?? []);
   const [chosen, setChosen] = useState(0);
   const [started, setStarted] = useState("");
   const [problem, setProblem] = useState("");
@@ -56,7 +68,10 @@ export function ReplayDialog({ task, onClose }: { task: TaskView; onClose: () =>
   }
   return (
     <Dialog title="Replay 1 task?" onClose={onClose}>
-      <p>A new task starts with a new id. This one stays as it is. A hop needs an actor that keeps its input.</p>
+      <p>A new task starts with a new id. This one stays as it is. Only hops whose input is kept are offered.</p>
+      {starts.length === 0 && !kept.isPending && (
+        <p className="problem">No input of this task is kept (`keep_input` of its actors): call its tool again instead.</p>
+      )}
       <div className="field">
         <label htmlFor={field}>Start from</label>
         <select id={field} value={chosen} onChange={(event) => setChosen(Number(event.target.value))}>

@@ -24,9 +24,19 @@ const AT_ONCE = 4;
 export const FAILED_SETS: ReadonlySet<string> = new Set(["SliceFailed", "FanInTimeout"]);
 const REDRIVES_AT_ONCE = 100;
 
-/** Return whether an action can apply to a task: only failed tasks run again, and only tasks at work are canceled. */
+/** The reason of a task whose message has become a dead letter. */
+export const DEAD_LETTER = "DeliveryExhausted";
+
+/** Return whether an action can apply to a task: failed tasks run again, dead letters are sent again, tasks at work are canceled. */
 export function applies(action: Action, task: TaskView): boolean {
-  return action === "cancel" ? !hasEnded(task.status) : task.status === "failed";
+  if (action === "cancel") return !hasEnded(task.status);
+  return task.status === "failed" && (action === "replay" || task.reason === DEAD_LETTER);
+}
+
+/** Return why a failed task cannot be redriven; nothing if it can, or if it has not failed. */
+export function whyNoRedrive(task: TaskView): string {
+  if (task.status !== "failed" || applies("redrive", task)) return "";
+  return `No message of this task is a dead letter: it ended as ${task.reason ?? "failed"}. Replay runs it again.`;
 }
 
 /** Act on tasks, oldest first, and tell the progress. */

@@ -118,6 +118,8 @@ export interface DeadLetter {
   generation?: number;
   sent_at: string;
   receives: number;
+  /** Those of the receives that were deliveries to the function; missing if it is unknown. */
+  deliveries?: number;
   task?: string;
   reason?: string;
   error?: { type: string; message: string };

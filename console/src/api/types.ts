@@ -61,6 +61,13 @@ export interface EarlierGeneration {
   ended_at?: string;
 }
 
+/** Who canceled a task; `root` if it was canceled together with its root. */
+export interface Cancellation {
+  at: string;
+  by?: string;
+  root?: string;
+}
+
 export interface TaskView {
   id: string;
   parent_id?: string;
@@ -86,6 +93,7 @@ export interface TaskView {
   generation: number;
   earlier?: EarlierGeneration[];
   owner?: string;
+  canceled?: Cancellation;
 }
 
 /** A slice without a result; `id` is missing where the mesh does not derive it. */
@@ -146,6 +154,8 @@ export interface KeptHop {
   before: boolean;
   after: boolean;
   size?: number;
+  /** Where the payload before the hop is from; missing from a gateway of an older version. */
+  copy?: "input" | "dead_letter" | "checkpoint" | "failure" | null;
 }
 
 export interface StoredPayload {

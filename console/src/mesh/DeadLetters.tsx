@@ -9,7 +9,7 @@ import { bytes, counted } from "../shared/format";
 import { Refused } from "../shared/LogLines";
 import { Copy, Time } from "../shared/parts";
 import { addressOf } from "../view";
-import { letterTask, readable, whyOf } from "./letters";
+import { letterTask, readable, receivesOf, whyOf } from "./letters";
 
 const LIMIT = "200";
 
@@ -122,7 +122,7 @@ function Letter({ letter, isNamed, isSelected, onSelect }: LetterProps) {
     letter.hop !== undefined && `hop ${letter.hop}`,
     letter.generation !== undefined && letter.generation > 0 && `generation ${letter.generation}`,
     letter.task !== undefined && `its task is ${letter.task}`,
-    `received ${letter.receives} times`,
+    receivesOf(letter),
     bytes(letter.size),
   ];
   return (

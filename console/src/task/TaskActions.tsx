@@ -2,12 +2,13 @@
 
 import { useState } from "react";
 import { ActionDialog } from "../actions/ActionDialog";
-import { type Action, applies } from "../actions/bulk";
+import { type Action, applies, whyNoRedrive } from "../actions/bulk";
 import { ReplayDialog } from "../actions/ReplayDialog";
 import type { TaskView } from "../api/types";
 
 export function TaskActions({ task }: { task: TaskView }) {
   const [action, setAction] = useState<Action | null>(null);
+  const noRedrive = whyNoRedrive(task);
   const close = (): void => setAction(null);
   return (
     <div className="actions" role="group" aria-label="Actions on this task">
@@ -17,9 +18,15 @@ export function TaskActions({ task }: { task: TaskView }) {
       <button type="button" onClick={() => setAction("replay")}>
         Replay…
       </button>
-      <button type="button" disabled={!applies("redrive", task)} onClick={() => setAction("redrive")}>
+      <button
+        type="button"
+        disabled={!applies("redrive", task)}
+        title={noRedrive || undefined}
+        onClick={() => setAction("redrive")}
+      >
         Redrive…
       </button>
+      {noRedrive !== "" && <span className="quiet">{noRedrive}</span>}
       {action === "replay" && <ReplayDialog task={task} onClose={close} />}
       {(action === "cancel" || action === "redrive") && <ActionDialog action={action} tasks={[task]} onClose={close} />}
     </div>

@@ -8,6 +8,7 @@ import { Tabs } from "../shared/Tabs";
 import { StoredAt } from "../shared/StoredAt";
 import { show } from "../shared/useView";
 import { addressOf, type TaskTab, type View } from "../view";
+import { Canceled } from "./Canceled";
 import { Children } from "./Children";
 import { Failure } from "./Failure";
 import { Hops } from "./Hops";
@@ -72,13 +73,24 @@ function factsOf(task: TaskView): [string, ReactNode][] {
     ["Owner", task.owner],
     ["Created", <Time key="created" at={task.created_at} />],
     ["Changed", <Time key="changed" at={task.updated_at} />],
-    ["Deadline", task.deadline_at && <Time key="deadline" at={task.deadline_at} />],
+    ["Deadline", task.deadline_at && <Deadline key="deadline" at={task.deadline_at} stands={task.status === "paused"} />],
     ["Generation", task.generation > 0 && task.generation],
     ["Slice of", task.parent_id && <TaskLink key="parent" id={task.parent_id} />],
     ["Root", task.root_id && task.root_id !== task.parent_id && <TaskLink key="root" id={task.root_id} />],
     ["Result", task.result_uri && <StoredAt key="result" uri={task.result_uri} label="the address of the result" />],
     ["Job run", task.run && <RunLink key="run" id={task.run.run_id} />],
   ];
+}
+
+/** A deadline; that of a paused task moves on by the time of the pause. */
+function Deadline({ at, stands }: { at: string; stands: boolean }) {
+  return stands ? (
+    <>
+      stands still while the task is paused (it was <Time at={at} />)
+    </>
+  ) : (
+    <Time at={at} />
+  );
 }
 
 function TaskLink({ id }: { id: string }) {
@@ -119,6 +131,7 @@ function Panel({ view, followed: { task, timeline, partials } }: PanelProps) {
       return (
         <>
           {task.pause !== undefined && task.status === "paused" && <PauseForm task={task} pause={task.pause} />}
+          <Canceled task={task} />
           <Failure task={task} />
           <Unread task={task} />
           {task.status === "running" && <WaitsFor task={task} />}

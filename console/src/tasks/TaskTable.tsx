@@ -9,7 +9,7 @@ import {
 } from "@tanstack/react-table";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, useEffect, useRef } from "react";
-import type { TaskView } from "../api/types";
+import type { Cancellation, TaskView } from "../api/types";
 import { shortTime } from "../shared/format";
 import { Copy, Status, Time } from "../shared/parts";
 import { useIsNarrow } from "../shared/useIsNarrow";
@@ -54,9 +54,14 @@ const columns = column.columns([
   column.accessor("updated_at", { header: "Changed", cell: ({ row }) => <Time at={row.original.updated_at} /> }),
 ]);
 
+function canceledBy({ by, root }: Cancellation): string {
+  return by === undefined ? `with its root ${root ?? ""}` : `by ${by}`;
+}
+
 /** Return what a row says about its task: why it failed, what it waits for, how far it is. */
 function noteOf(task: TaskView): string {
   const failure = failureText(task);
+  if (task.canceled !== undefined && task.error === undefined) return `${failure} ${canceledBy(task.canceled)}`;
   if (failure !== "") return failure;
   if (task.pause !== undefined) return task.pause.prompt;
   if (task.waiting_until !== undefined) return `waits until ${shortTime(task.waiting_until)}`;

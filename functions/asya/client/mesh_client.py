@@ -30,6 +30,7 @@ from asya.messaging.delivery import Delivery
 from asya.operations.log_lines import LARGEST_LIMIT as LARGEST_PAGE
 from asya.operations.log_lines import LogLine, LogPage
 from asya.operations.mesh_numbers import MeshNumbers
+from asya.operations.payloads import KeptHop, KeptHops
 from asya.protocol import names
 from asya.protocol.codec import encode
 from asya.protocol.keys import CANCELED_PREFIX, PAUSED_PREFIX, SUMP_PREFIX, safe_segment
@@ -245,6 +246,17 @@ class MeshClient:
             if page.next_cursor is None:
                 return hops
             query = "?" + urlencode({"cursor": page.next_cursor})
+
+    def kept_hops(self, envelope_id: str) -> list[KeptHop]:
+        """Return the hops of a task with kept payloads, first to last; none without a task.
+
+        Raises:
+            MeshError: The gateway does not answer, or answers with an error.
+        """
+        try:
+            return decode(self._request("GET", f"{_path(envelope_id)}/payloads"), KeptHops).items
+        except _MissingError:
+            return []
 
     def task_set(self, envelope_id: str) -> SetView | None:
         """Return the set of slices that a task waits for, or in which it has ended; None without one.

@@ -39,6 +39,8 @@ class LetterView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         hop, generation: of the envelope; left out if the message has no valid envelope.
         sent_at: when the message was sent (RFC 3339).
         receives: how often SQS has delivered the message, reads of its dead-letter queue included.
+        deliveries: those to the function: as many as its queue allows. The others are looks at the dead letter. Left out for
+            queues of system functions.
         task: the status of the task; left out without a record.
         reason: the reason of the end of the task.
         body: the message as text.
@@ -53,6 +55,7 @@ class LetterView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     generation: int | None = None
     sent_at: str
     receives: int
+    deliveries: int | None = None
     task: str | None = None
     reason: str | None = None
     error: LetterError | None = None
@@ -112,8 +115,17 @@ def letter_error(envelope: Envelope | None, task: TaskView | None) -> ErrorInfo 
     return task.error or (LetterError(type=problem.type, message=problem.message) if problem is not None else None)
 
 
-def letter_view(letter: DeadLetter, task: TaskView | None, sent_at: datetime) -> LetterView:
-    """Build the view of a dead letter with its whole body; `bounded` cuts it."""
+def letter_view(
+    letter: DeadLetter, task: TaskView | None, sent_at: datetime, max_receives: int | None = None
+) -> LetterView:
+    """Build the view of a dead letter with its whole body; `bounded` cuts it.
+
+    Args:
+        letter: the dead letter.
+        task: its task; None without a record.
+        sent_at: when the message was sent.
+        max_receives: the receives after which its queue gives a message up; None if unknown.
+    """
     envelope, error = envelope_of(letter), letter_error(envelope_of(letter), task)
     return LetterView(
         actor=letter.actor,
@@ -123,6 +135,7 @@ def letter_view(letter: DeadLetter, task: TaskView | None, sent_at: datetime) ->
         generation=envelope.generation if envelope else None,
         sent_at=format_time(sent_at),
         receives=letter.arrival.receive_count,
+        deliveries=None if max_receives is None else min(letter.arrival.receive_count, max_receives),
         task=task.status if task else None,
         reason=task.reason if task else None,
         error=LetterError(type=error.type, message=error.message[:_MESSAGE_LIMIT]) if error else None,

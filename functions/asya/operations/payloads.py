@@ -31,6 +31,7 @@ class KeptHop(msgspec.Struct, frozen=True, kw_only=True):
         actor: its name in the route; empty if unknown.
         before, after: whether the payload before or after the hop is kept.
         size: the bytes of the kept object, the one before the hop if there is one.
+        copy: where the payload before the hop is from. A replay may start at an `input` and at a `checkpoint`; None without one.
     """
 
     hop: int
@@ -39,6 +40,7 @@ class KeptHop(msgspec.Struct, frozen=True, kw_only=True):
     before: bool
     after: bool
     size: int
+    copy: CopyKind | None = None
 
 
 class KeptHops(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,6 +160,7 @@ def kept_hops(copies: Copies, route: Route | None) -> list[KeptHop]:
                 before=before is not None,
                 after=after is not None,
                 size=named.size,
+                copy=before.kind if before is not None else None,
             )
         )
     return kept

@@ -66,6 +66,20 @@ class StartedBy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     slot: str | None = None
 
 
+class Cancellation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who canceled a task, and when (`protocol §13.cancel.by`).
+
+    Attributes:
+        at: when (RFC 3339).
+        by: the principal of the caller; None if the task was canceled together with its root.
+        root: the root with which the task was canceled.
+    """
+
+    at: str
+    by: str | None = None
+    root: str | None = None
+
+
 class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The record of a task. The records of its hops are separate (`asya.protocol.hops`).
 
@@ -82,6 +96,7 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
         earlier: the earlier generations, oldest first.
         context: the client's id of the conversation that the task belongs to.
         tool: the tool that started the task, or the root of its tree; None if no tool did.
+        canceled: the last call that canceled the task itself.
         started_by: what started the task; None for children, and for tasks that began as a message.
         due_at: when the gateway learned of a deadline that had passed already; the deadline sweep looks for the task then.
         is_watched: whether push notifications follow each change; their configurations are separate items.
@@ -113,6 +128,7 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
     context: str | None = None
     tool: str | None = None
     started_by: StartedBy | None = None
+    canceled: Cancellation | None = None
     due_at: str | None = None
     is_watched: bool = False
 
@@ -296,6 +312,7 @@ def _moved(record: TaskRecord, event: TaskEvent, status: TaskStatus) -> TaskReco
         pause=None,
         handover=_release_at_end(record, event, status),
         wait=_due_at_once(record.wait) if status == "canceled" else record.wait,
+        canceled=record.canceled if status == "canceled" else None,
     )
 
 
@@ -354,6 +371,7 @@ def _paused(record: TaskRecord, event: TaskEvent) -> TaskRecord:
         error=None,
         reason=None,
         provisional=False,
+        canceled=None,
     )
 
 
@@ -413,6 +431,7 @@ def reopened(record: TaskRecord, generation: int, *, at: str) -> TaskRecord:
         pause=None,
         handover=None,
         wait=None,
+        canceled=None,
     )
 
 

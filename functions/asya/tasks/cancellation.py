@@ -2,15 +2,24 @@
 
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from asya.protocol.events import EventData, TaskEvent
 from asya.protocol.hops import HopFold
-from asya.protocol.task import TaskRecord, merge
+from asya.protocol.task import Cancellation, TaskRecord, merge
 from asya.protocol.times import format_time
 from asya.tasks.view import is_overdue
 
 
-def cancel_record(record: TaskRecord, hops: HopFold, *, now: datetime) -> TaskRecord:
-    """Cancel a task at its latest hop; a record that has ended or is overdue stays unchanged."""
+def cancel_record(record: TaskRecord, hops: HopFold, *, now: datetime, by: str) -> TaskRecord:
+    """Cancel a task at its latest hop; a record that has ended or is overdue stays unchanged.
+
+    Args:
+        record: the record of the task.
+        hops: the hops of its generation.
+        now: the time.
+        by: the principal of the caller.
+    """
     if record.is_terminal or is_overdue(record, now):
         return record
     latest = hops.latest
@@ -20,7 +29,7 @@ def cancel_record(record: TaskRecord, hops: HopFold, *, now: datetime) -> TaskRe
         attempt=latest.attempt if latest else record.attempt,
         reason="Canceled",
     )
-    return merge(record, _event(record, data, now))
+    return replace(merge(record, _event(record, data, now)), canceled=Cancellation(by=by, at=format_time(now)))
 
 
 def cancellation_report(record: TaskRecord, *, now: datetime) -> TaskEvent:

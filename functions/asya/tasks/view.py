@@ -11,7 +11,7 @@ from asya.protocol.hops import HopFold
 from asya.protocol.pause import TaskPause
 from asya.protocol.route import HIGHEST_BEFORE_END, Route
 from asya.protocol.run_progress import RunNote
-from asya.protocol.task import EarlierGeneration, StartedBy, TaskRecord, ViewStatus
+from asya.protocol.task import Cancellation, EarlierGeneration, StartedBy, TaskRecord, ViewStatus
 from asya.protocol.times import parse_time
 from asya.tasks.failures import shortened_error
 
@@ -47,6 +47,7 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     context: str | None = None
     tool: str | None = None
     started_by: StartedBy | None = None
+    canceled: Cancellation | None = None
 
 
 def is_overdue(record: TaskRecord, now: datetime) -> bool:
@@ -108,7 +109,15 @@ def task_view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
         context=record.context,
         tool=record.tool,
         started_by=record.started_by,
+        canceled=_cancellation(record) if record.status == "canceled" else None,
     )
+
+
+def _cancellation(record: TaskRecord) -> Cancellation | None:
+    """Who canceled a canceled task; a task that no call named was canceled together with its root, or by a foreign report."""
+    if record.canceled is not None:
+        return record.canceled
+    return Cancellation(at=record.updated_at, root=record.root_id) if record.root_id is not None else None
 
 
 def _at_latest_hop(record: TaskRecord, hops: HopFold) -> TaskRecord:

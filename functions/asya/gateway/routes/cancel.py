@@ -68,7 +68,7 @@ class CancelRoutes:
         def decide(record: TaskRecord, hops: HopFold) -> TaskRecord:
             if not caller.may_see(record.owner):
                 raise unknown_task(task_id)
-            return cancel_record(record, hops, now=now)
+            return cancel_record(record, hops, now=now, by=caller.principal)
 
         record = self.tasks.update(task_id, decide, now)
         if record is None:

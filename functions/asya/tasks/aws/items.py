@@ -36,7 +36,7 @@ _RECORD_TEXTS = (
     *("deadline_at", "actor", "result_uri", "reason", "context", "tool", "due_at"),
 )
 _RECORD_NUMBERS = ("generation", "attempt", "pause_epoch", "resumed_epoch")
-_RECORD_STRUCTURES = ("route", "error", "earlier", "pause", "wait", "started_by")
+_RECORD_STRUCTURES = ("route", "error", "earlier", "pause", "wait", "started_by", "canceled")
 # The attributes of a record that the filters of lists use; `expires_at` and the key come with them.
 SUMMARY = (
     *("pk", "sk", "status", "created_at", "updated_at", "parent_id", "owner", "tool", "actor", "deadline_at"),

@@ -25,10 +25,10 @@ def copy(generation: int | None = 0, kind: str = "input", size: int = 10) -> Cop
 @pytest.mark.rule("13.payloads")
 def test_an_input_is_also_the_payload_after_the_hop_before() -> None:
     copies = Copies({1: copy(size=7)}, copy(size=9), last_hop(ROUTE))
-    assert [(hop.hop, hop.actor, hop.before, hop.after, hop.size) for hop in kept_hops(copies, ROUTE)] == [
-        (0, "prep", False, True, 7),
-        (1, "infer", True, False, 7),
-        (2, "post", False, True, 9),
+    assert [(hop.hop, hop.actor, hop.before, hop.after, hop.size, hop.copy) for hop in kept_hops(copies, ROUTE)] == [
+        (0, "prep", False, True, 7, None),
+        (1, "infer", True, False, 7, "input"),
+        (2, "post", False, True, 9, None),
     ]
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from asya.protocol.events import EventData, TaskEvent
 from asya.protocol.hops import fold
-from asya.protocol.task import TaskRecord, merge, reopened
+from asya.protocol.task import Cancellation, TaskRecord, merge, reopened
 from asya.protocol.times import parse_time
 from asya.tasks.cancellation import cancel_record, cancellation_report
 from tests.doubles.tasks import event, route_at
@@ -66,7 +66,15 @@ def test_the_cancellation_of_a_call_does_not_replace_a_provisional_end() -> None
 def canceled(*before: TaskEvent, seconds: float = 20) -> TaskRecord:
     """The record after the cancellation of a call; before that come some reports."""
     at = parse_time(event("t", "canceled", 0, seconds).at)
-    return cancel_record(merged(*before, record=pending()), fold([], 0), now=at)
+    return cancel_record(merged(*before, record=pending()), fold([], 0), now=at, by="AIDAOSCAR")
+
+
+@pytest.mark.rule("13.cancel.by")
+def test_the_call_that_canceled_a_task_is_named_until_it_is_not_canceled_any_more() -> None:
+    record = canceled()
+    assert record.canceled == Cancellation(at=record.updated_at, by="AIDAOSCAR")
+    assert merged(event("t", "canceled", 1, 30), record=record).canceled == record.canceled  # of x-sink
+    assert reopened(record, 1, at=record.updated_at).canceled is None
 
 
 @pytest.mark.rule("13.cancel", "13.order")

@@ -1,20 +1,25 @@
 """`asya status`: the report of a task."""
 
 import json
+import re
 from io import StringIO
+from typing import cast
 
+import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
-from asya.client.mesh_client import StoredObject
+from asya.client.mesh_client import MeshClient, StoredObject
 from asya.fan_in.set_view import MissingSlice, SetView
+from asya.operations.payloads import CopyKind, KeptHop
 from asya.protocol.codec import decode
 from asya.protocol.errors import ErrorInfo, TaskProblem
+from asya.protocol.pause import TaskPause
 from asya.protocol.route import Route
-from asya.protocol.task import EarlierGeneration
+from asya.protocol.task import Cancellation, EarlierGeneration
 from asya.tasks.view import TaskView
 from asya_cli.tasks.report import show_set, show_task_report
-from asya_cli.tasks.status import envelope_of
+from asya_cli.tasks.status import envelope_of, restart_command
 
 FAILED = TaskView(
     id="one",
@@ -126,3 +131,59 @@ def test_a_running_set_shows_which_slices_are_missing() -> None:
     assert lines[1].split() == ["2", "slice-2", "ended", "without", "a", "result"]
     assert lines[2].split() == ["3", "slice-3"]
     assert lines[-1].split() == ["…", "and", "5", "more"]
+
+
+def test_a_canceled_task_says_who_canceled_it_and_is_where_its_record_says() -> None:
+    canceled = replace(
+        FAILED,
+        status="canceled",
+        reason="Canceled",
+        error=None,
+        canceled=Cancellation(at="2026-01-01T00:00:01Z", by="AIDAOSCAR"),
+    )
+    passed_on = STORED | {
+        "route": {"prev": ["a", "b"], "curr": "x-resume", "next": ["c"]},
+        "status": {"phase": "canceled"},
+    }
+    text = report(canceled, passed_on)
+    assert re.search(r"canceled +by AIDAOSCAR at 2026-01-01T00:00:01Z", text)
+    assert "a ✓ → b ● → c" in text
+    child = replace(canceled, canceled=Cancellation(at="2026-01-01T00:00:01Z", root="order-1"))
+    assert "with its root order-1 at 2026-01-01T00:00:01Z" in report(child, None)
+
+
+def test_the_deadline_of_a_paused_task_stands_still() -> None:
+    pause = TaskPause(prompt="Ship it?", fields=(), since="2026-01-01T00:00:01Z")
+    paused = replace(FAILED, status="paused", error=None, reason=None, pause=pause, deadline_at="2026-01-01T00:05:00Z")
+    assert re.search(
+        r"deadline +stands still while the task is paused; it was 2026-01-01T00:05:00Z", report(paused, None)
+    )
+
+
+class KeptHops:
+    """A mesh that keeps some payloads of the task `one`."""
+
+    def __init__(self, *hops: KeptHop) -> None:
+        self.hops = list(hops)
+
+    def kept_hops(self, envelope_id: str) -> list[KeptHop]:
+        return self.hops if envelope_id == "one" else []
+
+
+def kept(hop: int, copy: CopyKind | None) -> KeptHop:
+    return KeptHop(hop=hop, actor="a", generation=0, before=copy is not None, after=True, size=1, copy=copy)
+
+
+@pytest.mark.parametrize(
+    ("hops", "command"),
+    [
+        ((kept(0, None), kept(1, "input")), "asya replay one --from 1 --state x"),
+        ((kept(2, "checkpoint"),), "asya replay one --from-checkpoint 2 --state x"),
+        ((kept(0, "dead_letter"),), None),
+    ],
+)
+def test_a_canceled_task_is_started_again_where_its_input_is_kept(
+    hops: tuple[KeptHop, ...], command: str | None
+) -> None:
+    canceled = replace(FAILED, status="canceled", canceled=Cancellation(at="", by="AIDAOSCAR"))
+    assert restart_command(cast("MeshClient", KeptHops(*hops)), canceled, " --state x") == command

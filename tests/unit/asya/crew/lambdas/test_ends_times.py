@@ -41,7 +41,7 @@ def canceled(at: datetime) -> TaskRecord:
     """The record of a task that a call canceled."""
     moment = "2026-11-20T11:59:00.000000Z"
     running = TaskRecord(id="env-1", status="running", created_at=moment, updated_at=moment)
-    return cancel_record(running, fold((), 0), now=at)
+    return cancel_record(running, fold((), 0), now=at, by="AIDAOSCAR")
 
 
 def last_event(world: MeshWorld) -> TaskEvent:

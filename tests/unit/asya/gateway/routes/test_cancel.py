@@ -50,13 +50,14 @@ def start(gateway: Gateway, iam: dict[str, str] = ALICE, **body: Any) -> str:
     return str(gateway.api(signed_by(with_body(recorded_event("start-task"), body), iam))[1]["id"])
 
 
-@pytest.mark.rule("13.cancel")
+@pytest.mark.rule("13.cancel", "13.cancel.by")
 def test_a_task_is_canceled_and_stays_so(gateway: Gateway) -> None:
     task_id = start(gateway)
     report(gateway, task_id, "received", 1, data={"actor": "inspect-dataset"})
     assert cancel(gateway, task_id) == (204, None)
     found = shown(gateway, task_id)
     assert (found["status"], found["reason"], found["actor"]) == ("canceled", "Canceled", "inspect-dataset")
+    assert found["canceled"] == {"at": "2026-11-20T09:00:05.000000Z", "by": ALICE["userId"]}
     report(gateway, task_id, "succeeded", 6)
     assert cancel(gateway, task_id, seconds=9) == (204, None)
     assert shown(gateway, task_id, 9)["updated_at"].startswith("2026-11-20T09:00:05")
@@ -87,7 +88,7 @@ def test_only_callers_who_see_a_task_cancel_it(gateway: Gateway) -> None:
     assert gateway.api(signed_by(route_event(ROUTE, ALICE, id=task_id), None))[0] == 403
 
 
-@pytest.mark.rule("13.cancel.children")
+@pytest.mark.rule("13.cancel.children", "13.cancel.by")
 def test_descendants_are_canceled_too(gateway: Gateway) -> None:
     task_id = start(gateway)
     report(gateway, task_id, "received", 1)
@@ -99,6 +100,8 @@ def test_descendants_are_canceled_too(gateway: Gateway) -> None:
     assert cancel(gateway, task_id)[0] == 204
     assert {shown(gateway, f"c{number}")["status"] for number in range(20) if number != 3} == {"canceled"}
     assert shown(gateway, "grandchild")["status"] == "canceled"
+    assert shown(gateway, "grandchild")["canceled"] == {"at": "2026-11-20T09:00:05.000000Z", "root": task_id}
+    assert "canceled" not in shown(gateway, "c3")
     assert shown(gateway, "c3")["status"] == "succeeded"
     assert shown(gateway, "stranger")["status"] == "running"
 
