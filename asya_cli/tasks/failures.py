@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Annotated
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
+from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
 from asya_cli.output.text import counted, echo, one_line, write_json
 from asya_cli.tasks.selection import Actor, ErrorText, Owner, Selection, Since, Tool, age, limited
+
+if TYPE_CHECKING:
+    from asya.tasks.failures import FailureGroup
 
 
 def failures(
@@ -64,3 +68,17 @@ def failures(
     table_console().print(table)
     if len(groups) > limit:
         echo(f"and {counted(len(groups) - limit, 'group')} more; -n shows them", err=True)
+    options = as_typed(state, namespace, region, profile)
+    echo(f"Show the first: {_command(groups[0])} --dry-run{options}; without --dry-run it runs again", err=True)
+
+
+def _command(group: FailureGroup) -> str:
+    """Return the command that runs the tasks of a group again."""
+    error = one_line(group.error)
+    actor = f" --actor {quote(group.actor)}" if group.actor else ""
+    return f"asya replay --failed{actor}" + (f" --error {readable_quote(error)}" if error else "")
+
+
+def readable_quote(text: str) -> str:
+    """Quote an argument for a shell; in double quotes, where no character needs an escape, because errors have single ones."""
+    return quote(text) if any(character in text for character in '"$`\\!') else f'"{text}"'

@@ -7,6 +7,12 @@ test.each([
   ["KeyError: 'price'\nmore", "KeyError: 'price'"],
   ["row 17 of 20.5 is bad", "row # of # is bad"],
   ["no order 3f2504e0-4f89-11d3-9a0c-0305e82c3301", "no order #"],
+  ["this function has version 08822cf5fe1a of it", "this function has version # of it"],
+  ["version 0a8bcf2 and 1234567", "version # and #"],
+  ["job run 00bss0ojnopziwff (asya.shop.risk.0000000003) ended", "job run # (asya.shop.risk.#) ended"],
+  ["Deadline 2026-11-25T22:38:21.037834Z passed, 5s after", "Deadline # passed, #s after"],
+  ["s3://data/part-00017 is not utf8, 250ms late, row17", "s3://data/part-# is not utf#, #ms late, row#"],
+  ["version 1.2.3 of x86", "version # of x#"],
 ])("%j is of the kind %j", (text, kind) => expect(kindOf(text)).toBe(kind));
 
 test("failed tasks of one cause are one group, and the largest comes first", () => {

@@ -3,7 +3,12 @@
 import type { FailureGroup, TaskView } from "../api/types";
 
 const UUID = /\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/gi;
-const NUMBER = /\d+(\.\d+)*/g;
+const TIME = /\b\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?/g;
+/** The scheme of an address in S3, and each word with a digit. */
+const WORD = /s3(?=:\/\/)|[0-9A-Za-z]*\d[0-9A-Za-z]*/g;
+/** A word in which letters and digits alternate, such as `00bss0ojnopziwff`, and not `utf8` or `250ms`. */
+const ID = /^(?=.{6})(?:[A-Za-z]*\d+[A-Za-z]+\d[0-9A-Za-z]*|\d+[A-Za-z]{4,}|[A-Za-z]+\d+[A-Za-z]{4,})$/;
+const DIGEST = /^[0-9a-f]{7,}$/i;
 
 /** Return the error of a task, such as `KeyError: 'price'`; else its reason, or nothing. */
 export function failureText(task: TaskView): string {
@@ -11,9 +16,16 @@ export function failureText(task: TaskView): string {
   return task.status === "failed" || task.status === "canceled" ? (task.reason ?? "") : "";
 }
 
-/** Return the first line of an error without what differs between tasks of one cause: numbers and UUIDs are `#`. */
+/** Return the first line of an error without what differs between tasks of one cause: numbers, times and ids are `#`. */
 export function kindOf(text: string): string {
-  return (text.split("\n", 1)[0] ?? "").replace(UUID, "#").replace(NUMBER, "#");
+  const line = (text.split("\n", 1)[0] ?? "").replace(UUID, "#").replace(TIME, "#");
+  return line.replace(WORD, withoutNumber).replace(/#(?:\.#)+/g, "#");
+}
+
+/** Return a word with `#` for its number; an id is `#` as a whole, because parts of it would tell ids apart. */
+function withoutNumber(word: string): string {
+  if (word === "s3") return word;
+  return ID.test(word) || DIGEST.test(word) ? "#" : word.replace(/\d+/g, "#");
 }
 
 /** Group failed tasks, newest first, by actor and error; most tasks first. */

@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from asya.tasks.view import TaskView
 
 _UUID = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
-_NUMBER = re.compile(r"\d+(\.\d+)*")
+_TIME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?")
+_WORD = re.compile(r"s3(?=://)|[0-9A-Za-z]*\d[0-9A-Za-z]*")
+"""The scheme of an address in S3, and each word with a digit."""
+_NUMBER = re.compile(r"\d+")
+_ID = re.compile(r"(?=.{6})(?:[A-Za-z]*\d+[A-Za-z]+\d[0-9A-Za-z]*|\d+[A-Za-z]{4,}|[A-Za-z]+\d+[A-Za-z]{4,})")
+"""A word in which letters and digits alternate, such as `00bss0ojnopziwff`, and not `utf8` or `250ms`."""
+_DIGEST = re.compile(r"[0-9a-fA-F]{7,}")
+_RUN_OF_NUMBERS = re.compile(r"#(?:\.#)+")
 
 
 class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,7 +29,7 @@ class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         actor: the actor at which they failed; empty if it is unknown.
-        error: the first line of their error, with numbers and UUIDs as `#`.
+        error: the first line of their error, with numbers, times and ids as `#`.
         count: the number of tasks.
         first, last: when the first and the last of them were created.
         example: the id of the last one.
@@ -59,8 +66,16 @@ def failure_text(status: str, error: ErrorInfo | None, reason: str | None) -> st
 
 
 def kind_of(text: str) -> str:
-    """The first line of an error without what differs between tasks of one cause: numbers and UUIDs are `#`."""
-    return _NUMBER.sub("#", _UUID.sub("#", text.partition("\n")[0]))
+    """The first line of an error without what differs between tasks of one cause: numbers, times and ids are `#`."""
+    line = _TIME.sub("#", _UUID.sub("#", text.partition("\n")[0]))
+    return _RUN_OF_NUMBERS.sub("#", _WORD.sub(lambda word: _without_number(word[0]), line))
+
+
+def _without_number(word: str) -> str:
+    """A word with `#` for its number; an id is `#` as a whole, because parts of it would tell ids apart."""
+    if word == "s3":
+        return word
+    return "#" if _ID.fullmatch(word) or _DIGEST.fullmatch(word) else _NUMBER.sub("#", word)
 
 
 def group_of(task: "TaskRecord | TaskView") -> FailureGroup:

@@ -21,6 +21,13 @@ UUIDS = ("6b1ffbc0-5d1e-4c8a-9f61-2a7d1f0f9a11", "1F6A0A54-3f0e-4f8e-9d3c-0f6f1c
         ("KeyError: 'price'", "KeyError: 'price'"),
         (f"ValueError: order {UUIDS[0]} has 3.5 parts\nmore", "ValueError: order # has # parts"),
         (f"ValueError: order {UUIDS[1]} has 12 parts", "ValueError: order # has # parts"),
+        ("no order 3f2504e0-4f89-11d3-9a0c-0305e82c3301", "no order #"),
+        ("this function has version 08822cf5fe1a of it", "this function has version # of it"),
+        ("version 0a8bcf2 and 1234567", "version # and #"),
+        ("job run 00bss0ojnopziwff (asya.shop.risk.0000000003) ended", "job run # (asya.shop.risk.#) ended"),
+        ("Deadline 2026-11-25T22:38:21.037834Z passed, 5s after", "Deadline # passed, #s after"),
+        ("s3://data/part-00017 is not utf8, 250ms late, row17", "s3://data/part-# is not utf#, #ms late, row#"),
+        ("version 1.2.3 of x86", "version # of x#"),
         ("", ""),
     ],
 )
