@@ -25,7 +25,8 @@ CAUSES = {
     "country": ("status {task}", r"(?s)error +KeyError: 'SE'.*shop\.py\", line \d+, in bill"),
     "driver": (
         "job show asya.shop.risk.0000000003",
-        r"(?s)ExitCode: 137.*{task} was the first and only envelope at work",
+        r"(?s)ExitCode: 137 \(137 is out of memory as a rule: the driver had 1 GB.*"
+        r"`spark.driver.memory` of risk.*{task} was the first and only envelope at work",
     ),
     "circuit": (
         "actors",

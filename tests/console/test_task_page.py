@@ -10,8 +10,7 @@ from playwright.sync_api import expect
 
 from tests.console.browser import OpenedPage, running_console
 from tests.console.sample_mesh import FAILED, ORIGIN, PAUSED, event, fill, hop
-from tests.console.stub_gateway import at
-from tests.console.sample_operations import MESH, UNREAD, mesh_numbers
+from tests.console.sample_operations import MESH, RUN, UNREAD, mesh_numbers
 from tests.console.stub_gateway import at
 
 if TYPE_CHECKING:
@@ -211,6 +210,16 @@ def test_a_canceled_task_says_who_canceled_it_and_a_paused_one_that_its_deadline
     )
     page = opened.open("#/tasks/order-2003")
     expect(page.locator("dl.facts")).to_contain_text("stands still while the task is paused")
+
+
+def test_a_failed_task_leads_to_its_job_runs(gateway: StubGateway, opened: OpenedPage) -> None:
+    run = {"run_id": RUN, "job_run_id": "00f1", "state": "FAILED", "at": at(50), "envelopes": 1}
+    hop = {"generation": 0, "position": 0, "attempt": 1, "actor": "forecast", "received_at": at(40), "run": run}
+    gateway.add("order-2004", "failed", actor="forecast")
+    gateway.answers["/api/v1/mesh/order-2004/timeline"] = {"items": [hop]}
+    page = opened.open("#/tasks/order-2004")
+    page.locator("dl.facts").get_by_role("link", name=RUN).click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text(RUN)
 
 
 def test_a_replay_offers_only_hops_whose_input_is_kept(gateway: StubGateway, opened: OpenedPage) -> None:

@@ -1,7 +1,7 @@
 /** A task: what happened to it, what it says, and what can be done about it. */
 
 import { lazy, type ReactNode, Suspense } from "react";
-import type { TaskView } from "../api/types";
+import type { TaskView, TimelineEntry } from "../api/types";
 import { Facts } from "../shared/Facts";
 import { Copy, Problem, Status, Time } from "../shared/parts";
 import { Tabs } from "../shared/Tabs";
@@ -47,7 +47,7 @@ export default function TaskPage({ view }: { view: Extract<View, { page: "task" 
       {error !== null && task === undefined && <Problem error={error} />}
       {task !== undefined && (
         <>
-          <Facts facts={factsOf(task)} />
+          <Facts facts={factsOf(task, runsOf(followed.timeline, task))} />
           <TaskActions task={task} />
           <Tabs
             label="Parts of the task"
@@ -63,7 +63,13 @@ export default function TaskPage({ view }: { view: Extract<View, { page: "task" 
   );
 }
 
-function factsOf(task: TaskView): [string, ReactNode][] {
+/** Return the job runs of a task, the latest first: the one at work, and those of its hops. */
+function runsOf(timeline: readonly TimelineEntry[], { run }: TaskView): string[] {
+  const found = [...timeline].reverse().flatMap((hop) => (hop.run === undefined ? [] : [hop.run.run_id]));
+  return [...new Set([...(run === undefined ? [] : [run.run_id]), ...found])];
+}
+
+function factsOf(task: TaskView, runs: readonly string[]): [string, ReactNode][] {
   return [
     ["Status", <Status key="status" status={task.status} />],
     ["Reason", task.reason !== "Completed" && task.reason],
@@ -78,7 +84,7 @@ function factsOf(task: TaskView): [string, ReactNode][] {
     ["Slice of", task.parent_id && <TaskLink key="parent" id={task.parent_id} />],
     ["Root", task.root_id && task.root_id !== task.parent_id && <TaskLink key="root" id={task.root_id} />],
     ["Result", task.result_uri && <StoredAt key="result" uri={task.result_uri} label="the address of the result" />],
-    ["Job run", task.run && <RunLink key="run" id={task.run.run_id} />],
+    [runs.length > 1 ? "Job runs" : "Job run", runs.length > 0 && runs.map((id) => <RunLink key={id} id={id} />)],
   ];
 }
 
@@ -98,7 +104,11 @@ function TaskLink({ id }: { id: string }) {
 }
 
 function RunLink({ id }: { id: string }) {
-  return <a href={addressOf({ page: "run", id, tab: "envelopes" })}>{id}</a>;
+  return (
+    <>
+      <a href={addressOf({ page: "run", id, tab: "envelopes" })}>{id}</a>{" "}
+    </>
+  );
 }
 
 interface PanelProps {

@@ -144,10 +144,10 @@ def charge_error(
     sentences = [f"{ending}{_circumstances(decision, missing, charged, started=started)}"]
     if python_error is not None:
         sentences.append(f"The driver's Python ended with {python_error.type}: {python_error.message}")
-    sentences.append(hint)
+    message = ". ".join(sentence.rstrip(". ") for sentence in sentences if sentence)
     return ErrorInfo(
         type=SPARK_JOB_FAILED,
-        message=". ".join(sentence.rstrip(". ") for sentence in sentences if sentence),
+        message=f"{message}\n{hint}",  # on a line of its own: groups of failures have the first line
         traceback=python_error.traceback if python_error else "",
     )
 

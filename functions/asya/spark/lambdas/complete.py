@@ -306,7 +306,8 @@ class Completion:
             botocore.exceptions.ClientError: the job run cannot be read.
         """
         try:
-            return self.services.job_runs.state(event.job_run_id)
+            ended = self.services.job_runs.state(event.job_run_id)
+            return replace(ended, details=self.services.explained(record.actor, ended.details))
         except ClientError as error:
             if not is_unknown_run(error):
                 raise

@@ -64,7 +64,7 @@ class ResidentRuns:
             actor,
             number,
             state.state,
-            details=state.details,
+            details=services.explained(actor, state.details),
             usage=state.usage,
             application_id=event.application_id,
         )
@@ -76,7 +76,7 @@ class ResidentRuns:
                     run_id(services.settings.namespace, actor, hosted),
                     job_run_id=job_run_id,
                     state=state.state,
-                    details=state.details,
+                    details=services.explained(actor, state.details),
                 )
         for heavy_actor in services.heavy_actors():
             services.requests.expedite(heavy_actor, now=services.now())

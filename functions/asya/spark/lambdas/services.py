@@ -32,6 +32,7 @@ from asya.spark.aws.run_results import RunResults
 from asya.spark.aws.run_slots import RunSlots
 from asya.spark.aws.start_rate import StartRate
 from asya.spark.aws.tenant_rounds import TenantRounds
+from asya.spark.exit_codes import explained
 from asya.spark.run_failures import SPARK_JOB_FAILED
 from asya.spark.run_request import JobDeployment
 from asya.tasks.task_state import StateQuery, TaskState
@@ -177,6 +178,11 @@ class SparkServices:
         own = self.settings.gateway_url
         queries = [StateQuery(id=each.id, root_id=each.root_id) for each in members if own and each.callback == own]
         return self.base.state_queries.ask(queries, self.now())
+
+    def explained(self, actor: str, details: str) -> str:
+        """Return the details of an ended job run of an actor, with what its exit code means."""
+        spec = self.heavy_actor(actor)
+        return explained(details, actor, spec.spark if spec is not None else None)
 
     def notify_completion(self, run_id: str, *, job_run_id: str, state: str, details: str) -> None:
         """Sends the completion an event that EMR Serverless did not send."""

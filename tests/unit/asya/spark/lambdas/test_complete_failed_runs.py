@@ -294,3 +294,18 @@ def test_10_the_failure_of_a_duplicate_run_changes_nothing(make: Callable[..., H
     world.set_state("run1", "SUCCESS")
     world.complete(TimedContext())
     assert len(world.bodies("publish")) == 2
+
+
+@pytest.mark.rule("10.died.memory")
+def test_10_the_error_of_a_run_without_memory_names_the_key_to_raise(make: Callable[..., HeavyWorld]) -> None:
+    world = make(10)
+    send(world, "clean", 1)
+    world.dispatch()
+    world.set_state("run1", "FAILED", details="ExitCode: 137.")
+    world.complete()
+    (failed,) = ends(world)[1]
+    key = "raise `spark.driver.memory` of clean in the mesh file"
+    assert key in failed["status"]["error"]["message"]
+    record = world.services.records.get("clean", 1)
+    assert record is not None
+    assert key in record.details
