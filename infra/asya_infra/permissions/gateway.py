@@ -34,12 +34,18 @@ def take_reports(addresses: Addresses, table: MeshTable) -> list[Grant]:
     """x-reports: records the reports of the mesh, keeps those that it refuses, and passes those of other meshes on."""
     return [
         *_report_to_other_meshes(addresses, table.gateway.foreign_gateways),
+        *_tell_triggers(addresses, table),
         common.write_logs(addresses, names.REPORTS),
         *(common.consume_queue(addresses, queue) for queue in names.REPORT_QUEUES),
         common.table(addresses, "tasks"),
         common.objects(addresses, common.WRITE, "reports/refused"),
         common.read_roles(addresses),
     ]
+
+
+def _tell_triggers(addresses: Addresses, table: MeshTable) -> list[Grant]:
+    """Allow notices of ended tasks, and slots, to the function that starts tasks (`protocol §16`)."""
+    return [common.send_messages(addresses, {names.TRIGGERS})] if table.triggers else []
 
 
 def _report_to_other_meshes(addresses: Addresses, hosts: Iterable[str]) -> list[Grant]:
@@ -89,9 +95,8 @@ def stream(addresses: Addresses, function: str, key_arn: str) -> list[Grant]:
 
 def sweep(addresses: Addresses, table: MeshTable) -> list[Grant]:
     """x-task-sweep: fails tasks past their deadline, unless ends wait in their queue, and sends the slots that are due."""
-    has_schedules = any(trigger.schedule is not None for trigger in table.triggers.values())
     return [
-        *([common.send_messages(addresses, {names.TRIGGERS})] if has_schedules else []),
+        *_tell_triggers(addresses, table),
         Grant(("sqs:GetQueueAttributes",), (addresses.queue_arn(names.ENDS),)),
         common.write_logs(addresses, names.TASK_SWEEP),
         common.table(addresses, "tasks"),

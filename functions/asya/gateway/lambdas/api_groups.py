@@ -55,6 +55,7 @@ from asya.tasks.aws.sweep_marks import SweepMarks
 from asya.tasks.aws.task_store import TaskStore
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.aws.wiring import build_store
+from asya.triggers.aws.end_notices import build_end_notices
 
 
 def _new_id() -> str:
@@ -75,7 +76,7 @@ def build_api(
     mesh, warn = settings.table, telemetry.log.warning
     client, table = clients.dynamodb(), settings.table_name("tasks")
     store = build_store(settings, environment)
-    tasks = Tasks(store, warn, threaded=environment.is_threaded)
+    tasks = Tasks(store, warn, threaded=environment.is_threaded, on_ends=build_end_notices(settings, warn))
     index = TaskIndex(client, table, threaded=environment.is_threaded)
     scan = ListScan(index, OverdueTasks(index, store, SweepMarks(client, table)))
     lists = TaskLists(scan, store, tasks)

@@ -35,6 +35,7 @@ from asya.tasks.aws.report_writer import ReportWriter
 from asya.tasks.aws.sweep_marks import SweepMarks
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.aws.wiring import build_store, build_tasks
+from asya.triggers.aws.end_notices import build_end_notices
 from asya.triggers.lambdas.wiring import build_slot_sweep
 
 if TYPE_CHECKING:
@@ -44,7 +45,9 @@ if TYPE_CHECKING:
 def build_ingest(settings: Settings, telemetry: Telemetry, environment: Environment = REAL) -> Ingest:
     """Build the calls for reports."""
     return Ingest(
-        writer=_report_writer(settings, telemetry, environment),
+        writer=_report_writer(
+            build_tasks(settings, telemetry.log.warning, environment), settings, telemetry, environment
+        ),
         access=AccessRules(settings.table, settings.account, settings.region),
     )
 
@@ -58,19 +61,21 @@ def build_report_queues(services: Services, client: GatewayClient | None = None)
     """
     settings = services.settings
     client = client or GatewayClient(boto3.DEFAULT_SESSION or boto3.Session(), settings.region)
+    telemetry, environment, warn = services.telemetry, services.environment, services.telemetry.log.warning
+    tasks = build_tasks(settings, warn, environment, build_end_notices(settings, warn))
     return ReportQueues(
         services,
-        Writes(services, _report_writer(settings, services.telemetry, services.environment)),
+        Writes(services, _report_writer(tasks, settings, telemetry, environment)),
         ForeignReports(client),
         RefusedReportStore(clients.s3(), settings.bucket),
-        EndsAges(EndsMarks(clients.dynamodb(), settings.table_name("tasks")), services.telemetry, services.now),
+        EndsAges(EndsMarks(clients.dynamodb(), settings.table_name("tasks")), telemetry, services.now),
         build_role_list(settings, services.now),
     )
 
 
-def _report_writer(settings: Settings, telemetry: Telemetry, environment: Environment) -> ReportWriter:
+def _report_writer(tasks: Tasks, settings: Settings, telemetry: Telemetry, environment: Environment) -> ReportWriter:
     return ReportWriter(
-        tasks=build_tasks(settings, telemetry.log.warning, environment),
+        tasks=tasks,
         partials=PartialStore(clients.dynamodb(), settings.table_name("tasks"), environment.sleep),
         warn=telemetry.log.warning,
     )
@@ -81,7 +86,8 @@ def build_deadline_sweep(services: Services) -> DeadlineSweep:
     settings, environment = services.settings, services.environment
     client, table = clients.dynamodb(), settings.table_name("tasks")
     store = build_store(settings, environment)
-    tasks = Tasks(store, services.telemetry.log.warning, threaded=environment.is_threaded)
+    warn = services.telemetry.log.warning
+    tasks = Tasks(store, warn, threaded=environment.is_threaded, on_ends=build_end_notices(settings, warn))
     index = TaskIndex(client, table, threaded=environment.is_threaded)
     ends = EndsQueue(clients.sqs(), settings.queue_url(names.ENDS), EndsMarks(client, table), environment)
     return DeadlineSweep(services, index, store, tasks, SweepMarks(client, table), ends)

@@ -14,7 +14,7 @@ from threading import Lock
 
 from msgspec.structs import replace
 
-from asya.protocol.events import PROGRESS_STATUSES, EventResult, TaskEvent, report_order
+from asya.protocol.events import PROGRESS_STATUSES, EventResult, TaskEvent, is_end, report_order
 from asya.protocol.hops import HopFold, HopRecord, fold, hop_records
 from asya.protocol.task import TaskRecord, merge
 from asya.protocol.times import format_time
@@ -34,11 +34,20 @@ class Tasks:
         store: the storage of the tasks.
         log: logs the cause of a failure that the caller sees only as a 503.
         threaded: whether to write records concurrently.
+        on_ends: is told which tasks have ended, after the write. It raises nothing. A repeated report tells it again.
     """
 
-    def __init__(self, store: TaskStore, log: Callable[[str], None], *, threaded: bool = True) -> None:
+    def __init__(
+        self,
+        store: TaskStore,
+        log: Callable[[str], None],
+        *,
+        threaded: bool = True,
+        on_ends: Callable[[Sequence[TaskRecord]], None] | None = None,
+    ) -> None:
         self._store = store
         self._log = log
+        self._on_ends = on_ends or _ignore
         self._cache = _RecordCache(CACHE_SIZE)
         self._map = ThreadPoolExecutor(WRITERS, thread_name_prefix="records").map if threaded else map
 
@@ -116,6 +125,8 @@ class Tasks:
                 return None
             record = decide(stored.record, fold(task[1], stored.record.generation))
             if record == stored.record or isinstance(self._store.put_record(record, stored, now), StoredRecord):
+                if record.is_terminal:
+                    self._on_ends((record,))
                 return record
         raise TaskStoreError(f"the update of task {task_id} failed: {MERGE_ATTEMPTS} attempts met concurrent writes")
 
@@ -149,14 +160,25 @@ class Tasks:
             self._log(str(error))
             return outcomes | dict.fromkeys(changes, HTTPStatus.SERVICE_UNAVAILABLE)
 
+        ended: list[TaskRecord] = []
+
         def merge_reports(reports: list[TaskEvent]) -> HTTPStatus:
             stored = records.get(reports[0].id)
             if stored is None and not may_create:
                 return HTTPStatus.NOT_FOUND
             root = next((records[event.root_id].record for event in reports if event.root_id in records), None)
-            return self._merge_record(reports, stored, root, now)
+            merged = self._merge_record(reports, stored, root, now)
+            if merged is None:
+                return HTTPStatus.SERVICE_UNAVAILABLE
+            self._cache.add(merged)
+            if merged.record.is_terminal and any(map(is_end, reports)):
+                ended.append(merged.record)
+            return HTTPStatus.NO_CONTENT
 
-        return outcomes | dict(zip(changes, self._map(merge_reports, changes.values()), strict=True))
+        outcomes |= dict(zip(changes, self._map(merge_reports, changes.values()), strict=True))
+        if ended:
+            self._on_ends(ended)
+        return outcomes
 
     def _records(
         self, groups: Iterable[list[TaskEvent]], now: datetime, *, may_create: bool
@@ -171,7 +193,8 @@ class Tasks:
 
     def _merge_record(
         self, reports: list[TaskEvent], stored: StoredRecord | None, root: TaskRecord | None, now: datetime
-    ) -> HTTPStatus:
+    ) -> StoredRecord | None:
+        """Merge the reports of a task and return its record; None if they must come again."""
         task_id = reports[0].id
         for _ in range(MERGE_ATTEMPTS):
             record = reduce(
@@ -181,19 +204,17 @@ class Tasks:
                 raise ValueError(f"no report on task {task_id}")
             record = _with_due_time(record, stored, now)
             if stored and record == stored.record:
-                self._cache.add(stored)
-                return HTTPStatus.NO_CONTENT
+                return stored
             try:
                 outcome = self._store.put_record(record, stored, now)
             except TaskStoreError as error:
                 self._log(str(error))
-                return HTTPStatus.SERVICE_UNAVAILABLE
+                return None
             if isinstance(outcome, StoredRecord):
-                self._cache.add(outcome)
-                return HTTPStatus.NO_CONTENT
+                return outcome
             stored = outcome.current
         self._log(f"reports on task {task_id} were not merged: {MERGE_ATTEMPTS} attempts met concurrent writes")
-        return HTTPStatus.SERVICE_UNAVAILABLE
+        return None
 
     def _is_progress_only(self, reports: Iterable[TaskEvent]) -> bool:
         """Whether the reports cannot change the record: progress of a task that has started or ended."""
@@ -247,6 +268,10 @@ class _RecordCache:
     def has_owner(self, task_id: str, owner: str | None) -> bool:
         """Whether the task may belong to an owner; True if either is unknown."""
         return owner is None or self._tasks.get(task_id, (0, None, None))[1] in (None, owner)
+
+
+def _ignore(_records: Sequence[TaskRecord]) -> None:
+    """Tell nobody of ended tasks."""
 
 
 def _with_due_time(record: TaskRecord, stored: StoredRecord | None, now: datetime) -> TaskRecord:

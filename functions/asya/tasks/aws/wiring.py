@@ -1,10 +1,11 @@
 """Builds the tasks of a mesh over its table."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings
 from asya.messaging.lambdas.environment import Environment
+from asya.protocol.task import TaskRecord
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.tasks import Tasks
 
@@ -21,6 +22,18 @@ def build_store(settings: Settings, environment: Environment) -> DynamoTaskStore
     )
 
 
-def build_tasks(settings: Settings, warn: Callable[[str], None], environment: Environment) -> Tasks:
-    """Build the tasks of the mesh."""
-    return Tasks(build_store(settings, environment), warn, threaded=environment.is_threaded)
+def build_tasks(
+    settings: Settings,
+    warn: Callable[[str], None],
+    environment: Environment,
+    on_ends: Callable[[Sequence[TaskRecord]], None] | None = None,
+) -> Tasks:
+    """Build the tasks of the mesh.
+
+    Args:
+        settings: the settings of the function.
+        warn: logs a warning.
+        environment: the environment of the process.
+        on_ends: is told which tasks have ended.
+    """
+    return Tasks(build_store(settings, environment), warn, threaded=environment.is_threaded, on_ends=on_ends)

@@ -20,6 +20,7 @@ from asya.starts.idempotency import IdempotencyKey
 from asya.starts.submission import Origin, first_message
 from asya.starts.tool_schemas import validate
 from asya.triggers.aws.failed_messages import FailedMessages
+from asya.triggers.ends import read_end_notice
 from asya.triggers.messages import UnusableMessageError, read_occurrences
 from asya.triggers.new_objects import Buckets
 from asya.triggers.occurrences import Occurrence, submission_of
@@ -81,6 +82,8 @@ class TriggerQueue:
             return of_service
         if not self.services.admission.has_role(record.arrival):
             raise UnusableMessageError(f"the sender {record.arrival.sender} is no role of the mesh")
+        if read_end_notice(record.arrival.body) is not None:
+            return []
         return read_occurrences(record.arrival.body, self.mesh)
 
     def _start(self, occurrence: Occurrence) -> None:

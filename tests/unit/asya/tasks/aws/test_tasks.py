@@ -225,3 +225,29 @@ def test_many_at_once() -> None:
         assert shown is not None
         assert (shown.status, shown.progress_percent, shown.owner) == ("succeeded", 100, "AIDA")
         assert shown.result_uri == "s3://results/t.json"
+
+
+@pytest.mark.rule("16.ends", "16.ends.lost")
+def test_ends_are_told_after_the_write_and_again_with_each_repeated_report() -> None:
+    """A process that dies between the two leaves the report on its queue."""
+    store, told = MemoryTaskStore(), list[str]()
+    tasks = Tasks(store, print, on_ends=lambda records: told.extend(record.id for record in records))
+    created(tasks)
+    report(tasks, *hop("t", 0))
+    assert told == []
+    for _ in range(2):
+        report(tasks, event("t", "succeeded", 3, 40), event("other", "failed", 1, 20))
+    assert sorted(told) == ["other", "other", "t", "t"]
+    report(tasks, *hop("t", 2))
+    tasks.update("t", lambda record, _: record, at(60))
+    assert sorted(told) == ["other", "other", "t", "t", "t"]
+
+
+@pytest.mark.rule("16.ends")
+def test_ends_that_are_not_written_are_not_told() -> None:
+    """Their reports come again."""
+    store, told = MemoryTaskStore(), list[TaskRecord]()
+    tasks = Tasks(store, print, on_ends=told.extend)
+    store.broken = True
+    assert report(tasks, event("t", "succeeded", 3, 40)) == [503]
+    assert told == []
