@@ -1,5 +1,6 @@
 """The messages of the queue `x-triggers` (`protocol §16.messages`)."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
@@ -15,19 +16,25 @@ class UnusableMessageError(Exception):
     """A message that starts nothing, and never will."""
 
 
-class SlotMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A slot of a schedule that is due."""
+class SlotMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A slot of a schedule that is due.
+
+    Attributes:
+        then: later slots that are due too, in order, if they must enter their lane in order (`protocol §16.overlap.slots`).
+    """
 
     trigger: str
     slot: str
+    then: tuple[str, ...] = ()
 
 
 _decoder = msgspec.json.Decoder(SlotMessage)
 
 
-def slot_message(trigger: str, slot: datetime) -> bytes:
-    """The message that starts the task of a slot."""
-    return msgspec.json.encode(SlotMessage(trigger=trigger, slot=format_time(slot)))
+def slot_message(trigger: str, slot: datetime, then: Sequence[datetime] = ()) -> bytes:
+    """The message that starts the task of a slot, and those of later ones in order."""
+    message = SlotMessage(trigger=trigger, slot=format_time(slot), then=tuple(map(format_time, then)))
+    return msgspec.json.encode(message)
 
 
 def read_occurrences(body: bytes, mesh: MeshTable) -> list[Occurrence]:
@@ -38,13 +45,14 @@ def read_occurrences(body: bytes, mesh: MeshTable) -> list[Occurrence]:
     """
     try:
         message = _decoder.decode(body)
-        slot = parse_time(message.slot)
+        slots = [parse_time(slot) for slot in (message.slot, *message.then)]
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
         raise UnusableMessageError(f"the message is of no source of triggers: {error}") from None
     trigger, schedule = scheduled(message.trigger, mesh)
-    if not is_slot(schedule, slot):
-        raise UnusableMessageError(f"{message.slot} is no slot of {schedule.cron!r} in {schedule.timezone}")
-    return [slot_occurrence(message.trigger, trigger, schedule, slot)]
+    for slot in slots:
+        if not is_slot(schedule, slot):
+            raise UnusableMessageError(f"{format_time(slot)} is no slot of {schedule.cron!r} in {schedule.timezone}")
+    return [slot_occurrence(message.trigger, trigger, schedule, slot) for slot in slots]
 
 
 def scheduled(name: str, mesh: MeshTable) -> tuple[Trigger, Schedule]:

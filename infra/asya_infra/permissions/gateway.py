@@ -8,6 +8,7 @@ from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya.senders.aws.role_list import ROLE_PREFIX
 from asya.tasks.aws.index import CHILDREN_INDEX, DUE_INDEX, LISTED_INDEX
+from asya.tasks.aws.items import WAITING_INDEX
 from asya_infra.addresses import Addresses
 from asya_infra.permissions import common
 from asya_infra.permissions.grant import Grant
@@ -97,6 +98,7 @@ def sweep(addresses: Addresses, table: MeshTable) -> list[Grant]:
     """x-task-sweep: fails tasks past their deadline, unless ends wait in their queue, and sends the slots that are due."""
     return [
         *_tell_triggers(addresses, table),
+        *([_query(addresses, WAITING_INDEX)] if table.triggers else []),
         Grant(("sqs:GetQueueAttributes",), (addresses.queue_arn(names.ENDS),)),
         common.write_logs(addresses, names.TASK_SWEEP),
         common.table(addresses, "tasks"),

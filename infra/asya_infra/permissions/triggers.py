@@ -3,6 +3,8 @@
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.triggers import Trigger
+from asya.tasks.aws.index import CHILDREN_INDEX
+from asya.triggers.lanes import window_kind
 from asya_infra.addresses import Addresses
 from asya_infra.permissions import common
 from asya_infra.permissions.grant import Grant
@@ -11,7 +13,10 @@ from asya_infra.permissions.grant import Grant
 def start(addresses: Addresses, table: MeshTable) -> list[Grant]:
     """x-triggers: writes records, and sends to the first actors of the routes of triggers alone."""
     targets = {first_actor(table, trigger) for trigger in table.triggers.values()}
+    cancels = any(trigger.overlap == "cancel-previous" for trigger in table.triggers.values())
     return [
+        *_check_lanes(addresses, table),
+        *(_cancel(addresses, table) if cancels else []),
         common.write_logs(addresses, names.TRIGGERS),
         common.consume_queue(addresses, names.TRIGGERS),
         common.table(addresses, "tasks"),
@@ -20,6 +25,29 @@ def start(addresses: Addresses, table: MeshTable) -> list[Grant]:
         common.objects(addresses, common.WRITE, *(f"inbox/{target}" for target in sorted(targets))),
         common.read_roles(addresses),
     ]
+
+
+def _check_lanes(addresses: Addresses, table: MeshTable) -> list[Grant]:
+    """Allow messages to the function itself, which close windows (`protocol §16.window.close`)."""
+    has_windows = any(window_kind(trigger) is not None for trigger in table.triggers.values())
+    return [common.send_messages(addresses, {names.TRIGGERS})] if has_windows else []
+
+
+def _cancel(addresses: Addresses, table: MeshTable) -> list[Grant]:
+    """Allow the cancellation of tasks with their children, paused envelopes and job runs."""
+    kinds = {actor.kind for actor in table.actors.values()}
+    children = f"{addresses.table_arn('tasks')}/index/{CHILDREN_INDEX}"
+    grants = [Grant(("dynamodb:Query",), (children,))]
+    if "spark" in kinds:
+        grants.append(common.send_messages(addresses, {names.COMPLETION}))
+    if "pause" in kinds:
+        grants += [
+            common.send_messages(addresses, {names.RESUME, names.SINK}),
+            common.objects(addresses, common.READ, "paused"),
+            common.objects(addresses, common.WRITE, f"inbox/{names.RESUME}", f"inbox/{names.SINK}"),
+            common.list_keys(addresses, "paused"),
+        ]
+    return grants
 
 
 def first_actor(table: MeshTable, trigger: Trigger) -> str:

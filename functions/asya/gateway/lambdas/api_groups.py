@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Callable
 from datetime import datetime
 
+from asya.cancels.lambdas.wiring import build_task_cancels
 from asya.dead_letters.aws.replay_sources import ReplaySources
 from asya.fan_in.aws.set_repeats import SetRepeats
 from asya.fan_in.aws.sets import FanInSets
@@ -40,9 +41,8 @@ from asya.messaging.lambdas.environment import REAL, Environment
 from asya.messaging.spans import submission_span
 from asya.operations.aws.kept_payloads import KeptPayloads
 from asya.pause.lambdas.wiring import build_releases
-from asya.protocol import ids, names
+from asya.protocol import ids
 from asya.senders.lambdas.wiring import build_admission
-from asya.spark.aws.cancel_requests import CancelRequests
 from asya.starts.aws.idempotency_keys import IdempotencyKeys
 from asya.starts.aws.task_starter import TaskStarter
 from asya.starts.submission import FirstMessage
@@ -93,7 +93,7 @@ def build_api(
         trace=_trace(settings, telemetry, environment),
     )
     releases = build_releases(settings, tasks, warn)
-    cancels = CancelRoutes(tasks, store, index, access, releases, _cancel_requests(settings), environment, warn)
+    cancels = CancelRoutes(build_task_cancels(settings, tasks, store, environment, warn), access)
     resumes = ResumeRoutes(mesh, tasks, access, releases)
     slots = WaitSlots(client, table, mesh.gateway, environment, warn)
     tool_calls = ToolCalls(mesh, tasks, starter, slots, environment, new_id)
@@ -172,13 +172,6 @@ def _callbacks(settings: Settings, store: TaskStore, resumes: ResumeRoutes) -> t
 def _as_it_is(delivery: Delivery) -> Delivery:
     """Offload nothing."""
     return delivery
-
-
-def _cancel_requests(settings: Settings) -> CancelRequests | None:
-    """Build the sender of cancel requests; None for a mesh without heavy actors."""
-    if not any(actor.kind == "spark" for actor in settings.table.actors.values()):
-        return None
-    return CancelRequests(clients.sqs(), queue_url=settings.queue_url(names.COMPLETION))
 
 
 def _sets(settings: Settings) -> FanInSets | None:

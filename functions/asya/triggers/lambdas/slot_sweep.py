@@ -47,7 +47,7 @@ class SlotSweep:
     def _decide(self, name: str, trigger: Trigger, schedule: Schedule, seen: ScheduleState | None) -> None:
         telemetry = self.services.telemetry
         decision = decide(trigger, schedule, seen, self.services.now())
-        self.slots.send(name, decision.due)
+        self.slots.send(name, decision.due, in_order=trigger.overlap != "allow")
         if decision.state != seen and not self.states.write(name, decision.state, seen):
             # Another sweep or an operator was faster. The keys of the slots start each task once.
             return

@@ -4,30 +4,25 @@ A start claims the key of its occurrence, writes the record, then sends the firs
 that comes after a crash finishes the start with the same id.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-from msgspec.structs import replace
 
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import BatchProcessor, BatchResponse, Record, records
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
+from asya.protocol.times import format_time
 from asya.sidecar.lambdas.services import Services
-from asya.starts.aws.task_starter import TaskStarter
-from asya.starts.idempotency import IdempotencyKey
-from asya.starts.submission import Origin, first_message
 from asya.starts.tool_schemas import validate
 from asya.triggers.aws.failed_messages import FailedMessages
-from asya.triggers.ends import read_end_notice
+from asya.triggers.lambdas.lane_queue import LaneQueue
+from asya.triggers.lambdas.occurrence_starts import FINAL, OccurrenceStarts
+from asya.triggers.lanes import has_lanes
 from asya.triggers.messages import UnusableMessageError, read_occurrences
 from asya.triggers.new_objects import Buckets
 from asya.triggers.occurrences import Occurrence, submission_of
 from asya.triggers.service_messages import read_service_message
-
-# These answers of a start are final: a repetition has the same.
-_FINAL = (400, 404, 413)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +30,15 @@ class TriggerQueue:
     """Processes the messages of `x-triggers`.
 
     Attributes:
-        new_span: creates a span id of 16 hexadecimal digits.
+        starts: starts the tasks of occurrences.
+        lanes: takes the occurrences of triggers that have lanes.
     """
 
     services: Services
     worker: BatchProcessor
-    starter: TaskStarter
+    starts: OccurrenceStarts
+    lanes: LaneQueue
     failed: FailedMessages
-    new_span: Callable[[], str]
 
     @property
     def mesh(self) -> MeshTable:
@@ -65,9 +61,11 @@ class TriggerQueue:
         for occurrence in occurrences:
             # One that is refused stops no other: an object may have several triggers.
             try:
-                self._start(occurrence)
+                self._start(occurrence, record)
+            except UnusableMessageError as error:
+                problems.append(str(error))
             except ApiError as error:
-                if error.status not in _FINAL:
+                if error.status not in FINAL:
                     raise
                 problems.append(f"{error.code}: {error}")
         if problems:
@@ -82,36 +80,20 @@ class TriggerQueue:
             return of_service
         if not self.services.admission.has_role(record.arrival):
             raise UnusableMessageError(f"the sender {record.arrival.sender} is no role of the mesh")
-        if read_end_notice(record.arrival.body) is not None:
+        if self.lanes.take(record.arrival.body):
             return []
         return read_occurrences(record.arrival.body, self.mesh)
 
-    def _start(self, occurrence: Occurrence) -> None:
-        """Start the task of an occurrence, once.
-
-        Raises:
-            ApiError: the start was refused, or somebody else is at it.
-            TaskStoreError: the table is unavailable.
-        """
+    def _start(self, occurrence: Occurrence, record: Record) -> None:
+        """Start the task of an occurrence, or take the occurrence into its lane."""
         trigger = self.mesh.triggers[occurrence.trigger]
-        if not trigger.enabled:
-            self.services.telemetry.log.info("the trigger is off", trigger=occurrence.trigger, key=occurrence.key)
+        if not trigger.enabled or not has_lanes(trigger):
+            self.starts.start(occurrence)
             return
-        submission = submission_of(trigger, occurrence.payload, self.mesh, validate)
-        origin = Origin(gateway_url=self.services.settings.gateway_url or "", span=self.new_span())
-        compose = first_message(submission, origin, self.mesh)
-        key = IdempotencyKey(occurrence.owner, occurrence.key, "")
-        task_id = self.starter.start_once(
-            compose,
-            key,
-            occurrence.task_id,
-            self.services.now(),
-            lambda record: replace(record, started_by=occurrence.started_by),
-        )
-        self.services.telemetry.count("TriggersFired")
-        self.services.telemetry.log.info(
-            "task started", trigger=occurrence.trigger, key=occurrence.key, envelope_id=task_id
-        )
+        if trigger.batch is None:
+            # A payload that the tool refuses is a dead letter at once, and waits for nothing.
+            submission_of(trigger, occurrence.payload, self.mesh, validate)
+        self.lanes.enter(occurrence, format_time(record.arrival.sent_at))
 
     def _give_up(self, record: Record, problem: str) -> None:
         """Keep the message as a dead letter that says what is wrong.

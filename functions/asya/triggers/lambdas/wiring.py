@@ -1,7 +1,9 @@
-"""The Lambda handler of `x-triggers`, and the sweep of slots."""
+"""The Lambda handler of `x-triggers`, and the sweeps of slots and lanes."""
 
+from asya.cancels.lambdas.wiring import build_task_cancels
 from asya.messaging.aws import clients
 from asya.messaging.aws.claim_check import ClaimCheck
+from asya.messaging.aws.settings import Settings
 from asya.messaging.aws.submission_sender import SubmissionSender
 from asya.messaging.claim_check import INBOX_PREFIX
 from asya.messaging.lambdas.batch import BatchProcessor
@@ -13,8 +15,14 @@ from asya.starts.aws.task_starter import TaskStarter
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.aws.wiring import build_store
 from asya.triggers.aws.failed_messages import FailedMessages
+from asya.triggers.aws.lane_checks import LaneChecks
+from asya.triggers.aws.lane_store import LaneStore
 from asya.triggers.aws.schedule_states import ScheduleStates
 from asya.triggers.aws.slot_sender import SlotSender
+from asya.triggers.lambdas.lane_queue import LaneQueue
+from asya.triggers.lambdas.lane_starts import LaneStarts
+from asya.triggers.lambdas.lane_sweep import LaneSweep
+from asya.triggers.lambdas.occurrence_starts import OccurrenceStarts
 from asya.triggers.lambdas.slot_sweep import SlotSweep
 from asya.triggers.lambdas.triggers import TriggerQueue
 
@@ -25,19 +33,28 @@ def build_triggers(services: Services) -> TriggerQueue:
     url = settings.queue_url(names.TRIGGERS)
     table = settings.table_name("tasks")
     offload = ClaimCheck(clients.s3(), settings.bucket, prefix=INBOX_PREFIX).offload
+    store = build_store(settings, environment)
+    tasks = Tasks(store, warn, threaded=environment.is_threaded)
     starter = TaskStarter(
-        tasks=Tasks(build_store(settings, environment), warn, threaded=environment.is_threaded),
+        tasks=tasks,
         keys=IdempotencyKeys(clients.dynamodb(), table, settings.table.retention.tasks),
         sender=SubmissionSender(clients.sqs(), settings.queue_url, offload),
         warn=warn,
     )
-    return TriggerQueue(
+    failed = FailedMessages(clients.sqs(), f"{url}-dlq")
+    starts = OccurrenceStarts(services, starter, environment.new_span)
+    cancels = build_task_cancels(settings, tasks, store, environment, warn)
+    lane_store = _lane_store(settings)
+    lanes = LaneQueue(
         services=services,
-        worker=BatchProcessor(clients.sqs(), url, (), services.telemetry),
+        store=lane_store,
+        records=store,
         starter=starter,
-        failed=FailedMessages(clients.sqs(), f"{url}-dlq"),
-        new_span=environment.new_span,
+        starts=LaneStarts(services, lane_store, cancels, failed, starts.start),
+        checks=LaneChecks(clients.sqs(), url, warn),
     )
+    worker = BatchProcessor(clients.sqs(), url, (), services.telemetry)
+    return TriggerQueue(services, worker, starts, lanes, failed)
 
 
 def build_slot_sweep(services: Services) -> SlotSweep:
@@ -48,6 +65,17 @@ def build_slot_sweep(services: Services) -> SlotSweep:
         ScheduleStates(clients.dynamodb(), settings.table_name("tasks")),
         SlotSender(clients.sqs(), settings.queue_url(names.TRIGGERS)),
     )
+
+
+def build_lane_sweep(services: Services) -> LaneSweep:
+    """Build the sweep of lanes."""
+    settings, environment, warn = services.settings, services.environment, services.telemetry.log.warning
+    checks = LaneChecks(clients.sqs(), settings.queue_url(names.TRIGGERS), warn)
+    return LaneSweep(services, _lane_store(settings), build_store(settings, environment), checks)
+
+
+def _lane_store(settings: Settings) -> LaneStore:
+    return LaneStore(clients.dynamodb(), settings.table_name("tasks"), settings.table.retention.tasks)
 
 
 triggers = queue_entry_point(build_triggers)

@@ -27,6 +27,7 @@ def check(context: Context) -> Iterator[Finding]:
         yield from _source(section, place)
         yield from _start(context.mesh, section, place)
         yield from _payload(section, place)
+        yield from _lanes(section, place)
 
 
 def _source(section: TriggerSection, place: Location) -> Iterator[Finding]:
@@ -47,6 +48,27 @@ def _start(mesh: MeshFile, section: TriggerSection, place: Location) -> Iterator
             yield (*place, "tool"), f"there is no tool {section.tool!r}{did_you_mean(section.tool, mesh.tools)}"
         if section.timeout is not None:
             yield (*place, "timeout"), "is a key of triggers with a route; a tool has its own timeout"
+
+
+def _lanes(section: TriggerSection, place: Location) -> Iterator[Finding]:
+    """Check overlap, debounce and batch (`protocol §16.lane`)."""
+    windows = [key for key in ("debounce", "batch") if getattr(section, key) is not None]
+    if "by" in section.model_fields_set and section.overlap == "allow" and not windows:
+        yield (*place, "by"), "is the key of overlap, debounce and batch; the trigger has none of them"
+    if len(windows) > 1:
+        yield (*place, "batch"), "conflicts with debounce; remove one of them"
+    for key in windows:
+        if section.cron is not None:
+            yield (
+                (*place, key),
+                "is a key of triggers with s3, event or webhook; the slots of a schedule have their times",
+            )
+        if section.overlap == "skip":
+            problem = f"conflicts with {key}: what it has gathered would be lost; use queue"
+            yield (*place, "overlap"), problem
+    if section.batch is not None and section.overlap == "cancel-previous":
+        problem = "conflicts with batch: the canceled task has occurrences that the next one has not; use queue"
+        yield (*place, "overlap"), problem
 
 
 def _payload(section: TriggerSection, place: Location) -> Iterator[Finding]:

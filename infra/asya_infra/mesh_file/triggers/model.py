@@ -76,6 +76,7 @@ class TriggerSection(Section):
     debounce: Duration | None = Field(default=None, ge=1, le=900)
     """One task for a burst: it starts after this silence, with the last payload."""
     batch: TriggerBatchSection | None = None
+    """Many occurrences in one task, with the payload `{"items": […]}`."""
     cron: Cron | None = None
     """Unix cron with five fields."""
     timezone: Zone = "UTC"

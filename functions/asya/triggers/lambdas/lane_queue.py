@@ -1,0 +1,258 @@
+"""Takes occurrences into their lanes, and lanes to their next tasks (`protocol §16.lane`, `§16.overlap`, `§16.window`).
+
+Each write of a lane names the revision that it has seen. A process whose write lost reads the lane and decides again.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from asya.protocol.api_errors import ApiError
+from asya.protocol.task import TaskRecord
+from asya.protocol.times import parse_time
+from asya.protocol.triggers import Trigger
+from asya.sidecar.lambdas.services import Services
+from asya.starts.aws.task_starter import TaskStarter
+from asya.tasks.aws.task_store import TaskStore, TaskStoreError
+from asya.triggers import lane_changes
+from asya.triggers.aws.lane_checks import LaneChecks
+from asya.triggers.aws.lane_items import StoredLane
+from asya.triggers.aws.lane_store import LaneStore
+from asya.triggers.ends import EndNotice, read_end_notice
+from asya.triggers.lambdas.lane_starts import LaneStarts
+from asya.triggers.lane_changes import Change
+from asya.triggers.lane_messages import LaneCheck, StartAgain, read_lane_message
+from asya.triggers.lanes import Entry, Lane, LaneFullError, LaneKey, Start, entry_of, lane_of, seconds_until
+from asya.triggers.messages import UnusableMessageError
+from asya.triggers.occurrences import Occurrence
+
+# Each conflict means that another process has made progress.
+_ATTEMPTS = 12
+_FIRST_DELAY = 0.01  # seconds
+_LONGEST_DELAY = 0.3
+
+
+class LaneBusyError(RuntimeError):
+    """Other processes write the lane all the time; the message comes again."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneQueue:
+    """The lanes of the mesh.
+
+    Attributes:
+        records: the records of tasks, which say whether a task has ended.
+        starter: knows the keys of occurrences that have started a task.
+    """
+
+    services: Services
+    store: LaneStore
+    records: TaskStore
+    starter: TaskStarter
+    starts: LaneStarts
+    checks: LaneChecks
+
+    def take(self, body: bytes) -> bool:
+        """Take a message about a lane or the end of a task; False for another one.
+
+        Raises:
+            UnusableMessageError: a start that was redriven cannot start.
+            LaneBusyError, ApiError, TaskStoreError: the message must come again.
+        """
+        match read_lane_message(body) or read_end_notice(body):
+            case LaneCheck() as check:
+                self.check(check)
+            case StartAgain() as again:
+                self.start_again(again)
+            case EndNotice() as notice:
+                self.ended(notice)
+            case None:
+                return False
+        return True
+
+    def enter(self, occurrence: Occurrence, sent_at: str) -> None:
+        """Decide about an occurrence once, and perform what follows.
+
+        Args:
+            occurrence: the occurrence of a trigger that has lanes.
+            sent_at: when its message was sent.
+
+        Raises:
+            UnusableMessageError: too many starts wait.
+            LaneBusyError, ApiError, TaskStoreError: the message must come again.
+        """
+        trigger = self._triggers[occurrence.trigger]
+        key, entry = lane_of(occurrence, trigger), entry_of(occurrence, sent_at)
+        if (decision := self.store.decision(entry.start.id)) is not None:
+            self._look_at(decision.lane)
+        elif self.starter.task_of(occurrence.owner, occurrence.key) is not None:
+            # A function of another deployment has no lanes, and has claimed the key.
+            self.starts.start(occurrence)
+        elif (change := self._decide(key, trigger, entry)) is None:
+            self._look_at(key)
+        else:
+            self._follow(key, change, entry)
+
+    def ended(self, notice: EndNotice) -> None:
+        """Go on after the end of a task.
+
+        Raises:
+            LaneBusyError, ApiError, TaskStoreError: the message must come again.
+        """
+        if (decision := self.store.decision(notice.ended)) is not None:
+            self._look_at(decision.lane)
+
+    def check(self, check: LaneCheck) -> None:
+        """Do what is due in a lane. A check that closes a window which ends later is sent again.
+
+        Raises:
+            LaneBusyError, ApiError, TaskStoreError: the message must come again.
+        """
+        lane = self._look_at(check.key)
+        window = lane.window
+        if check.closes is None or window is None or window.start.id != check.closes:
+            return
+        if parse_time(window.due) > (now := self.services.now()):
+            self.checks.send(check.key, closes=check.closes, delay=seconds_until(window.due, now))
+
+    def start_again(self, message: StartAgain) -> None:
+        """Take a start that has failed into its lane again.
+
+        Raises:
+            UnusableMessageError: too many starts wait, the trigger is gone, or the payload has expired.
+            LaneBusyError, ApiError, TaskStoreError: the message must come again.
+        """
+        key, start = message.key, message.start
+        trigger = self._triggers.get(key.trigger)
+        if trigger is None:
+            raise UnusableMessageError(f"the mesh has no trigger {key.trigger!r}")
+        if not self.store.load(key, start):
+            if self._record(start.id) is not None:
+                return  # the message has come twice
+            raise UnusableMessageError("the payload of the start has expired")
+        for delay in _delays():
+            seen = self._settled(key, trigger)
+            if seen.lane.running == start.id or seen.lane.starts(start.id) or self.store.waits(key, start):
+                break
+            overlap = "queue" if trigger.overlap == "skip" else trigger.overlap
+            try:
+                change = lane_changes.admit(seen.lane, overlap, start)
+            except LaneFullError as error:
+                raise UnusableMessageError(str(error)) from None
+            if self.store.change(key, seen, change, self.services.now()) is not None:
+                break
+            self.services.environment.sleep(delay)
+        else:
+            raise _busy(key)
+        self._look_at(key)
+
+    @property
+    def _triggers(self) -> dict[str, Trigger]:
+        return self.services.settings.table.triggers
+
+    def _decide(self, key: LaneKey, trigger: Trigger, entry: Entry) -> Change | None:
+        """Write the decision about an occurrence; None if it has one already."""
+        for delay in _delays():
+            seen, now = self._settled(key, trigger, entry.size), self.services.now()
+            try:
+                change = lane_changes.arrive(seen.lane, trigger, entry, now)
+            except LaneFullError as error:
+                raise UnusableMessageError(str(error)) from None
+            match self.store.decide(key, seen, change, entry, now):
+                case "decided":
+                    return None
+                case "conflict":
+                    self.services.environment.sleep(delay)
+                case _:
+                    return change
+        raise _busy(key)
+
+    def _follow(self, key: LaneKey, change: Change, entry: Entry) -> None:
+        telemetry = self.services.telemetry
+        telemetry.log.info(
+            "occurrence decided", trigger=key.trigger, key=entry.occurrence.key, outcome=change.outcome, lane=key.digest
+        )
+        if change.outcome == "skipped":
+            telemetry.count("TriggersSkipped")
+            return
+        window = change.lane.window
+        if change.opens and window is not None:
+            self.checks.send(key, closes=window.start.id, delay=seconds_until(window.due, self.services.now()))
+        try:
+            self._look_at(key)
+        except (LaneBusyError, ApiError, TaskStoreError) as error:
+            if change.outcome == "started":
+                raise
+            # The occurrence waits safely; what others have left is found by the sweep.
+            telemetry.log.warning("what is due in a lane waits", trigger=key.trigger, lane=key.digest, exc_info=error)
+
+    def _look_at(self, key: LaneKey) -> Lane:
+        """Do all that is due in a lane, and return it."""
+        trigger = self._triggers.get(key.trigger)
+        if trigger is None or not trigger.enabled:
+            return self.store.read(key).lane
+        for delay in _delays():
+            seen = self._settled(key, trigger)
+            lane = seen.lane
+            if not lane.starting and not lane.canceling:
+                return lane
+            done = self.starts.perform(key, lane)
+            left = lane_changes.performed(lane, done.started, done.canceled, done.failed)
+            if self.store.change(key, seen, Change(left, "started"), self.services.now()) is None:
+                self.services.environment.sleep(delay)
+                continue
+            for start in lane.starting:
+                if start.id in done.started:
+                    self._forget(key, start)
+        raise _busy(key)
+
+    def _settled(self, key: LaneKey, trigger: Trigger, size: int = 0) -> StoredLane:
+        """The lane after all changes that are due, which may leave starts to perform."""
+        alive: str | None = None
+        for delay in _delays():
+            seen, now = self.store.read(key), self.services.now()
+            lane = seen.lane
+            if lane.running not in (None, alive) and not lane.starts(lane.running or ""):
+                if self._has_ended(lane.running or ""):
+                    lane = lane_changes.without_running(lane)
+                else:
+                    alive = lane.running
+            oldest = self.store.oldest(key) if lane.queued and lane.running is None else None
+            change = lane_changes.settle(lane, trigger, now, oldest=oldest, size=size)
+            if change is None and lane == seen.lane:
+                return seen
+            if self.store.change(key, seen, change or Change(lane, "started"), now) is None:
+                self.services.environment.sleep(delay)
+        raise _busy(key)
+
+    def _has_ended(self, task_id: str) -> bool:
+        record = self._record(task_id)
+        return record is None or record.is_terminal
+
+    def _record(self, task_id: str) -> TaskRecord | None:
+        """The record of a task.
+
+        Raises:
+            TaskStoreError: the table is unavailable, or a later version has written the record.
+        """
+        now = self.services.now()
+        stored = self.records.records([task_id], now, consistent=True).get(task_id)
+        if stored is not None:
+            return stored.record
+        # Such a read leaves out records that it cannot decode.
+        loaded = self.records.load(task_id, now)
+        return loaded[0] if loaded is not None else None
+
+    def _forget(self, key: LaneKey, start: Start) -> None:
+        """Delete the payloads of a start. They expire otherwise."""
+        try:
+            self.store.forget(key, start)
+        except TaskStoreError as error:
+            self.services.telemetry.log.warning("payloads of a start stay", exc_info=error)
+
+
+def _delays() -> Iterator[float]:
+    return (min(_FIRST_DELAY * 2**attempt, _LONGEST_DELAY) for attempt in range(_ATTEMPTS))
+
+
+def _busy(key: LaneKey) -> LaneBusyError:
+    return LaneBusyError(f"the lane {key.digest} of the trigger {key.trigger!r} changes all the time")

@@ -1,0 +1,70 @@
+"""Looks at the lanes that have something to do or to wait for, every minute (`protocol §16.lane.repair`).
+
+It only sends checks: what a check finds, `x-triggers` decides again.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from asya.protocol.triggers import Trigger
+from asya.sidecar.lambdas.services import Services
+from asya.tasks.aws.table_calls import chunks
+from asya.tasks.aws.task_store import TaskStore
+from asya.triggers.aws.lane_checks import LaneChecks
+from asya.triggers.aws.lane_items import StoredLane
+from asya.triggers.aws.lane_store import LaneStore
+from asya.triggers.lane_changes import ends
+from asya.triggers.lanes import Lane
+
+# Somebody is probably at work on a lane that changed lately.
+_GRACE = timedelta(seconds=45)
+_BATCH = 100  # records per read
+
+
+@dataclass(frozen=True, slots=True)
+class LaneSweep:
+    """Finds the lanes of the mesh that need a check."""
+
+    services: Services
+    store: LaneStore
+    records: TaskStore
+    checks: LaneChecks
+
+    def sweep(self) -> None:
+        """Sweep once.
+
+        Raises:
+            TaskStoreError: the table is unavailable.
+        """
+        triggers = self.services.settings.table.triggers
+        if not triggers:
+            return
+        now = self.services.now()
+        found = 0
+        for lanes in chunks(list(self.store.due(now - _GRACE)), _BATCH):
+            alive = self._alive([stored.lane for _, stored in lanes], now)
+            for key, stored in lanes:
+                self.store.prolong(key, stored, now)
+                trigger = triggers.get(key.trigger)
+                # A function of an earlier deployment may not know the trigger yet.
+                if trigger is not None and trigger.enabled and _needs_check(stored, trigger, alive, now):
+                    self.checks.send(key)
+                    found += 1
+        if found:
+            self.services.telemetry.log.info("lanes to check", count=found)
+        self.services.telemetry.flush()
+
+    def _alive(self, lanes: list[Lane], now: datetime) -> frozenset[str]:
+        """The ids of the running tasks that have not ended. A check reads an unreadable record again."""
+        ids = [lane.running for lane in lanes if lane.running is not None]
+        records = self.records.records(ids, now, consistent=True) if ids else {}
+        return frozenset(task_id for task_id, stored in records.items() if not stored.record.is_terminal)
+
+
+def _needs_check(stored: StoredLane, trigger: Trigger, alive: frozenset[str], now: datetime) -> bool:
+    lane = stored.lane
+    if lane.starting or lane.canceling or (lane.running is None and lane.queued):
+        return True
+    if lane.running is not None and lane.running not in alive:
+        return True
+    return lane.window is not None and ends(lane.window, trigger, now)

@@ -1,0 +1,57 @@
+"""Starts the task of an occurrence, once (`protocol §16.start`)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from asya.sidecar.lambdas.services import Services
+from asya.starts.aws.task_starter import TaskStarter
+from asya.starts.idempotency import IdempotencyKey
+from asya.starts.submission import Origin, first_message
+from asya.starts.tool_schemas import validate
+from asya.triggers.occurrences import Occurrence, submission_of
+
+FINAL = (400, 404, 413)
+"""These answers of a start are final: a repetition has the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class OccurrenceStarts:
+    """Starts the tasks of occurrences.
+
+    Attributes:
+        new_span: creates a span id of 16 hexadecimal digits.
+    """
+
+    services: Services
+    starter: TaskStarter
+    new_span: Callable[[], str]
+
+    def start(self, occurrence: Occurrence) -> None:
+        """Start the task of an occurrence, once.
+
+        Raises:
+            ApiError: the start was refused, or somebody else is at it.
+            TaskStoreError: the table is unavailable.
+        """
+        mesh = self.services.settings.table
+        trigger = mesh.triggers[occurrence.trigger]
+        if not trigger.enabled:
+            self.services.telemetry.log.info("the trigger is off", trigger=occurrence.trigger, key=occurrence.key)
+            return
+        submission = submission_of(trigger, occurrence.payload, mesh, validate)
+        origin = Origin(gateway_url=self.services.settings.gateway_url or "", span=self.new_span())
+        compose = first_message(submission, origin, mesh)
+        key = IdempotencyKey(occurrence.owner, occurrence.key, "")
+        task_id = self.starter.start_once(
+            compose,
+            key,
+            occurrence.task_id,
+            self.services.now(),
+            lambda record: replace(record, started_by=occurrence.started_by),
+        )
+        self.services.telemetry.count("TriggersFired")
+        self.services.telemetry.log.info(
+            "task started", trigger=occurrence.trigger, key=occurrence.key, envelope_id=task_id
+        )
