@@ -19,7 +19,7 @@ from asya.triggers.aws.lane_store import LaneStore
 from asya.triggers.lambdas.occurrence_starts import FINAL
 from asya.triggers.lane_messages import encode_again
 from asya.triggers.lanes import Lane, LaneKey, Start, window_key
-from asya.triggers.occurrences import Occurrence
+from asya.triggers.occurrences import Occurrence, owner_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class LaneStarts:
             for task_id in lane.canceling:
                 # A task that another process may be starting is started first: it would start after its cancellation.
                 if task_id not in open_starts | canceled | failed:
-                    self.cancels.cancel(task_id, self.services.now())
+                    self.cancels.cancel(task_id, self.services.now(), owner_of(key.trigger))
                     canceled.add(task_id)
             if not waiting:
                 return Performed(frozenset(started), frozenset(canceled), frozenset(failed))
