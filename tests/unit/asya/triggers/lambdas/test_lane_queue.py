@@ -142,6 +142,6 @@ def test_16_debounce_starts_one_task_for_a_burst_wherever_a_process_dies() -> No
 def test_16_a_batch_has_each_occurrence_once_wherever_a_process_dies() -> None:
     """The third one fills the batch. A death may move an occurrence to the next one."""
     for world in deaths(a_burst, BATCH):
-        assert sorted(sum(gathered(world), [])) == [1, 2, 3, 4, 5]
+        assert sorted(number for items in gathered(world) for number in items) == [1, 2, 3, 4, 5]
         assert all(len(items) <= 3 and items == sorted(items) for items in gathered(world))
         assert (world.dead, world.waiting) == ([], [])
