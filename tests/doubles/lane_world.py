@@ -145,7 +145,7 @@ class LaneWorld:
     @property
     def table(self) -> MeshTable:
         """The table of the mesh."""
-        schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+        schema: dict[str, object] = {"type": "object", "properties": {"n": {"type": "integer"}}}
         tool = Tool(description="Infers.", route=("infer",), input_schema=schema)
         actors = {"infer": Actor(kind="handler", handler="handlers.infer")}
         return mesh(actors, tools={"infer": tool}, triggers={"orders": self.trigger})
@@ -189,6 +189,10 @@ class LaneWorld:
         sent_at = START + timedelta(seconds=sent if sent is not None else number)
         self.waiting += [Waiting(occurrence, self.clock.time, sent_at) for _ in range(times)]
         return occurrence
+
+    def redrive(self, body: str) -> None:
+        """Send a dead letter to `x-triggers` again."""
+        self.waiting.append(Waiting(body.encode(), self.clock.time, self.clock.time))
 
     def end(self, task_id: str, status: Any = "succeeded") -> None:
         """Let a task end, and tell `x-triggers`."""

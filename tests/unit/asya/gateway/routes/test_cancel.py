@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 
-from asya.gateway.routes import cancel as cancel_routes
+from asya.cancels.lambdas import task_cancels
 from asya.messaging.aws import clients
 from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey
 from asya.protocol import names
@@ -108,7 +108,7 @@ def test_descendants_are_canceled_too(gateway: Gateway) -> None:
 
 @pytest.mark.rule("13.cancel.children")
 def test_children_of_one_time_are_canceled_beyond_a_page(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cancel_routes, "PAGE_SIZE", 2)
+    monkeypatch.setattr(task_cancels, "PAGE_SIZE", 2)
     monkeypatch.setattr(task_index, "MIN_PAGE_SIZE", 2)
     task_id = start(gateway)
     children = [f"c{number}" for number in range(24)]
