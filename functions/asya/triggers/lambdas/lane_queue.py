@@ -195,7 +195,13 @@ class LaneQueue:
             lane = seen.lane
             if not lane.starting and not lane.canceling:
                 return lane
-            done = self.starts.perform(key, lane)
+            try:
+                done = self.starts.perform(key, lane)
+            except ApiError as error:
+                if error.code != "idempotency_in_progress":
+                    raise
+                # Another process is at work on a start. It goes on with the lane, and after its death the sweep does.
+                return lane
             left = lane_changes.performed(lane, done.started, done.canceled, done.failed)
             if self.store.change(key, seen, Change(left, "started"), self.services.now()) is None:
                 self.services.environment.sleep(delay)

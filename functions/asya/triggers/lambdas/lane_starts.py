@@ -69,6 +69,8 @@ class LaneStarts:
         """Start a task; False if it can never start, and is a dead letter now."""
         occurrences = self.store.load(key, start)
         if not occurrences:
+            if not self.store.read(key).lane.starts(start.id):
+                return True  # another process has started the task, struck the start out and deleted the payload
             return self._give_up(
                 key, start, "the payload has expired, because the start waited longer than tasks are kept"
             )
