@@ -1,9 +1,10 @@
 """x-triggers may start the routes of triggers, and nothing else."""
 
 import pytest
+from msgspec.structs import replace
 
 from asya.protocol.mesh_table import Actor, MeshTable, Tool
-from asya.protocol.triggers import Schedule, Trigger
+from asya.protocol.triggers import EventPattern, Schedule, Trigger
 from asya_infra.addresses import Addresses
 from asya_infra.permissions import gateway
 from asya_infra.permissions.grant import Grant
@@ -42,3 +43,27 @@ def test_16_the_sweep_sends_slots_only_if_there_are_schedules() -> None:
     """A mesh without triggers grants nothing more than before."""
     assert queues(gateway.sweep(PLACE, TABLE)) == {"x-triggers"}
     assert queues(gateway.sweep(PLACE, MeshTable(namespace="shop", actors=ACTORS))) == set()
+
+
+@pytest.mark.rule("16.ends", "16.lane.repair")
+def test_16_those_who_write_ends_may_tell_the_function() -> None:
+    """The API may send to every queue with dead letters anyway. The sweep finds the lanes by their index."""
+    assert queues(gateway.take_reports(PLACE, TABLE)) == {"x-triggers"}
+    assert "x-triggers" in queues(gateway.api(PLACE, TABLE))
+    indexes = {arn.rpartition("/")[2] for grant in gateway.sweep(PLACE, TABLE) for arn in grant.resources}
+    assert "waiting" in indexes
+    assert queues(gateway.take_reports(PLACE, MeshTable(namespace="shop", actors=ACTORS))) == set()
+
+
+@pytest.mark.rule("16.window.close", "16.overlap.cancel-previous")
+def test_16_only_windows_and_cancellations_need_more() -> None:
+    """A window closes by a message to the function itself. A cancellation ends pauses and job runs, as `DELETE` does."""
+    event = EventPattern(pattern={"source": ["shop"]})
+    trigger = Trigger(route=("ship",), event=event, debounce=30.0)
+    mesh = replace(TABLE, triggers={"orders": trigger})
+    assert queues(start(PLACE, mesh)) == {"ship", "x-triggers", "x-triggers-dlq"}
+    canceling = replace(mesh, triggers={"orders": replace(trigger, debounce=None, overlap="cancel-previous")})
+    assert queues(start(PLACE, canceling)) == {"ship", "x-triggers-dlq"}
+    kinds = {"ask": Actor(kind="pause"), "report": Actor(kind="spark")}
+    canceling = replace(canceling, actors={**ACTORS, **kinds})
+    assert queues(start(PLACE, canceling)) == {"ship", "x-triggers-dlq", "x-sink", "x-resume", "x-completion"}

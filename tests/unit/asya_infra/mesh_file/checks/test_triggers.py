@@ -49,6 +49,31 @@ SLOT_VALUES = "the values are {date}, {scheduled_at}, {time}"
             '{route: [a], cron: "0 2 * * *", payload: {day: x}, input: /day}',
             [".n.input: conflicts with payload; remove one of them"],
         ),
+        ('{route: [a], cron: "0 2 * * *", overlap: skip, by: /day}', []),
+        ("{route: [a], event: {source: shop}, overlap: queue, batch: {size: 100, window: 1m}}", []),
+        ("{route: [a], event: {source: shop}, overlap: cancel-previous, debounce: 30s, by: /key}", []),
+        (
+            '{route: [a], cron: "0 2 * * *", by: /day}',
+            [".n.by: is the key of overlap, debounce and batch; the trigger has none of them"],
+        ),
+        (
+            "{route: [a], event: {source: shop}, debounce: 30s, batch: {size: 2, window: 1m}}",
+            [".n.batch: conflicts with debounce; remove one of them"],
+        ),
+        (
+            '{route: [a], cron: "0 2 * * *", debounce: 30s}',
+            [".n.debounce: is a key of triggers with s3, event or webhook; the slots of a schedule have their times"],
+        ),
+        (
+            "{route: [a], event: {source: shop}, overlap: skip, debounce: 30s}",
+            [".n.overlap: conflicts with debounce: what it has gathered would be lost; use queue"],
+        ),
+        (
+            "{route: [a], event: {source: shop}, overlap: cancel-previous, batch: {size: 2, window: 1m}}",
+            [
+                ".n.overlap: conflicts with batch: the canceled task has occurrences that the next one has not; use queue"
+            ],
+        ),
     ],
 )
 def test_triggers(trigger: str, problems: list[str]) -> None:

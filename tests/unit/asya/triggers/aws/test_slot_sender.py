@@ -1,0 +1,37 @@
+"""Slots that must enter their lane in order are one message."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from asya.protocol.triggers import Schedule, Trigger
+from asya.triggers.aws.slot_sender import SlotSender
+from asya.triggers.messages import UnusableMessageError, read_occurrences
+from tests.doubles.envelopes import mesh
+from tests.doubles.sqs import FakeSqs
+
+QUEUE = "asya-shop-x-triggers"
+MESH = mesh(triggers={"hourly": Trigger(route=("infer",), schedule=Schedule(cron="0 * * * *"))})
+SLOTS = [datetime(2026, 11, 25, hour, tzinfo=UTC) for hour in range(12)]
+
+
+@pytest.mark.rule("16.overlap.slots", "16.messages")
+def test_16_slots_in_order_are_one_message_and_others_one_each() -> None:
+    """A queue keeps no order, and several processes take its messages."""
+    sqs = FakeSqs()
+    sender = SlotSender(sqs, f"https://sqs/1/{QUEUE}")  # type: ignore[arg-type]
+    sender.send("hourly", SLOTS)
+    sender.send("hourly", SLOTS, in_order=True)
+    sender.send("hourly", [], in_order=True)
+    assert sqs.requests == [(QUEUE, 10), (QUEUE, 2), (QUEUE, 1)]
+    read = [read_occurrences(message.body.encode(), MESH) for message in sqs.sent[QUEUE]]
+    assert [len(occurrences) for occurrences in read] == [1] * 12 + [12]
+    assert [each.key for each in read[-1]] == [occurrences[0].key for occurrences in read[:-1]]
+
+
+@pytest.mark.rule("16.messages")
+def test_16_a_message_with_a_time_that_is_no_slot_starts_nothing() -> None:
+    """Also if the others are slots."""
+    body = b'{"trigger": "hourly", "slot": "2026-11-25T01:00:00Z", "then": ["2026-11-25T02:30:00Z"]}'
+    with pytest.raises(UnusableMessageError, match="2026-11-25T02:30:00"):
+        read_occurrences(body, MESH)
