@@ -27,6 +27,7 @@ from asya.messaging.lambdas.environment import REAL, Environment
 from asya.protocol import names
 from asya.protocol.events import EventResult
 from asya.protocol.mesh_table import Actor, MeshTable, encode_table
+from asya.protocol.pause import Pause
 from asya.protocol.times import format_time
 from asya.tasks.event_batch import read_events
 from tests.doubles.dynamo import create_tasks_table
@@ -45,6 +46,7 @@ MESH = MeshTable(
     actors={
         "inspect-dataset": Actor(kind="handler"),
         "publish-report": Actor(kind="handler"),
+        "approve-report": Actor(kind="pause", pause=Pause(callback=True)),
         "x-sink": Actor(kind="crew"),
     },
 )

@@ -402,11 +402,12 @@ def test_13_the_gateway_has_these_calls() -> None:
         *("POST /api/v1/mesh/events", "POST /api/v1/mesh/redrive", "GET /api/v1/operations/failures"),
         *("GET /envelopes/{id}", "POST /envelopes/{id}/progress", "POST /envelopes/{id}/final"),
         *("GET /envelopes/{id}/stream", "GET /jobs/{id}", "GET /jobs/{id}/stream"),
-        *("GET /openapi.json", "GET /health"),
+        *("GET /openapi.json", "GET /health", "GET /callbacks", "POST /callbacks"),
     }
     assert get_args(Group) == ("tasks", "tools", "mcp", "a2a", "streams")
     assert {call.route for call in CALLS if call.is_public} == {
         *("GET /.well-known/agent-card.json", "GET /api/v1/mesh/{id}/stream", "GET /health"),
+        *("GET /callbacks", "POST /callbacks"),
     }
 
 
