@@ -25,6 +25,7 @@ SESSION_SUITES = ("console", "infra", "spark")
 """Suites with session fixtures; one worker runs each of them whole."""
 
 PATHS_MESH_TESTS = (
+    "callback",
     "console",
     "crew_failures",
     "fan_in",
