@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from asya.protocol import names
 from tests.infra.conftest import SynthesizedMesh, synthesize
 
 MESH = """
@@ -20,6 +21,7 @@ triggers:
   everything: {{route: [count], s3: {{bucket: data, prefix: raw/big/}}}}
   photos: {{route: [count], s3: {{bucket: data, prefix: photos/}}}}
   off: {{route: [count], enabled: false, s3: {{bucket: data, prefix: off/}}}}
+  nightly: {{route: [count], cron: "0 2 * * *"}}
   partner: {{route: [count], s3: {{bucket: partner-files, prefix: incoming/, suffix: .csv}}}}
   results: {{route: [count], s3: {{bucket: results, prefix: exports/}}}}
   orders: {{route: [count], event: {{source: [shop], detail-type: [OrderPlaced], bus: shop}}, input: /detail}}
@@ -124,3 +126,23 @@ def test_a_mesh_without_such_triggers_has_neither_notifications_nor_rules(plain:
         "queues" in each
         for each in manifest[next(name for name in manifest if name.endswith("-state"))].get("dependencies", [])
     )
+
+
+@pytest.mark.rule("16.senders")
+def test_16_every_function_that_may_send_by_iam_is_allowed_by_the_policy_of_the_queue(landing: SynthesizedMesh) -> None:
+    """A new function that sends there has to be one of the mesh's system functions."""
+    queue = ":asya-landing-x-triggers"
+    senders = {
+        role["RoleName"].replace("asya-landing-", "").replace("-<Region>", "")
+        for role in landing.resources("AWS::IAM::Role")
+        for policy in role.get("Policies", [])
+        for statement in policy["PolicyDocument"]["Statement"]
+        if "sqs:SendMessage" in as_list(statement["Action"])
+        and any(each.endswith(queue) for each in as_list(statement["Resource"]))
+    }
+    assert "x-task-sweep" in senders
+    assert senders <= set(names.SYSTEM_FUNCTIONS)
+
+
+def as_list(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)
