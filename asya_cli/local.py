@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from asya_cli.errors import CommandError, ExitCode
+from asya_cli.local_time import time
 from asya_cli.mesh_file.loading import check_exists
 from asya_cli.options import DEFAULT_STATE, JsonLines
 from asya_cli.output.text import echo, write_json_line
@@ -122,6 +123,9 @@ def status(state: State = DEFAULT_STATE, *, as_json: JsonLines = False) -> None:
     if not as_json:
         table_console().print(table)
     raise typer.Exit(0 if all(part.up for part in parts) else 1)
+
+
+app.command()(time)
 
 
 @app.command()

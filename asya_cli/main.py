@@ -13,6 +13,7 @@ from typer._click.exceptions import ClickException, NoArgsIsHelpError  # typer e
 from asya.client.defaults import read_defaults
 from asya.client.errors import MeshError
 from asya_cli.actors import actors
+from asya_cli.backfill.command import app as backfill
 from asya_cli.console.command import ui
 from asya_cli.contracts.command import contracts
 from asya_cli.data import app as data
@@ -44,6 +45,7 @@ from asya_cli.tasks.replay import replay
 from asya_cli.tasks.result import result
 from asya_cli.tasks.resume import resume
 from asya_cli.tasks.status import status
+from asya_cli.triggers.command import app as trigger
 from asya_infra.build.folder import CacheError
 from asya_local.errors import LocalCloudError
 
@@ -150,6 +152,8 @@ app.command()(smoke)
 app.add_typer(data, name="data")
 app.add_typer(dlq, name="dlq")
 app.add_typer(job, name="job")
+app.add_typer(trigger, name="trigger")
+app.add_typer(backfill, name="backfill")
 app.add_typer(local, name="local")
 
 

@@ -103,7 +103,7 @@ def _row(dead_letters: DeadLetters, letter: QueuedLetter) -> tuple[str, ...]:
     sent = letter.seen.arrival.sent_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
     status = task.status if task else "no record"
     reason = f" ({task.reason})" if task and task.reason else ""
-    error = letter_error(envelope, task)
+    error = letter_error(letter.read, task)
     return (
         letter.actor,
         letter.id,

@@ -160,7 +160,7 @@ class DeadLetters:
         for batch in queue.scan(hide_seconds=HIDE_SECONDS):
             seen += batch
             for each in batch:
-                letter = QueuedLetter(each, dead_letters.read_letter(each.arrival, actor))
+                letter = QueuedLetter(each, dead_letters.read_letter(each.arrival, actor, each.problem))
                 if self._matches(letter, selection):
                     yield letter
 
@@ -176,7 +176,7 @@ class DeadLetters:
     def _error_text(self, letter: QueuedLetter) -> str:
         status = letter.envelope.status if letter.envelope else None
         task = self.task(letter)
-        texts = [status.reason if status else None, task.reason if task else None]
+        texts = [status.reason if status else None, task.reason if task else None, letter.read.problem]
         for error in (status.error if status else None, task.error if task else None):
             texts += [error.type, error.message] if error else []
         return "\n".join(filter(None, texts))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from asya.protocol.errors import ErrorInfo
     from asya.protocol.pause import PauseField, TaskPause
     from asya.protocol.route import Route
-    from asya.protocol.task import Cancellation, EarlierGeneration
+    from asya.protocol.task import Cancellation, EarlierGeneration, StartedBy
     from asya.tasks.timeline import TimelineEntry
     from asya.tasks.view import TaskView
     from asya_cli.output.console import Console
@@ -112,6 +112,12 @@ def headline(task: TaskView | None, envelope: Envelope | None) -> Text:
     return text
 
 
+def started_by(origin: StartedBy) -> str:
+    """Return what started a task: `trigger nightly, slot 2026-11-25T01:00:00Z`."""
+    slot = f", slot {origin.slot[:19]}Z" if origin.slot else ""
+    return f"{origin.kind} {origin.name}{slot}" if origin.name else origin.kind
+
+
 def facts_of(task: TaskView | None, stored: StoredObject | None, envelope: Envelope | None) -> list[tuple[str, Text]]:
     """Return the name and the value of each known fact, in the order of the report."""
     status = envelope.status if envelope else None
@@ -135,6 +141,7 @@ def facts_of(task: TaskView | None, stored: StoredObject | None, envelope: Envel
         ("generation", (task.generation if task else 0) or None),
         *(("before", earlier_line(each)) for each in (task.earlier if task else ())),
         ("tool", task.tool if task else None),
+        ("started by", started_by(task.started_by) if task and task.started_by else None),
         ("owner", task.owner if task else None),
         ("stored as", stored.uri if stored else None),
     ]

@@ -68,6 +68,13 @@ export interface Cancellation {
   root?: string;
 }
 
+/** What started a task: the name of a trigger, or the id of a backfill or of the replayed task. */
+export interface StartedBy {
+  kind: "caller" | "trigger" | "backfill" | "replay";
+  name?: string;
+  slot?: string;
+}
+
 export interface TaskView {
   id: string;
   parent_id?: string;
@@ -76,6 +83,7 @@ export interface TaskView {
   progress_percent: number;
   actor?: string;
   tool?: string | null;
+  started_by?: StartedBy | null;
   route?: Route;
   attempt?: number;
   result?: unknown;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from asya.messaging.hop import Arrival
     from asya.protocol.envelope import Envelope
     from asya.tasks.timeline import TimelineEntry
+
+T = TypeVar("T")
 
 TIMEOUT_SECONDS = 30.0
 """The time limit of a call to the gateway; API Gateway has the same limit."""
@@ -404,6 +406,24 @@ class MeshClient:
     def upload(self, reference: str, body: bytes | BinaryIO) -> str:
         """Write a file to the data of the mesh, as `put_data` does."""
         return put_data(self.connection, reference, body)
+
+    def ask(self, method: str, path: str, answer: type[T], body: bytes = b"", key: str = "") -> T | None:
+        """Call the gateway and decode its answer; None for what it does not know.
+
+        Args:
+            method: The method of HTTP.
+            path: The path with its query.
+            answer: The type of the answer.
+            body: JSON; empty for none.
+            key: The idempotency key; empty for none.
+
+        Raises:
+            MeshError: The gateway does not answer, or answers with an error.
+        """
+        try:
+            return decode(self._request(method, path, body, idempotency_key=key), answer)
+        except _MissingError:
+            return None
 
     def _default_uris(self, envelope_id: str) -> Iterator[str]:
         for prefix in RESULT_PREFIXES:

@@ -35,12 +35,14 @@ class DeadLetter:
     Attributes:
         envelope: the envelope of the message; None for a request, an event or a message about a set.
         readable: False if the envelope only stands in for one that could not be parsed.
+        problem: why a function gave the message up (`protocol §16.failures`); None if SQS has delivered it too often.
     """
 
     arrival: Arrival
     actor: str
     envelope: Envelope | None
     readable: bool = True
+    problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +67,14 @@ def watched_actors(mesh: MeshTable) -> tuple[str, ...]:
     return (*sorted(mesh.actors), *runs, *((names.TRIGGERS,) if mesh.triggers else ()))
 
 
-def read_letter(arrival: Arrival, actor: str) -> DeadLetter:
-    """Read a message; an unreadable one gets a stand-in envelope with its own id, or one derived from the message id."""
+def read_letter(arrival: Arrival, actor: str, problem: str | None = None) -> DeadLetter:
+    """Read a message; an unreadable one gets a stand-in envelope with its own id, or one derived from the message id.
+
+    Args:
+        problem: why a function gave it up, as the message says. Only that of `x-triggers` counts.
+    """
     if actor in SYSTEM_QUEUES or (not arrival.is_new and decode_message(arrival.body) is not None):
-        return DeadLetter(arrival, actor, None)
+        return DeadLetter(arrival, actor, None, problem=problem if actor == names.TRIGGERS else None)
     try:
         return DeadLetter(arrival, actor, arrival.envelope())
     except ParseError as error:

@@ -12,6 +12,8 @@ MAX_WAIT = timedelta(hours=24)
 
 # The message attribute with the `SenderId` of a dead letter of reports that the gateway sends again (`protocol §12.redrive`).
 FIRST_SENDER = "asya-first-sender"
+# The message attribute that says why a message became a dead letter of `x-triggers` (`protocol §16.failures`).
+PROBLEM = "asya-problem"
 
 DeliveryKind = Literal["next", "sink", "sump", "retry", "later", "slice-ended", "report"]
 

@@ -21,6 +21,8 @@ PAGE_LIMIT = 3 * 1024 * 1024
 SHORT_BODY = 1024
 """Bytes of the bodies of an answer beyond `PAGE_LIMIT`."""
 _MESSAGE_LIMIT = 1024
+NOT_STARTED = "NotStarted"
+"""The type of the error of a message that can start no task."""
 
 
 class LetterError(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,8 +108,11 @@ def letter_id(letter: DeadLetter) -> str:
     return letter.envelope.id if letter.envelope else letter.arrival.message_id
 
 
-def letter_error(envelope: Envelope | None, task: TaskView | None) -> ErrorInfo | LetterError | None:
-    """Return why a dead letter failed: the envelope says it, else its task; the end of a task comes with the next sweep."""
+def letter_error(letter: DeadLetter, task: TaskView | None) -> ErrorInfo | LetterError | None:
+    """Return why a dead letter failed: the message says it, else its task; the end of a task comes with the next sweep."""
+    if letter.problem is not None:
+        return LetterError(type=NOT_STARTED, message=letter.problem)
+    envelope = envelope_of(letter)
     error = envelope.status.error if envelope is not None and envelope.status is not None else None
     if error is not None or task is None:
         return error
@@ -126,7 +131,7 @@ def letter_view(
         sent_at: when the message was sent.
         max_receives: the receives after which its queue gives a message up; None if unknown.
     """
-    envelope, error = envelope_of(letter), letter_error(envelope_of(letter), task)
+    envelope, error = envelope_of(letter), letter_error(letter, task)
     return LetterView(
         actor=letter.actor,
         id=letter_id(letter),

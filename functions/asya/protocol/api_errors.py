@@ -31,6 +31,7 @@ ErrorCode = Literal[
     "not_paused",
     "not_resumable",
     "not_sent",
+    "not_startable",
     "nothing_to_replay",
     "paused",
     "refused",
@@ -51,6 +52,7 @@ ErrorCode = Literal[
     "unknown_actor",
     "unknown_field",
     "unknown_tool",
+    "unknown_trigger",
     "unreadable",
 ]
 ERROR_CODES: frozenset[str] = frozenset(get_args(ErrorCode))

@@ -52,6 +52,11 @@ def occurrence_id(trigger: str, key: str) -> str:
     return _uuid_of("trigger", trigger, key)
 
 
+def backfill_id(owner: str, key: str) -> str:
+    """The id of the backfill that an idempotency key of an owner begins (`protocol §16.backfill`)."""
+    return _uuid_of("backfill", owner, key)
+
+
 def id_of_message(message_id: str) -> str:
     """The id of an envelope without a usable id, derived from its SQS message id."""
     return _uuid_of("message", message_id)

@@ -22,6 +22,9 @@ from asya.triggers.templates import fill_in
 OWNER_PREFIX = "trigger:"
 """What the owners of triggered tasks begin with. No principal of IAM or of a token does."""
 
+SLOT_KEY = "slot "
+"""What the keys of slots begin with."""
+
 Validate = Callable[[dict[str, object], Any], Sequence[tuple[str, str]]]
 
 
@@ -59,7 +62,7 @@ def owner_of(trigger: str) -> str:
 
 def slot_key(slot: datetime) -> str:
     """The key of the occurrence of a slot."""
-    return f"slot {format_time(slot)}"
+    return f"{SLOT_KEY}{format_time(slot)}"
 
 
 def slot_values(schedule: Schedule, slot: datetime) -> dict[str, str]:

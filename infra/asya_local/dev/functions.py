@@ -20,7 +20,7 @@ from asya.sidecar.lambdas.services import Services
 from asya.spark.lambdas.complete import Completion
 from asya.spark.lambdas.services import SparkServices
 from asya.spark.lambdas.wiring import build_dispatch, build_enqueue, build_reconcile
-from asya.triggers.lambdas.wiring import build_lane_sweep, build_slot_sweep, build_triggers
+from asya.triggers.lambdas.wiring import build_backfill_sweep, build_lane_sweep, build_slot_sweep, build_triggers
 from asya_infra import timings
 from asya_local.dev.telemetry import DevTelemetry
 
@@ -129,3 +129,4 @@ def _sweep_tasks(services: Services) -> None:
     build_deadline_sweep(services).sweep()
     build_slot_sweep(services).sweep()
     build_lane_sweep(services).sweep()
+    build_backfill_sweep(services).sweep()

@@ -25,6 +25,7 @@ PAGES = (
 )
 # Their further snippets show single keys.
 PAGES_WITH_PARTS = (
+    "backfill.md",
     "fan-out-and-fan-in.md",
     "pause-and-resume.md",
     "start-on-a-schedule.md",

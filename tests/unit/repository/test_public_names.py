@@ -74,6 +74,7 @@ LegacyEnvelope LegacyFinal LegacyJob LegacyProgress LegacyRoute Message PartialE
 Redriven RepeatedSlices ReplayRequest Replayed ResumeRequest Resumed Route RunNote SingleEvent StageNote StartedBy
 StartRequest Started StreamToken Success TaskEvent TaskList TaskPause TaskProblem TaskView
 Timeline TimelineEntry ToolAnswer ToolRequest Usage
+BackfillList BackfillRequest BackfillView DecidedSlot DecidedSlots FailedSlot FireRequest Fired SlotView SlotsRequest TriggerList TriggerView
 """
 """The components of the OpenAPI document: generated clients name their types after them."""
 
@@ -120,6 +121,19 @@ COMMANDS = {
     "job cancel": "RUN_ID --state --namespace --region --profile",
     "job drain": "ACTOR --reason --state --namespace --region --profile",
     "job undrain": "ACTOR --state --namespace --region --profile",
+    "trigger list": "--json --state --namespace --region --profile",
+    "trigger show": "NAME --json --state --namespace --region --profile",
+    "trigger pause": "NAME --json --state --namespace --region --profile",
+    "trigger resume": "NAME --json --state --namespace --region --profile",
+    "trigger fire": "NAME --at --json --state --namespace --region --profile",
+    "backfill start": (
+        "NAME --from --to --at-once --stop-after --again --dry-run --follow -f --json --state --namespace --region --profile"
+    ),
+    "backfill list": "--json --state --namespace --region --profile",
+    "backfill show": "BACKFILL_ID --follow -f --json --state --namespace --region --profile",
+    "backfill resume": "BACKFILL_ID --json --state --namespace --region --profile",
+    "backfill cancel": "BACKFILL_ID --json --state --namespace --region --profile",
+    "local time": "SPAN --state --json",
     "local up": "--mesh --state --stage --secrets --watch",
     "report": "--since --start --tool --json --state --namespace --region --profile",
     "logs": "SUBJECT --follow -f --since --json --state --namespace --region --profile",
@@ -400,6 +414,10 @@ def test_13_the_gateway_has_these_calls() -> None:
         *("POST /tools/call", "POST /mcp", "GET /mcp", "DELETE /mcp", "POST /a2a", "POST /a2a/tasks/{id}"),
         *("GET /.well-known/agent-card.json", "GET /api/v1/mesh/{id}/events", "GET /api/v1/mesh/{id}/stream"),
         *("POST /api/v1/mesh/events", "POST /api/v1/mesh/redrive", "GET /api/v1/operations/failures"),
+        *("GET /api/v1/triggers", "POST /api/v1/triggers", "GET /api/v1/triggers/{trigger}"),
+        *(f"POST /api/v1/triggers/{{trigger}}/{what}" for what in ("pause", "resume", "fire")),
+        *("GET /api/v1/backfills", "POST /api/v1/backfills", "POST /api/v1/backfills/{id}/resume"),
+        *("GET /api/v1/backfills/{id}", "DELETE /api/v1/backfills/{id}"),
         *("GET /envelopes/{id}", "POST /envelopes/{id}/progress", "POST /envelopes/{id}/final"),
         *("GET /envelopes/{id}/stream", "GET /jobs/{id}", "GET /jobs/{id}/stream"),
         *("GET /openapi.json", "GET /health", "GET /callbacks", "POST /callbacks"),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from asya.messaging.delivery import PROBLEM
 from asya.messaging.hop import Arrival
 from asya.messaging.sqs_limits import BATCH_ENTRIES
 from asya.protocol.times import from_epoch_milliseconds
@@ -23,11 +24,13 @@ class ReceivedMessage:
 
     Attributes:
         group: its message group (the tenant in a fair queue); None without one.
+        problem: why a function gave it up, as the message says; None if SQS has delivered it too often.
     """
 
     arrival: Arrival
     receipt_handle: str
     group: str | None = None
+    problem: str | None = None
 
     @property
     def message_id(self) -> str:
@@ -85,6 +88,7 @@ class DeadLetterQueue:
                 VisibilityTimeout=hide_seconds,
                 WaitTimeSeconds=_WAIT_SECONDS,
                 MessageSystemAttributeNames=["All"],
+                MessageAttributeNames=[PROBLEM],
             )
             messages = [_received(message) for message in answer.get("Messages", [])]
             new = [message for message in messages if message.message_id not in ids]
@@ -121,7 +125,9 @@ def _received(message: "MessageTypeDef") -> ReceivedMessage:
         sender=attributes.get("SenderId", "").partition(":")[0],
         size=len(body),
     )
-    return ReceivedMessage(arrival, message["ReceiptHandle"], attributes.get("MessageGroupId"))
+    given = message.get("MessageAttributes", {})
+    problem = given[PROBLEM].get("StringValue") if PROBLEM in given else None
+    return ReceivedMessage(arrival, message["ReceiptHandle"], attributes.get("MessageGroupId"), problem)
 
 
 def _batches(items: Iterable[ReceivedMessage]) -> Iterator[Sequence[ReceivedMessage]]:

@@ -129,7 +129,7 @@ class DeadLetterWatch:
         if actor not in dead_letters.SYSTEM_QUEUES:
             self.services.admission.note_letter(arrival)
             arrival = self.services.admission.judge(arrival, actor)
-        return dead_letters.read_letter(arrival, actor)
+        return dead_letters.read_letter(arrival, actor, message.problem)
 
     def _report_letter(self, letter: DeadLetter, message: ReceivedMessage) -> list[Receipt]:
         """Copy and report one dead letter; a failed copy does not prevent the report."""
@@ -214,4 +214,5 @@ class DeadLetterWatch:
             phase=status.phase if status else None,
             reason=reason,
             copy=copy_key(letter),
+            problem=letter.problem,
         )

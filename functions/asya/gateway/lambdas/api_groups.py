@@ -28,6 +28,7 @@ from asya.gateway.routes.task_sets import TaskSetRoutes
 from asya.gateway.routes.tasks import TaskRoutes
 from asya.gateway.routes.tool_calls import ToolCalls
 from asya.gateway.routes.tools import ToolRoutes
+from asya.gateway.triggers.wiring import build_backfill_calls, build_slot_calls, build_trigger_calls
 from asya.legacy.gateway_calls import LegacyReadRoutes
 from asya.messaging.aws import clients
 from asya.messaging.aws.claim_check import ClaimCheck
@@ -154,6 +155,9 @@ def build_api(
         replays,
         resumes,
         ToolRoutes(tool_calls, access, origins),
+        build_trigger_calls(settings, access, tasks, lists, new_id),
+        build_slot_calls(settings, telemetry, environment, access),
+        build_backfill_calls(settings, access, tasks, cancels, new_id),
         mcp,
         agents,
         LegacyReadRoutes(tasks, access),

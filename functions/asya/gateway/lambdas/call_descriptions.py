@@ -36,6 +36,17 @@ from asya.tasks.failures import FailureList
 from asya.tasks.filters import TEXT_LIMIT
 from asya.tasks.listing import DEFAULT_LIMIT, LARGEST_LIMIT, TaskList, Timeline
 from asya.tasks.view import TaskView
+from asya.triggers.answers import (
+    BackfillList,
+    BackfillRequest,
+    BackfillView,
+    DecidedSlots,
+    Fired,
+    FireRequest,
+    SlotsRequest,
+    TriggerList,
+    TriggerView,
+)
 
 Schema = dict[str, Any]
 
@@ -292,6 +303,40 @@ CALL_DESCRIPTIONS: dict[str, CallDescription] = {
     "GET /api/v1/operations/runs/{run_id}": CallDescription(
         "Read a job run with its envelopes, its verdict and its cost; for operators", {200: RunDetails}, errors=(400, 404),
         query={"limit": _LIMIT | {"maximum": MOST_MEMBERS, "default": MOST_MEMBERS}, "cursor": _CURSOR},
+    ),
+    "GET /api/v1/triggers": CallDescription(
+        "List the triggers with their next and last slots; for operators", {200: TriggerList}
+    ),
+    "POST /api/v1/triggers": CallDescription(
+        "Decide the slots up to a time, in order, on a local cloud; for operators", {200: DecidedSlots}, SlotsRequest,
+        errors=(400, 409),
+    ),
+    "GET /api/v1/triggers/{trigger}": CallDescription(
+        "Read a trigger with the newest tasks that it started; for operators", {200: TriggerView}, errors=(404,)
+    ),
+    "POST /api/v1/triggers/{trigger}/pause": CallDescription(
+        "Pause a trigger: it starts nothing by itself; for operators", {200: TriggerView}, errors=(404,)
+    ),
+    "POST /api/v1/triggers/{trigger}/resume": CallDescription(
+        "Resume a paused trigger: its schedule begins now; for operators", {200: TriggerView}, errors=(404,)
+    ),
+    "POST /api/v1/triggers/{trigger}/fire": CallDescription(
+        "Start the task of a slot, or one for now; for operators", {202: Fired}, FireRequest, False, (400, 404, 409),
+        headers={"Idempotency-Key": _KEY},
+    ),
+    "GET /api/v1/backfills": CallDescription("List the backfills, the newest first; for operators", {200: BackfillList}),
+    "POST /api/v1/backfills": CallDescription(
+        "Begin a backfill: start the slots of a schedule between two times; for operators",
+        {200: BackfillView, 201: BackfillView}, BackfillRequest, True, (400, 404, 409), headers={"Idempotency-Key": _KEY},
+    ),
+    "GET /api/v1/backfills/{id}": CallDescription(
+        "Read a backfill with its running tasks and its newest failures; for operators", {200: BackfillView}, errors=(404,)
+    ),
+    "POST /api/v1/backfills/{id}/resume": CallDescription(
+        "Let a stopped backfill go on; for operators", {200: BackfillView}, errors=(404,)
+    ),
+    "DELETE /api/v1/backfills/{id}": CallDescription(
+        "Cancel a backfill and its running tasks; for operators", {200: BackfillView}, errors=(404,)
     ),
     "GET /envelopes/{id}": CallDescription("Read a task in the legacy form of `/envelopes`", {200: LegacyEnvelope}, errors=(404,)),
     "GET /envelopes/{id}/stream": CallDescription(

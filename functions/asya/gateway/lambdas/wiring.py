@@ -1,6 +1,6 @@
 """The Lambda handlers of the gateway: `api`, `ingest` (reports by HTTP), `report_queues`, and `deadline_sweep`.
 
-The last one sends the slots of triggers and looks at their lanes too.
+The last one sends the slots of triggers, looks at their lanes, and moves backfills on too.
 """
 
 import os
@@ -36,7 +36,7 @@ from asya.tasks.aws.sweep_marks import SweepMarks
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.aws.wiring import build_store, build_tasks
 from asya.triggers.aws.end_notices import build_end_notices
-from asya.triggers.lambdas.wiring import build_lane_sweep, build_slot_sweep
+from asya.triggers.lambdas.wiring import build_backfill_sweep, build_lane_sweep, build_slot_sweep
 
 if TYPE_CHECKING:
     from asya.gateway.lambdas.api import Api
@@ -126,5 +126,5 @@ def api(event: dict[str, Any], _context: object) -> dict[str, Any]:
         telemetry.flush()
 
 
-deadline_sweep = schedule_entry_point(build_deadline_sweep, build_slot_sweep, build_lane_sweep)
+deadline_sweep = schedule_entry_point(build_deadline_sweep, build_slot_sweep, build_lane_sweep, build_backfill_sweep)
 report_queues = queue_entry_point(build_report_queues)

@@ -58,7 +58,7 @@ class LetterScan:
                 return Scanned(letters, True)
             room = limit - len(letters)
             seen = self._seen(self.queue(actor), room, ends)
-            letters += [read_letter(message.arrival, actor) for message in seen[:room]]
+            letters += [read_letter(message.arrival, actor, message.problem) for message in seen[:room]]
             if len(seen) > room or self.monotonic() > ends:
                 return Scanned(letters, True)
         return Scanned(letters, False)

@@ -259,14 +259,16 @@ class SqsClient:
         VisibilityTimeout: int | None = None,  # noqa: N803
         WaitTimeSeconds: int = 0,  # noqa: N803
         MessageSystemAttributeNames: Sequence[str] = (),  # noqa: N803
+        MessageAttributeNames: Sequence[str] = (),  # noqa: N803
     ) -> dict[str, Any]:
-        """Receive up to ten messages with all system attributes."""
+        """Receive up to ten messages with all system attributes, and the attributes of their senders that are named."""
         name = _name(QueueUrl)
 
         def do() -> dict[str, Any]:
             messages = self.queues.receive(name, min(MaxNumberOfMessages, BATCH_ENTRIES), hide=VisibilityTimeout)
             at = self.process.simulation.scheduler.at
-            return {"Messages": [_received(message, at(message.sent_at)) for message in messages]} if messages else {}
+            received = [_received(message, at(message.sent_at), MessageAttributeNames) for message in messages]
+            return {"Messages": received} if messages else {}
 
         return self._call(f"ReceiveMessage {name}", do)
 
@@ -352,7 +354,7 @@ def _name(url: str) -> str:
     return url.rpartition("/")[2]
 
 
-def _received(message: Message, sent_at: datetime) -> dict[str, Any]:
+def _received(message: Message, sent_at: datetime, own: Sequence[str]) -> dict[str, Any]:
     sent = int(sent_at.timestamp() * 1000)
     attributes = {
         "SentTimestamp": str(sent),
@@ -366,6 +368,7 @@ def _received(message: Message, sent_at: datetime) -> dict[str, Any]:
         "ReceiptHandle": message.receipt,
         "Body": message.body,
         "Attributes": attributes,
+        "MessageAttributes": {name: value for name, value in message.attributes.items() if name in own},
     }
 
 

@@ -17,7 +17,7 @@ from asya.spark.lambdas.reconcile import Reconciler
 from asya.spark.lambdas.services import SparkServices
 from asya.testing.services.functions import SimulatedServices
 from asya.testing.services.process import Process, ProcessCrashed, Simulation, running
-from asya.triggers.lambdas.wiring import build_lane_sweep, build_slot_sweep
+from asya.triggers.lambdas.wiring import build_backfill_sweep, build_lane_sweep, build_slot_sweep
 
 TIMEOUT = 120.0
 
@@ -87,6 +87,7 @@ def _sweep_deadlines(services: Services) -> None:
     build_deadline_sweep(services).sweep()
     build_slot_sweep(services).sweep()
     build_lane_sweep(services).sweep()
+    build_backfill_sweep(services).sweep()
 
 
 def _scan(services: Services) -> None:

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
+from asya.messaging.delivery import PROBLEM
+
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-PROBLEM = "asya-problem"
-"""The message attribute that says why a message became a dead letter."""
 _PROBLEM_LIMIT = 1024
 
 

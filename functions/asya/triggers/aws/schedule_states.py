@@ -75,26 +75,49 @@ class ScheduleStates:
                 return False
         return True
 
-    def set_paused(self, trigger: str, *, paused: bool, now: datetime) -> None:
-        """Pause or resume a schedule. A resumed one begins now.
+    def pause(self, trigger: str, now: datetime) -> None:
+        """Pause a trigger; one that is paused stays so.
 
         Raises:
             TaskStoreError: the table is unavailable.
         """
-        with table_errors("pause or resume a trigger"):
+        with table_errors("pause a trigger"):
             self._client.update_item(
                 TableName=self._table,
                 Key=_key(trigger),
-                UpdateExpression="SET paused = :paused, decided = :now, #off = if_not_exists(#off, :no), "
-                "schedule = if_not_exists(schedule, :none)",
+                UpdateExpression="SET paused = :yes, decided = if_not_exists(decided, :now), "
+                "#off = if_not_exists(#off, :no), schedule = if_not_exists(schedule, :none)",
                 ExpressionAttributeNames={"#off": "off"},
                 ExpressionAttributeValues={
-                    ":paused": {"BOOL": paused},
+                    ":yes": {"BOOL": True},
                     ":now": {"S": format_time(now)},
                     ":no": {"BOOL": False},
                     ":none": {"S": ""},
                 },
             )
+
+    def resume(self, trigger: str, now: datetime) -> None:
+        """Resume a paused trigger: its schedule begins now. One that is not paused does not change.
+
+        Raises:
+            TaskStoreError: the table is unavailable.
+        """
+        with table_errors("resume a trigger"):
+            try:
+                self._client.update_item(
+                    TableName=self._table,
+                    Key=_key(trigger),
+                    UpdateExpression="SET paused = :no, decided = :now",
+                    # A second call would leave out the slots since the first.
+                    ConditionExpression="paused = :yes",
+                    ExpressionAttributeValues={
+                        ":yes": {"BOOL": True},
+                        ":no": {"BOOL": False},
+                        ":now": {"S": format_time(now)},
+                    },
+                )
+            except self._client.exceptions.ConditionalCheckFailedException:
+                return
 
 
 def _key(trigger: str) -> "dict[str, AttributeValueTypeDef]":

@@ -5,12 +5,14 @@ task once.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya.messaging.aws.settings import Settings
 from asya.protocol.times import format_time
 from asya.protocol.triggers import Schedule, Trigger
-from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.triggers.aws.schedule_states import ScheduleStates
 from asya.triggers.aws.slot_sender import SlotSender, SlotsNotSentError
@@ -18,16 +20,34 @@ from asya.triggers.due_slots import decide
 from asya.triggers.schedule_state import ScheduleState
 
 
+class SweepServices(Protocol):
+    """What the sweep needs of the services of a function."""
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the function."""
+
+    @property
+    def telemetry(self) -> Any:
+        """Its log and its metrics."""
+
+    def now(self) -> datetime:
+        """The current time."""
+
+
 @dataclass(frozen=True, slots=True)
 class SlotSweep:
     """Decides the slots of all schedules of the mesh."""
 
-    services: Services
+    services: SweepServices
     states: ScheduleStates
     slots: SlotSender
 
-    def sweep(self) -> None:
+    def sweep(self, now: datetime | None = None) -> None:
         """Decide the slots up to now. A failure at one trigger leaves the others alone, and the next sweep repeats it.
+
+        Args:
+            now: the time in the place of the clock's; a local cloud decides slots before their time.
 
         Raises:
             TaskStoreError: the states cannot be read.
@@ -39,14 +59,16 @@ class SlotSweep:
         states = self.states.read_all()
         for name, (trigger, schedule) in schedules.items():
             try:
-                self._decide(name, trigger, schedule, states.get(name))
+                self._decide(name, trigger, schedule, states.get(name), now or self.services.now())
             except (TaskStoreError, SlotsNotSentError, ClientError, BotoCoreError):
                 self.services.telemetry.log.exception("the slots of a trigger wait", trigger=name)
         self.services.telemetry.flush()
 
-    def _decide(self, name: str, trigger: Trigger, schedule: Schedule, seen: ScheduleState | None) -> None:
+    def _decide(
+        self, name: str, trigger: Trigger, schedule: Schedule, seen: ScheduleState | None, now: datetime
+    ) -> None:
         telemetry = self.services.telemetry
-        decision = decide(trigger, schedule, seen, self.services.now())
+        decision = decide(trigger, schedule, seen, now)
         self.slots.send(name, decision.due, in_order=trigger.overlap != "allow")
         if decision.state != seen and not self.states.write(name, decision.state, seen):
             # Another sweep or an operator was faster. The keys of the slots start each task once.

@@ -4,7 +4,7 @@ A start claims the key of its occurrence, writes the record, then sends the firs
 that comes after a crash finishes the start with the same id.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,12 +16,16 @@ from asya.protocol.times import format_time
 from asya.sidecar.lambdas.services import Services
 from asya.starts.tool_schemas import validate
 from asya.triggers.aws.failed_messages import FailedMessages
+from asya.triggers.aws.schedule_states import ScheduleStates
+from asya.triggers.ends import read_end_notice
+from asya.triggers.lambdas.backfill_runner import BackfillRunner
 from asya.triggers.lambdas.lane_queue import LaneQueue
 from asya.triggers.lambdas.occurrence_starts import FINAL, OccurrenceStarts
 from asya.triggers.lanes import has_lanes
 from asya.triggers.messages import UnusableMessageError, read_occurrences
 from asya.triggers.new_objects import Buckets
 from asya.triggers.occurrences import Occurrence, submission_of
+from asya.triggers.operator_messages import heeds_pause, pause_problem, read_backfill, read_fire
 from asya.triggers.service_messages import read_service_message
 
 
@@ -32,6 +36,8 @@ class TriggerQueue:
     Attributes:
         starts: starts the tasks of occurrences.
         lanes: takes the occurrences of triggers that have lanes.
+        states: says which triggers are paused.
+        backfills: moves backfills on.
     """
 
     services: Services
@@ -39,6 +45,8 @@ class TriggerQueue:
     starts: OccurrenceStarts
     lanes: LaneQueue
     failed: FailedMessages
+    states: ScheduleStates
+    backfills: BackfillRunner
 
     @property
     def mesh(self) -> MeshTable:
@@ -58,7 +66,11 @@ class TriggerQueue:
             occurrences = self._occurrences(record)
         except UnusableMessageError as error:
             occurrences, problems = [], [str(error)]
+        paused = self._paused(occurrences)
         for occurrence in occurrences:
+            if heeds_pause(occurrence) and occurrence.trigger in paused:
+                problems.append(pause_problem(occurrence.trigger))
+                continue
             # One that is refused stops no other: an object may have several triggers.
             try:
                 self._start(occurrence, record)
@@ -80,9 +92,20 @@ class TriggerQueue:
             return of_service
         if not self.services.admission.has_role(record.arrival):
             raise UnusableMessageError(f"the sender {record.arrival.sender} is no role of the mesh")
-        if self.lanes.take(record.arrival.body):
+        body = record.arrival.body
+        if (backfill := _backfill_of(body)) is not None:
+            self.backfills.advance(backfill, self.starts.start)
             return []
-        return read_occurrences(record.arrival.body, self.mesh)
+        if self.lanes.take(body):
+            return []
+        fired = read_fire(body, self.mesh)
+        return [fired] if fired is not None else read_occurrences(body, self.mesh)
+
+    def _paused(self, occurrences: Sequence[Occurrence]) -> set[str]:
+        """The paused triggers, if an occurrence heeds a pause."""
+        if not any(map(heeds_pause, occurrences)):
+            return set()
+        return {name for name, state in self.states.read_all().items() if state.paused}
 
     def _start(self, occurrence: Occurrence, record: Record) -> None:
         """Start the task of an occurrence, or take the occurrence into its lane."""
@@ -104,3 +127,11 @@ class TriggerQueue:
         self.failed.keep(record.arrival.body, problem)
         self.services.telemetry.count("TriggersFailed")
         self.services.telemetry.log.error("trigger failed", problem=problem, message_id=record.message_id)
+
+
+def _backfill_of(body: bytes) -> str | None:
+    """The backfill that a message lets take a step: one that an operator or the sweep names, or that a task has ended of."""
+    notice = read_end_notice(body)
+    if notice is not None:
+        return notice.name if notice.kind == "backfill" else None
+    return read_backfill(body)

@@ -1,4 +1,4 @@
-"""The Lambda handler of `x-triggers`, and the sweeps of slots and lanes."""
+"""The Lambda handler of `x-triggers`, and the sweeps of slots, lanes and backfills."""
 
 from asya.cancels.lambdas.wiring import build_task_cancels
 from asya.messaging.aws import clients
@@ -14,11 +14,14 @@ from asya.starts.aws.idempotency_keys import IdempotencyKeys
 from asya.starts.aws.task_starter import TaskStarter
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.aws.wiring import build_store
+from asya.triggers.aws.backfills import Backfills
 from asya.triggers.aws.failed_messages import FailedMessages
 from asya.triggers.aws.lane_checks import LaneChecks
 from asya.triggers.aws.lane_store import LaneStore
 from asya.triggers.aws.schedule_states import ScheduleStates
 from asya.triggers.aws.slot_sender import SlotSender
+from asya.triggers.lambdas.backfill_runner import BackfillRunner
+from asya.triggers.lambdas.backfill_sweep import BackfillSweep
 from asya.triggers.lambdas.lane_queue import LaneQueue
 from asya.triggers.lambdas.lane_starts import LaneStarts
 from asya.triggers.lambdas.lane_sweep import LaneSweep
@@ -54,7 +57,11 @@ def build_triggers(services: Services) -> TriggerQueue:
         checks=LaneChecks(clients.sqs(), url, warn),
     )
     worker = BatchProcessor(clients.sqs(), url, (), services.telemetry)
-    return TriggerQueue(services, worker, starts, lanes, failed)
+    states, backfills = (
+        ScheduleStates(clients.dynamodb(), table),
+        BackfillRunner(services, build_backfills(settings), store),
+    )
+    return TriggerQueue(services, worker, starts, lanes, failed, states, backfills)
 
 
 def build_slot_sweep(services: Services) -> SlotSweep:
@@ -76,6 +83,17 @@ def build_lane_sweep(services: Services) -> LaneSweep:
 
 def _lane_store(settings: Settings) -> LaneStore:
     return LaneStore(clients.dynamodb(), settings.table_name("tasks"), settings.table.retention.tasks)
+
+
+def build_backfills(settings: Settings) -> Backfills:
+    """Build the states of the backfills of a mesh."""
+    return Backfills(clients.dynamodb(), settings.table_name("tasks"), settings.table.retention.tasks)
+
+
+def build_backfill_sweep(services: Services) -> BackfillSweep:
+    """Build the sweep of backfills."""
+    settings = services.settings
+    return BackfillSweep(services, build_backfills(settings), clients.sqs(), settings.queue_url(names.TRIGGERS))
 
 
 triggers = queue_entry_point(build_triggers)

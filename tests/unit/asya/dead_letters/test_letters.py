@@ -174,3 +174,10 @@ def test_every_queue_is_watched() -> None:
     assert dead_letters.watched_actors(mesh()) == ("infer", "post", "prep", "rescue", "x-sink", "x-sump")
     heavy = mesh({"crunch": Actor(kind="spark")})
     assert {"crunch", "x-dispatch", "x-completion"} <= set(dead_letters.watched_actors(heavy))
+
+
+@pytest.mark.rule("16.failures")
+def test_16_only_x_triggers_gives_messages_up() -> None:
+    """A letter of an actor that says so is from a stranger."""
+    assert dead_letters.read_letter(arrival_of(b"{}"), "x-triggers", "no trigger").problem == "no trigger"
+    assert dead_letters.read_letter(arrival_of(message()), "infer", "no trigger").problem is None

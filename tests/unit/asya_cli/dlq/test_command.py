@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from asya.client.errors import ConflictError
 from asya.dead_letters.aws import queue as dead_letter_queue
+from asya.messaging.delivery import PROBLEM
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.slices import SetDue, encode_message
 from asya.tasks.view import TaskView
@@ -81,7 +82,7 @@ def _id_of(body: bytes) -> str:
 def mesh(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mesh]:
     with mock_aws():
         client = boto3.Session("testing", "testing", region_name="eu-west-1").client("sqs")
-        for queue in ("infer", "post", "x-sink", "x-dispatch"):
+        for queue in ("infer", "post", "x-sink", "x-dispatch", "x-triggers"):
             client.create_queue(QueueName=f"asya-shop-{queue}")
             client.create_queue(QueueName=f"asya-shop-{queue}-dlq", tags={"asya:namespace": "shop"})
         mesh = Mesh(client)
@@ -314,3 +315,21 @@ def test_json_has_a_line_for_each_letter_refused_ones_too(mesh: Mesh) -> None:
 
 def run_raising(*arguments: str) -> None:
     CliRunner().invoke(app, ["dlq", *arguments], standalone_mode=False, catch_exceptions=False)
+
+
+@pytest.mark.rule("16.failures")
+def test_16_a_letter_of_x_triggers_says_why_it_starts_nothing(mesh: Mesh) -> None:
+    """It is found by that text, and a redrive sends it again as it was."""
+    url = mesh.client.get_queue_url(QueueName="asya-shop-x-triggers-dlq")["QueueUrl"]
+    problem = {PROBLEM: {"DataType": "String", "StringValue": "the mesh has no trigger 'nightly'"}}
+    body = '{"trigger": "nightly", "slot": "2026-11-25T01:00:00Z"}'
+    mesh.client.send_message(QueueUrl=url, MessageBody=body, MessageAttributes=problem)
+    # Nobody but x-triggers gives a message up.
+    infer = mesh.client.get_queue_url(QueueName="asya-shop-infer-dlq")["QueueUrl"]
+    mesh.client.send_message(QueueUrl=infer, MessageBody="{}", MessageAttributes=problem)
+    listed = CliRunner().invoke(app, ["dlq", "list", "--json", "--error", "no trigger"])
+    (line,) = [json.loads(each) for each in listed.stdout.splitlines()]
+    assert (line["actor"], line["error"]) == ("x-triggers", "NotStarted: the mesh has no trigger 'nightly'")
+    assert CliRunner().invoke(app, ["dlq", "redrive", "x-triggers"]).exit_code == 0
+    assert mesh.receive("x-triggers") == [json.loads(body)]
+    assert mesh.receive("x-triggers-dlq") == []

@@ -6,16 +6,19 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from msgspec.structs import replace
 
 from asya.dead_letters.aws.queue import DeadLetterQueue
 from asya.dead_letters.letters import watched_actors
 from asya.gateway.operations.wiring import build_operations
 from asya.messaging.aws import clients
+from asya.messaging.delivery import PROBLEM
 from asya.protocol import names
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import EventData, TaskEvent
 from asya.protocol.route import Route
 from asya.protocol.times import format_time
+from asya.protocol.triggers import Schedule, Trigger
 from tests.doubles.envelopes import message, status
 from tests.doubles.heavy import TABLE
 from tests.doubles.operators import ALICE, NOW, OperatorCalls, operator_calls
@@ -127,3 +130,20 @@ def test_other_callers_are_refused(calls: OperatorCalls) -> None:
 @pytest.mark.parametrize(("query", "status"), [("?actor=nobody", 404), ("?limit=0", 400), ("?limit=501", 400)])
 def test_a_wrong_parameter_is_refused(calls: OperatorCalls, query: str, status: int) -> None:
     assert calls.get(LETTERS + query)[0] == status
+
+
+@pytest.mark.rule("16.failures", "13.operations.dead-letters")
+def test_16_a_letter_of_x_triggers_shows_its_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The attribute of the message says why it starts nothing."""
+    trigger = Trigger(route=("clean",), schedule=Schedule(cron="0 2 * * *"))
+    table = replace(TABLE, triggers={"nightly": trigger})
+    with operator_calls(monkeypatch, build_operations, names.OPERATIONS, table) as calls:
+        for actor in watched_actors(table):
+            clients.sqs().create_queue(QueueName=names.dlq_name("flights", actor))
+        clients.sqs().send_message(
+            QueueUrl=url(names.TRIGGERS),
+            MessageBody='{"trigger": "nope"}',
+            MessageAttributes={PROBLEM: {"DataType": "String", "StringValue": "the mesh has no trigger 'nope'"}},
+        )
+        (item,) = listed(calls)["items"]
+    assert item["error"] == {"type": "NotStarted", "message": "the mesh has no trigger 'nope'"}

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from asya.messaging.delivery import PROBLEM
 from asya.protocol import names
 from asya.protocol.triggers import Schedule
 from asya.testing import Mesh
 from asya.testing.services.roles import role_id
-from asya.triggers.aws.failed_messages import PROBLEM
 from asya.triggers.messages import slot_message
 from asya.triggers.slots import slots_between
 

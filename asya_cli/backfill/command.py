@@ -1,0 +1,139 @@
+"""`asya backfill`: starts the slots of a schedule between two times."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from asya_cli.backfill.start import start
+from asya_cli.options import (
+    DEFAULT_STATE,
+    JsonDocument,
+    JsonLines,
+    Namespace,
+    Profile,
+    Region,
+    State,
+    as_typed,
+)
+from asya_cli.output.text import echo, one_line, write_json_line
+
+_START = "start"
+
+
+class _StartsByDefault(TyperGroup):
+    """`asya backfill nightly …` is short for `asya backfill start nightly …`."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Put `start` before the name of a trigger."""
+        is_trigger = bool(args) and not args[0].startswith("-") and args[0] not in self.commands
+        return super().resolve_command(ctx, [_START, *args] if is_trigger else args)
+
+
+app = typer.Typer(
+    cls=_StartsByDefault,
+    no_args_is_help=True,
+    help="Start the slots of a schedule between two times: `asya backfill NAME --from DAY --to DAY`.",
+)
+app.command(_START)(start)
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="The id of the backfill.", show_default=False)]
+
+
+@app.command("list")
+def list_backfills(
+    *,
+    as_json: JsonLines = False,
+    state: State = DEFAULT_STATE,
+    namespace: Namespace = None,
+    region: Region = None,
+    profile: Profile = None,
+) -> None:
+    """List the backfills of a mesh, the newest first."""
+    from asya_cli.backfill.tables import backfill_table
+    from asya_cli.output.console import table_console
+    from asya_cli.triggers.command import triggers_of
+
+    views = triggers_of(state, namespace, region, profile).backfills()
+    if as_json:
+        for view in views:
+            write_json_line(view)
+        return
+    if not views:
+        echo("no backfills", err=True)
+        return
+    table_console().print(backfill_table(views))
+
+
+@app.command()
+def show(
+    backfill_id: Id,
+    *,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Show the progress until the backfill ends.")] = False,
+    as_json: JsonDocument = False,
+    state: State = DEFAULT_STATE,
+    namespace: Namespace = None,
+    region: Region = None,
+    profile: Profile = None,
+) -> None:
+    """Show a backfill: its progress, its running tasks, and its newest failures.
+
+    With --follow, the exit code is 3 if a slot failed, or the backfill was stopped or canceled.
+    """
+    from asya_cli.backfill.progress import exit_code
+    from asya_cli.backfill.progress import follow as follow_backfill
+    from asya_cli.backfill.tables import show_backfill
+    from asya_cli.output.console import table_console
+    from asya_cli.triggers.command import triggers_of
+
+    triggers = triggers_of(state, namespace, region, profile)
+    options = as_typed(state, namespace, region, profile)
+    view = follow_backfill(triggers, backfill_id, options) if follow else triggers.backfill(backfill_id)
+    if as_json:
+        write_json_line(view)
+    else:
+        show_backfill(table_console(), view)
+    if follow:
+        raise typer.Exit(exit_code(view))
+
+
+@app.command()
+def resume(
+    backfill_id: Id,
+    *,
+    as_json: JsonDocument = False,
+    state: State = DEFAULT_STATE,
+    namespace: Namespace = None,
+    region: Region = None,
+    profile: Profile = None,
+) -> None:
+    """Let a backfill go on that --stop-after has stopped. As many failures are allowed again."""
+    from asya_cli.triggers.command import triggers_of
+
+    view = triggers_of(state, namespace, region, profile).resume_backfill(backfill_id)
+    if as_json:
+        write_json_line(view)
+    else:
+        echo(f"{one_line(view.id)}: {view.state}")
+
+
+@app.command()
+def cancel(
+    backfill_id: Id,
+    *,
+    as_json: JsonDocument = False,
+    state: State = DEFAULT_STATE,
+    namespace: Namespace = None,
+    region: Region = None,
+    profile: Profile = None,
+) -> None:
+    """Cancel a backfill: it starts nothing any more, and its running tasks are canceled. A second call cancels the rest."""
+    from asya_cli.triggers.command import triggers_of
+
+    view = triggers_of(state, namespace, region, profile).cancel_backfill(backfill_id)
+    if as_json:
+        write_json_line(view)
+    else:
+        echo(f"{one_line(view.id)}: {view.state}")

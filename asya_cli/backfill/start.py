@@ -1,0 +1,89 @@
+"""`asya backfill NAME`: begins a backfill."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from asya_cli.options import (
+    DEFAULT_STATE,
+    JsonDocument,
+    Namespace,
+    Profile,
+    Region,
+    State,
+    as_typed,
+)
+from asya_cli.output.text import counted, echo, write_json_line
+
+
+def start(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The trigger with the schedule.", show_default=False)],
+    *,
+    from_: Annotated[
+        str,
+        typer.Option("--from", metavar="DAY", help="The first day in the zone of the schedule, or a time."),
+    ],
+    to: Annotated[
+        str, typer.Option("--to", metavar="DAY", help="The last day in the zone of the schedule, or a time.")
+    ],
+    at_once: Annotated[int, typer.Option("--at-once", min=1, max=100, help="How many tasks run at a time.")] = 1,
+    stop_after: Annotated[
+        int | None,
+        typer.Option(
+            "--stop-after", metavar="N", min=1, help="Start nothing more after N failures.", show_default=False
+        ),
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Also start slots that were started before.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count the slots.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Show the progress until the backfill ends.")] = False,
+    as_json: JsonDocument = False,
+    state: State = DEFAULT_STATE,
+    namespace: Namespace = None,
+    region: Region = None,
+    profile: Profile = None,
+) -> None:
+    """Start the slots of a schedule between two days, oldest first, and print the id of the backfill.
+
+    The mesh does it: this command and the terminal may end. A slot that was started before counts as done. With --follow,
+    the exit code is 3 if a slot failed, or the backfill was stopped or canceled.
+    """
+    from uuid import uuid4
+
+    from asya.triggers.answers import BackfillRequest
+    from asya_cli.backfill.progress import exit_code
+    from asya_cli.backfill.progress import follow as follow_backfill
+    from asya_cli.backfill.tables import show_backfill
+    from asya_cli.output.console import table_console
+    from asya_cli.triggers.command import triggers_of
+    from asya_cli.triggers.moments import local_time
+
+    triggers = triggers_of(state, namespace, region, profile)
+    request = BackfillRequest(
+        trigger=name, from_=from_, to=to, at_once=at_once, stop_after=stop_after, again=again, dry_run=dry_run
+    )
+    view = triggers.begin(request, str(uuid4()))
+    if dry_run:
+        if as_json:
+            write_json_line(view)
+            return
+        first, until = local_time(view.first, view.timezone), local_time(view.until, view.timezone)
+        echo(f"{counted(view.total, 'slot')} from {first} to {until}; nothing was started")
+        return
+    if not follow:
+        if as_json:
+            write_json_line(view)
+        else:
+            echo(view.id)
+            options = as_typed(state, namespace, region, profile)
+            echo(
+                f"{counted(view.total, 'slot')}; `asya backfill show {view.id} --follow{options}` shows them", err=True
+            )
+        return
+    view = follow_backfill(triggers, view.id, as_typed(state, namespace, region, profile))
+    if as_json:
+        write_json_line(view)
+    else:
+        show_backfill(table_console(), view)
+    raise typer.Exit(exit_code(view))

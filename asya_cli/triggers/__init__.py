@@ -1,0 +1,1 @@
+"""`asya trigger`: lists, shows, pauses, resumes and fires triggers."""

@@ -1,0 +1,165 @@
+"""`asya trigger`: lists, shows, pauses, resumes and fires the triggers of a mesh."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from asya_cli.options import (
+    DEFAULT_STATE,
+    JsonDocument,
+    JsonLines,
+    Namespace,
+    Profile,
+    Region,
+    State,
+    as_typed,
+    client,
+)
+from asya_cli.output.text import echo, one_line, write_json_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from asya.client.triggers import Triggers
+
+app = typer.Typer(no_args_is_help=True, help="List, show, pause, resume and fire triggers, which start tasks.")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the trigger.", show_default=False)]
+
+
+@app.command("list")
+def list_triggers(
+    *,
+    as_json: JsonLines = False,
+    state: State = DEFAULT_STATE,
+    namespace: Namespace = None,
+    region: Region = None,
+    profile: Profile = None,
+) -> None:
+    """List the triggers of a mesh with their last and next slots, in the time zone of each."""
+    from asya_cli.output.console import table_console
+    from asya_cli.triggers.tables import trigger_table
+
+    views = triggers_of(state, namespace, region, profile).all()
+    if as_json:
+        for view in views:
+            write_json_line(view)
+        return
+    if not views:
+        echo("no triggers", err=True)
+        return
+    table_console().print(trigger_table(views))
+
+
+@app.command()
+def show(
+    name: Name,
+    *,
+    as_json: JsonDocument = False,
+    state: State = DEFAULT_STATE,
+    namespace: Namespace = None,
+    region: Region = None,
+    profile: Profile = None,
+) -> None:
+    """Show a trigger: its slots in its time zone, and the newest tasks that it started."""
+    from asya_cli.output.console import table_console
+    from asya_cli.triggers.tables import show_trigger
+
+    view = triggers_of(state, namespace, region, profile).one(name)
+    if as_json:
+        write_json_line(view)
+    else:
+        show_trigger(table_console(), view)
+
+
+@app.command()
+def pause(
+    name: Name,
+    *,
+    as_json: JsonDocument = False,
+    state: State = DEFAULT_STATE,
+    namespace: Namespace = None,
+    region: Region = None,
+    profile: Profile = None,
+) -> None:
+    """Pause a trigger: it starts nothing by itself until `asya trigger resume`.
+
+    Slots of the pause are left out. Objects, events and webhooks of the pause become dead letters of x-triggers, which
+    `asya dlq redrive x-triggers` starts later.
+    """
+    view = triggers_of(state, namespace, region, profile).pause(name)
+    if as_json:
+        write_json_line(view)
+    else:
+        options = as_typed(state, namespace, region, profile)
+        echo(f"{one_line(name)} is paused; `asya trigger resume {name}{options}` lets it go on")
+
+
+@app.command()
+def resume(
+    name: Name,
+    *,
+    as_json: JsonDocument = False,
+    state: State = DEFAULT_STATE,
+    namespace: Namespace = None,
+    region: Region = None,
+    profile: Profile = None,
+) -> None:
+    """Resume a paused trigger. Its next slot is the first one from now on."""
+    from asya_cli.triggers.moments import local_time
+
+    view = triggers_of(state, namespace, region, profile).resume(name)
+    if as_json:
+        write_json_line(view)
+        return
+    following = f"; its next slot is {local_time(view.next[0], view.timezone)}" if view.next else ""
+    state_now = "goes on" if view.enabled else "is off, as the mesh file says"
+    echo(f"{one_line(name)} {state_now}{following}")
+
+
+@app.command()
+def fire(
+    name: Name,
+    *,
+    at: Annotated[
+        str,
+        typer.Option(
+            "--at",
+            metavar="SLOT",
+            help="The slot: a time, or a local time in the zone of the schedule such as 2026-11-25T02:00.",
+            show_default=False,
+        ),
+    ] = "",
+    as_json: JsonDocument = False,
+    state: State = DEFAULT_STATE,
+    namespace: Namespace = None,
+    region: Region = None,
+    profile: Profile = None,
+) -> None:
+    """Start the task of a schedule now, and print its id.
+
+    With --at, the task is that of the slot: a slot starts once, whoever starts it. Without it, the payload has the values of
+    now, and each call starts a task. A paused trigger may be fired.
+    """
+    from uuid import uuid4
+
+    from asya.triggers.answers import Fired
+
+    task_id = triggers_of(state, namespace, region, profile).fire(name, at or None, str(uuid4()))
+    if as_json:
+        write_json_line(Fired(id=task_id))
+    else:
+        echo(task_id)
+
+
+def triggers_of(state: Path, namespace: str | None, region: str | None, profile: str | None) -> Triggers:
+    """Connect to the triggers of the mesh that the options select.
+
+    Raises:
+        CommandError: There is no such mesh.
+    """
+    from asya.client.triggers import Triggers
+
+    return Triggers(client(state, namespace, region, profile))

@@ -1,0 +1,72 @@
+"""Prints triggers at 80 columns."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from asya_cli.output.text import one_line
+from asya_cli.tasks.listing import table_of
+from asya_cli.tasks.report import COLORS
+from asya_cli.triggers.moments import local_time
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asya.triggers.answers import SlotView, TriggerView
+    from asya_cli.output.console import Console
+
+_NOT_STARTED = "not started"
+
+
+def trigger_table(views: Sequence[TriggerView]) -> Table:
+    """Return a table with one line for each trigger."""
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
+    for name in ("trigger", "source", "is", "last slot", "task", "next slot"):
+        table.add_column(name, no_wrap=name != "trigger", overflow="fold")
+    for view in views:
+        last = local_time(view.last.at, view.timezone) if view.last is not None else ""
+        following = local_time(view.next[0], view.timezone) if view.next else ""
+        status = _status(view.last) if view.last is not None else Text("")
+        table.add_row(Text(one_line(view.name)), view.kind, _state(view), last, status, following)
+    return table
+
+
+def show_trigger(console: Console, view: TriggerView) -> None:
+    """Print a trigger, its slots and its newest tasks."""
+    console.print(Text.assemble((one_line(view.name), "bold"), "  ", _state(view)), soft_wrap=True)
+    for name, value in _facts(view):
+        console.print(Text.assemble((f"  {name:<10}", "dim"), value), soft_wrap=True)
+    if view.tasks:
+        console.print()
+        console.print(table_of(view.tasks, datetime.now(UTC), console.width))
+
+
+def _facts(view: TriggerView) -> list[tuple[str, Text]]:
+    source = f"{view.cron} in {view.timezone}" if view.cron is not None else view.kind
+    starts = f"tool {view.tool}" if view.tool is not None else " → ".join(view.route)
+    facts = [("source", Text(one_line(source))), ("starts", Text(one_line(starts)))]
+    if view.overlap != "allow":
+        facts.append(("overlap", Text(view.overlap)))
+    if view.last is not None:
+        at = local_time(view.last.at, view.timezone)
+        facts.append(("last", Text.assemble(at, "  ", _status(view.last), "  ", view.last.id)))
+    facts += [
+        ("next" if not number else "", Text(local_time(at, view.timezone))) for number, at in enumerate(view.next)
+    ]
+    return facts
+
+
+def _state(view: TriggerView) -> Text:
+    if not view.enabled:
+        return Text("off", style="yellow")
+    return Text("paused", style="yellow") if view.paused else Text("on", style="green")
+
+
+def _status(slot: SlotView) -> Text:
+    if slot.status is None:
+        return Text(_NOT_STARTED, style="dim")
+    return Text(slot.status, style=COLORS.get(slot.status, "cyan"))

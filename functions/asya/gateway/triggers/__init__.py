@@ -1,0 +1,1 @@
+"""Calls for operators about triggers and backfills (`protocol §16`, calls of operators)."""

@@ -1,0 +1,170 @@
+"""Shows, pauses, resumes and fires triggers (`protocol §16`, calls of operators)."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from msgspec.structs import replace
+
+from asya.gateway.access import AccessRules
+from asya.gateway.http.router import HttpRoute, Request, Response, idempotency_key, required_identity
+from asya.gateway.triggers.requests import check_operator, read_body, status_of
+from asya.protocol import names
+from asya.protocol.api_errors import ApiError
+from asya.protocol.mesh_table import MeshTable
+from asya.protocol.triggers import Schedule, Trigger
+from asya.starts.tool_schemas import validate
+from asya.tasks.aws.lists import TaskLists
+from asya.tasks.aws.tasks import Tasks
+from asya.tasks.listing import ListQuery
+from asya.triggers.answers import Fired, FireRequest, SlotView, TriggerList, TriggerView
+from asya.triggers.aws.operator_queue import OperatorQueue
+from asya.triggers.aws.schedule_states import ScheduleStates
+from asya.triggers.backfill_request import startable
+from asya.triggers.local_times import read_moment
+from asya.triggers.messages import slot_message
+from asya.triggers.occurrences import Occurrence, owner_of, slot_occurrence, submission_of
+from asya.triggers.operator_messages import fire_message, fired_occurrence
+from asya.triggers.slots import is_slot, last_slot, slots_after
+from asya.triggers.views import last_slots, trigger_view
+
+_TASKS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerRoutes:
+    """The calls about triggers.
+
+    Attributes:
+        queue: the queue of what triggers react to.
+        new_id: creates the name of a call without an idempotency key.
+    """
+
+    mesh: MeshTable
+    access: AccessRules
+    states: ScheduleStates
+    tasks: Tasks
+    lists: TaskLists
+    queue: OperatorQueue
+    new_id: Callable[[], str]
+
+    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
+        """The routes at a given time."""
+        one = "/api/v1/triggers/{trigger}"
+        return (
+            HttpRoute("GET", "/api/v1/triggers", lambda request: self.all(request, now)),
+            HttpRoute("GET", one, lambda request: self.show(request, now)),
+            HttpRoute("POST", f"{one}/pause", lambda request: self.pause(request, now)),
+            HttpRoute("POST", f"{one}/resume", lambda request: self.resume(request, now)),
+            HttpRoute("POST", f"{one}/fire", lambda request: self.fire(request, now)),
+        )
+
+    def all(self, request: Request, now: datetime) -> Response:
+        """`GET /api/v1/triggers`: all triggers by name."""
+        check_operator(self.access, request)
+        states, slots = self.states.read_all(), self._last_slots(self.mesh.triggers, now)
+        views = [
+            trigger_view(name, trigger, states.get(name), slots.get(name), now)
+            for name, trigger in sorted(self.mesh.triggers.items())
+        ]
+        return Response(200, TriggerList(items=views))
+
+    def show(self, request: Request, now: datetime) -> Response:
+        """`GET /api/v1/triggers/{trigger}`: one trigger with its newest tasks."""
+        check_operator(self.access, request)
+        name, _ = self._trigger(request)
+        page = self.lists.page(ListQuery("tasks", limit=_TASKS), owner_of(name), now)
+        return Response(200, replace(self._view(name, now), tasks=page.tasks))
+
+    def pause(self, request: Request, now: datetime) -> Response:
+        """`POST …/pause`: the trigger starts nothing by itself."""
+        check_operator(self.access, request)
+        name, _ = self._trigger(request)
+        self.states.pause(name, now)
+        return Response(200, self._view(name, now))
+
+    def resume(self, request: Request, now: datetime) -> Response:
+        """`POST …/resume`: a paused trigger goes on; its schedule begins now."""
+        check_operator(self.access, request)
+        name, _ = self._trigger(request)
+        self.states.resume(name, now)
+        return Response(200, self._view(name, now))
+
+    def fire(self, request: Request, now: datetime) -> Response:
+        """`POST …/fire`: start the task of a slot, or one for now; 202 with its id."""
+        check_operator(self.access, request)
+        name, trigger = self._trigger(request)
+        schedule = startable(name, trigger)
+        at = read_body(request.body, FireRequest).at
+        if at is not None:
+            slot = read_slot(schedule, at, now)
+            occurrence, message = slot_occurrence(name, trigger, schedule, slot), slot_message(name, slot)
+        else:
+            fired = self._name_of(request)
+            occurrence = fired_occurrence(name, trigger, schedule, fired, now)
+            message = fire_message(name, fired, now)
+        self._check(occurrence, trigger)
+        self.queue.send(message)
+        return Response(202, Fired(id=occurrence.task_id))
+
+    def _check(self, occurrence: Occurrence, trigger: Trigger) -> None:
+        """Check that the payload fits; `x-triggers` would refuse it later, when nobody waits for an answer."""
+        submission_of(trigger, occurrence.payload, self.mesh, validate)
+
+    def _name_of(self, request: Request) -> str:
+        """The name of a call without a slot: that of the idempotency key, which belongs to its caller."""
+        principal = self.access.caller(required_identity(request)).principal
+        key = idempotency_key(request, principal, "")
+        return hashlib.sha256(f"{principal}\n{key.text}".encode()).hexdigest() if key is not None else self.new_id()
+
+    def _trigger(self, request: Request) -> tuple[str, Trigger]:
+        name = request.parameters["trigger"]
+        return name, find_trigger(name, self.mesh)
+
+    def _view(self, name: str, now: datetime) -> TriggerView:
+        trigger = self.mesh.triggers[name]
+        slots = self._last_slots({name: trigger}, now)
+        return trigger_view(name, trigger, self.states.read_all().get(name), slots.get(name), now)
+
+    def _last_slots(self, triggers: dict[str, Trigger], now: datetime) -> dict[str, SlotView]:
+        slots = last_slots(triggers, now)
+        statuses = {slot.id: status_of(self.tasks, slot.id, now) for slot in slots.values()}
+        return {name: replace(slot, status=statuses[slot.id]) for name, slot in slots.items()}
+
+
+def find_trigger(name: str, mesh: MeshTable) -> Trigger:
+    """Find a trigger by its name.
+
+    Raises:
+        ApiError: 404 for an unknown trigger.
+    """
+    trigger = mesh.triggers.get(name)
+    if trigger is None:
+        known = ", ".join(sorted(mesh.triggers)) or "none"
+        problem = f"there is no trigger {name[: names.LABEL_LIMIT]!r}; the triggers are: {known}"
+        raise ApiError(404, "unknown_trigger", problem, "trigger")
+    return trigger
+
+
+def read_slot(schedule: Schedule, text: str, now: datetime) -> datetime:
+    """Read a slot of a schedule: a time, or a local time in its zone.
+
+    Raises:
+        ApiError: 400 if it is no slot, or in the future.
+    """
+    try:
+        moment = read_moment(text, schedule.timezone)
+    except ValueError as error:
+        raise ApiError(400, "invalid_field", f"at {error}", "at") from None
+    if moment > now:
+        raise ApiError(400, "invalid_field", f"at is {text}, which is in the future", "at")
+    if not is_slot(schedule, moment):
+        before, after = last_slot(schedule, moment), next(slots_after(schedule, moment), None)
+        near = " and ".join(
+            slot.astimezone(ZoneInfo(schedule.timezone)).isoformat() for slot in (before, after) if slot is not None
+        )
+        problem = f"at is {text}, which is no slot of {schedule.cron!r} in {schedule.timezone}; the slots around it are {near}"
+        raise ApiError(400, "invalid_field", problem, "at")
+    return moment

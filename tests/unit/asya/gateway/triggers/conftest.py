@@ -1,0 +1,38 @@
+"""A small mesh with triggers, in the process of the test."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from asya.testing import Mesh
+
+START = datetime(2026, 11, 25, 12, 30, tzinfo=UTC)
+MESH = """
+namespace: shop
+code: handlers
+actors:
+  greet: {handler: greetings.greet}
+tools:
+  greet:
+    description: Greets somebody
+    timeout: 1h
+    input_schema: {type: object, required: [day], properties: {day: {type: string}}}
+triggers:
+  nightly:
+    tool: greet
+    cron: "0 2 * * *"
+    timezone: Europe/Oslo
+    payload: {day: "{date}"}
+  wrong: {tool: greet, cron: "0 3 1 1 *", payload: {day-of: "{date}"}}
+  orders: {route: [greet], event: {source: [shop], detail-type: [OrderPlaced]}, input: /detail}
+  silent: {route: [greet], cron: "0 0 * * *", enabled: false}
+"""
+
+
+@pytest.fixture
+def mesh(tmp_path: Path) -> Mesh:
+    (tmp_path / "handlers").mkdir()
+    (tmp_path / "handlers" / "greetings.py").write_text("def greet(payload):\n    return payload\n")
+    (tmp_path / "mesh.yaml").write_text(MESH)
+    return Mesh(tmp_path / "mesh.yaml", start=START)
