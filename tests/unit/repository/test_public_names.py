@@ -66,15 +66,15 @@ METRICS = {
 """The metrics by the dimension that splits them. `HopLimit` is missing: its name is in a table, not at a call."""
 
 SCHEMAS = """
-Access ActorDetails ActorNumbers CircuitBreaker Durations EarlierGeneration Edge EnvelopeLine Error ErrorInfo EventData
-EventResult EventResults Failure FailureGroup FailureList Fault GatewayMessage Health HeartbeatRecord HopPayloads
-KeptHop KeptHops LetterError LetterPage LetterQueue LetterView LogLine LogPage MeshNumbers MissingSlice PayloadText Policy
-QueueState RecentError Rule RunDetails RunLine RunNumbers RunPage SetView TaskSet ToolRoute
-LegacyEnvelope LegacyFinal LegacyJob LegacyProgress LegacyRoute Message PartialEvent PauseField Problem
-Redriven RepeatedSlices ReplayRequest Replayed ResumeRequest Resumed Route RunNote SingleEvent StageNote StartedBy
-StartRequest Started StreamToken Success TaskEvent TaskList TaskPause TaskProblem TaskView
-Timeline TimelineEntry ToolAnswer ToolRequest Usage
-BackfillList BackfillRequest BackfillView DecidedSlot DecidedSlots FailedSlot FireRequest Fired SlotView SlotsRequest TriggerList TriggerView
+Access ActorDetails ActorNumbers BackfillList BackfillRequest BackfillView CircuitBreaker DecidedSlot DecidedSlots
+Durations EarlierGeneration Edge EnvelopeLine Error ErrorInfo EventData EventResult EventResults FailedSlot Failure
+FailureGroup FailureList Fault FireRequest Fired GatewayMessage Health HeartbeatRecord HopPayloads KeptHop KeptHops
+LegacyEnvelope LegacyFinal LegacyJob LegacyProgress LegacyRoute LetterError LetterPage LetterQueue LetterView
+LogLine LogPage MeshNumbers Message MissingSlice PartialEvent PauseField PayloadText Policy Problem QueueState
+RecentError Redriven RepeatedSlices ReplayRequest Replayed ResumeRequest Resumed Route Rule RunDetails RunLine
+RunNote RunNumbers RunPage SetView SingleEvent SlotView SlotsRequest StageNote StartRequest Started StartedBy
+StreamToken Success TaskEvent TaskList TaskPause TaskProblem TaskSet TaskView Timeline TimelineEntry ToolAnswer
+ToolRequest ToolRoute TriggerList TriggerView Usage
 """
 """The components of the OpenAPI document: generated clients name their types after them."""
 

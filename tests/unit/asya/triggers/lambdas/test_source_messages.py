@@ -52,7 +52,7 @@ def tell(mesh: Mesh, message: Any) -> None:
 
 @pytest.mark.rule("16.objects.each", "16.failures", "16.off")
 def test_16_a_refused_trigger_stops_no_other(mesh: Mesh) -> None:
-    """The first trigger's tool needs a day, the third is off; each telling of the object keeps one letter, and starts nothing new."""
+    """The first trigger's tool needs a day, the third is off; each notification of the object keeps one letter."""
     for _ in range(2):
         tell(mesh, notification(mesh, "raw/a.csv"))
     [run] = mesh.runs()
