@@ -72,7 +72,7 @@ def status(
         if waits_for is not None and waits_for.missing:
             show_set(console, waits_for)
         if task is not None:
-            show_unread(console, where_it_waits(mesh, task))
+            show_unread(console, where_it_waits(mesh, task, lacks_slices=bool(waits_for and waits_for.missing)))
         if task is not None and task.canceled is not None:
             show_restart(console, restart_command(mesh, task, as_typed(state, namespace, region, profile)))
         if task is not None and task.pause is not None:
@@ -91,8 +91,17 @@ def restart_command(mesh: MeshClient, task: TaskView, options: str) -> str | Non
     return f"asya replay {quote(root)} {_STARTS[kept[0].copy or 'input']} {kept[0].hop}{options}"
 
 
-def where_it_waits(mesh: MeshClient, task: TaskView) -> list[ActorNumbers]:
-    """Return the actors on whose queues a task or its newest children may wait; none for callers who are no operators."""
+def where_it_waits(mesh: MeshClient, task: TaskView, *, lacks_slices: bool) -> list[ActorNumbers]:
+    """Return the actors on whose queues a task, its children or its slices may wait and which no function reads.
+
+    Callers who are no operators get none.
+
+    Args:
+        mesh: The client.
+        task: The task.
+        lacks_slices: Whether its set lacks slices. A slice has no task until a function has received it, so each queue with
+            messages may hold it.
+    """
     from asya.client.errors import MeshError
     from asya.operations.queue_readers import queues_of
 
@@ -100,7 +109,10 @@ def where_it_waits(mesh: MeshClient, task: TaskView) -> list[ActorNumbers]:
         return []
     try:
         queues = queues_of([task, *mesh.tasks(status=None, parent=task.id, limit=_CHILDREN)])
-        actors = mesh.mesh_numbers(queues).actors if queues else []
+        if not queues and not lacks_slices:
+            return []
+        actors = mesh.mesh_numbers(None if lacks_slices else queues).actors
     except MeshError:
         return []
-    return [actor for actor in actors if actor.name in queues]  # a gateway of an older version answers with all
+    # A gateway of an older version answers with all actors.
+    return [actor for actor in actors if actor.name in queues or (lacks_slices and actor.waiting)]

@@ -4,6 +4,7 @@ import { hasEnded, type TaskView } from "../api/types";
 import { Copied } from "../shared/Facts";
 import { addressOf } from "../view";
 import { queuesOf } from "./queues";
+import { useTaskSet } from "./useTaskSet";
 
 const POLL_MILLISECONDS = 10_000;
 const CHILDREN = "100";
@@ -11,14 +12,17 @@ const CHILDREN = "100";
 /** The queues on which a task or its slices may wait, and which no function reads; for operators. */
 export function Unread({ task }: { task: TaskView }) {
   const client = useClient();
+  // A slice has no task until a function has received it, so each queue with messages may hold it.
+  const lacksSlices = (useTaskSet(task)?.missing.length ?? 0) > 0;
   const found = useQuery({
-    queryKey: ["unread", task.id, task.updated_at],
+    queryKey: ["unread", task.id, task.updated_at, lacksSlices],
     queryFn: async () => {
       const { items } = await client.children(task.id, { limit: CHILDREN });
       const queues = queuesOf([task, ...items]);
-      if (queues.length === 0) return [];
+      if (queues.length === 0 && !lacksSlices) return [];
+      const { actors } = await client.mesh(lacksSlices ? undefined : queues);
       // A gateway of an older version answers with all actors.
-      return (await client.mesh(queues)).actors.filter(({ name }) => queues.includes(name));
+      return actors.filter(({ name, waiting }) => queues.includes(name) || (lacksSlices && waiting > 0));
     },
     enabled: !hasEnded(task.status) && task.status !== "paused",
     refetchInterval: POLL_MILLISECONDS,

@@ -66,15 +66,15 @@ METRICS = {
 """The metrics by the dimension that splits them. `HopLimit` is missing: its name is in a table, not at a call."""
 
 SCHEMAS = """
-Access ActorDetails ActorNumbers BackfillList BackfillRequest BackfillView CircuitBreaker DecidedSlot DecidedSlots
-Durations EarlierGeneration Edge EnvelopeLine Error ErrorInfo EventData EventResult EventResults FailedSlot Failure
-FailureGroup FailureList Fault FireRequest Fired GatewayMessage Health HeartbeatRecord HopPayloads KeptHop KeptHops
-LegacyEnvelope LegacyFinal LegacyJob LegacyProgress LegacyRoute LetterError LetterPage LetterQueue LetterView
-LogLine LogPage MeshNumbers Message MissingSlice PartialEvent PauseField PayloadText Policy Problem QueueState
-RecentError Redriven RepeatedSlices ReplayRequest Replayed ResumeRequest Resumed Route Rule RunDetails RunLine
-RunNote RunNumbers RunPage SetView SingleEvent SlotView SlotsRequest StageNote StartRequest Started StartedBy
-StreamToken Success TaskEvent TaskList TaskPause TaskProblem TaskSet TaskView Timeline TimelineEntry ToolAnswer
-ToolRequest ToolRoute TriggerList TriggerView Usage
+Access ActorDetails ActorNumbers BackfillList BackfillRequest BackfillView Cancellation CircuitBreaker DecidedSlot
+DecidedSlots Durations EarlierGeneration Edge EnvelopeLine Error ErrorInfo EventData EventResult EventResults
+FailedSlot Failure FailureGroup FailureList Fault FireRequest Fired GatewayMessage Health HeartbeatRecord
+HopPayloads KeptHop KeptHops LegacyEnvelope LegacyFinal LegacyJob LegacyProgress LegacyRoute LetterError LetterPage
+LetterQueue LetterView LogLine LogPage MeshNumbers Message MissingSlice OpenCircuit PartialEvent PauseField
+PayloadText Policy Problem QueueState RecentError Redriven RepeatedSlices ReplayRequest Replayed ResumeRequest
+Resumed Route Rule RunDetails RunLine RunNote RunNumbers RunPage SetView SingleEvent SlotView SlotsRequest StageNote
+StartRequest Started StartedBy StreamToken Success TaskEvent TaskList TaskPause TaskProblem TaskSet TaskView
+Timeline TimelineEntry ToolAnswer ToolRequest ToolRoute TriggerList TriggerView Unread Usage
 """
 """The components of the OpenAPI document: generated clients name their types after them."""
 

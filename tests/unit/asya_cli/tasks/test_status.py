@@ -11,7 +11,9 @@ from rich.console import Console
 
 from asya.client.mesh_client import MeshClient, StoredObject
 from asya.fan_in.set_view import MissingSlice, SetView
+from asya.operations.mesh_numbers import ActorNumbers, MeshNumbers
 from asya.operations.payloads import CopyKind, KeptHop
+from asya.operations.queue_readers import Unread
 from asya.protocol.codec import decode
 from asya.protocol.errors import ErrorInfo, TaskProblem
 from asya.protocol.pause import TaskPause
@@ -19,7 +21,7 @@ from asya.protocol.route import Route
 from asya.protocol.task import Cancellation, EarlierGeneration
 from asya.tasks.view import TaskView
 from asya_cli.tasks.report import show_set, show_task_report
-from asya_cli.tasks.status import envelope_of, restart_command
+from asya_cli.tasks.status import envelope_of, restart_command, where_it_waits
 
 FAILED = TaskView(
     id="one",
@@ -187,3 +189,26 @@ def test_a_canceled_task_is_started_again_where_its_input_is_kept(
 ) -> None:
     canceled = replace(FAILED, status="canceled", canceled=Cancellation(at="", by="AIDAOSCAR"))
     assert restart_command(cast("MeshClient", KeptHops(*hops)), canceled, " --state x") == command
+
+
+class UnreadQueues:
+    """A mesh with two queues that nobody reads; one has messages."""
+
+    def tasks(self, **_: object) -> list[TaskView]:
+        return []
+
+    def mesh_numbers(self, actors: list[str] | None = None) -> MeshNumbers:
+        unread = Unread(reason="event source mapping disabled", repair="aws lambda …")
+        found = [
+            ActorNumbers(name=name, kind="handler", waiting=waiting, in_flight=0, dead_letters=0, not_read=unread)
+            for name, waiting in (("label", 4), ("quote", 0))
+            if actors is None or name in actors
+        ]
+        return MeshNumbers(namespace="shop", at="", actors=found, edges=[], tools=[])
+
+
+@pytest.mark.parametrize(("lacks_slices", "names"), [(False, []), (True, ["label"])])
+def test_a_slice_that_no_function_has_received_may_wait_on_any_queue(lacks_slices: bool, names: list[str]) -> None:
+    split = replace(FAILED, status="running", error=None, actor="split", route=Route((), "split", ("x-fan-in",)))
+    found = where_it_waits(cast("MeshClient", UnreadQueues()), split, lacks_slices=lacks_slices)
+    assert [actor.name for actor in found] == names
