@@ -94,7 +94,7 @@ def _follow_actor(reader: LogReader, actor: str, start: float, *, follow: bool) 
 
 def _follow_task(reader: LogReader, mesh: MeshClient, envelope_id: str, options: str, *, follow: bool) -> None:
     from asya.client.ends import TERMINAL
-    from asya.operations.log_lines import END_ACTORS
+    from asya.operations.log_lines import AFTER_THE_HOPS
     from asya.protocol.times import parse_time
     from asya_cli.job.mesh_runs import MeshRuns
     from asya_cli.tasks.records import awaited_task
@@ -114,7 +114,7 @@ def _follow_task(reader: LogReader, mesh: MeshClient, envelope_id: str, options:
         hops = mesh.timeline(envelope_id)
         # A hop that fails at once may have reported its end alone.
         ended = (task.actor,) if task is not None and task.actor else ()
-        actors = dict.fromkeys((*(hop.actor for hop in hops), *ended, *END_ACTORS), start)
+        actors = dict.fromkeys((*(hop.actor for hop in hops), *ended, *AFTER_THE_HOPS), start)
         count += reader.print_new(actors, envelope_id)
         for run in dict.fromkeys(hop.run.run_id for hop in hops if hop.run is not None):
             count += runs.print_new(run)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="List, show and redrive dead letters: messages that failed too often.")
 app.add_typer(reports, name="reports")
 
+_ERROR_LIMIT = 400
+"""Characters of an error in the table."""
 _COLUMNS = ("actor", "id", "hop", "generation", "sent", "task", "error")
 
 
@@ -111,7 +113,7 @@ def _row(dead_letters: DeadLetters, letter: QueuedLetter) -> tuple[str, ...]:
         str(envelope.generation) if envelope else "-",
         sent,
         status + reason,
-        f"{error.type}: {error.message}"[:120] if error else "",
+        f"{error.type}: {error.message}"[:_ERROR_LIMIT] if error else "",
     )
 
 

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { ActorNumbers, DeadLetter, MeshNumbers } from "../src/api/operations";
 import { meshGraph } from "../src/mesh/graph";
 import { readable, receivesOf, whyOf } from "../src/mesh/letters";
+import { isMetric } from "../src/shared/metrics";
 import { queuesOf } from "../src/task/queues";
 import type { TaskView } from "../src/api/types";
 import { runsOf, troublesOf } from "../src/mesh/troubles";
@@ -139,6 +140,13 @@ test("a heavy actor has runs, and says which linger and what waits for them", ()
 function letter(more: Partial<DeadLetter> = {}): DeadLetter {
   return { actor: "a", id: "1", message_id: "1", sent_at: "", receives: 1, body: "", size: 0, ...more };
 }
+
+test("a line of metrics has no message", () => {
+  expect(isMetric('{"_aws":{"Timestamp":1},"Received":[1]}')).toBe(true);
+  expect(isMetric('{"_aws":{},"message":"kept"}')).toBe(false);
+  expect(isMetric('said "_aws"')).toBe(false);
+  expect(isMetric('{"message":"handler failed"}')).toBe(false);
+});
 
 test("a dead letter says why it is one", () => {
   expect(whyOf(letter({ error: { type: "KeyError", message: "'price'" } }))).toBe("KeyError: 'price'");

@@ -40,7 +40,11 @@ CAUSES = {
         r"|Deadline \S+ passed before quote started, 5s).* raise the timeout of the tool quote",
     ),
     "pause": ("status {task}", r"waiting for Publish the catalog\?"),
-    "permission": ("status {task}", r"AccessDenied: the queue of ship \(asya-shop-ship\) refuses messages of check"),
+    "permission": (
+        "status {task}",
+        r"AccessDenied: the queue of ship \(asya-shop-ship\) refuses messages of check: AccessDenied, "
+        r"with an explicit deny in a resource-based policy",
+    ),
     "canceled": (
         "status {task}",
         r"(?s)canceled \(Canceled\).*canceled +by \w+ at .*start again +asya replay {task} --from 0 ",

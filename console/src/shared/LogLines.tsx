@@ -1,8 +1,10 @@
 /** Lines that functions or job runs have logged, a page at a time. */
 
 import { useInfiniteQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { CallError } from "../api/client";
 import type { LogLine } from "../api/types";
+import { isMetric } from "./metrics";
 import { Problem, Time } from "./parts";
 
 const PAGE_SIZE = "200";
@@ -16,6 +18,7 @@ interface LogLinesProps {
 }
 
 export function LogLines({ subject, read, nothing }: LogLinesProps) {
+  const [hasMetrics, setHasMetrics] = useState(false);
   const pages = useInfiniteQuery({
     queryKey: ["logs", ...subject],
     queryFn: ({ pageParam }) => read({ limit: PAGE_SIZE, cursor: pageParam }),
@@ -26,9 +29,15 @@ export function LogLines({ subject, read, nothing }: LogLinesProps) {
   });
   if (pages.error !== null && pages.data === undefined) return <Refused error={pages.error} />;
   if (pages.data === undefined) return <p role="status">Loading…</p>;
-  const lines = pages.data.pages.flatMap(({ items }) => items);
+  const all = pages.data.pages.flatMap(({ items }) => items);
+  const lines = hasMetrics ? all : all.filter(({ line }) => !isMetric(line));
   return (
     <>
+      {(hasMetrics || lines.length < all.length) && (
+        <label className="choice">
+          <input type="checkbox" checked={hasMetrics} onChange={({ target }) => setHasMetrics(target.checked)} /> Metrics
+        </label>
+      )}
       {lines.length === 0 && <p>{pages.hasNextPage ? "There is no line so far." : nothing}</p>}
       <ol className="log" aria-label="Lines">
         {lines.map((each) => (

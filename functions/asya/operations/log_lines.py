@@ -20,7 +20,8 @@ PAGE_LIMIT = 3 * 1024 * 1024
 """Bytes of the lines of an answer in the form that Lambda returns, which has 6 MB at most."""
 SHORT_LINE = 1024
 """Bytes of the lines of an answer beyond `PAGE_LIMIT`."""
-END_ACTORS = (names.SINK, names.SUMP)
+AFTER_THE_HOPS = (names.SINK, names.SUMP, names.DLQ)
+"""The functions that log about a task after its hops."""
 
 RunSource = Literal["driver", "executor"]
 RUN_SOURCES: tuple[str, ...] = get_args(RunSource)

@@ -13,7 +13,7 @@ from asya.operations.aws.function_logs import LoggedLines
 from asya.operations.aws.log_pages import FileSource, FunctionSource, Source, read_page
 from asya.operations.aws.run_logs import RunLogs
 from asya.operations.cursors import decode_cursor, encode_cursor
-from asya.operations.log_lines import END_ACTORS, LogPage, LogQuery, bounded, read_log_query
+from asya.operations.log_lines import AFTER_THE_HOPS, LogPage, LogQuery, bounded, read_log_query
 from asya.protocol import names
 from asya.protocol.api_errors import ApiError
 from asya.protocol.ids import is_usable
@@ -62,7 +62,7 @@ class LogRoutes:
         hops = list(timeline(self.store.hops(task_id, now, None)))
         # A hop that fails at once may have reported its end alone.
         named = {record.actor or "", *((*record.route.prev, record.route.curr) if record.route else ())}
-        actors = ({hop.actor for hop in hops} | named) & self.mesh.actors.keys() | set(END_ACTORS)
+        actors = ({hop.actor for hop in hops} | named) & self.mesh.actors.keys() | set(AFTER_THE_HOPS)
         runs = dict.fromkeys(hop.run.run_id for hop in hops if hop.run is not None)
         with available("the logs"):
             sources: list[Source] = [

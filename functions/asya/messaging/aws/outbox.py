@@ -1,5 +1,6 @@
 """The outbox: sends deliveries in batches, within 50 ms (`protocol §4`, `§5.8`)."""
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -49,6 +50,12 @@ REFUSALS = frozenset(
 )
 
 
+_POLICY = re.compile(
+    r"with an explicit deny in an? [a-z -]{1,40}policy"
+    r"|because no [a-z -]{1,40}policy allows the [A-Za-z0-9:-]{1,80} action"
+)
+
+
 class SendError(RuntimeError):
     """SQS did not accept a message; the error names the target actor and the cause."""
 
@@ -60,6 +67,8 @@ class SendRefusedError(SendError):
         actor: the target actor.
         queue: the name of its queue.
         code: the code of the refusal, such as `AccessDenied`.
+        reason: which kind of policy has refused it, such as `with an explicit deny in a resource-based policy`; empty if AWS
+            does not say. It names no role and no account.
     """
 
     def __init__(self, actor: str, queue: str, code: str, cause: object) -> None:
@@ -67,6 +76,8 @@ class SendRefusedError(SendError):
         self.actor = actor
         self.queue = queue
         self.code = code
+        policy = _POLICY.search(str(cause))
+        self.reason = policy[0] if policy is not None else ""
 
 
 def send_error(actor: str, queue_url: str, error: Exception) -> SendError:

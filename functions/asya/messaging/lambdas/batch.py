@@ -11,6 +11,7 @@ from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.hop import Arrival
 from asya.messaging.lambdas.tracebacks import release_locals
 from asya.messaging.nack import nack_seconds
+from asya.protocol.codec import ParseError
 from asya.protocol.times import from_epoch_milliseconds
 
 if TYPE_CHECKING:
@@ -185,6 +186,7 @@ class BatchProcessor:
             "message kept on the queue",
             exc_info=error,
             message_id=record.message_id,
+            envelope_id=_envelope_id(record),
             receive_count=record.arrival.receive_count,
         )
 
@@ -205,6 +207,14 @@ class BatchProcessor:
             except (ClientError, BotoCoreError) as problem:
                 # The messages stay on the queue, and return after the queue's own visibility timeout.
                 self.telemetry.log.warning("could not change the visibility of kept messages", exc_info=problem)
+
+
+def _envelope_id(record: Record) -> str | None:
+    """The id of the envelope in a message, for the search for lines about its task; None for a message without one."""
+    try:
+        return record.arrival.envelope().id
+    except ParseError as error:
+        return error.envelope_id
 
 
 def _isolation_order(items: Sequence[Record]) -> Iterator[Record]:

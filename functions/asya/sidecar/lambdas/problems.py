@@ -17,7 +17,7 @@ from asya.sidecar.lambdas.services import Services
 def problem_report(last: TaskEvent, error: Exception, *, now: datetime) -> TaskEvent | None:
     """The report of the problem; None for an error that passes by itself.
 
-    AWS's own text stays in the log: it names roles and accounts, and callers read this one.
+    Of AWS's own text it has the kind of the policy alone: the text names roles and accounts, and callers read this one.
 
     Args:
         last: the last progress report of the hop.
@@ -25,6 +25,8 @@ def problem_report(last: TaskEvent, error: Exception, *, now: datetime) -> TaskE
     if not isinstance(error, SendRefusedError):
         return None
     message = f"the queue of {error.actor} ({error.queue}) refuses messages of {last.data.actor}: {error.code}"
+    if error.reason:
+        message += f", {error.reason}"
     return reports.with_problem(last, TaskProblem(error.code, message), now=now)
 
 

@@ -66,7 +66,8 @@ def test_the_actor_of_a_task_that_has_reported_its_end_alone_has_lines(calls: Op
     calls.report([TaskEvent(id="order-7", status="failed", at=at, position=1, data=data)])
     calls.log("publish", 2, {"message": "handler failed", "envelope_id": "order-7"})
     calls.log("clean", 3, {"message": "sent", "envelope_id": "order-7"})
-    assert [len(page) for page in calls.pages(TASK)] == [2]
+    calls.log("x-dlq", 1, {"message": "dead letter", "envelope_id": "order-7"})
+    assert [len(page) for page in calls.pages(TASK)] == [3]
 
 
 @pytest.mark.rule("13.operations.logs.own")

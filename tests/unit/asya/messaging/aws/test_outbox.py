@@ -4,8 +4,9 @@ import threading
 from typing import Literal
 
 import pytest
+from botocore.exceptions import ClientError
 
-from asya.messaging.aws.outbox import Outbox, SendError, SendRefusedError
+from asya.messaging.aws.outbox import Outbox, SendError, SendRefusedError, send_error
 from asya.messaging.delivery import Delivery
 from tests.doubles.sqs import FakeSqs, Refusal
 
@@ -133,6 +134,30 @@ def test_a_refusal_that_lasts_is_told_apart(kind: Literal["call", "entry"], code
 
 
 @pytest.mark.rule("13.problem")
+@pytest.mark.rule("13.problem")
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "User: arn:aws:sts::123456789012:assumed-role/a/b is not authorized to perform: sqs:sendmessage on resource: "
+            "arn:aws:sqs:eu-north-1:123456789012:q with an explicit deny in a resource-based policy",
+            "with an explicit deny in a resource-based policy",
+        ),
+        (
+            "User: arn:… is not authorized to perform: sqs:sendmessage because no identity-based policy allows the "
+            "sqs:sendmessage action",
+            "because no identity-based policy allows the sqs:sendmessage action",
+        ),
+        ("Access to the resource is denied.", ""),
+    ],
+)
+def test_a_refusal_names_the_kind_of_policy_and_no_role(text: str, reason: str) -> None:
+    error = ClientError({"Error": {"Code": "AccessDenied", "Message": text}}, "SendMessageBatch")
+    refused = send_error("ship", "https://sqs/1/asya-shop-ship", error)
+    assert isinstance(refused, SendRefusedError)
+    assert refused.reason == reason
+
+
 def test_the_refusal_of_one_entry_concerns_no_other() -> None:
     sqs = FakeSqs(refuse={"asya-shop-post": [Refusal(code="AccessDenied", sender_fault=True), Refusal()]})
     outbox = make(sqs)

@@ -10,6 +10,7 @@ from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.lambdas.batch import BatchProcessor, Record, records
 from asya.messaging.nack import MAX_NACK_SECONDS, BlockedError
 from tests.doubles.emf import metric_values, metrics
+from tests.doubles.envelopes import message
 from tests.doubles.mesh_world import batch_failures, recorded, sqs_event
 from tests.doubles.sqs import FakeSqs
 
@@ -109,6 +110,15 @@ def test_an_unexpected_error_keeps_only_its_own_message() -> None:
 
 
 @pytest.mark.rule("4.neighbours")
+def test_the_line_about_a_kept_message_names_its_envelope(caplog: pytest.LogCaptureFixture) -> None:
+    outlet = FakeOutlet()
+    event = sqs_event(message(id="env-1"), "{}")
+    for record in ("message-0", "message-1"):
+        worker(FakeSqs(), outlet).process(records(event), handing_over(outlet, raising=record))
+    kept = [vars(line) for line in caplog.records if line.getMessage() == "message kept on the queue"]
+    assert [(line["message_id"], line["envelope_id"]) for line in kept] == [("message-0", "env-1"), ("message-1", None)]
+
+
 def test_suspects_go_last_and_each_is_deleted_as_it_finishes() -> None:
     sqs, outlet = FakeSqs(), FakeOutlet()
     deleted_before: dict[str, list[str]] = {}
