@@ -21,22 +21,25 @@ FILE_NAME = "secrets.env"
 
 
 def secret_values(mesh: MeshFile, file: Path) -> dict[str, str]:
-    """Return the values of the secrets and parameters that the actors name, by name.
+    """Return the values of the secrets and parameters that the actors and webhooks name, by name.
 
     Raises:
         LocalCloudError: The file is invalid or lacks a value.
     """
-    actors: dict[str, list[str]] = {}
+    users: dict[str, list[str]] = {}
     for actor, section in mesh.actors.items():
         for reference in section.secrets.values():
-            actors.setdefault(reference, []).append(actor)
-    if not actors:
+            users.setdefault(reference, []).append(actor)
+    for trigger, each in mesh.triggers.items():
+        if each.webhook is not None:
+            users.setdefault(each.webhook.secret, []).append(f"the webhook {trigger}")
+    if not users:
         return {}
     values = read_secret_file(file) if file.exists() else {}
-    missing = [f"{name}=… (for {', '.join(actors[name])})" for name in sorted(actors.keys() - values.keys())]
+    missing = [f"{name}=… (for {', '.join(users[name])})" for name in sorted(users.keys() - values.keys())]
     if missing:
         raise LocalCloudError(f"The mesh has secrets without a local value. Add to {file}: {'; '.join(missing)}")
-    return {name: values[name] for name in sorted(actors)}
+    return {name: values[name] for name in sorted(users)}
 
 
 def read_secret_file(file: Path) -> dict[str, str]:

@@ -101,7 +101,12 @@ CALLS = (
 
 CALLBACKS = frozenset({"GET /callbacks", "POST /callbacks"})
 
+# No call for clients of the mesh, so neither the OpenAPI document nor the API for tokens has it. Public for API Gateway: the
+# function checks the signature of the sender. Only meshes with webhooks have it.
+WEBHOOK_CALL = ApiCall("POST", "/hooks/{name}", names.WEBHOOKS, is_public=True)
+
 
 def calls_of(table: MeshTable) -> tuple[ApiCall, ...]:
-    """The calls of a mesh: the open calls for callbacks only if a pause actor has them."""
-    return CALLS if table.has_callbacks else tuple(call for call in CALLS if call.route not in CALLBACKS)
+    """The calls of a mesh: the open calls for callbacks only if a pause actor has them, and that of webhooks only with one."""
+    calls = CALLS if table.has_callbacks else tuple(call for call in CALLS if call.route not in CALLBACKS)
+    return (*calls, WEBHOOK_CALL) if table.webhooks else calls

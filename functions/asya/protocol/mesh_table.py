@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from asya.protocol.pause import Pause
-from asya.protocol.triggers import Trigger
+from asya.protocol.triggers import Trigger, Webhook
 from asya.protocol.wait import Wait
 
 Kind = Literal["handler", "spark", "fan_in", "pause", "wait", "end", "crew"]
@@ -301,6 +301,11 @@ class MeshTable(msgspec.Struct, frozen=True, kw_only=True):
     def has_callbacks(self) -> bool:
         """Whether links answer the pauses of an actor."""
         return any(actor.pause is not None and actor.pause.callback for actor in self.actors.values())
+
+    @property
+    def webhooks(self) -> dict[str, Webhook]:
+        """The webhooks by the name of their trigger."""
+        return {name: trigger.webhook for name, trigger in self.triggers.items() if trigger.webhook is not None}
 
 
 def with_version(table: MeshTable) -> MeshTable:

@@ -48,10 +48,13 @@ OPERATIONS = "x-operations"
 
 # The queue of what triggers react to, and its function (`protocol §16`).
 TRIGGERS = "x-triggers"
+# The function that takes webhooks. The hooks of x-sink are something else.
+WEBHOOKS = "x-hooks"
 
 SYSTEM_FUNCTIONS = (
     DISPATCH, COMPLETION, RECONCILE, INDEX, FAN_IN_SWEEP, PAUSE_SWEEP, TASK_SWEEP, DLQ, PUSH_FEED, PUSH, REPORTS, ROLES,
     GATEWAY_INGEST, GATEWAY_API, GATEWAY_STREAM, GATEWAY_LIVE, LOGS, OPERATIONS, TRIGGERS,
+    WEBHOOKS,
 )  # fmt: skip
 """The functions of a mesh that belong to no actor of the mesh table."""
 REPORT_QUEUES = (REPORTS, ENDS)

@@ -51,10 +51,12 @@ class Webhook(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         secret: the id of the secret in Secrets Manager that has the key.
         signature: the scheme of the signature.
+        header: the header with the digest, for `hmac-sha256`.
     """
 
     secret: str
     signature: Signature
+    header: str = "X-Signature-256"
 
 
 class TriggerBatch(msgspec.Struct, frozen=True, kw_only=True):

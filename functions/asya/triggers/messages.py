@@ -10,10 +10,15 @@ from asya.protocol.times import format_time, parse_time
 from asya.protocol.triggers import Schedule, Trigger
 from asya.triggers.occurrences import Occurrence, slot_occurrence
 from asya.triggers.slots import is_slot
+from asya.triggers.webhooks.deliveries import UnusableDeliveryError, WebhookMessage, webhook_occurrence
 
 
 class UnusableMessageError(Exception):
     """A message that starts nothing, and never will."""
+
+
+class UnknownTriggerError(UnusableMessageError):
+    """A message of a trigger that this version of the mesh does not have; a deployment may be under way."""
 
 
 class SlotMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -29,6 +34,8 @@ class SlotMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
 
 _decoder = msgspec.json.Decoder(SlotMessage)
+_webhook_decoder = msgspec.json.Decoder(WebhookMessage)
+_kind_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def slot_message(trigger: str, slot: datetime, then: Sequence[datetime] = ()) -> bytes:
@@ -44,6 +51,8 @@ def read_occurrences(body: bytes, mesh: MeshTable) -> list[Occurrence]:
         UnusableMessageError: the message has no known form, or it is of no trigger of the mesh.
     """
     try:
+        if "webhook" in _kind_decoder.decode(body):
+            return [_webhook(_webhook_decoder.decode(body), mesh)]
         message = _decoder.decode(body)
         slots = [parse_time(slot) for slot in (message.slot, *message.then)]
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
@@ -55,15 +64,35 @@ def read_occurrences(body: bytes, mesh: MeshTable) -> list[Occurrence]:
     return [slot_occurrence(message.trigger, trigger, schedule, slot) for slot in slots]
 
 
+def _webhook(message: WebhookMessage, mesh: MeshTable) -> Occurrence:
+    trigger = known(message.trigger, mesh)
+    if trigger.webhook is None:
+        raise UnusableMessageError(f"the trigger {message.trigger!r} has no webhook")
+    try:
+        return webhook_occurrence(message.trigger, trigger, message.webhook)
+    except UnusableDeliveryError as error:
+        raise UnusableMessageError(str(error)) from None
+
+
 def scheduled(name: str, mesh: MeshTable) -> tuple[Trigger, Schedule]:
     """The trigger of a name, and its schedule.
 
     Raises:
         UnusableMessageError: the mesh has no such trigger, or it has no schedule.
     """
-    trigger = mesh.triggers.get(name)
-    if trigger is None:
-        raise UnusableMessageError(f"the mesh has no trigger {name!r}")
+    trigger = known(name, mesh)
     if trigger.schedule is None:
         raise UnusableMessageError(f"the trigger {name!r} has no schedule")
     return trigger, trigger.schedule
+
+
+def known(name: str, mesh: MeshTable) -> Trigger:
+    """The trigger of a name.
+
+    Raises:
+        UnknownTriggerError: the mesh has no such trigger.
+    """
+    trigger = mesh.triggers.get(name)
+    if trigger is None:
+        raise UnknownTriggerError(f"the mesh has no trigger {name!r}")
+    return trigger

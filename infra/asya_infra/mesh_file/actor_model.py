@@ -36,14 +36,21 @@ def _check_variables(env: dict[str, str]) -> dict[str, str]:
 
 def _check_secrets(secrets: dict[str, str]) -> dict[str, str]:
     for variable, reference in _check_variables(secrets).items():
-        is_parameter = reference.startswith(PARAMETER_PREFIX)
-        if not (_PARAMETER if is_parameter else _SECRET).fullmatch(reference.removeprefix(PARAMETER_PREFIX)):
-            kind = "a parameter of Systems Manager" if is_parameter else "a secret of Secrets Manager"
-            # Without the text, which may be a secret.
-            raise ValueError(
-                f"the text for {variable} is not the name of {kind}; the mesh file has names, never values"
-            )
+        check_reference(reference, f"the text for {variable}")
     return secrets
+
+
+def check_reference(reference: str, what: str = "the text") -> str:
+    """Return the name of a secret or, after `ssm:`, of a parameter.
+
+    Raises:
+        ValueError: the text is no such name; the message does not have it, because it may be a secret.
+    """
+    is_parameter = reference.startswith(PARAMETER_PREFIX)
+    if not (_PARAMETER if is_parameter else _SECRET).fullmatch(reference.removeprefix(PARAMETER_PREFIX)):
+        kind = "a parameter of Systems Manager" if is_parameter else "a secret of Secrets Manager"
+        raise ValueError(f"{what} is not the name of {kind}; the mesh file has names, never values")
+    return reference
 
 
 Environment = Annotated[dict[str, Text], AfterValidator(_check_variables)]

@@ -4,10 +4,12 @@ from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.triggers import Trigger
 from asya.tasks.aws.index import CHILDREN_INDEX
+from asya.triggers.aws.webhook_queue import WEBHOOK_PREFIX
 from asya.triggers.lanes import window_kind
 from asya_infra.addresses import Addresses
 from asya_infra.permissions import common
 from asya_infra.permissions.grant import Grant
+from asya_infra.permissions.secrets import secret_grants
 
 
 def start(addresses: Addresses, table: MeshTable) -> list[Grant]:
@@ -48,6 +50,17 @@ def _cancel(addresses: Addresses, table: MeshTable) -> list[Grant]:
             common.list_keys(addresses, "paused"),
         ]
     return grants
+
+
+def webhooks(addresses: Addresses, table: MeshTable) -> list[Grant]:
+    """x-hooks, which strangers may call: reads the keys of webhooks, sends to x-triggers, and notes what it has sent."""
+    own_keys = {"ForAnyValue:StringLike": {"dynamodb:LeadingKeys": [f"{WEBHOOK_PREFIX}*"]}}
+    return [
+        common.write_logs(addresses, names.WEBHOOKS),
+        *secret_grants((webhook.secret for webhook in table.webhooks.values()), addresses),
+        common.send_messages(addresses, {names.TRIGGERS}),
+        Grant(("dynamodb:GetItem", "dynamodb:PutItem"), (addresses.table_arn("tasks"),), conditions=own_keys),
+    ]
 
 
 def first_actor(table: MeshTable, trigger: Trigger) -> str:

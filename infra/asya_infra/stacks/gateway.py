@@ -27,6 +27,9 @@ class GatewayStack(MeshStack):
         deadline_sweep(self, mesh, layer)
         CfnOutput(self, "GatewayUrl", value=self.address.url)
         CfnOutput(self, "GatewayApiId", value=gateway.api_id)
+        if mesh.table.webhooks:
+            # The name of a trigger follows.
+            CfnOutput(self, "HookUrl", value=f"{self.address.url}/hooks/")
         if gateway.live is not None:
             CfnOutput(self, "StreamUrl", value=gateway.live.url)
         if gateway.token_api is not None:

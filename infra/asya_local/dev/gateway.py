@@ -15,9 +15,10 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
-from asya.gateway.calls import CALLS, ApiCall
+from asya.gateway.calls import CALLS, WEBHOOK_CALL, ApiCall
 from asya.gateway.http.router import HttpRoute, answer
 from asya.gateway.lambdas.api_groups import build_api
+from asya.gateway.lambdas.webhooks import build_webhooks
 from asya.gateway.lambdas.wiring import build_ingest
 from asya.gateway.operations.wiring import build_logs, build_operations
 from asya.gateway.streams.wiring import build_streams
@@ -62,6 +63,7 @@ class Functions:
         ingest = build_ingest(mesh.settings(names.GATEWAY_INGEST), telemetry)
         streams = build_streams(mesh.settings(names.GATEWAY_STREAM), telemetry)
         operations = build_operations(mesh.settings(names.OPERATIONS), telemetry, on_lambda=False)
+        webhooks = build_webhooks(mesh.settings(names.WEBHOOKS), telemetry)
         logs = build_logs(mesh.settings(names.LOGS), telemetry, lines=lines)
         return cls(
             {
@@ -70,6 +72,7 @@ class Functions:
                 names.GATEWAY_STREAM: lambda: streams.routes(REAL.now()),
                 names.OPERATIONS: lambda: operations.routes(REAL.now()),
                 names.LOGS: lambda: logs.routes(REAL.now()),
+                names.WEBHOOKS: lambda: webhooks.routes(REAL.now()),
             },
             telemetry,
         )
@@ -208,7 +211,7 @@ def _find(method: str, path: str) -> ApiCall | None:
     """Return the call of a path, as API Gateway chooses it: a route with fewer variables goes first."""
     matches = [
         call
-        for call in CALLS
+        for call in (*CALLS, WEBHOOK_CALL)
         if call.method == method and HttpRoute(method, call.path, _never).parameters(path) is not None
     ]
     return min(matches, key=lambda call: call.path.count("{"), default=None)

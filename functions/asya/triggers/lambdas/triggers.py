@@ -10,6 +10,7 @@ from typing import Any
 
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import BatchProcessor, BatchResponse, Record, records
+from asya.messaging.nack import OutdatedError
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.times import format_time
@@ -22,11 +23,11 @@ from asya.triggers.lambdas.backfill_runner import BackfillRunner
 from asya.triggers.lambdas.lane_queue import LaneQueue
 from asya.triggers.lambdas.occurrence_starts import FINAL, OccurrenceStarts
 from asya.triggers.lanes import has_lanes
-from asya.triggers.messages import UnusableMessageError, read_occurrences
+from asya.triggers.messages import UnknownTriggerError, UnusableMessageError, read_occurrences
 from asya.triggers.new_objects import Buckets
 from asya.triggers.occurrences import Occurrence, submission_of
 from asya.triggers.operator_messages import heeds_pause, pause_problem, read_backfill, read_fire
-from asya.triggers.service_messages import read_service_message
+from asya.triggers.service_messages import LAST_RECEIVE, read_service_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +99,14 @@ class TriggerQueue:
             return []
         if self.lanes.take(body):
             return []
-        fired = read_fire(body, self.mesh)
-        return [fired] if fired is not None else read_occurrences(body, self.mesh)
+        try:
+            fired = read_fire(body, self.mesh)
+            return [fired] if fired is not None else read_occurrences(body, self.mesh)
+        except UnknownTriggerError as error:
+            if record.arrival.receive_count < LAST_RECEIVE:
+                # A deployment updates this function last.
+                raise OutdatedError(str(error)) from None
+            raise
 
     def _paused(self, occurrences: Sequence[Occurrence]) -> set[str]:
         """The paused triggers, if an occurrence heeds a pause."""

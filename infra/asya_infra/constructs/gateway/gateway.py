@@ -23,7 +23,7 @@ from asya_infra.constructs.gateway.stream_key import stream_key
 from asya_infra.constructs.gateway.streaming import LiveStreams
 from asya_infra.contracts.template_record import TOOLS, tools_record
 from asya_infra.mesh import Mesh
-from asya_infra.permissions import common, gateway, operations
+from asya_infra.permissions import common, gateway, operations, triggers
 from asya_infra.permissions.grant import Grant
 
 _TIMEOUT = 29  # seconds; API Gateway waits for 30
@@ -35,6 +35,7 @@ _HANDLERS = {
     names.GATEWAY_STREAM: "asya.gateway.streams.wiring.stream",
     names.OPERATIONS: "asya.gateway.operations.wiring.operations",
     names.LOGS: "asya.gateway.operations.wiring.logs",
+    names.WEBHOOKS: "asya.gateway.lambdas.webhooks.webhooks",
 }
 
 
@@ -88,7 +89,7 @@ class Gateway(Construct):
         options, addresses = mesh.options, mesh.addresses
         table = build_table(options.build_folder, mesh.table_bytes)
         api = build_gateway(options.build_folder, options.packages_target, mesh.table_bytes)
-        functions = (
+        functions: tuple[FunctionSettings, ...] = (
             _function(names.GATEWAY_INGEST, table, gateway.ingest(addresses)),
             self._api_function(mesh, api),
             _function(
@@ -107,6 +108,8 @@ class Gateway(Construct):
             ),
             _function(names.LOGS, table, operations.logs(addresses, mesh.table)),
         )
+        if mesh.table.webhooks:
+            functions += (_function(names.WEBHOOKS, table, triggers.webhooks(addresses, mesh.table)),)
         made = {each.name: MeshFunction(self, mesh, layer, each) for each in functions}
         if mesh.records_contracts:
             made[names.GATEWAY_API].record(TOOLS, tools_record(mesh.contracts))

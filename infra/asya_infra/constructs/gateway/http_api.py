@@ -12,16 +12,21 @@ from aws_cdk import aws_logs as logs
 from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
 
-from asya.gateway.calls import CALLBACKS, ApiCall
+from asya.gateway.calls import CALLBACKS, WEBHOOK_CALL, ApiCall
 from asya_infra.nag import acknowledge
 
-# Calls per second; API Gateway answers 429 above. Reports arrive in batches, and their senders retry them.
+# Calls per second; API Gateway answers 429 above.
 _CALLS_PER_SECOND, _BURST = 500, 1000
-_REPORTS_PER_SECOND = 5000
-_REPORTS = frozenset({"POST /api/v1/mesh/events"})
-# Open calls that people and jobs make once each; each one that is not refused reads a record.
-_CALLBACKS_PER_SECOND, _CALLBACKS_BURST = 10, 20
-_PUBLIC_REASON = "A public call returns no data of a caller, or checks the caller's token itself."
+_RATES = {
+    # Reports arrive in batches, and their senders retry them.
+    "POST /api/v1/mesh/events": (5000, 5000),
+    # Open calls that people and jobs make once each; each one that is not refused reads a record.
+    **dict.fromkeys(sorted(CALLBACKS), (10, 20)),
+    # Anybody may call it, and every call costs: this bounds what a stranger can spend.
+    WEBHOOK_CALL.route: (50, 100),
+}
+"""The calls per second of single routes, and their burst."""
+_PUBLIC_REASON = "A public call returns no data of a caller, or checks the caller's token or signature itself."
 _LOG_FIELDS = {
     "request_id": "requestId",
     "at": "requestTime",
@@ -98,10 +103,6 @@ def _default_stage(
     )
     fields = _LOG_FIELDS | {"caller": entrance.caller}
     routes_here = {call.route for call in entrance.calls}
-    limits = {
-        **dict.fromkeys(sorted(_REPORTS & routes_here), (_REPORTS_PER_SECOND, _REPORTS_PER_SECOND)),
-        **dict.fromkeys(sorted(CALLBACKS & routes_here), (_CALLBACKS_PER_SECOND, _CALLBACKS_BURST)),
-    }
     stage = apigateway.CfnStage(
         scope,
         "Stage",
@@ -113,7 +114,8 @@ def _default_stage(
         ),
         route_settings={
             route: {"ThrottlingRateLimit": rate, "ThrottlingBurstLimit": burst}
-            for route, (rate, burst) in limits.items()
+            for route, (rate, burst) in sorted(_RATES.items())
+            if route in routes_here
         }
         or None,
         access_log_settings=apigateway.CfnStage.AccessLogSettingsProperty(

@@ -42,5 +42,6 @@ def unqueued_functions(mesh: Mesh) -> list[str]:
     """
     gateway = [names.GATEWAY_INGEST, names.GATEWAY_API, names.GATEWAY_STREAM]
     gateway += [names.GATEWAY_LIVE] if mesh.file.gateway.streaming == "adapter" else []
+    gateway += [names.WEBHOOKS] if mesh.table.webhooks else []
     gateway += [names.PUSH_FEED] if mesh.table.tools else []
     return [*gateway, *sweeps(mesh.table)]

@@ -1,12 +1,13 @@
 """Checks the triggers: one source, a tool or a route, and a payload that can be filled in (`protocol §16`)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from asya.protocol import names
 from asya.protocol.triggers import Schedule
 from asya.triggers.occurrences import slot_values
 from asya.triggers.templates import fill_in
+from asya.triggers.webhooks.deliveries import VALUES_OF_WEBHOOKS
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.problems import did_you_mean
@@ -28,6 +29,7 @@ def check(context: Context) -> Iterator[Finding]:
         yield from _start(context.mesh, section, place)
         yield from _payload(section, place)
         yield from _lanes(section, place)
+        yield from _webhook(section, place)
 
 
 def _source(section: TriggerSection, place: Location) -> Iterator[Finding]:
@@ -76,9 +78,19 @@ def _payload(section: TriggerSection, place: Location) -> Iterator[Finding]:
         return
     if "input" in section.model_fields_set:
         yield (*place, "input"), "conflicts with payload; remove one of them"
+    values: Mapping[str, object] | None = None
     if section.cron is not None:
         values = slot_values(Schedule(cron=section.cron), datetime(2000, 1, 1, tzinfo=UTC))
+    elif section.webhook is not None:
+        values = VALUES_OF_WEBHOOKS
+    if values is not None:
         try:
             fill_in(section.payload, values)
         except ValueError as error:
             yield (*place, "payload"), str(error)
+
+
+def _webhook(section: TriggerSection, place: Location) -> Iterator[Finding]:
+    webhook = section.webhook
+    if webhook is not None and "header" in webhook.model_fields_set and webhook.signature != "hmac-sha256":
+        yield (*place, "webhook", "header"), f"is a key of hmac-sha256 only; {webhook.signature} has headers of its own"

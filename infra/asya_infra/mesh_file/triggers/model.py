@@ -7,12 +7,14 @@ from pydantic import AfterValidator, Field, JsonValue
 from asya.protocol.json_pointer import check_pointer
 from asya.protocol.triggers import Overlap, Signature
 from asya.triggers.slots import check_cron, check_zone
+from asya_infra.mesh_file.actor_model import check_reference
 from asya_infra.mesh_file.base import Section, Texts
 from asya_infra.mesh_file.units import Duration
 
 Cron = Annotated[str, AfterValidator(check_cron)]
 Zone = Annotated[str, AfterValidator(check_zone)]
 Pointer = Annotated[str, AfterValidator(check_pointer)]
+SecretName = Annotated[str, AfterValidator(check_reference)]
 
 SOURCES = ("cron", "s3", "event", "webhook")
 
@@ -42,10 +44,12 @@ class EventSection(Section):
 class WebhookSection(Section):
     """Signed calls of another system at a URL of the trigger's own."""
 
-    secret: str = Field(min_length=1, max_length=512)
-    """The name of the secret in Secrets Manager that has the key."""
+    secret: SecretName
+    """The name of the secret in Secrets Manager that has the keys, or `ssm:` and that of a parameter."""
     signature: Signature
     """The scheme of the signature."""
+    header: str = Field(default="X-Signature-256", pattern=r"^[A-Za-z0-9-]{1,100}$")
+    """The header with the digest, for `hmac-sha256`."""
 
 
 class TriggerBatchSection(Section):

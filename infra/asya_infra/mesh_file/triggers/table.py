@@ -2,7 +2,7 @@
 
 from asya.protocol import triggers as table
 from asya_infra.mesh_file.load import LoadedMesh
-from asya_infra.mesh_file.triggers.model import EventSection, ObjectsSection, TriggerSection
+from asya_infra.mesh_file.triggers.model import EventSection, ObjectsSection, TriggerSection, WebhookSection
 
 
 def to_triggers(loaded: LoadedMesh) -> dict[str, table.Trigger]:
@@ -30,14 +30,16 @@ def _trigger(section: TriggerSection, *, runs: bool) -> table.Trigger:
         else None,
         objects=_objects(section.s3) if section.s3 is not None else None,
         event=_event(section.event) if section.event is not None else None,
-        webhook=table.Webhook(secret=section.webhook.secret, signature=section.webhook.signature)
-        if section.webhook is not None
-        else None,
+        webhook=_webhook(section.webhook) if section.webhook is not None else None,
     )
 
 
 def _objects(section: ObjectsSection) -> table.ObjectSource:
     return table.ObjectSource(bucket=section.bucket, prefix=section.prefix, suffix=section.suffix)
+
+
+def _webhook(section: WebhookSection) -> table.Webhook:
+    return table.Webhook(secret=section.secret, signature=section.signature, header=section.header)
 
 
 def _event(section: EventSection) -> table.EventPattern:

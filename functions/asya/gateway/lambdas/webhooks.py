@@ -1,0 +1,55 @@
+"""Builds the function x-hooks, which takes webhooks, and holds its Lambda handler."""
+
+import os
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from asya.gateway.http.router import answer
+from asya.gateway.routes.webhooks import WebhookRoutes
+from asya.messaging.aws import clients
+from asya.messaging.aws.settings import Settings, load_settings
+from asya.messaging.aws.telemetry import Telemetry
+from asya.messaging.lambdas.environment import REAL, Environment
+from asya.protocol import names
+from asya.triggers.aws.webhook_keys import WebhookKeys, read_secret
+from asya.triggers.aws.webhook_queue import SentWebhooks, WebhookQueue
+
+
+def build_webhooks(
+    settings: Settings,
+    telemetry: Telemetry,
+    environment: Environment = REAL,
+    read: Callable[[str], str] = read_secret,
+) -> WebhookRoutes:
+    """Build the call of webhooks.
+
+    Args:
+        settings: the settings of the function.
+        telemetry: its logs and metrics.
+        environment: its clock.
+        read: reads the text of a secret.
+    """
+    return WebhookRoutes(
+        mesh=settings.table,
+        keys=WebhookKeys(read, environment, telemetry.log.warning),
+        queue=WebhookQueue(clients.sqs(), settings.queue_url(names.TRIGGERS)),
+        sent=SentWebhooks(clients.dynamodb(), settings.table_name("tasks")),
+        telemetry=telemetry,
+    )
+
+
+@cache
+def _routes_and_telemetry() -> tuple[WebhookRoutes, Telemetry]:
+    settings = load_settings(os.environ)
+    telemetry = Telemetry(settings.namespace, settings.actor)
+    return build_webhooks(settings, telemetry), telemetry
+
+
+def webhooks(event: dict[str, Any], _context: object) -> dict[str, Any]:
+    """Handle an HTTP API event (Lambda handler)."""
+    routes, telemetry = _routes_and_telemetry()
+    try:
+        return answer(event, routes.routes(REAL.now()), telemetry.log)
+    finally:
+        telemetry.flush()

@@ -1,0 +1,88 @@
+"""A webhook on the queue `x-triggers`, and the occurrence that it is (`protocol §16.webhooks`)."""
+
+import msgspec
+
+from asya.protocol.json_pointer import parts
+from asya.protocol.strict_json import NotJsonError, encode_value
+from asya.protocol.task import StartedBy
+from asya.protocol.triggers import Trigger
+from asya.triggers.occurrences import Occurrence
+from asya.triggers.templates import fill_in
+from asya.triggers.webhooks.bodies import read_body, type_of
+
+VALUES_OF_WEBHOOKS: dict[str, object] = {"body": {}, "event": "", "received_at": ""}
+"""The values for the template of a payload, each empty. A body need not be text."""
+
+
+class UnusableDeliveryError(ValueError):
+    """A webhook that can start no task of its trigger."""
+
+
+class Delivery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A webhook whose signature was right.
+
+    Attributes:
+        key: the key of the occurrence.
+        body: the body.
+        content_type: the content type of the body.
+        event: the name of the event in a header; empty if the scheme has none.
+        received_at: when the gateway took it.
+    """
+
+    key: str
+    body: str
+    content_type: str = ""
+    event: str = ""
+    received_at: str
+
+
+class WebhookMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The message of a webhook on the queue `x-triggers`."""
+
+    trigger: str
+    webhook: Delivery
+
+
+def webhook_message(trigger: str, delivery: Delivery) -> bytes:
+    """The message of a webhook: JSON in ASCII, because SQS accepts XML characters only.
+
+    Raises:
+        NotJsonError: the body holds half a surrogate pair.
+    """
+    message = WebhookMessage(trigger=trigger, webhook=delivery)
+    return bytes(encode_value(msgspec.to_builtins(message)))
+
+
+def webhook_values(delivery: Delivery, body: object) -> dict[str, object]:
+    """The values for the template of a payload."""
+    return {"body": body, "event": delivery.event or type_of(body), "received_at": delivery.received_at}
+
+
+def webhook_occurrence(name: str, trigger: Trigger, delivery: Delivery) -> Occurrence:
+    """The occurrence of a webhook.
+
+    Raises:
+        UnusableDeliveryError: the body has another form than its type says, or it lacks what `input` points to.
+    """
+    try:
+        body = read_body(delivery.body, delivery.content_type)
+        if trigger.payload is not None:
+            payload = fill_in(trigger.payload, webhook_values(delivery, body))
+        else:
+            payload = _part(body, trigger.input)
+        encoded = encode_value(payload)
+    except (ValueError, NotJsonError) as error:
+        raise UnusableDeliveryError(str(error)) from None
+    return Occurrence(name, delivery.key, encoded, StartedBy(kind="trigger", name=name))
+
+
+def _part(body: object, pointer: str) -> object:
+    part = body
+    for key in parts(pointer):
+        if isinstance(part, dict) and key in part:
+            part = part[key]
+        elif isinstance(part, list) and key.isascii() and key.isdecimal() and int(key) < len(part):
+            part = part[int(key)]
+        else:
+            raise UnusableDeliveryError(f"the body has nothing at {pointer!r}, the input of the trigger")
+    return part
