@@ -32,7 +32,7 @@ from asya.testing.services.event_source import EventSources
 from asya.testing.services.events import EventBus, EventsClient
 from asya.testing.services.faults import FaultProfile
 from asya.testing.services.functions import ACCOUNT, BUCKET, QUEUES, REGION, EntryPoint, Function, SimulatedServices
-from asya.testing.services.gateway import URL, Gateway, GatewayFunction, api_of, ingest_of, streams_of
+from asya.testing.services.gateway import URL, Gateway, GatewayFunction, api_of, ingest_of, streams_of, webhooks_of
 from asya.testing.services.keys import KmsClient
 from asya.testing.services.process import Process, Simulation, current_process
 from asya.testing.services.queues import Message, Queue, Queues, SqsClient
@@ -54,7 +54,12 @@ REPORT_QUEUES = (names.REPORTS, names.ENDS)
 CONCURRENCY = 10
 TOKEN_KEY = "asya-tokens"
 TEST_USER = f"arn:aws:iam::{ACCOUNT}:user/test"
-_GATEWAY = {names.GATEWAY_API: api_of, names.GATEWAY_INGEST: ingest_of, names.GATEWAY_STREAM: streams_of}
+_GATEWAY = {
+    names.GATEWAY_API: api_of,
+    names.GATEWAY_INGEST: ingest_of,
+    names.GATEWAY_STREAM: streams_of,
+    names.WEBHOOKS: webhooks_of,
+}
 
 
 class TestServices(SimulatedServices):

@@ -1,6 +1,5 @@
 """A mesh in the process of a test."""
 
-import difflib
 import json
 import tempfile
 from collections import deque
@@ -24,10 +23,12 @@ from asya.testing import dead_letters
 from asya.testing.api import USER_ID, Api
 from asya.testing.deployment import deploy
 from asya.testing.errors import TestKitError
+from asya.testing.hints import hint
 from asya.testing.run import Run, RunStatus
 from asya.testing.schedules import seconds_to_slot, slot_start
 from asya.testing.services.roles import role_id
 from asya.testing.source_events import Sources
+from asya.testing.webhook_calls import WebhookCall
 from asya_infra.mesh_file.load import load_mesh
 
 T = TypeVar("T")
@@ -125,7 +126,7 @@ class Mesh:
             RefusedError: the arguments do not fit the schema of the tool.
         """
         if tool not in self._cloud.table.tools:
-            raise TestKitError(f"the mesh has no tool {tool!r}{_hint(tool, self._cloud.table.tools)}")
+            raise TestKitError(f"the mesh has no tool {tool!r}{hint(tool, self._cloud.table.tools)}")
         body = {"name": tool, "arguments": _plain(dict(arguments or {}))}
         run = Run(self, self.ask("POST", "/tools/call", _Started, body=body).id)
         self._settle(run)
@@ -159,6 +160,23 @@ class Mesh:
             body, task_id = self._sources.start_of(trigger, at or self.now, key=key, event=event)
         self._put(TRIGGERS, body, sender=role_id(TASK_SWEEP))
         run = Run(self, task_id)
+        self._settle(run)
+        return run
+
+    def webhook(self, trigger: str, body: Any, *, event: str = "", content_type: str = "application/json") -> Run:
+        """Call the webhook of a trigger, signed as its sender does, and let the mesh work until it is at rest.
+
+        Args:
+            body: a value that becomes JSON, or the bytes of the body.
+            event: the name of the event, for the scheme `github`.
+            content_type: the content type of the body.
+
+        Raises:
+            TestKitError: the mesh has no such webhook.
+            RefusedError: the gateway refuses the webhook.
+        """
+        content = body if isinstance(body, bytes) else bytes(encode_value(_plain(body)))
+        run = Run(self, WebhookCall(trigger, content, content_type, event).make(self._api))
         self._settle(run)
         return run
 
@@ -416,7 +434,7 @@ class Mesh:
     def _check_actor(self, name: str) -> None:
         known = self._cloud.table.actors
         if name not in known:
-            raise TestKitError(f"the mesh has no actor {name!r}{_hint(name, known)}")
+            raise TestKitError(f"the mesh has no actor {name!r}{hint(name, known)}")
 
     def _check_code(self, actor: str) -> None:
         self._check_actor(actor)
@@ -436,9 +454,3 @@ def _plain(value: Any) -> Any:
     from asya.contracts.codec import plain
 
     return plain(value, "payload")
-
-
-def _hint(name: str, known: Iterable[str]) -> str:
-    own = sorted(each for each in known if not each.startswith("x-"))
-    near = difflib.get_close_matches(name, own, 1)
-    return f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(own) or 'none'}"

@@ -5,15 +5,17 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from asya.gateway.calls import CALLS
+from asya.gateway.calls import CALLS, WEBHOOK_CALL
 from asya.gateway.http.router import HttpRoute, Request, Response, answer
 from asya.gateway.lambdas.api_groups import build_api
+from asya.gateway.lambdas.webhooks import build_webhooks
 from asya.gateway.lambdas.wiring import build_ingest
 from asya.gateway.streams.wiring import build_streams
 from asya.messaging.aws.settings import Settings
 from asya.protocol import ids
 from asya.testing.services.functions import QuietTelemetry
 from asya.testing.services.process import Process, ProcessCrashed, running
+from asya.testing.webhooks import SECRET
 
 HOST = "gateway.simulated"
 URL = f"https://{HOST}"
@@ -99,6 +101,16 @@ def streams_of(settings: Settings) -> Callable[[Process], Callable[[], tuple[Htt
     return build
 
 
+def webhooks_of(settings: Settings) -> Callable[[Process], Callable[[], tuple[HttpRoute, ...]]]:
+    """Return the builder of the function that takes webhooks. All of them have one secret."""
+
+    def build(process: Process) -> Callable[[], tuple[HttpRoute, ...]]:
+        webhooks = build_webhooks(settings, QuietTelemetry(process), process, lambda _: SECRET)  # type: ignore[arg-type]
+        return lambda: webhooks.routes(process.now())
+
+    return build
+
+
 @dataclass(frozen=True)
 class Gateway:
     """API Gateway: passes each call to its function.
@@ -112,7 +124,7 @@ class Gateway:
     def handle(self, event: dict[str, Any]) -> dict[str, Any] | None:
         """Answer a request; None if the process of its function crashed."""
         http = event["requestContext"]["http"]
-        for call in CALLS:
+        for call in (*CALLS, WEBHOOK_CALL):
             if call.function not in self.functions:
                 continue
             parameters = HttpRoute(call.method, call.path, _unused).parameters(http["path"])

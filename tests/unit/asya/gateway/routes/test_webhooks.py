@@ -1,0 +1,322 @@
+"""The call of webhooks (`protocol §16.webhooks`): who is let in, what is sent, and what nobody gets to see."""
+
+import base64
+import json
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+
+from asya.gateway.http.router import answer
+from asya.gateway.routes.webhooks import BODY_LIMIT, WebhookRoutes
+from asya.messaging.aws.telemetry import Telemetry
+from asya.protocol import ids
+from asya.protocol.mesh_table import MeshTable
+from asya.protocol.triggers import Signature, Trigger, TriggerBatch, Webhook
+from asya.tasks.aws.task_store import TaskStoreError
+from asya.testing.webhooks import SECRET, signed_headers
+from asya.triggers.aws.webhook_keys import WebhookKeys
+from asya.triggers.webhooks.keys import read_keys
+from tests.doubles.emf import metric_values, metrics
+from tests.doubles.gateway_functions import route_event, signed_by
+from tests.doubles.streams import FakeClock
+from tests.doubles.tasks import at
+
+SCHEMES: tuple[Signature, ...] = ("github", "stripe", "slack", "standard-webhooks", "hmac-sha256")
+BODY = b'{"who": "Zo\xc3\xab", "secret-word": "sesame"}'
+ROUTE = "POST /hooks/{name}"
+TIMED = ("stripe", "slack", "standard-webhooks")
+
+
+@dataclass
+class Queue:
+    """The queue x-triggers.
+
+    Attributes:
+        dies: whether the process ends right after a send.
+        is_down: whether SQS does not answer.
+    """
+
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    dies: bool = False
+    is_down: bool = False
+
+    def send(self, message: bytes) -> None:
+        if self.is_down:
+            raise EndpointConnectionError(endpoint_url="https://sqs")
+        self.messages.append(json.loads(message))
+        if self.dies:
+            raise KeyboardInterrupt
+
+
+@dataclass
+class Sent:
+    """The notes of sent webhooks."""
+
+    noted: set[tuple[str, str]] = field(default_factory=set)
+    is_down: bool = False
+
+    def has(self, trigger: str, key: str, _now: datetime) -> bool:
+        self._check()
+        return (trigger, key) in self.noted
+
+    def note(self, trigger: str, key: str, _now: datetime) -> None:
+        self._check()
+        self.noted.add((trigger, key))
+
+    def _check(self) -> None:
+        if self.is_down:
+            raise TaskStoreError("down")
+
+
+class Hooks:
+    """The function x-hooks with one webhook of each scheme, which has the name of the scheme."""
+
+    def __init__(self) -> None:
+        self.secret = SECRET
+        self.reads: list[str] = []
+        self.clock = FakeClock()
+        self.queue, self.sent = Queue(), Sent()
+        self.telemetry = Telemetry("shop", "x-hooks")
+        triggers = {name: Trigger(route=("greet",), webhook=Webhook(secret=name, signature=name)) for name in SCHEMES}
+        off = Trigger(route=("greet",), enabled=False, webhook=Webhook(secret="off", signature="github"))
+        batch = TriggerBatch(size=10, window=60)
+        late = Trigger(route=("greet",), batch=batch, webhook=Webhook(secret="late", signature="github"))
+        plain = Trigger(route=("greet",))
+        self.mesh = MeshTable(
+            namespace="shop", actors={}, triggers={**triggers, "off": off, "late": late, "plain": plain}
+        )
+        self.routes = WebhookRoutes(
+            mesh=self.mesh,
+            keys=WebhookKeys(self._read, self.clock, self.telemetry.log.warning),
+            queue=self.queue,  # type: ignore[arg-type]
+            sent=self.sent,  # type: ignore[arg-type]
+            telemetry=self.telemetry,
+        )
+
+    def headers(self, name: str, body: bytes = BODY, seconds: float = 0.0, key: bytes | None = None) -> dict[str, str]:
+        """The headers of a signed webhook."""
+        webhook = self.mesh.webhooks[name]
+        own = read_keys(SECRET, webhook.signature)[0] if key is None else key
+        return {**signed_headers(webhook, own, body, at(seconds)), "Content-Type": "application/json"}
+
+    def take(self, name: str, body: bytes = BODY, seconds: float = 0.0, **headers: str) -> tuple[int, Any]:
+        """Call a webhook, signed at the start unless headers are given."""
+        given = headers or self.headers(name, body)
+        event = signed_by(route_event(ROUTE, name=name), None)
+        event |= {"headers": given, "body": base64.b64encode(body).decode(), "isBase64Encoded": True}
+        now = at(0) + timedelta(seconds=seconds)
+        response = answer(event, self.routes.routes(now), self.telemetry.log)
+        self.telemetry.flush()
+        return response["statusCode"], json.loads(response["body"]) if "body" in response else None
+
+    def _read(self, reference: str) -> str:
+        self.reads.append(reference)
+        return self.secret
+
+
+@pytest.fixture
+def hooks() -> Hooks:
+    return Hooks()
+
+
+@pytest.mark.rule("16.webhooks.signature", "16.webhooks.answer", "16.webhooks.message")
+@pytest.mark.parametrize("name", SCHEMES)
+def test_16_a_signed_webhook_is_sent_once(hooks: Hooks, name: Signature) -> None:
+    status, content = hooks.take(name)
+    [message] = hooks.queue.messages
+    delivery = message["webhook"]
+    assert (message["trigger"], json.loads(delivery["body"])["who"]) == (name, "Zoë")
+    task = ids.occurrence_id(name, delivery["key"])
+    assert (status, content) == ((200, None) if name == "slack" else (202, {"id": task}))
+    repeated = hooks.take(name, seconds=60)
+    assert repeated == ((200, None) if name == "slack" else (200, {"id": task, "repeated": True}))
+    assert len(hooks.queue.messages) == 1
+
+
+@pytest.mark.rule("16.webhooks.signature", "15.WebhooksRefused")
+@pytest.mark.parametrize("name", SCHEMES)
+def test_16_another_signature_is_refused(hooks: Hooks, name: Signature, capsys: pytest.CaptureFixture[str]) -> None:
+    """The answer is the same, whatever is wrong."""
+    refused = (401, {"error": {"code": "unauthorized", "message": "the signature is missing or wrong"}})
+    good = hooks.headers(name)
+    assert hooks.take(name, BODY[:-1], **good) == refused
+    assert hooks.take(name, b"", **good) == refused
+    assert hooks.take(name, **hooks.headers(name, key=b"a-key-of-somebody-else")) == refused
+    assert hooks.take(name, **{"Content-Type": "application/json"}) == refused
+    other = "stripe" if name != "stripe" else "github"
+    assert hooks.take(name, **hooks.headers(other)) == refused
+    assert hooks.queue.messages == []
+    assert sum(metric_values(metrics(capsys), "WebhooksRefused", actor="x-hooks")) == 5
+
+
+@pytest.mark.rule("16.webhooks.age")
+@pytest.mark.parametrize("name", SCHEMES)
+def test_16_an_old_webhook_is_refused_where_its_time_is_signed(hooks: Hooks, name: Signature) -> None:
+    for seconds in (301, -301):
+        status, content = hooks.take(name, seconds=seconds, **hooks.headers(name))
+        if name in TIMED:
+            assert (status, content["error"]["code"]) == (401, "unauthorized")
+            assert "five minutes" in content["error"]["message"]
+        else:
+            assert status in (200, 202)
+    assert bool(hooks.queue.messages) is (name not in TIMED)
+
+
+@pytest.mark.rule("16.webhooks.once")
+@pytest.mark.parametrize("name", TIMED)
+def test_16_a_repetition_that_is_signed_anew_starts_nothing(hooks: Hooks, name: Signature) -> None:
+    """Senders sign each attempt with its own time."""
+    hooks.take(name)
+    status, _ = hooks.take(name, seconds=3600, **hooks.headers(name, seconds=3600))
+    assert status == 200
+    assert len(hooks.queue.messages) == 1
+
+
+@pytest.mark.rule("16.webhooks.once")
+def test_16_a_death_between_send_and_note_loses_nothing(hooks: Hooks) -> None:
+    """The sender gets no answer and repeats the webhook. The key is the same, so one task starts."""
+    hooks.queue.dies = True
+    with pytest.raises(KeyboardInterrupt):
+        hooks.take("github")
+    hooks.queue.dies = False
+    assert hooks.take("github")[0] == 202
+    first, second = (message["webhook"]["key"] for message in hooks.queue.messages)
+    assert first == second
+
+
+@pytest.mark.rule("16.webhooks.once")
+def test_16_an_outage_of_the_table_loses_nothing(hooks: Hooks) -> None:
+    hooks.sent.is_down = True
+    assert [hooks.take("github")[0] for _ in range(2)] == [202, 202]
+    assert len({message["webhook"]["key"] for message in hooks.queue.messages}) == 1
+
+
+@pytest.mark.rule("16.webhooks.answer")
+def test_16_a_webhook_that_does_not_reach_its_queue_is_not_accepted(hooks: Hooks) -> None:
+    hooks.queue.is_down = True
+    status, content = hooks.take("github")
+    assert (status, content["error"]["code"]) == (503, "unavailable")
+    assert hooks.sent.noted == set()
+    hooks.queue.is_down = False
+    assert hooks.take("github")[0] == 202
+
+
+@pytest.mark.rule("16.webhooks.unknown")
+def test_16_an_unknown_webhook_and_one_that_is_off_get_the_same_answer(hooks: Hooks) -> None:
+    signed = hooks.headers("github")
+    answers = [hooks.take(name, **signed) for name in ("nobody", "off", "plain", "x" * 2000, "é", "%2e%2e")]
+    assert answers == [answers[0]] * 6
+    assert (answers[0][0], answers[0][1]["error"]["code"]) == (404, "not_found")
+    assert hooks.reads == []
+
+
+@pytest.mark.rule("16.webhooks.limits")
+def test_16_a_body_has_256_kib_at_most(hooks: Hooks) -> None:
+    largest = b'"' + b"x" * (BODY_LIMIT - 2) + b'"'
+    assert len(largest) == 256 * 1024
+    assert hooks.take("github", largest)[0] == 202
+    status, content = hooks.take("github", largest + b" ")
+    assert (status, content["error"]["code"]) == (413, "too_large")
+    # In a message it would have twelve bytes for every four.
+    many = hooks.take("github", ('"' + "😀" * (BODY_LIMIT // 4 - 1) + '"').encode())
+    assert many[0] == 202
+    control = b"\x01" * BODY_LIMIT
+    headers = hooks.headers("github", control) | {"Content-Type": "text/plain"}
+    assert hooks.take("github", control, **headers)[0] == 413
+
+
+@pytest.mark.rule("16.webhooks.payload")
+@pytest.mark.parametrize("body", [b"{", b"", b"\xff\xfe", b'{"a": "\xc3"}'])
+def test_16_a_signed_body_of_another_form_is_refused(hooks: Hooks, body: bytes) -> None:
+    status, content = hooks.take("github", body)
+    assert (status, content["error"]["code"]) == (400, "invalid_body")
+    assert hooks.queue.messages == []
+
+
+@pytest.mark.rule("16.webhooks.private")
+def test_16_who_signs_nothing_learns_nothing_of_the_body(hooks: Hooks) -> None:
+    """A body of another form is refused for its signature first, and a large one for its size before."""
+    assert hooks.take("github", b"{", **hooks.headers("github"))[0] == 401
+    assert hooks.take("github", b"x" * (BODY_LIMIT + 1), **hooks.headers("github"))[0] == 413
+    assert hooks.take("nobody", b"x" * (BODY_LIMIT + 1), **hooks.headers("github"))[0] == 404
+
+
+@pytest.mark.rule("16.webhooks.private")
+@pytest.mark.parametrize("name", SCHEMES)
+def test_16_logs_and_answers_have_no_part_of_a_request(
+    hooks: Hooks, name: Signature, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    answers = [hooks.take(name)]
+    signed = hooks.headers(name)
+    answers += [hooks.take(name, BODY + b" ", **signed), hooks.take(name, seconds=900, **signed)]
+    answers += [hooks.take("sesame", **signed), hooks.take(name, b"sesame")]
+    hooks.queue.is_down = True
+    answers.append(hooks.take(name, b'{"a": "sesame"}'))
+    logged = str([vars(record) for record in caplog.records])
+    assert "webhook refused" in logged
+    for text in (str(answers), logged):
+        assert "sesame" not in text
+        assert SECRET not in text
+        assert not any(value in text for key, value in signed.items() if "signature" in key.lower())
+
+
+@pytest.mark.rule("16.webhooks.keys")
+def test_16_a_rotated_key_counts_at_once(hooks: Hooks) -> None:
+    hooks.take("github")
+    new = "a-new-key-12345678"
+    hooks.secret = f"{new}\n{SECRET}"
+    hooks.clock.seconds += 10
+    assert hooks.take("github", b"{}", **hooks.headers("github", b"{}", key=new.encode()))[0] == 202
+    assert hooks.take("github", b"[]")[0] == 202
+    hooks.secret = new
+    hooks.clock.seconds += 60
+    assert hooks.take("github", b"1")[0] == 401
+
+
+@pytest.mark.rule("16.webhooks.keys")
+def test_16_without_keys_nobody_is_let_in(hooks: Hooks, caplog: pytest.LogCaptureFixture) -> None:
+    hooks.secret = ""
+    status, content = hooks.take("github", **hooks.headers("github", key=b""))
+    assert (status, content["error"]["code"]) == (503, "unavailable")
+    assert "hooks" not in content["error"]["message"]
+    assert "0 lines" in caplog.text
+
+
+@pytest.mark.rule("16.webhooks.questions")
+def test_16_questions_of_the_sender_start_nothing(hooks: Hooks) -> None:
+    challenge = {
+        "type": "url_verification",
+        "token": "t",
+        "challenge": "3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P",
+    }
+    asked = json.dumps(challenge).encode()
+    assert hooks.take("slack", asked) == (200, {"challenge": challenge["challenge"]})
+    assert hooks.take("slack", asked, **hooks.headers("slack"))[0] == 401
+    assert hooks.take("github", **hooks.headers("github"), **{"X-GitHub-Event": "ping"}) == (200, {})
+    assert hooks.take("github", b"1", **hooks.headers("github"), **{"X-GitHub-Event": "ping"})[0] == 401
+    assert hooks.queue.messages == []
+    # Others may have events of these names.
+    assert hooks.take("stripe", asked)[0] == 202
+
+
+@pytest.mark.rule("16.webhooks.payload")
+def test_16_the_event_of_github_is_told(hooks: Hooks) -> None:
+    hooks.take("github", **hooks.headers("github"), **{"X-GitHub-Event": "push"})
+    assert hooks.queue.messages[0]["webhook"]["event"] == "push"
+
+
+@pytest.mark.rule("16.webhooks.answer")
+def test_16_a_webhook_that_shares_its_task_has_no_id(hooks: Hooks) -> None:
+    assert hooks.take("late") == (202, {})
+    assert hooks.take("late") == (200, {"repeated": True})
+
+
+@pytest.mark.rule("15.WebhooksTaken")
+def test_15_new_webhooks_are_counted(hooks: Hooks, capsys: pytest.CaptureFixture[str]) -> None:
+    for body in (b"1", b"2", b"2"):
+        hooks.take("github", body)
+    assert sum(metric_values(metrics(capsys), "WebhooksTaken", actor="x-hooks")) == 2

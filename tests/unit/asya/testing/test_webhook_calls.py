@@ -1,0 +1,99 @@
+"""Webhooks on the test kit: from the signed call to the task that it starts."""
+
+from pathlib import Path
+
+import pytest
+
+from asya.testing import Mesh, RefusedError, TestKitError
+
+TRIGGERS = """
+triggers:
+  pushed:
+    route: [echo]
+    webhook: {secret: hooks/github, signature: github}
+    payload: {what: "{event}", push: "{body}"}
+  paid:
+    tool: pay
+    input: /data/object
+    webhook: {secret: hooks/stripe, signature: stripe}
+  asked:
+    route: [echo]
+    webhook: {secret: hooks/slack, signature: slack}
+  told:
+    route: [echo]
+    webhook: {secret: hooks/standard, signature: standard-webhooks}
+  noted:
+    route: [echo]
+    webhook: {secret: hooks/own, signature: hmac-sha256, header: Linear-Signature}
+  silent:
+    route: [echo]
+    enabled: false
+    webhook: {secret: hooks/github, signature: github}
+"""
+MESH = f"""
+namespace: hooks
+code: handlers
+actors:
+  echo: {{handler: echo.echo}}
+tools:
+  pay:
+    description: Pays
+    route: [echo]
+    input_schema: {{type: object, required: [amount], properties: {{amount: {{type: integer}}}}}}
+{TRIGGERS}
+"""
+
+
+@pytest.fixture
+def mesh(tmp_path: Path) -> Mesh:
+    (tmp_path / "handlers").mkdir()
+    (tmp_path / "handlers" / "echo.py").write_text("def echo(payload):\n    return payload\n")
+    (tmp_path / "mesh.yaml").write_text(MESH)
+    return Mesh(tmp_path / "mesh.yaml")
+
+
+@pytest.mark.rule("16.webhooks.payload", "16.payload", "16.start")
+def test_16_a_webhook_starts_a_task_with_its_event_and_its_body(mesh: Mesh) -> None:
+    run = mesh.webhook("pushed", {"ref": "refs/heads/main", "who": "Zoë"}, event="push")
+    assert run.result == {"what": "push", "push": {"ref": "refs/heads/main", "who": "Zoë"}}
+
+
+@pytest.mark.rule("16.webhooks.payload")
+def test_16_the_payload_is_the_part_of_the_body_at_the_input(mesh: Mesh) -> None:
+    paid = mesh.webhook("paid", {"type": "charge.succeeded", "data": {"object": {"amount": 5}}})
+    assert paid.result == {"amount": 5}
+
+
+@pytest.mark.rule("16.webhooks.signature")
+@pytest.mark.parametrize("trigger", ["asked", "told", "noted"])
+def test_16_each_scheme_starts_tasks(mesh: Mesh, trigger: str) -> None:
+    assert mesh.webhook(trigger, b"a=1&b=", content_type="application/x-www-form-urlencoded").result == {
+        "a": "1",
+        "b": "",
+    }
+
+
+@pytest.mark.rule("16.webhooks.once")
+def test_16_a_repetition_starts_nothing(mesh: Mesh) -> None:
+    """Also with a new signed time."""
+    first = mesh.webhook("told", {"a": 1})
+    mesh.travel(hours=1)
+    assert mesh.webhook("told", {"a": 1}) == first
+    assert mesh.webhook("told", {"a": 2}) != first
+    assert len(mesh.runs()) == 2
+
+
+@pytest.mark.rule("16.failures", "16.webhooks.payload")
+@pytest.mark.parametrize("body", [{}, {"data": {"object": {"sum": 1}}}, {"data": {"object": [1]}}])
+def test_16_a_webhook_without_a_payload_for_its_tool_is_a_dead_letter(mesh: Mesh, body: object) -> None:
+    run = mesh.webhook("paid", body)
+    assert run.status == "unknown"
+    assert len(mesh.dead_letters) == 1
+
+
+@pytest.mark.rule("16.webhooks.unknown", "16.off")
+def test_16_a_webhook_that_is_off_is_refused(mesh: Mesh) -> None:
+    with pytest.raises(RefusedError, match="no webhook at this URL, or it is off"):
+        mesh.webhook("silent", {})
+    with pytest.raises(TestKitError, match="no webhook 'pusht'; did you mean 'pushed'"):
+        mesh.webhook("pusht", {})
