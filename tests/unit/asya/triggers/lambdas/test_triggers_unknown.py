@@ -1,13 +1,21 @@
 """Messages of triggers that the function does not know, because a deployment has not reached it yet."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from asya.messaging.aws.telemetry import Telemetry
+from asya.messaging.lambdas.batch import Record
+from asya.messaging.nack import OutdatedError, nack_seconds
 from asya.protocol import names
+from asya.protocol.mesh_table import MeshTable
 from asya.testing import Mesh
 from asya.testing.services.roles import role_id
+from asya.triggers.lambdas.triggers import TriggerQueue
 
 MESH = """
 namespace: hooks
@@ -35,13 +43,37 @@ def send(mesh: Mesh, trigger: str, sender: str) -> None:
     mesh._cloud.queues.send(names.queue_name("hooks", names.TRIGGERS), body, sender=None, by=sender)
 
 
+class Worker:
+    """Handles the records of a batch, and keeps the errors of those that stay on the queue."""
+
+    def __init__(self) -> None:
+        self.kept: list[Exception] = []
+
+    def process(self, items: list[Record], handle: Callable[[Record], Any]) -> None:
+        for record in items:
+            try:
+                handle(record)
+            except OutdatedError as error:
+                self.kept.append(error)
+
+
 @pytest.mark.rule("16.failures.unknown", "16.failures")
-def test_16_a_message_of_an_unknown_trigger_waits_for_a_deployment(mesh: Mesh) -> None:
-    send(mesh, "new", role_id(names.WEBHOOKS))
-    mesh.travel(minutes=7)
-    assert mesh.dead_letters == ()
-    mesh.travel(minutes=2)
-    assert len(mesh.dead_letters) == 1
+def test_16_a_message_of_an_unknown_trigger_waits_for_a_deployment() -> None:
+    """After four receives the deployment of seven minutes is over, and the message is a dead letter."""
+    settings = SimpleNamespace(table=MeshTable(namespace="hooks", actors={}))
+    admission = SimpleNamespace(has_role=lambda _: True)
+    services: Any = SimpleNamespace(settings=settings, telemetry=Telemetry("hooks", "test"), admission=admission)
+    worker, failed = Worker(), list[str]()
+    letters: Any = SimpleNamespace(keep=lambda _, problem: failed.append(problem))
+    queue = TriggerQueue(services, worker, SimpleNamespace(), letters, str)  # type: ignore[arg-type]
+    body = json.dumps({"trigger": "new", "webhook": DELIVERY})
+    for count in range(1, 6):
+        attributes = {"SentTimestamp": "0", "ApproximateReceiveCount": str(count), "SenderId": role_id(names.WEBHOOKS)}
+        record = {"body": body, "messageId": "m", "receiptHandle": "r", "attributes": attributes}
+        queue.process({"Records": [record]})
+        assert (len(worker.kept), len(failed)) == ((count, 0) if count < 5 else (4, 1))
+    assert failed == ["the mesh has no trigger 'new'"]
+    assert sum(nack_seconds(count, worker.kept[0]) for count in range(1, 5)) >= 7 * 60
 
 
 @pytest.mark.rule("16.webhooks.message", "16.messages")
