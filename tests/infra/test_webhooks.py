@@ -1,6 +1,5 @@
 """Webhooks in the templates: one open route, throttled, whose function may do three things."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest

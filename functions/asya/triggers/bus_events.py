@@ -2,12 +2,12 @@
 
 import msgspec
 
-from asya.protocol.json_pointer import parts
 from asya.protocol.strict_json import decode_value
 from asya.protocol.task import StartedBy
 from asya.protocol.times import format_time, parse_time
 from asya.protocol.triggers import Trigger
 from asya.triggers.occurrences import Occurrence, encode_payload
+from asya.triggers.pointers import part_at
 from asya.triggers.templates import fill_in
 
 
@@ -59,12 +59,4 @@ def part_of(text: msgspec.Raw | bytes, pointer: str) -> object:
     Raises:
         ValueError: the text is no JSON, or it has no such part.
     """
-    value = decode_value(text)
-    for part in parts(pointer):
-        if isinstance(value, dict) and part in value:
-            value = value[part]
-        elif isinstance(value, list) and part.isdecimal() and str(int(part)) == part and int(part) < len(value):
-            value = value[int(part)]
-        else:
-            raise ValueError(f"there is no {pointer} in it: {part!r} is missing")
-    return value
+    return part_at(decode_value(text), pointer)

@@ -2,11 +2,11 @@
 
 import msgspec
 
-from asya.protocol.json_pointer import parts
 from asya.protocol.strict_json import NotJsonError, encode_value
 from asya.protocol.task import StartedBy
 from asya.protocol.triggers import Trigger
 from asya.triggers.occurrences import Occurrence
+from asya.triggers.pointers import part_at
 from asya.triggers.templates import fill_in
 from asya.triggers.webhooks.bodies import read_body, type_of
 
@@ -69,20 +69,8 @@ def webhook_occurrence(name: str, trigger: Trigger, delivery: Delivery) -> Occur
         if trigger.payload is not None:
             payload = fill_in(trigger.payload, webhook_values(delivery, body))
         else:
-            payload = _part(body, trigger.input)
+            payload = part_at(body, trigger.input)
         encoded = encode_value(payload)
     except (ValueError, NotJsonError) as error:
         raise UnusableDeliveryError(str(error)) from None
     return Occurrence(name, delivery.key, encoded, StartedBy(kind="trigger", name=name))
-
-
-def _part(body: object, pointer: str) -> object:
-    part = body
-    for key in parts(pointer):
-        if isinstance(part, dict) and key in part:
-            part = part[key]
-        elif isinstance(part, list) and key.isascii() and key.isdecimal() and int(key) < len(part):
-            part = part[int(key)]
-        else:
-            raise UnusableDeliveryError(f"the body has nothing at {pointer!r}, the input of the trigger")
-    return part

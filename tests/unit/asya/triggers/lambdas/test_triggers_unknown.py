@@ -16,6 +16,7 @@ from asya.protocol.mesh_table import MeshTable
 from asya.testing import Mesh
 from asya.testing.services.roles import role_id
 from asya.triggers.lambdas.triggers import TriggerQueue
+from asya.triggers.service_messages import LAST_RECEIVE
 
 MESH = """
 namespace: hooks
@@ -59,21 +60,23 @@ class Worker:
 
 @pytest.mark.rule("16.failures.unknown", "16.failures")
 def test_16_a_message_of_an_unknown_trigger_waits_for_a_deployment() -> None:
-    """After four receives the deployment of seven minutes is over, and the message is a dead letter."""
-    settings = SimpleNamespace(table=MeshTable(namespace="hooks", actors={}))
+    """After twenty minutes the deployment is over, and the message is a dead letter."""
+    settings = SimpleNamespace(
+        table=MeshTable(namespace="hooks", actors={}), data_uri="s3://b/data/", results_uri="s3://b/results/"
+    )
     admission = SimpleNamespace(has_role=lambda _: True)
     services: Any = SimpleNamespace(settings=settings, telemetry=Telemetry("hooks", "test"), admission=admission)
     worker, failed = Worker(), list[str]()
     letters: Any = SimpleNamespace(keep=lambda _, problem: failed.append(problem))
     queue = TriggerQueue(services, worker, SimpleNamespace(), letters, str)  # type: ignore[arg-type]
     body = json.dumps({"trigger": "new", "webhook": DELIVERY})
-    for count in range(1, 6):
+    for count in range(1, LAST_RECEIVE + 1):
         attributes = {"SentTimestamp": "0", "ApproximateReceiveCount": str(count), "SenderId": role_id(names.WEBHOOKS)}
         record = {"body": body, "messageId": "m", "receiptHandle": "r", "attributes": attributes}
         queue.process({"Records": [record]})
-        assert (len(worker.kept), len(failed)) == ((count, 0) if count < 5 else (4, 1))
+        assert (len(worker.kept), len(failed)) == ((count, 0) if count < LAST_RECEIVE else (LAST_RECEIVE - 1, 1))
     assert failed == ["the mesh has no trigger 'new'"]
-    assert sum(nack_seconds(count, worker.kept[0]) for count in range(1, 5)) >= 7 * 60
+    assert sum(nack_seconds(count, worker.kept[0]) for count in range(1, LAST_RECEIVE)) >= 19 * 60
 
 
 @pytest.mark.rule("16.webhooks.message", "16.messages")
