@@ -35,7 +35,12 @@ if TYPE_CHECKING:
 
 
 MESHES = Path(__file__).parent / "meshes"
-SECRETS = {"vault/key": "vault-key-5d1f0c7e", "ssm:/vault/token": "vault-token-93ab62d4"}
+SECRETS = {
+    "vault/key": "vault-key-5d1f0c7e",
+    "ssm:/vault/token": "vault-token-93ab62d4",
+    "hooks/github": "a-key-of-github-6b1c9d",
+    "hooks/stripe": "whsec_a_key_of_stripe_1f3a",
+}
 """The values of the secrets of the gateway mesh."""
 HEAVY_SECRETS = {"heavy/vault": "heavy-vault-0c4be81f"}
 """The values of the secrets of the heavy mesh."""

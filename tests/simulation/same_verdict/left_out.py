@@ -71,6 +71,7 @@ LEFT_OUT: dict[str, str | dict[str, str]] = {
     },
     "test_gateway_openapi": f"schemathesis makes the calls: {_HTTP}",
     "test_gateway_tokens": f"tokens (JWT): {_AUTHORIZER}",
+    "test_gateway_webhooks": "the secrets of webhooks lie in Secrets Manager; tests of asya.testing call webhooks on the kit",
     "test_heavy_console": "a page in a browser; its server runs as a process",
     "test_heavy_crashes": {
         "test_10_the_operator_sees_ended_runs": f"{_STAND_IN}: its dashboard and its logs",

@@ -13,6 +13,7 @@ from tests.doubles.snippets import run_all_tests, write_project
 from tests.paths import PROJECT
 
 PAGES = (
+    "start-by-a-webhook.md",
     "pass-large-data.md",
     "retry-and-protect.md",
     "replay-after-a-bug.md",

@@ -48,6 +48,8 @@ METRICS = {
     "ReportsDropped": set(),
     "ReportsRefused": set(),
     "PreflightsSkipped": set(),
+    "WebhooksTaken": set(),
+    "WebhooksRefused": set(),
     "FanInOpen": set(),
     "PausedAge": set(),
     "WaitsLate": set(),

@@ -1,0 +1,96 @@
+"""The command line of the page about webhooks is run as it stands there, against the gateway of `asya dev`."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asya.gateway.routes.webhooks import WebhookRoutes
+from asya.messaging.lambdas.environment import REAL
+from asya.protocol import names
+from asya.testing.dynamo.tables import MemoryDynamo, Table
+from asya.triggers.aws.webhook_keys import WebhookKeys
+from asya.triggers.aws.webhook_queue import SentWebhooks, WebhookQueue
+from asya_infra.mesh_file import load_mesh
+from asya_infra.mesh_file.table import to_table
+from asya_local.dev.gateway import Functions, Gateway
+from asya_local.dev.resources import Operator
+from asya_local.dev.telemetry import DevTelemetry
+from asya_local.keys import AccessKey
+from tests.doubles.snippets import write_project
+from tests.paths import PROJECT
+
+PAGE = "start-by-a-webhook.md"
+KEY = "a-key-of-the-page-7d21"
+BLOCK = re.compile(r"^```sh\n(# HOOK_URL .*?)^```", re.MULTILINE | re.DOTALL)
+OPERATOR = Operator(AccessKey("AKIA0000000000000001", "secret"), "arn:aws:iam::000000000000:user/operator", "AIDA")
+
+
+@dataclass
+class Queue:
+    """The client of SQS, which keeps the messages."""
+
+    messages: list[Any]
+
+    def send_message(self, *, MessageBody: str, **_: str) -> None:  # noqa: N803 - as in boto3
+        """See SQS."""
+        self.messages.append(json.loads(MessageBody))
+
+
+@pytest.fixture
+def queue() -> Queue:
+    return Queue([])
+
+
+@pytest.fixture
+def gateway(tmp_path: Path, queue: Queue) -> Iterator[Gateway]:
+    write_project(PAGE, tmp_path)
+    telemetry: Any = DevTelemetry("gateway", lambda *_: None)
+    tables: Any = MemoryDynamo({"tasks": Table()})
+    sqs: Any = queue
+    webhooks = WebhookRoutes(
+        mesh=to_table(load_mesh(tmp_path / "mesh.yaml")),
+        keys=WebhookKeys(lambda _: KEY, REAL, lambda _: None),
+        queue=WebhookQueue(sqs, "x-triggers"),
+        sent=SentWebhooks(tables, "tasks"),
+        telemetry=telemetry,
+    )
+    server = Gateway(0, lambda *_: None)
+    server.serve(Functions({names.WEBHOOKS: lambda: webhooks.routes(REAL.now())}, telemetry), OPERATOR)
+    yield server
+    server.end()
+
+
+def run(url: str, key: str) -> str:
+    """Run the block of the page; returns what it prints."""
+    [block] = BLOCK.findall((PROJECT / "docs" / "how-to" / PAGE).read_text())
+    environment = {"PATH": os.environ["PATH"], "HOOK_URL": url, "KEY": key}
+    done = subprocess.run(
+        ["bash", "-euc", block], capture_output=True, text=True, env=environment, check=True, timeout=60
+    )
+    assert done.stderr == ""
+    return done.stdout
+
+
+@pytest.mark.skipif(
+    not (shutil.which("curl") and shutil.which("openssl")),
+    reason="the page needs curl and openssl, which most machines have",
+)
+@pytest.mark.rule("16.webhooks.signature", "16.webhooks.once")
+def test_the_call_of_the_page_is_taken_once(gateway: Gateway, queue: Queue) -> None:
+    url = f"{gateway.url}/hooks/pushed"
+    first, second = run(url, KEY), run(url, KEY)
+    assert first.endswith("} 202\n")
+    assert second.endswith('"repeated":true} 200\n')
+    [message] = queue.messages
+    assert (message["trigger"], message["webhook"]["event"]) == ("pushed", "push")
+    assert json.loads(message["webhook"]["body"]) == {"ref": "refs/heads/main"}
+    assert run(url, "another-key-1234567").endswith(" 401\n")
+    assert run(f"{gateway.url}/hooks/pusht", KEY).endswith(" 404\n")
