@@ -74,3 +74,13 @@ def test_missing_values_are_named_with_their_actors(file: Path) -> None:
 
 def test_a_mesh_without_secrets_needs_no_file(file: Path) -> None:
     assert secret_values(mesh(x={}), file) == {}
+
+
+def test_webhooks_have_secrets_too(file: Path) -> None:
+    webhook = {"route": ["a"], "webhook": {"secret": "hooks/github", "signature": "github"}}
+    actors = {"a": {"handler": "shop.one"}}
+    shop = MeshFile.model_validate({"namespace": "shop", "actors": actors, "triggers": {"pushed": webhook}})
+    with pytest.raises(LocalCloudError, match=r"hooks/github=… \(for the webhook pushed\)"):
+        secret_values(shop, file)
+    file.write_text("hooks/github=2\n")
+    assert secret_values(shop, file) == {"hooks/github": "2"}

@@ -86,3 +86,54 @@ def test_the_name_of_a_trigger_is_a_label() -> None:
     """It is part of an owner and of URLs."""
     (problem,) = mesh_problems('triggers: {Nightly: {route: [a], cron: "0 2 * * *"}}')
     assert "trigger name 'Nightly' is not a DNS label" in problem
+
+
+WEBHOOK_VALUES = "the values are {body}, {event}, {received_at}"
+
+
+@pytest.mark.parametrize(
+    ("trigger", "problems"),
+    [
+        ("{route: [a], webhook: {secret: hooks/github, signature: github}}", []),
+        ("{route: [a], input: /data, webhook: {secret: 'ssm:/hooks/stripe', signature: stripe}}", []),
+        ("{route: [a], webhook: {secret: k, signature: hmac-sha256, header: Linear-Signature}}", []),
+        (
+            '{route: [a], webhook: {secret: k, signature: slack}, payload: {of: ["{body}"], at: "at {received_at}"}}',
+            [],
+        ),
+        (
+            "{route: [a], webhook: {secret: k, signature: none-at-all}}",
+            [
+                ".n.webhook.signature: should be 'github', 'stripe', 'slack', 'standard-webhooks' or 'hmac-sha256'; "
+                "got 'none-at-all'"
+            ],
+        ),
+        (
+            "{route: [a], webhook: {secret: my secret key, signature: github}}",
+            [
+                ".n.webhook.secret: the text is not the name of a secret of Secrets Manager; the mesh file has names, "
+                "never values"
+            ],
+        ),
+        (
+            "{route: [a], webhook: {secret: k, signature: github, header: X-Other}}",
+            [".n.webhook.header: is a key of hmac-sha256 only; github has headers of its own"],
+        ),
+        (
+            '{route: [a], webhook: {secret: k, signature: github}, payload: {ref: "{ref}"}}',
+            [f".n.payload: there is no value {{ref}}; {WEBHOOK_VALUES}"],
+        ),
+        (
+            '{route: [a], webhook: {secret: k, signature: github}, payload: {text: "is {body}"}}',
+            [".n.payload: {body} stands for a value that is no text, so it cannot be a part of one"],
+        ),
+        (
+            '{route: [a], cron: "0 2 * * *", webhook: {secret: k, signature: github}}',
+            [".n: should have one of cron, s3, event, webhook; it has cron and webhook"],
+        ),
+    ],
+)
+def test_webhooks(trigger: str, problems: list[str]) -> None:
+    """The text of a secret is never in a message, because it may be the key itself."""
+    found = mesh_problems(f"triggers: {{n: {trigger}}}")
+    assert [problem.split("triggers", 1)[1] for problem in found] == problems
