@@ -68,7 +68,9 @@ def test_16_a_message_of_an_unknown_trigger_waits_for_a_deployment() -> None:
     services: Any = SimpleNamespace(settings=settings, telemetry=Telemetry("hooks", "test"), admission=admission)
     worker, failed = Worker(), list[str]()
     letters: Any = SimpleNamespace(keep=lambda _, problem: failed.append(problem))
-    queue = TriggerQueue(services, worker, SimpleNamespace(), letters, str)  # type: ignore[arg-type]
+    lanes: Any = SimpleNamespace(take=lambda _: False)
+    starts: Any = SimpleNamespace()
+    queue = TriggerQueue(services, worker, starts, lanes, letters)  # type: ignore[arg-type]
     body = json.dumps({"trigger": "new", "webhook": DELIVERY})
     for count in range(1, LAST_RECEIVE + 1):
         attributes = {"SentTimestamp": "0", "ApproximateReceiveCount": str(count), "SenderId": role_id(names.WEBHOOKS)}
