@@ -9,6 +9,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from tests.cloud.callers import anonymous
 from tests.cloud.deployed_cloud import DeployedCloud, until
 from tests.cloud.paths_mesh import NewEnvelope, send, wait_for_final_state
 
@@ -19,13 +20,15 @@ pytestmark = pytest.mark.cloud
 
 
 def wait_for_link(cloud: DeployedCloud, envelope_id: str) -> str:
-    """Waits until the task is paused, and returns the link that answers it."""
+    """Waits until the task is paused, and returns the link that answers it, at an address that this machine resolves."""
 
     def poll() -> str | None:
         task = cloud.task(envelope_id)
         return str(task.pause.callback) if task is not None and task.pause is not None else None
 
-    return until(poll, f"{envelope_id} to pause")
+    path, _, token = until(poll, f"{envelope_id} to pause").rpartition("?token=")
+    assert path.endswith("/callbacks")
+    return f"{anonymous(cloud).url}/callbacks?token={token}"
 
 
 def follow(link: str, form: Mapping[str, str] | None = None) -> tuple[int, str]:
