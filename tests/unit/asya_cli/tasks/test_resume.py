@@ -96,7 +96,13 @@ def test_status_shows_prompt_and_fields() -> None:
         id="one",
         status="paused",
         progress_percent=48,
-        pause=TaskPause(prompt="Publish the report?", fields=fields, since="2026-01-01T00:00:01.000000Z"),
+        pause=TaskPause(
+            prompt="Publish the report?",
+            fields=fields,
+            since="2026-01-01T00:00:01.000000Z",
+            callback="https://gateway.example/callbacks?token=x",
+        ),
+        waiting_until="2026-01-09T00:00:00.000000Z",
         created_at="2026-01-01T00:00:00.000000Z",
         updated_at="2026-01-01T00:00:01.000000Z",
         generation=0,
@@ -106,6 +112,8 @@ def test_status_shows_prompt_and_fields() -> None:
     lines = [" ".join(line.split()) for line in output.getvalue().splitlines()]
     assert lines[0] == "one paused"
     assert "waiting for Publish the report?" in lines
+    assert "link https://gateway.example/callbacks?token=x" in lines
+    assert "waits until 2026-01-09T00:00:00.000000Z" in lines
     assert "approved true or false: Publish it?" in lines
     assert "title text (optional)" in lines
     assert 'channel one of "web", "mail" (default "web")' in lines

@@ -150,3 +150,14 @@ def test_a_list_fits_a_terminal_of_80_columns(actor: str) -> None:
     start = lines[0].index("actor")
     assert "".join(line[start:].split()[0] for line in lines[1:]) == actor
     assert lines[1].rstrip().endswith("…") == (actor == "sales-by-country")
+
+
+def test_a_list_shows_until_when_tasks_wait() -> None:
+    running = failed("b", 1, "", actor="embargo") | {"status": "running", "error": None}
+    waiting = running | {"id": "a", "waiting_until": "2026-11-23T12:00:00.000000Z"}
+    for tasks, is_shown in (([running, waiting], True), ([running], False)):
+        output = StringIO()
+        views = [msgspec.convert(task, TaskView) for task in tasks]
+        Console(file=output, width=100).print(table_of(views, NOW, 100))
+        assert ("waits until" in output.getvalue()) == is_shown
+        assert ("2026-11-23T12:00:00 " in output.getvalue().replace("\n", " \n")) == is_shown
