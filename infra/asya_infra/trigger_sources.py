@@ -11,8 +11,8 @@ from typing import Any
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.triggers import ObjectSource, Trigger
-from asya.triggers.key_filters import KeyFilter, notification_filters
-from asya.triggers.new_objects import Buckets
+from asya.triggers.sources.key_filters import KeyFilter, notification_filters
+from asya.triggers.sources.new_objects import Buckets
 from asya_infra.addresses import Addresses
 
 CREATED = "s3:ObjectCreated:*"

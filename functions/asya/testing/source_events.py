@@ -14,8 +14,8 @@ from asya.protocol.triggers import ObjectSource
 from asya.testing.errors import TestKitError
 from asya.testing.services.functions import ACCOUNT, BUCKET, REGION
 from asya.triggers.messages import UnusableMessageError
-from asya.triggers.new_objects import Buckets
-from asya.triggers.service_messages import read_service_message
+from asya.triggers.sources.new_objects import Buckets
+from asya.triggers.sources.service_messages import read_service_message
 
 _SENDER = "AIDAOFAWS"
 _IDS = UUID("5b2f3a52-5c0e-4a64-9a51-0f3a5d2f8c11")

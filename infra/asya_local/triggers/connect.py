@@ -11,7 +11,7 @@ from asya_infra.trigger_sources import CREATED, DEFAULT_BUS, bucket_filters, tri
 
 if TYPE_CHECKING:
     from asya.protocol.mesh_table import MeshTable
-    from asya.triggers.key_filters import KeyFilter
+    from asya.triggers.sources.key_filters import KeyFilter
     from asya_infra.addresses import Addresses
 
 _PREFIX = "trigger-"

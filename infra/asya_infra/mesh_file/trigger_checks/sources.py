@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from pydantic import JsonValue
 
 from asya.protocol.triggers import ObjectSource
-from asya.triggers.bus_events import BusEvent, event_values
-from asya.triggers.new_objects import NewObject, object_values
+from asya.triggers.sources.bus_events import BusEvent, event_values
+from asya.triggers.sources.new_objects import NewObject, object_values
 from asya.triggers.templates import fill_in
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.source import Location

@@ -16,7 +16,7 @@ from asya.protocol.mesh_table import MeshTable
 from asya.testing import Mesh
 from asya.testing.services.roles import role_id
 from asya.triggers.lambdas.triggers import TriggerQueue
-from asya.triggers.service_messages import LAST_RECEIVE
+from asya.triggers.sources.service_messages import LAST_RECEIVE
 
 MESH = """
 namespace: hooks

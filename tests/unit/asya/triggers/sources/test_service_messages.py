@@ -12,9 +12,9 @@ from asya.messaging.nack import OutdatedError
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.protocol.triggers import EventPattern, ObjectSource, Schedule, Trigger
 from asya.triggers.messages import UnusableMessageError
-from asya.triggers.new_objects import Buckets
 from asya.triggers.occurrences import Occurrence
-from asya.triggers.service_messages import LAST_RECEIVE, read_service_message
+from asya.triggers.sources.new_objects import Buckets
+from asya.triggers.sources.service_messages import LAST_RECEIVE, read_service_message
 
 BUCKETS = Buckets("s3://own/data/", "s3://own/results/")
 AT = "2026-11-25T10:00:00.123Z"

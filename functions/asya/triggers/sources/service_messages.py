@@ -9,10 +9,10 @@ from msgspec import UNSET, Raw, UnsetType
 from asya.messaging.hop import Arrival
 from asya.messaging.nack import OutdatedError
 from asya.protocol.mesh_table import MeshTable
-from asya.triggers.bus_events import event_occurrence
 from asya.triggers.messages import UnusableMessageError
-from asya.triggers.new_objects import Buckets, NewObject, event_object, notified_objects, object_occurrence
 from asya.triggers.occurrences import Occurrence
+from asya.triggers.sources.bus_events import event_occurrence
+from asya.triggers.sources.new_objects import Buckets, NewObject, event_object, notified_objects, object_occurrence
 
 LAST_RECEIVE = 8
 """The receive, twenty minutes after the first, at which a message of another deployment is given up."""

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from asya.triggers.key_filters import MOST_FILTERS, KeyFilter, notification_filters
+from asya.triggers.sources.key_filters import MOST_FILTERS, KeyFilter, notification_filters
 
 
 @pytest.mark.rule("16.objects.notifications")

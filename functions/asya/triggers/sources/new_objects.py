@@ -12,8 +12,8 @@ from asya.protocol.s3_prefix import S3Prefix
 from asya.protocol.task import StartedBy
 from asya.protocol.times import format_time, parse_time
 from asya.protocol.triggers import ObjectSource, Trigger
-from asya.triggers.key_filters import KeyFilter, notification_filters
 from asya.triggers.occurrences import Occurrence, encode_payload
+from asya.triggers.sources.key_filters import KeyFilter, notification_filters
 from asya.triggers.templates import fill_in
 
 _CREATED = "ObjectCreated:"
