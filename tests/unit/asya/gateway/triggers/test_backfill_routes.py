@@ -56,6 +56,14 @@ def test_16_the_sweep_moves_a_backfill_on_whose_messages_are_lost(mesh: Mesh) ->
     assert shown(mesh, backfill).state == "done"
 
 
+@pytest.mark.rule("16.backfill.at-once")
+def test_16_the_overlap_of_the_trigger_does_not_hold(mesh: Mesh) -> None:
+    """No slot is skipped while others run."""
+    backfill = begin(mesh, trigger="careful", at_once=5)
+    mesh._rest()
+    assert (shown(mesh, backfill).succeeded, len(mesh.runs())) == (10, 10)
+
+
 @pytest.mark.rule("16.backfill.stop")
 def test_16_a_stopped_backfill_goes_on_when_it_is_resumed(mesh: Mesh) -> None:
     """After the cause is repaired."""

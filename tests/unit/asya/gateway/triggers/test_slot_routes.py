@@ -12,6 +12,7 @@ from asya.testing import Mesh, RefusedError
 from asya.testing.services.queues import SqsClient
 from asya.triggers.answers import DecidedSlots
 from tests.unit.asya.gateway.triggers.conftest import START
+from tests.unit.asya.gateway.triggers.test_trigger_routes import days_of
 
 
 def allow(patch: pytest.MonkeyPatch, host: str = "http://127.0.0.1:4566") -> None:
@@ -36,16 +37,15 @@ def test_16_the_slots_of_a_day_start_now_and_never_again(mesh: Mesh, monkeypatch
     assert (slots.has_more, more.has_more) == (True, False)
     slots.items.extend(more.items)
     assert [(slot.trigger, slot.at[:16]) for slot in slots.items] == [
-        ("nightly", "2026-11-26T01:00"),
-        ("nightly", "2026-11-27T01:00"),
+        (name, f"2026-11-{day}T01:00") for day in (26, 27) for name in ("careful", "nightly")
     ]
     assert mesh.now - START < timedelta(minutes=5)
     assert {run.id for run in mesh.runs()} == {slot.id for slot in slots.items}
     assert decide(mesh, timedelta(days=2)).items == []
     mesh.travel(days=2, hours=1)
-    assert len(mesh.runs()) == 2
+    assert len(mesh.runs()) == 4
     mesh.travel(days=1)
-    assert sorted(run.result["day"] for run in mesh.runs()) == ["2026-11-26", "2026-11-27", "2026-11-28"]
+    assert days_of(mesh) == ["2026-11-26", "2026-11-27", "2026-11-28"]
 
 
 @pytest.mark.rule("16.local")
