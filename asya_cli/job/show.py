@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from asya.protocol.times import format_duration
 from asya_cli.job.options import MemoryPrice, RunId, VcpuPrice
 from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
 from asya_cli.output.text import counted, echo, one_line, write_json
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from asya.protocol.job_runs import Usage
     from asya.spark.aws.run_items import RunRecord
     from asya_cli.job.mesh_runs import MeshRuns
+
+_IDLE_SECONDS = 60
+"""How long no task of a stage may end before that is told."""
 
 
 def show(
@@ -95,7 +99,9 @@ def _progress(report: RunReport) -> Iterator[tuple[str, str]]:
     yield "heartbeat", f"{heartbeat.at}, {counted(heartbeat.done, 'envelope')} done{executors}"
     for stage in heartbeat.stages:
         rows = f"{stage.rows_read} rows read, {stage.rows_written} written"
-        yield "stage", f"{stage.stage} {stage.name}: {stage.done} of {stage.tasks} tasks, {rows}"
+        idle = stage.idle_seconds(heartbeat.at)
+        stands = f", no task has ended for {format_duration(round(idle))}" if idle >= _IDLE_SECONDS else ""
+        yield "stage", f"{stage.stage} {stage.name}: {stage.done} of {stage.tasks} tasks, {rows}{stands}"
 
 
 def usage_text(usage: Usage) -> str:

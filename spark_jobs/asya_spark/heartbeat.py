@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark import SparkContext
 
+from asya_spark.calls.call_sites import lines_of_stages
 from asya_spark.clock import now_text, text_of
 from asya_spark.files import Files
 from asya_spark.journal import SLOTS
@@ -55,16 +56,40 @@ class Heartbeat:
             print(f"asya_spark: heartbeat not written: {type(error).__name__}: {error}", flush=True)
 
 
-def spark_progress(spark_context: SparkContext) -> dict[str, Any]:
+class StageChanges:
+    """When a task of each stage ended last, as seen from one heartbeat to the next: Spark's status does not tell."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, tuple[int, str]] = {}
+
+    def since(self, stage: int, done: int, at: str) -> str:
+        """Note the tasks done of a stage; return the time at which their number changed, or of the first look."""
+        before = self._seen.get(stage)
+        if before is None or before[0] != done:
+            self._seen[stage] = before = (done, at)
+        return before[1]
+
+
+def spark_progress(spark_context: SparkContext, changes: StageChanges | None = None) -> dict[str, Any]:
     """The active stages with their tasks done and their rows read and written, and the number of executors so far.
 
     Lost and released executors count. A local driver is its own executor, so it has no number.
+
+    Args:
+        spark_context: the context.
+        changes: what was seen before; None to tell no times of progress.
     """
     store: Any = spark_context._jsc.sc().statusStore()
     stages = store.activeStages()
     is_local = (spark_context.master or "").startswith("local")
     executors = None if is_local else _executors(store.executorList(False))
-    return {"stages": [_stage(stages.apply(index)) for index in range(stages.size())], "executors": executors}
+    active = [_stage(stages.apply(index)) for index in range(stages.size())]
+    lines = lines_of_stages(spark_context) if active else {}
+    for stage in active:
+        stage["name"] = lines.get(stage["stage"], stage["name"])
+        if changes is not None:
+            stage["progress_at"] = changes.since(stage["stage"], stage["done"], now_text())
+    return {"stages": active, "executors": executors}
 
 
 def _executors(summaries: Any) -> int:

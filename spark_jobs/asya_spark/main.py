@@ -24,7 +24,7 @@ from asya_spark.clock import RunClock
 from asya_spark.columns.declaration import payload_column
 from asya_spark.dataframe_job import run_dataframe
 from asya_spark.files import Files, HadoopFiles
-from asya_spark.heartbeat import Heartbeat, spark_progress
+from asya_spark.heartbeat import Heartbeat, StageChanges, spark_progress
 from asya_spark.journal import Journal
 from asya_spark.manifest import read_manifest
 from asya_spark.partials import Partials
@@ -167,8 +167,10 @@ class _Batch:
         clock = RunClock(manifest.time_limit, started_at, self._clock)
         attempt = Attempt(Sessions(spark), manifest, files, journal, writer, partials, clock)
 
+        changes = StageChanges()
+
         def describe_run() -> dict[str, Any]:
-            return {"at_work": journal.at_work, "done": writer.done, **spark_progress(spark.sparkContext)}
+            return {"at_work": journal.at_work, "done": writer.done, **spark_progress(spark.sparkContext, changes)}
 
         with Heartbeat(files, journal.folder, partials, describe_run), own_sessions():
             warm_up(spark)

@@ -49,7 +49,10 @@ CAUSES = {
         "status {task}",
         r"(?s)canceled \(Canceled\).*canceled +by \w+ at .*start again +asya replay {task} --from 0 ",
     ),
-    "slow job": ("job show asya.shop.totals.0000000001", r"(?s)state +RUNNING.*stage +\d+ .* 0 of 1 tasks"),
+    "slow job": (
+        "job show asya.shop.totals.0000000001",
+        r"(?s)state +RUNNING.*stage +\d+ totals at shop_jobs.py:\d+: 0 of 1 tasks.*no task has ended for \d+m",
+    ),
     "slice": (
         "actors",
         r"label: not read: event source mapping disabled; aws lambda update-event-source-mapping --uuid \S+",

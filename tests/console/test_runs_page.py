@@ -132,7 +132,14 @@ def test_more_envelopes_of_a_large_run_are_read_on_demand(gateway: StubGateway, 
 
 
 def test_a_run_that_runs_shows_its_stages_live(gateway: StubGateway, opened: OpenedPage) -> None:
-    stage = {"stage": 4, "name": "sum by country", "tasks": 200, "done": 20, "rows_read": 12000}
+    stage = {
+        "stage": 4,
+        "name": "sum by country",
+        "tasks": 200,
+        "done": 20,
+        "rows_read": 12000,
+        "progress_at": "2026-11-25T11:53:00Z",
+    }
     beat = {"at": "2026-11-25T12:01:00Z", "beat": 1, "done": 0, "stages": [stage], "executors": 3}
     open_run = run_details(state="RUNNING", mesh_state="started", verdict="", details="", heartbeat=beat, usage=None)
     open_run["members"] = [member(0, "at work", usage=None, dollars=None)]
@@ -141,6 +148,7 @@ def test_a_run_that_runs_shows_its_stages_live(gateway: StubGateway, opened: Ope
     stages = page.get_by_role("region", name="Spark stages")
     expect(stages).to_contain_text("sum by country: 20 of 200")
     expect(stages).to_contain_text("12,000 rows read")
+    expect(stages).to_contain_text("no task has ended for 8 min")
     later = {**beat, "stages": [{**stage, "done": 180}]}
     gateway.answers[f"{RUNS}/{RUN}"] = {**open_run, "heartbeat": later}
     expect(stages).to_contain_text("180 of 200")

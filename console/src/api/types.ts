@@ -40,6 +40,8 @@ export interface StageNote {
   done?: number;
   rows_read?: number;
   rows_written?: number;
+  /** When a task of the stage ended last. */
+  progress_at?: string;
   began_at?: string;
 }
 

@@ -5,7 +5,7 @@ import type { ReactNode } from "react";
 import { useClient } from "../api/context";
 import type { RunDetails } from "../api/operations";
 import { Copied, Facts } from "../shared/Facts";
-import { dollars, rounded } from "../shared/format";
+import { dollars, duration, rounded } from "../shared/format";
 import { LogLines, Refused } from "../shared/LogLines";
 import { Copy, Problem, Time } from "../shared/parts";
 import { Tabs } from "../shared/Tabs";
@@ -129,11 +129,12 @@ function Stages({ run: { heartbeat } }: { run: RunDetails }) {
     <section aria-labelledby="stages-title">
       <h2 id="stages-title">Spark stages</h2>
       <ul className="stages">
-        {heartbeat.stages.map(({ stage, name, tasks = 0, done = 0, rows_read: read = 0, rows_written: written = 0 }) => (
+        {heartbeat.stages.map(({ stage, name, tasks = 0, done = 0, rows_read: read = 0, rows_written: written = 0, progress_at: since }) => (
           <li key={stage}>
             <label>
               {name || `stage ${stage}`}: {done} of {tasks} <progress value={done} max={Math.max(tasks, 1)} />
             </label>{" "}
+            <Idle since={since} at={heartbeat.at} />
             <span className="quiet">
               {read > 0 && `${read.toLocaleString("en")} rows read`} {written > 0 && `${written.toLocaleString("en")} rows written`}
             </span>
@@ -142,6 +143,14 @@ function Stages({ run: { heartbeat } }: { run: RunDetails }) {
       </ul>
     </section>
   );
+}
+
+const IDLE_MILLISECONDS = 60_000;
+
+/** For how long no task of a stage has ended, as the last heartbeat says. */
+function Idle({ since, at }: { since: string | undefined; at: string }) {
+  const idle = since === undefined ? 0 : Date.parse(at) - Date.parse(since);
+  return idle >= IDLE_MILLISECONDS && <span className="bad">no task has ended for {duration(idle)} </span>;
 }
 
 function RunLogs({ view: { id, source } }: { view: OneRun }) {

@@ -3,6 +3,7 @@
 import msgspec
 
 from asya.protocol.job_runs import Usage
+from asya.protocol.times import parse_time
 
 REPORTED_STAGES = 5
 _NAME_LIMIT = 80
@@ -11,7 +12,11 @@ _NAME_LIMIT = 80
 class StageNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A running Spark stage: its tasks, the tasks done, the rows so far, and when Spark submitted it (RFC 3339).
 
-    An earlier version of the job side sends no time.
+    An earlier version of the job side sends no times.
+
+    Attributes:
+        name: the line of the user's code that waits for it, such as `totals at shop_jobs.py:15`; else the name of Spark.
+        progress_at: when a task of it ended last, or when the run looked first (RFC 3339).
     """
 
     stage: int
@@ -21,6 +26,13 @@ class StageNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     rows_read: int = 0
     rows_written: int = 0
     began_at: str | None = None
+    progress_at: str | None = None
+
+    def idle_seconds(self, at: str) -> float:
+        """Return for how long no task has ended at a time of the run (RFC 3339); 0 if that is unknown."""
+        if self.progress_at is None:
+            return 0.0
+        return max(0.0, (parse_time(at) - parse_time(self.progress_at)).total_seconds())
 
 
 class RunNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from asya_spark.heartbeat import spark_progress
+from asya_spark.heartbeat import StageChanges, spark_progress
 
 
 class Executors:
@@ -41,3 +41,15 @@ def test_15_a_heartbeat_counts_the_executors_of_its_run(executors: tuple[str, ..
 
 def test_a_local_driver_needs_no_executor() -> None:
     assert spark_progress(spark_context("local[2]")) == {"stages": [], "executors": None}
+
+
+@pytest.mark.rule("10.stages")
+def test_a_stage_tells_when_one_of_its_tasks_ended_last() -> None:
+    changes = StageChanges()
+    assert [changes.since(3, done, at) for done, at in ((0, "t1"), (0, "t2"), (1, "t3"), (1, "t4"))] == [
+        "t1",
+        "t1",
+        "t3",
+        "t3",
+    ]
+    assert changes.since(4, 1, "t5") == "t5"

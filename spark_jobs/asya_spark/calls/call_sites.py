@@ -1,0 +1,56 @@
+"""Names the line of the user's code that a Spark stage works for.
+
+Spark names a stage after the outermost call into PySpark. In a call's own thread that is PySpark's wrapper of the thread, and for
+data frames a method of Java.
+"""
+
+import os
+import sys
+import sysconfig
+import threading
+from types import FrameType
+
+import py4j
+import pyspark
+from pyspark import InheritableThread, SparkContext
+
+import asya_spark
+
+_OTHERS = tuple(
+    f"{folder}{os.sep}"
+    for folder in (
+        *(os.path.dirname(module.__file__) for module in (asya_spark, pyspark, py4j) if module.__file__),
+        *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+    )
+)
+"""The folders of code that is not the user's."""
+
+
+def lines_of_stages(context: SparkContext) -> dict[int, str]:
+    """Return the line at which the call of each active stage waits, by the id of the stage.
+
+    Stages of threads that the user has started without a job group have none.
+    """
+    tracker = context.statusTracker()
+    active = set(tracker.getActiveJobsIds())
+    if not active:
+        return {}
+    frames, lines = sys._current_frames(), {}
+    for thread in threading.enumerate():
+        if not isinstance(thread, InheritableThread):
+            continue
+        line = user_line(frames.get(thread.ident or 0))
+        for job in active.intersection(tracker.getJobIdsForGroup(thread.name)) if line else ():
+            info = tracker.getJobInfo(job)
+            lines |= dict.fromkeys(info.stageIds, line) if info is not None else {}
+    return lines
+
+
+def user_line(frame: FrameType | None) -> str:
+    """Return the innermost line of the user's code of a stack, such as `totals at shop_jobs.py:15`; empty without one."""
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith("<") and not code.co_filename.startswith(_OTHERS):
+            return f"{code.co_name} at {os.path.basename(code.co_filename)}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""
