@@ -10,8 +10,8 @@ import sysconfig
 import threading
 from types import FrameType
 
-import py4j
 import pyspark
+from py4j import java_gateway  # type: ignore[import-untyped]
 from pyspark import InheritableThread, SparkContext
 
 import asya_spark
@@ -19,7 +19,7 @@ import asya_spark
 _OTHERS = tuple(
     f"{folder}{os.sep}"
     for folder in (
-        *(os.path.dirname(module.__file__) for module in (asya_spark, pyspark, py4j) if module.__file__),
+        *(os.path.dirname(module.__file__) for module in (asya_spark, pyspark, java_gateway) if module.__file__),
         *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
     )
 )
@@ -35,7 +35,8 @@ def lines_of_stages(context: SparkContext) -> dict[int, str]:
     active = set(tracker.getActiveJobsIds())
     if not active:
         return {}
-    frames, lines = sys._current_frames(), {}
+    frames = sys._current_frames()  # the only way to the stack of another thread
+    lines: dict[int, str] = {}
     for thread in threading.enumerate():
         if not isinstance(thread, InheritableThread):
             continue
