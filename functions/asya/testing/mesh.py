@@ -143,7 +143,8 @@ class Mesh:
         """Start a task of a trigger, and let the mesh work until it is at rest. Time stands still.
 
         A slot starts once, so the run of a slot that has started is the run of that task. Each call with a key writes the
-        object again, and each one with an event sends another event.
+        object again, and each one with an event sends another event. What is skipped or gathered has no task of its own, and its
+        run stays `unknown`: look at `runs`.
 
         Args:
             trigger: the name of a trigger.

@@ -26,6 +26,7 @@ PAGES = (
 )
 # Their further snippets show single keys.
 PAGES_WITH_PARTS = (
+    "avoid-overlapping-runs.md",
     "backfill.md",
     "fan-out-and-fan-in.md",
     "pause-and-resume.md",

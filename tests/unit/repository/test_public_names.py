@@ -64,6 +64,7 @@ METRICS = {
     "Sweeps": set(),
     "TriggersFailed": set(),
     "TriggersFired": set(),
+    "TriggersSkipped": set(),
 }
 """The metrics by the dimension that splits them. `HopLimit` is missing: its name is in a table, not at a call."""
 

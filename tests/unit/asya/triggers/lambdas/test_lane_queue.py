@@ -86,10 +86,8 @@ def deaths(story: Story, trigger: Trigger) -> Iterator[LaneWorld]:
             yield dying
 
 
-@pytest.mark.rule(
-    *("16.overlap", "16.overlap.skip", "16.overlap.queue", "16.overlap.cancel-previous"),
-    *("16.lane.once", "16.lane.start", "16.lane.repair"),
-)
+@pytest.mark.rule("16.overlap", "16.overlap.skip", "16.overlap.queue", "16.overlap.cancel-previous")
+@pytest.mark.rule("16.lane.once", "16.lane.start", "16.lane.repair")
 @pytest.mark.parametrize(("trigger", "expected"), [(SKIP, [1]), (QUEUE, [1, 2, 3]), (CANCEL, [1, 3, 2])])
 def test_16_each_occurrence_starts_as_the_overlap_says_wherever_a_process_dies(
     trigger: Trigger, expected: list[int]
