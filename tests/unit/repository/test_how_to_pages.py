@@ -20,12 +20,12 @@ PAGES = (
     "call-from-an-agent.md",
     "design-routes-and-payloads.md",
     "move-from-step-functions.md",
-    "move-from-airflow.md",
     "move-from-lambda-and-sqs.md",
     "start-on-objects-and-events.md",
 )
 # Their further snippets show single keys.
 PAGES_WITH_PARTS = (
+    "move-from-airflow.md",
     "avoid-overlapping-runs.md",
     "backfill.md",
     "fan-out-and-fan-in.md",
