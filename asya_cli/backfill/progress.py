@@ -13,7 +13,7 @@ from asya_cli.output.text import echo, one_line
 
 if TYPE_CHECKING:
     from asya.client.triggers import Triggers
-    from asya.triggers.answers import BackfillView
+    from asya.triggers.operators.answers import BackfillView
 
 SECONDS = 2.0
 """Between two questions to the gateway."""

@@ -145,7 +145,7 @@ def fire(
     """
     from uuid import uuid4
 
-    from asya.triggers.answers import Fired
+    from asya.triggers.operators.answers import Fired
 
     task_id = triggers_of(state, namespace, region, profile).fire(name, at or None, str(uuid4()))
     if as_json:

@@ -10,7 +10,7 @@ import msgspec
 
 from asya.client.errors import MeshError, NotFoundError
 from asya.protocol.times import format_time
-from asya.triggers.answers import (
+from asya.triggers.operators.answers import (
     BackfillList,
     BackfillRequest,
     BackfillView,

@@ -36,7 +36,7 @@ from asya.tasks.failures import FailureList
 from asya.tasks.filters import TEXT_LIMIT
 from asya.tasks.listing import DEFAULT_LIMIT, LARGEST_LIMIT, TaskList, Timeline
 from asya.tasks.view import TaskView
-from asya.triggers.answers import (
+from asya.triggers.operators.answers import (
     BackfillList,
     BackfillRequest,
     BackfillView,

@@ -17,14 +17,14 @@ from asya.protocol.triggers import Trigger
 from asya.starts.tool_schemas import validate
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.tasks.aws.tasks import Tasks
-from asya.triggers.answers import BackfillList, BackfillRequest, BackfillView
 from asya.triggers.aws.backfills import Backfills
 from asya.triggers.aws.operator_queue import OperatorQueue
-from asya.triggers.backfill import Backfill, canceled, resumed
-from asya.triggers.backfill_request import new_backfill
 from asya.triggers.occurrences import submission_of
-from asya.triggers.operator_messages import backfill_message
-from asya.triggers.views import backfill_view
+from asya.triggers.operators.answers import BackfillList, BackfillRequest, BackfillView
+from asya.triggers.operators.backfill import Backfill, canceled, resumed
+from asya.triggers.operators.backfill_request import new_backfill
+from asya.triggers.operators.operator_messages import backfill_message
+from asya.triggers.operators.views import backfill_view
 
 _ATTEMPTS = 8
 

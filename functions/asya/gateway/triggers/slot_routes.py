@@ -12,10 +12,10 @@ from asya.protocol import ids
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.times import format_time, parse_time
-from asya.triggers.answers import DecidedSlot, DecidedSlots, SlotsRequest
 from asya.triggers.aws.schedule_states import ScheduleStates
 from asya.triggers.occurrences import slot_key
-from asya.triggers.upcoming import upcoming
+from asya.triggers.operators.answers import DecidedSlot, DecidedSlots, SlotsRequest
+from asya.triggers.operators.upcoming import upcoming
 
 LONGEST = timedelta(days=366)
 _TIMES = 100

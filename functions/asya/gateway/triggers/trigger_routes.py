@@ -19,16 +19,16 @@ from asya.starts.tool_schemas import validate
 from asya.tasks.aws.lists import TaskLists
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.listing import ListQuery
-from asya.triggers.answers import Fired, FireRequest, SlotView, TriggerList, TriggerView
 from asya.triggers.aws.operator_queue import OperatorQueue
 from asya.triggers.aws.schedule_states import ScheduleStates
-from asya.triggers.backfill_request import startable
-from asya.triggers.local_times import read_moment
 from asya.triggers.messages import slot_message
 from asya.triggers.occurrences import Occurrence, owner_of, slot_occurrence, submission_of
-from asya.triggers.operator_messages import fire_message, fired_occurrence
+from asya.triggers.operators.answers import Fired, FireRequest, SlotView, TriggerList, TriggerView
+from asya.triggers.operators.backfill_request import startable
+from asya.triggers.operators.local_times import read_moment
+from asya.triggers.operators.operator_messages import fire_message, fired_occurrence
+from asya.triggers.operators.views import last_slots, trigger_view
 from asya.triggers.slots import is_slot, last_slot, slots_after
-from asya.triggers.views import last_slots, trigger_view
 
 _TASKS = 10
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from asya.tasks.aws.table_calls import table_errors
-from asya.triggers.backfill import Backfill
+from asya.triggers.operators.backfill import Backfill
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

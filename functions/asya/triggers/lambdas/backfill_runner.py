@@ -16,9 +16,9 @@ from asya.protocol.task import TaskRecord
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.task_store import TaskStore, TaskStoreError
 from asya.triggers.aws.backfills import Backfills, StoredBackfill
-from asya.triggers.backfill import MOST_AT_ONCE, Backfill, Step, advance, with_starts
 from asya.triggers.lambdas.occurrence_starts import FINAL
 from asya.triggers.occurrences import Occurrence
+from asya.triggers.operators.backfill import MOST_AT_ONCE, Backfill, Step, advance, with_starts
 
 _STEPS = 30
 """Steps at a time; the sweep of the next minute goes on."""

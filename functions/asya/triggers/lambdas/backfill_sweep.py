@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from asya.sidecar.lambdas.services import Services
 from asya.triggers.aws.backfills import Backfills
-from asya.triggers.operator_messages import backfill_message
+from asya.triggers.operators.operator_messages import backfill_message
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

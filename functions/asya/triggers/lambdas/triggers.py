@@ -25,7 +25,7 @@ from asya.triggers.lambdas.occurrence_starts import FINAL, OccurrenceStarts
 from asya.triggers.lanes import has_lanes
 from asya.triggers.messages import UnknownTriggerError, UnusableMessageError, read_occurrences
 from asya.triggers.occurrences import Occurrence, submission_of
-from asya.triggers.operator_messages import heeds_pause, pause_problem, read_backfill, read_fire
+from asya.triggers.operators.operator_messages import heeds_pause, pause_problem, read_backfill, read_fire
 from asya.triggers.sources.new_objects import Buckets
 from asya.triggers.sources.service_messages import LAST_RECEIVE, read_service_message
 

@@ -6,7 +6,7 @@ import pytest
 
 from asya.protocol import names
 from asya.testing import Mesh, RefusedError
-from asya.triggers.answers import BackfillList, BackfillView
+from asya.triggers.operators.answers import BackfillList, BackfillView
 from tests.unit.asya.gateway.triggers.test_trigger_routes import call, fire
 
 RANGE = {"trigger": "nightly", "from": "2026-11-01", "to": "2026-11-10"}

@@ -10,7 +10,7 @@ from asya.gateway.triggers import slot_routes
 from asya.protocol.times import format_time
 from asya.testing import Mesh, RefusedError
 from asya.testing.services.queues import SqsClient
-from asya.triggers.answers import DecidedSlots
+from asya.triggers.operators.answers import DecidedSlots
 from tests.unit.asya.gateway.triggers.conftest import START
 from tests.unit.asya.gateway.triggers.test_trigger_routes import days_of
 

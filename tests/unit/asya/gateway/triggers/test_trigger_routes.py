@@ -10,7 +10,7 @@ from asya.messaging.delivery import PROBLEM
 from asya.protocol import names
 from asya.testing import Mesh, RefusedError
 from asya.testing.services.roles import role_id
-from asya.triggers.answers import Fired, SlotView, TriggerList, TriggerView
+from asya.triggers.operators.answers import Fired, SlotView, TriggerList, TriggerView
 
 LAST = "2026-11-25T01:00:00.000000Z"
 

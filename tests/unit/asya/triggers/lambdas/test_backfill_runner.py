@@ -18,14 +18,14 @@ from asya.protocol.triggers import Schedule, Trigger
 from asya.tasks.aws.task_store import StoredRecord, TaskStoreError
 from asya.testing.dynamo.indexes import new_table
 from asya.testing.dynamo.tables import MemoryDynamo
-from asya.triggers.answers import BackfillRequest
 from asya.triggers.aws.backfills import Backfills, StoredBackfill
-from asya.triggers.backfill import Backfill, canceled
-from asya.triggers.backfill_request import new_backfill
 from asya.triggers.lambdas.backfill_runner import BackfillRunner
 from asya.triggers.lambdas.backfill_sweep import BackfillSweep
 from asya.triggers.occurrences import Occurrence
-from asya.triggers.operator_messages import read_backfill
+from asya.triggers.operators.answers import BackfillRequest
+from asya.triggers.operators.backfill import Backfill, canceled
+from asya.triggers.operators.backfill_request import new_backfill
+from asya.triggers.operators.operator_messages import read_backfill
 from tests.doubles.sqs import FakeSqs
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)

@@ -17,8 +17,8 @@ from asya.protocol import ids
 from asya.protocol.task import StartedBy, TaskRecord
 from asya.protocol.times import format_time, parse_time
 from asya.protocol.triggers import Schedule, Trigger
-from asya.triggers.answers import BackfillState, FailedSlot
 from asya.triggers.occurrences import Occurrence, slot_key, slot_occurrence
+from asya.triggers.operators.answers import BackfillState, FailedSlot
 from asya.triggers.slots import slots_between
 
 MOST_SLOTS = 10_000

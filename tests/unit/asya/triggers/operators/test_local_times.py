@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from asya.triggers.local_times import read_end, read_moment, read_start
+from asya.triggers.operators.local_times import read_end, read_moment, read_start
 
 OSLO = "Europe/Oslo"
 

@@ -10,7 +10,7 @@ from asya.protocol.task import StartedBy
 from asya.protocol.triggers import ObjectSource, Schedule, Trigger
 from asya.triggers.messages import UnusableMessageError, slot_message
 from asya.triggers.occurrences import Occurrence, slot_key
-from asya.triggers.operator_messages import (
+from asya.triggers.operators.operator_messages import (
     backfill_message,
     fire_message,
     heeds_pause,

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.task import StartedBy, TaskRecord, TaskStatus
 from asya.protocol.triggers import Schedule, Trigger
-from asya.triggers.backfill import Backfill, NotedSlot, advance, canceled, resumed, with_starts
 from asya.triggers.occurrences import slot_occurrence
+from asya.triggers.operators.backfill import Backfill, NotedSlot, advance, canceled, resumed, with_starts
 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
 AT = "2026-11-25T00:00:00.000000Z"

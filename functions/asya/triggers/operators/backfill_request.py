@@ -6,9 +6,9 @@ from itertools import islice
 from asya.protocol.api_errors import ApiError
 from asya.protocol.times import format_time
 from asya.protocol.triggers import Schedule, Trigger
-from asya.triggers.answers import BackfillRequest
-from asya.triggers.backfill import MOST_AT_ONCE, MOST_SLOTS, Backfill
-from asya.triggers.local_times import read_end, read_start
+from asya.triggers.operators.answers import BackfillRequest
+from asya.triggers.operators.backfill import MOST_AT_ONCE, MOST_SLOTS, Backfill
+from asya.triggers.operators.local_times import read_end, read_start
 from asya.triggers.slots import slots_between
 
 

@@ -8,9 +8,9 @@ from asya.protocol import ids
 from asya.protocol.task import ViewStatus
 from asya.protocol.times import format_time
 from asya.protocol.triggers import Schedule, Trigger
-from asya.triggers.answers import BackfillView, SlotView, SourceKind, TriggerView
-from asya.triggers.backfill import Backfill
 from asya.triggers.occurrences import slot_key
+from asya.triggers.operators.answers import BackfillView, SlotView, SourceKind, TriggerView
+from asya.triggers.operators.backfill import Backfill
 from asya.triggers.schedule_state import ScheduleState
 from asya.triggers.slots import last_slot, slots_after
 

@@ -7,9 +7,9 @@ import pytest
 
 from asya.protocol.api_errors import ApiError
 from asya.protocol.triggers import ObjectSource, Schedule, Trigger
-from asya.triggers.answers import BackfillRequest
-from asya.triggers.backfill import Backfill
-from asya.triggers.backfill_request import new_backfill
+from asya.triggers.operators.answers import BackfillRequest
+from asya.triggers.operators.backfill import Backfill
+from asya.triggers.operators.backfill_request import new_backfill
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 NIGHTLY = Trigger(route=("greet",), schedule=Schedule(cron="0 2 * * *", timezone="Europe/Oslo"))

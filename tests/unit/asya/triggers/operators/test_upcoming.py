@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from asya.protocol.triggers import ObjectSource, Schedule, Trigger
+from asya.triggers.operators.upcoming import upcoming
 from asya.triggers.schedule_state import ScheduleState
-from asya.triggers.upcoming import upcoming
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 
