@@ -118,7 +118,7 @@ def dead_letter(number: int, **more: Any) -> dict[str, Any]:
     body = json.dumps({"id": f"order-{number}", "payload": {"article": "tea"}}, separators=(",", ":"))
     return {
         "actor": "price-order", "id": f"order-{number}", "message_id": f"message-{number}", "hop": 1, "generation": 0,
-        "sent_at": at(number - 1000), "receives": 6, "task": "failed", "reason": "PolicyExhausted",
+        "sent_at": at(number - 1000), "receives": 6, "deliveries": 5, "task": "failed", "reason": "PolicyExhausted",
         "error": {"type": "KeyError", "message": f"no such price: order {number}"}, "body": body, "size": len(body), **more,
     }  # fmt: skip
 
