@@ -5,10 +5,12 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from asya.protocol.triggers import Trigger, TriggerBatch
+from asya.protocol.triggers import Overlap, Trigger, TriggerBatch
+from asya.starts.aws.task_starter import TaskStarter
 from asya.starts.idempotency import KeyClaim
 from asya.tasks.aws.task_store import UnreadableRecordError
 from asya.triggers import lane_changes
+from asya.triggers.aws.lane_store import LaneStore
 from tests.doubles.lane_world import LaneWorld
 
 QUEUE = Trigger(route=("infer",), overlap="queue", by="/lane")
@@ -224,3 +226,23 @@ def test_16_the_sweep_keeps_a_lane_whose_task_runs_for_months() -> None:
     assert int(world.tables.tables["asya-shop-tasks"].items[key]["expires_at"]["N"]) == before + 20 * 86400
     world.end(first.task_id)
     world.run()
+
+
+@pytest.mark.rule("16.lane.once")
+@pytest.mark.parametrize("overlap", ["skip", "queue"])
+def test_16_of_two_copies_at_once_one_decides(overlap: Overlap, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second one has looked for a decision before the first one wrote it, and goes on after the task has ended."""
+    world = LaneWorld(replace(QUEUE, overlap=overlap))
+    first = world.occur(1)
+    world.run()
+    world.occur(2)
+    world.run()
+    world.end(first.task_id)
+    monkeypatch.setattr(LaneStore, "decision", lambda *_: None)
+    monkeypatch.setattr(TaskStarter, "task_of", lambda *_: None)
+    world.occur(2)
+    world.run()
+    assert numbers(world) == ([1] if overlap == "skip" else [1, 2])
+    monkeypatch.undo()
+    end_all(world)
+    assert numbers(world) == ([1] if overlap == "skip" else [1, 2])
