@@ -41,6 +41,8 @@ actors:
         - {name: approved, type: boolean, prompt: Yes or no}
         - {name: carrier, type: string, prompt: By whom, options: [post, courier], default: post}
 stages: {prod: {}}
+triggers:
+  yearly: {route: [check], cron: "0 2 1 1 *", timezone: Europe/Oslo, payload: {country: "NO"}}
 tools:
   order:
     description: Checks and bills an order
@@ -125,7 +127,15 @@ def operated_mesh(folder: Path) -> Iterator[KitCloud]:
         cloud = stack.enter_context(kit_cloud(write_mesh(folder), start=START))
 
         moments = SimpleNamespace(now=lambda _=None: cloud.kit.now, fromtimestamp=datetime.fromtimestamp)
-        for module in ("logs", "tasks.listing", "tasks.failures", "tasks.selection", "dlq.options", "report.command"):
+        for module in (
+            "logs",
+            "tasks.listing",
+            "tasks.failures",
+            "tasks.selection",
+            "dlq.options",
+            "report.command",
+            "triggers.tables",
+        ):
             stack.enter_context(mock.patch(f"asya_cli.{module}.datetime", moments))
         clock = SimpleNamespace(monotonic=environment().monotonic, sleep=environment().sleep)
         for module in ("tasks.records", "logs", "smoke.steps"):

@@ -70,7 +70,8 @@ def test_16_a_message_of_an_unknown_trigger_waits_for_a_deployment() -> None:
     letters: Any = SimpleNamespace(keep=lambda _, problem: failed.append(problem))
     lanes: Any = SimpleNamespace(take=lambda _: False)
     starts: Any = SimpleNamespace()
-    queue = TriggerQueue(services, worker, starts, lanes, letters)  # type: ignore[arg-type]
+    unused: Any = SimpleNamespace()
+    queue = TriggerQueue(services, worker, starts, lanes, letters, unused, unused)  # type: ignore[arg-type]
     body = json.dumps({"trigger": "new", "webhook": DELIVERY})
     for count in range(1, LAST_RECEIVE + 1):
         attributes = {"SentTimestamp": "0", "ApproximateReceiveCount": str(count), "SenderId": role_id(names.WEBHOOKS)}
