@@ -35,6 +35,7 @@ PATHS_MESH_TESTS = (
     "redrive",
     "set_replay",
     "slow_paths",
+    "trigger_lanes",
     "trigger_sources",
     "wait",
 )

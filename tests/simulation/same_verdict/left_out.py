@@ -93,6 +93,8 @@ LEFT_OUT: dict[str, str | dict[str, str]] = {
     "test_night_call": "runs `asya dev`, and repairs its code",
     "test_planted_failures": f"a queue is not read, and another one refuses messages: {_IAM}",
     "test_readme": _COMMAND,
+    "test_trigger_lanes": "its events come by rules of EventBridge, which the kit does not have; "
+    "tests/simulation/test_trigger_lanes.py has them",
     "test_trigger_sources": "the kit has neither notifications of buckets nor rules of EventBridge; "
     "tests/simulation/test_trigger_events.py has their messages",
     "test_tutorial": _COMMAND,
