@@ -16,12 +16,11 @@ from pyspark import InheritableThread, SparkContext
 
 import asya_spark
 
-_OTHERS = tuple(
-    f"{folder}{os.sep}"
-    for folder in (
-        *(os.path.dirname(module.__file__) for module in (asya_spark, pyspark, java_gateway) if module.__file__),
-        *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
-    )
+_SPARK = tuple(f"{os.path.dirname(module.__file__)}{os.sep}" for module in (pyspark, java_gateway) if module.__file__)
+_OTHERS = (
+    *_SPARK,
+    f"{os.path.dirname(asya_spark.__file__)}{os.sep}",
+    *(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib", "purelib", "platlib")),
 )
 """The folders of code that is not the user's."""
 
@@ -48,10 +47,19 @@ def lines_of_stages(context: SparkContext) -> dict[int, str]:
 
 
 def user_line(frame: FrameType | None) -> str:
-    """Return the innermost line of the user's code of a stack, such as `totals at shop_jobs.py:15`; empty without one."""
+    """Return the line of the user's code of a stack that has called Spark, such as `totals at shop_jobs.py:15`.
+
+    Without a call of Spark it is the innermost line of the user; without such a line it is empty.
+    """
+    stack: list[FrameType] = []
     while frame is not None:
-        code = frame.f_code
-        if not code.co_filename.startswith("<") and not code.co_filename.startswith(_OTHERS):
-            return f"{code.co_name} at {os.path.basename(code.co_filename)}:{frame.f_lineno}"
+        stack.append(frame)
         frame = frame.f_back
-    return ""
+    line = ""
+    for each in reversed(stack):
+        file = each.f_code.co_filename
+        if line and file.startswith(_SPARK):
+            break  # what is below has been called by Spark
+        if not file.startswith(("<", *_OTHERS)):
+            line = f"{each.f_code.co_name} at {os.path.basename(file)}:{each.f_lineno}"
+    return line

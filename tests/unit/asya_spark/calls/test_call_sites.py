@@ -1,11 +1,13 @@
 """Which line of the user's code a stage works for."""
 
 import json
+import os
 import sys
 import threading
 from types import SimpleNamespace
 from typing import Any
 
+import pyspark
 import pytest
 from pyspark import InheritableThread
 
@@ -27,6 +29,13 @@ def test_the_innermost_line_of_the_user_is_named() -> None:
 
     totals()
     assert found[0].startswith("__repr__ at test_call_sites.py:")
+    # Spark may call other code, such as a hook of the local cloud; the line before the call of Spark counts.
+    hook = compile("def hook():\n    found.append(user_line(sys._getframe()))", "hook.py", "exec")
+    spark = compile("def send():\n    hook()\nsend()", f"{os.path.dirname(pyspark.__file__)}/send.py", "exec")
+    names = {"sys": sys, "user_line": user_line, "found": found}
+    exec(hook, names)
+    exec(spark, names)
+    assert found[-1].startswith("test_the_innermost_line_of_the_user_is_named at test_call_sites.py:")
     assert user_line(None) == ""
 
 
