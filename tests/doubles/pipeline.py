@@ -9,7 +9,8 @@ from asya.crew.lambdas.wiring import build_end_actor, build_sink, build_sump
 from asya.protocol.envelope import Envelope
 from asya.protocol.hops import fold, hop_records
 from asya.protocol.mesh_table import Actor, MeshTable, Sink
-from asya.protocol.task import TaskRecord, merge
+from asya.protocol.task import TaskRecord
+from asya.protocol.task_merge import merge
 from asya.protocol.times import parse_time
 from asya.sidecar.lambdas.wiring import build_sidecar
 from asya.tasks.view import TaskView, task_view

@@ -13,7 +13,8 @@ from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import GENERATION_LIMIT, Envelope
 from asya.protocol.hops import HopFold
 from asya.protocol.slices import slice_header
-from asya.protocol.task import TaskRecord, reopened
+from asya.protocol.task import TaskRecord
+from asya.protocol.task_merge import reopened
 from asya.protocol.times import format_time, parse_time
 from asya.tasks.view import is_overdue
 

@@ -6,7 +6,8 @@ from msgspec.structs import replace
 
 from asya.protocol.events import EventData, TaskEvent
 from asya.protocol.hops import HopFold
-from asya.protocol.task import Cancellation, TaskRecord, merge
+from asya.protocol.task import Cancellation, TaskRecord
+from asya.protocol.task_merge import merge
 from asya.protocol.times import format_time
 from asya.tasks.view import is_overdue
 

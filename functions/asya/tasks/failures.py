@@ -8,7 +8,8 @@ import msgspec
 from msgspec.structs import replace
 
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.task import EARLIER_MESSAGE_LIMIT, TaskRecord
+from asya.protocol.task import TaskRecord
+from asya.protocol.task_merge import EARLIER_MESSAGE_LIMIT
 
 if TYPE_CHECKING:
     from asya.tasks.view import TaskView

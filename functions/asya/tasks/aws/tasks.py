@@ -16,7 +16,8 @@ from msgspec.structs import replace
 
 from asya.protocol.events import PROGRESS_STATUSES, EventResult, TaskEvent, is_end, report_order
 from asya.protocol.hops import HopFold, HopRecord, fold, hop_records
-from asya.protocol.task import TaskRecord, merge
+from asya.protocol.task import TaskRecord
+from asya.protocol.task_merge import merge
 from asya.protocol.times import format_time
 from asya.tasks.aws.task_store import StoredRecord, TaskStore, TaskStoreError, UnreadableRecordError
 from asya.tasks.view import TaskView, task_view, unknown_view

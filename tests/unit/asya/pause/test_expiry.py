@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from asya.pause.expiry import expire_pause
-from asya.protocol.task import TaskRecord, merge
+from asya.protocol.task import TaskRecord
+from asya.protocol.task_merge import merge
 from tests.doubles.tasks import at, event
 
 LIMIT = timedelta(days=29)

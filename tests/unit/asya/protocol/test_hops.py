@@ -10,7 +10,8 @@ from asya.protocol.errors import TaskProblem
 from asya.protocol.events import TaskEvent
 from asya.protocol.hops import HopRecord, fold, hop_records
 from asya.protocol.route import Route
-from asya.protocol.task import TaskRecord, merge
+from asya.protocol.task import TaskRecord
+from asya.protocol.task_merge import merge
 from asya.tasks.view import task_view
 from tests.doubles.tasks import ACTORS, at, event, hop, route_at, run_note
 

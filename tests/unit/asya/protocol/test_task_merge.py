@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import EventData, TaskEvent
-from asya.protocol.task import TaskRecord, merge, reopened
+from asya.protocol.task import TaskRecord
+from asya.protocol.task_merge import merge, reopened
 from tests.doubles.tasks import event, hop, route_at
 
 RESULT = Raw(b'{"rows":3}')

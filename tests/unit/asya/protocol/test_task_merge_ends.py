@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from asya.protocol.events import EventData, TaskEvent
 from asya.protocol.hops import fold
-from asya.protocol.task import Cancellation, TaskRecord, merge, reopened
+from asya.protocol.task import Cancellation, TaskRecord
+from asya.protocol.task_merge import merge, reopened
 from asya.protocol.times import parse_time
 from asya.tasks.cancellation import cancel_record, cancellation_report
 from tests.doubles.tasks import event, route_at

@@ -12,7 +12,8 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.hops import fold
 from asya.protocol.pause import PauseFailure, PauseField, PauseRelease, TaskPause
 from asya.protocol.route import Route
-from asya.protocol.task import TaskRecord, merge, reopened
+from asya.protocol.task import TaskRecord
+from asya.protocol.task_merge import merge, reopened
 from asya.tasks.aws import items as task_items
 from asya.tasks.view import fail_if_overdue, task_view
 from tests.doubles.tasks import at, event, hop

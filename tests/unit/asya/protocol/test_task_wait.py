@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from asya.protocol.events import TaskEvent
 from asya.protocol.hops import fold
-from asya.protocol.task import TaskRecord, merge, reopened
+from asya.protocol.task import TaskRecord
+from asya.protocol.task_merge import merge, reopened
 from asya.tasks.aws import items as task_items
 from asya.tasks.view import task_view
 from tests.doubles.tasks import at, event, hop

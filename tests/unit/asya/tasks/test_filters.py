@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from asya.protocol.api_errors import ApiError
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.hops import fold, hop_records
-from asya.protocol.task import TaskRecord, merge
+from asya.protocol.task import TaskRecord
+from asya.protocol.task_merge import merge
 from asya.tasks.filters import TaskFilter, read_filter
 from asya.tasks.view import list_view, task_view
 from tests.doubles.listed_tasks import filters, records

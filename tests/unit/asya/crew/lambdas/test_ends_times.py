@@ -9,7 +9,8 @@ import pytest
 from asya.crew.lambdas.wiring import build_sink, build_sump
 from asya.protocol.events import TaskEvent
 from asya.protocol.hops import fold
-from asya.protocol.task import TaskRecord, merge
+from asya.protocol.task import TaskRecord
+from asya.protocol.task_merge import merge
 from asya.protocol.times import format_time, parse_time
 from asya.tasks.cancellation import cancel_record
 from tests.doubles.envelopes import message, status

@@ -9,7 +9,7 @@ from asya.crew.aws.end_claims import EndClaims
 from asya.crew.lambdas.wiring import build_sink
 from asya.protocol import ids
 from asya.protocol.mesh_table import Actor
-from asya.protocol.task import merge
+from asya.protocol.task_merge import merge
 from tests.doubles.dead_letters import MESH, DlqWorld
 from tests.doubles.envelopes import mesh, message, status
 from tests.doubles.mesh_world import sqs_event

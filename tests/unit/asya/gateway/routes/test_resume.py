@@ -19,7 +19,8 @@ from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.mesh_table import Actor, Gateway, MeshTable
 from asya.protocol.pause import Pause, PauseField
-from asya.protocol.task import TaskRecord, merge
+from asya.protocol.task import TaskRecord
+from asya.protocol.task_merge import merge
 from asya.protocol.times import format_time
 from asya.sidecar.lambdas.services import Services
 from tests.doubles.api_function import ALICE, BUCKET, ApiFunction, emulated_shop

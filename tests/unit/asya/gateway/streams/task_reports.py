@@ -10,7 +10,8 @@ from asya.gateway.streams.new_events import StreamEvent, new_events
 from asya.gateway.streams.stream_cursor import StreamCursor, decode
 from asya.protocol.events import PartialEvent, TaskEvent
 from asya.protocol.hops import HopRecord, fold, hop_records
-from asya.protocol.task import TaskRecord, merge
+from asya.protocol.task import TaskRecord
+from asya.protocol.task_merge import merge
 from asya.protocol.times import format_time
 from asya.tasks.partials import PartialBatch, partial_batches
 from asya.tasks.stream_events import StreamPartial, StreamStatus

@@ -13,7 +13,7 @@ from asya.gateway.streams.new_events import StreamEvent
 from asya.gateway.streams.stream_cursor import StreamCursor, decode
 from asya.protocol.events import PartialEvent, TaskEvent
 from asya.protocol.route import Route
-from asya.protocol.task import reopened
+from asya.protocol.task_merge import reopened
 from asya.protocol.times import format_time
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.stream_events import StreamPartial, StreamStatus

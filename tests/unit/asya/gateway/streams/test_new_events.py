@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from asya.gateway.streams.stream_cursor import StreamCursor
 from asya.protocol.hops import HopRecord
-from asya.protocol.task import reopened
+from asya.protocol.task_merge import reopened
 from asya.protocol.times import format_time
 from asya.tasks.stream_events import StreamStatus
 from asya.tasks.view import TaskView
