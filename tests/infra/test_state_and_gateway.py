@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from asya.gateway.calls import CALLS
+from asya.gateway.calls import CALLBACKS, CALLS
 from tests.doubles.dynamo import TASK_INDEXES
 
 
@@ -62,7 +62,8 @@ def test_the_bucket_is_private_encrypted_and_expires_transient_objects(shop: Any
     rules = bucket["LifecycleConfiguration"]["Rules"]
     days = {rule["Prefix"]: rule["ExpirationInDays"] for rule in rules if "Prefix" in rule}
     kept = dict.fromkeys(
-        ("payloads/", "inbox/", "pending/", "buffered/", "frames/", "hops/", "paused/", "dlq/", "reports/"), 45
+        ("payloads/", "inbox/", "pending/", "buffered/", "frames/", "hops/", "paused/", "dlq/", "reports/", "waiting/"),
+        45,
     )
     assert days == {**kept, "runs/": 14, "results/": 90, "results/index/recent/": 30}
     assert "data/" not in days
@@ -91,8 +92,9 @@ def test_outputs(shop: Any) -> None:
 @pytest.mark.rule("13.signed")
 def test_every_route_needs_a_signature_but_the_public_ones(shop: Any) -> None:
     routes = {route["RouteKey"]: route["AuthorizationType"] for route in shop.resources("AWS::ApiGatewayV2::Route")}
-    assert routes == {call.route: "NONE" if call.is_public else "AWS_IAM" for call in CALLS}
-    assert [call.route for call in CALLS if call.is_public] == [
+    calls = [call for call in CALLS if call.route not in CALLBACKS]
+    assert routes == {call.route: "NONE" if call.is_public else "AWS_IAM" for call in calls}
+    assert [call.route for call in calls if call.is_public] == [
         "GET /.well-known/agent-card.json",
         "GET /api/v1/mesh/{id}/stream",  # looks for a token itself
         "GET /health",

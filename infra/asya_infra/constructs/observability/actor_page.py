@@ -109,6 +109,12 @@ def _kinds(page: Page, namespace: str) -> None:
         graph("Oldest pause (s)", [_own(namespace, "PausedAge", statistic="Maximum")]),
         graph("Finished sweeps", [_own(namespace, "Sweeps")]),
     )
+    triggers = ("TriggersFired", "TriggersFailed", "TriggersSkipped", "SlotsMissed")
+    page.row(
+        graph("Triggers", [_own(namespace, metric) for metric in triggers]),
+        graph("Webhooks", [_own(namespace, metric) for metric in ("WebhooksTaken", "WebhooksRefused")]),
+        graph("Lateness of waits (s)", [_own(namespace, "WaitsLate", statistic="Maximum")]),
+    )
 
 
 def _comparison(page: Page, namespace: str) -> None:

@@ -155,6 +155,19 @@ class _Overview:
             self._by_actor("Open sets", self._search("FanInOpen", statistic="Maximum")),
             self._by_actor("Oldest pause (s)", self._search("PausedAge", statistic="Maximum")),
         )
+        if self._mesh.table.triggers:
+            self._triggers()
+
+    def _triggers(self) -> None:
+        self.page.section("Triggers")
+        started = ("TriggersFired", "TriggersSkipped")
+        lost = ("TriggersFailed", "SlotsMissed")
+        webhooks = ("WebhooksTaken", "WebhooksRefused")
+        self.page.row(
+            graph("Starts", [self._of_the_mesh(each, label=each) for each in started]),
+            graph("Failures and missed slots", [self._of_the_mesh(each, label=each) for each in lost]),
+            graph("Webhooks", [self._of_the_mesh(each, label=each) for each in webhooks]),
+        )
 
     def _reports(self) -> None:
         self.page.section("Reports")
