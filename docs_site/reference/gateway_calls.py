@@ -4,7 +4,8 @@ from http import HTTPStatus
 from typing import Any
 
 from asya.gateway.lambdas.openapi import document
-from asya.protocol.mesh_table import MeshTable
+from asya.protocol.mesh_table import Actor, MeshTable
+from asya.protocol.pause import Pause
 from docs_site.reference.json_schema import Schema, default_of, limits_of, type_of
 from docs_site.reference.tables import code, table
 
@@ -18,7 +19,8 @@ same as an OpenAPI document, at `GET /openapi.json`. [The gateway](../gateway.md
 
 def openapi() -> Schema:
     """Return the OpenAPI document of a mesh with all calls."""
-    return document(MeshTable(namespace="shop", actors={}), "https://gateway.example")
+    asking = Actor(kind="pause", pause=Pause(callback=True))
+    return document(MeshTable(namespace="shop", actors={"sign-off": asking}), "https://gateway.example")
 
 
 def page() -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import UnsetType
 
-from asya.gateway.calls import CALLBACKS, ApiCall, calls_of
+from asya.gateway.calls import CALLBACKS, WEBHOOK_CALL, ApiCall, calls_of
 from asya.gateway.lambdas.call_descriptions import (
     CALL_DESCRIPTIONS,
     EVENTS_OF_A_STREAM,
@@ -46,7 +46,7 @@ def document(mesh: MeshTable, url: str, *, takes_tokens: bool = False) -> Schema
         takes_tokens: whether the API accepts tokens; calls of the other API are signed.
     """
     scheme = "jwt" if takes_tokens else "sigv4"
-    offered = calls_of(mesh)
+    offered = [call for call in calls_of(mesh) if call is not WEBHOOK_CALL]
     calls = [call for call in offered if _is_for_tokens(call, mesh)]
     types = [Error, GatewayMessage, *_types()]
     _, schemas = msgspec.json.schema_components(types, schema_hook=_any_json, ref_template=_REFERENCE)

@@ -246,7 +246,8 @@ class HopRun:
 
     def _report_delay(self, rejection: CircuitOpenError) -> None:
         """Tell why the envelope waits: its message alone would be an envelope that does not move."""
-        self._services.telemetry.log.info(rejection.problem.message, envelope_id=self._hop.envelope.id)
+        problem = rejection.problem.message
+        self._services.telemetry.log.info("envelope waits", problem=problem, envelope_id=self._hop.envelope.id)
         if self._callback is not None and self.last_report is not None:
             event = reports.with_problem(self.last_report, rejection.problem, now=self._services.now())
             self._services.progress.report(self._callback, event)

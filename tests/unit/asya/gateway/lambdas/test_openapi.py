@@ -15,6 +15,8 @@ from asya.gateway.operations.wiring import build_logs, build_operations
 from asya.gateway.streams.wiring import build_streams
 from asya.messaging.aws.telemetry import Telemetry
 from asya.protocol import names
+from asya.protocol.mesh_table import MeshTable
+from asya.protocol.triggers import Trigger, Webhook
 from tests.doubles.gateway_functions import (
     ALICE,
     EVENTS,
@@ -48,6 +50,14 @@ def test_the_document_is_served_signed(gateway: Gateway) -> None:
     assert (status, content["openapi"]) == (200, "3.1.0")
     assert content["paths"] == json.loads(json.dumps(DOCUMENT["paths"]))
     assert gateway.api(signed_by(route_event("GET /openapi.json", ALICE), None))[0] == 403
+
+
+@pytest.mark.rule("13.openapi")
+def test_the_calls_of_other_systems_are_not_in_the_document() -> None:
+    """A mesh with a webhook has one more call, for those who are no clients of the mesh."""
+    hook = Trigger(route=("greet",), webhook=Webhook(secret="s", signature="github"))
+    mesh = MeshTable(namespace="shop", actors={}, triggers={"hook": hook})
+    assert "/hooks/{name}" not in document(mesh, "https://gateway.example")["paths"]
 
 
 def test_every_reference_resolves_and_every_schema_is_valid() -> None:
