@@ -6,5 +6,6 @@ import signal
 
 
 def restore_interrupts() -> None:
-    """Restores the default SIGINT handler; for `preexec_fn` of a child process."""
+    """Restores the default handlers of SIGINT and SIGHUP, which `nohup` ignores; for `preexec_fn` of a child process."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -45,8 +45,7 @@ def test_functions_have_the_settings_of_a_deployment(shop: Path, tmp_path: Path)
     mesh = deployment(shop)
     settings = mesh.settings("check")
     assert settings.queue_url("check").endswith("/000000000000/asya-shop-check")
-    assert (settings.data_uri, settings.token_key) == ("s3://asya-shop-000000000000-us-east-1/data/", None)
-    assert mesh.settings("x-gateway-stream", is_gateway=True).token_key == "arn:key"
+    assert (settings.data_uri, settings.token_key) == ("s3://asya-shop-000000000000-us-east-1/data/", "arn:key")
     assert mesh.variables("check") == {"CURRENCY": "EUR", "ASYA_ACTOR": "check"}
     assert mesh.common_variables(tmp_path)["LAMBDA_TASK_ROOT"] == str(tmp_path)
     mesh.write_table(tmp_path)
