@@ -164,7 +164,8 @@ test-full: setup  ## full size: 20,000 schedules of the simulation; on the local
 	@ASYA_FULL_SIZE=1 $(BIN)/pytest tests/cloud/test_heavy_scale.py tests/cloud/test_heavy_crashes.py tests/cloud/test_fan_in.py \
 	  tests/infra/test_limits.py tests/infra/test_clean.py tests/spark/test_flights_jobs.py \
 	  tests/cloud/test_gateway_reports.py::test_shuffled_and_duplicate_reports_give_the_same_task \
-	  tests/cloud/test_crew_failures.py tests/cloud/test_trigger_sources.py tests/cloud/test_deploy_under_load.py tests/fuzz tests/simulation/test_strangers.py tests/simulation/test_trigger_events.py \
+	  tests/cloud/test_crew_failures.py tests/cloud/test_trigger_sources.py tests/cloud/test_deploy_under_load.py tests/fuzz \
+	  tests/simulation/test_strangers.py tests/simulation/test_trigger_events.py tests/simulation/test_trigger_lanes.py \
 	  tests/simulation/same_verdict tests/spark/test_same_verdict_of_*.py \
 	  tests/unit/asya/fan_in/lambdas/test_fan_in_counts.py tests/spark/test_append_once.py tests/spark/test_manifest_memory.py \
 	  tests/cloud/test_append_kills.py tests/cloud/test_night_call.py tests/cloud/test_planted_failures.py tests/cloud/test_heavy_console.py \
