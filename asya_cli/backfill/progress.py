@@ -28,7 +28,7 @@ def follow(triggers: Triggers, backfill_id: str, options: str) -> BackfillView:
         options: The options that select the mesh, as typed.
 
     Raises:
-        MeshError: There is no such backfill, or the gateway fails or does not answer.
+        MeshError: The mesh has no such backfill, or the gateway fails or does not answer.
     """
     try:
         with Console(stderr=True, markup=False).status("") as status:

@@ -140,7 +140,7 @@ def fire(
 ) -> None:
     """Start the task of a schedule now, and print its id.
 
-    With --at, the task is that of the slot: a slot starts once, whoever starts it. Without it, the payload has the values of
+    With --at, the task is that of the slot, and each slot starts once. Without it, the payload has the values of
     now, and each call starts a task. A paused trigger may be fired.
     """
     from uuid import uuid4
