@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
+import boto3
 import pytest
 import urllib3
+from botocore.config import Config
+from botocore.exceptions import ClientError
 
+from asya.messaging.delivery import PROBLEM
+from asya.protocol import names
 from asya.protocol.triggers import Webhook
 from asya.reporting.aws.gateway_client import address_of
 from asya.testing.webhooks import signed_headers
+from asya_local.keys import REGION
 from tests.cloud.conftest import SECRETS
 from tests.cloud.deployed_cloud import until
 
@@ -92,3 +99,51 @@ def test_16_everything_else_is_refused(gateway: DeployedCloud) -> None:
     ]
     assert [status for status, _ in answers] == [401, 401, 401, 401, 404, 413, 400]
     assert len({json.dumps(content) for _, content in answers[:4]}) == 1
+
+
+@pytest.mark.rule("16.senders.forms", "16.start.route")
+def test_16_a_trigger_starts_its_own_route_and_nothing_else(gateway: DeployedCloud) -> None:
+    """`x-hooks` tells of webhooks alone, and `x-triggers` sends to the first actors of triggers alone, whatever they are told."""
+    hooks, triggers = (sqs_of(gateway, function) for function in (names.WEBHOOKS, names.TRIGGERS))
+    forged = json.dumps({"trigger": "paid", "event": {"id": str(uuid4())}})
+    hooks.send_message(QueueUrl=queue_url(gateway, names.TRIGGERS), MessageBody=forged)
+    letters = queue_url(gateway, f"{names.TRIGGERS}-dlq")
+    reader = gateway.client("sqs")
+
+    def letter() -> Any:
+        found = reader.receive_message(
+            QueueUrl=letters, MessageAttributeNames=["All"], WaitTimeSeconds=5, VisibilityTimeout=0
+        ).get("Messages", [])
+        return next((each for each in found if each["Body"] == forged), None)
+
+    kept = until(letter, "the forged message to be a dead letter")
+    reader.delete_message(QueueUrl=letters, ReceiptHandle=kept["ReceiptHandle"])
+    assert kept["MessageAttributes"][PROBLEM]["StringValue"] == "x-hooks may send no message with event"
+    for client, actor in ((hooks, "echo"), (triggers, "send"), (triggers, names.SINK)):
+        with pytest.raises(ClientError, match="AccessDenied"):
+            client.send_message(QueueUrl=queue_url(gateway, actor), MessageBody="{}")
+
+
+def sqs_of(cloud: DeployedCloud, function: str) -> Any:
+    """A client of SQS with the role of a function, which trusts the deployer for the moment of the call."""
+    iam, name = cloud.client("iam"), names.role_name("gateway", function, REGION)
+    role = iam.get_role(RoleName=name)["Role"]
+    trust = role["AssumeRolePolicyDocument"]
+    deployer = {
+        "Effect": "Allow",
+        "Principal": {"AWS": cloud.client("sts").get_caller_identity()["Arn"]},
+        "Action": "sts:AssumeRole",
+    }
+    wider = {**trust, "Statement": [*trust["Statement"], deployer]}
+    iam.update_assume_role_policy(RoleName=name, PolicyDocument=json.dumps(wider))
+    try:
+        keys = cloud.client("sts").assume_role(RoleArn=role["Arn"], RoleSessionName="test")["Credentials"]
+    finally:
+        iam.update_assume_role_policy(RoleName=name, PolicyDocument=json.dumps(trust))
+    session = boto3.Session(keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"], region_name=REGION)
+    return session.client("sqs", endpoint_url=str(cloud.mesh.connection.endpoint_url), config=Config(proxies={}))
+
+
+def queue_url(cloud: DeployedCloud, queue: str) -> str:
+    """The URL of a queue of the mesh."""
+    return str(cloud.client("sqs").get_queue_url(QueueName=names.queue_name("gateway", queue))["QueueUrl"])

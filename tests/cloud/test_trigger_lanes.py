@@ -1,4 +1,4 @@
-"""Overlap, batches, fired slots and a backfill on the deployed mesh, with IAM enforced (protocol §16)."""
+"""Overlap, debounce, batches, fired slots and a backfill on the deployed mesh, with IAM enforced (protocol §16)."""
 
 from __future__ import annotations
 
@@ -32,6 +32,15 @@ def put(cloud: DeployedCloud, kind: str, **detail: Any) -> str:
     queue = names.queue_name("paths", names.TRIGGERS)
     until(lambda: True if cloud.message_count(queue) == 0 else None, f"{queue} to be empty")
     return ids.occurrence_id(kind, f"event {answer['EventId']}")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def burst(paths: DeployedCloud) -> None:
+    """Three events of one customer and one of another, whose silence passes while the other tests run."""
+    events = paths.client("events")
+    for customer, number in (("ann", 1), ("ann", 2), ("bob", 3), ("ann", 4)):
+        detail = json.dumps({"customer": customer, "number": number})
+        events.put_events(Entries=[{"Source": "desk", "DetailType": "Settled", "Detail": detail}])
 
 
 def tasks_of(cloud: DeployedCloud, trigger: str) -> list[TaskView] | None:
@@ -134,3 +143,13 @@ def test_16_a_year_of_slots_is_decided_without_waiting(paths: DeployedCloud) -> 
     slots = [task.started_by.slot for task in new if task.started_by is not None]
     assert len(slots) == len(set(slots)) == len(new) > 0
     assert {paths.wait_for_end(task.id).status for task in new} == {"succeeded"}
+
+
+@pytest.mark.rule("16.debounce", "16.window.close")
+def test_16_a_burst_is_one_task_with_the_last_of_its_events(paths: DeployedCloud) -> None:
+    """Each customer has a window of their own, which closes by its own message."""
+    tasks = until(
+        lambda: found if len(found := tasks_of(paths, "settled") or []) >= 2 else None, "a task of each customer"
+    )
+    payloads = [paths.wait_for_result(task.id)[1]["payload"] for task in tasks]
+    assert sorted((each["customer"], each["number"]) for each in payloads) == [("ann", 4), ("bob", 3)]

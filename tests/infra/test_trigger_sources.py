@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from asya.protocol import names
+from asya.triggers.message_senders import SENDERS
 from tests.infra.conftest import SynthesizedMesh, synthesize
 
 MESH = """
@@ -112,9 +112,10 @@ def test_16_only_the_mesh_and_its_sources_send_to_the_queue(landing: Synthesized
     }
     [denial] = [each for each in policy if each["Action"] == "sqs:SendMessage" and each["Effect"] == "Deny"]
     assert denial["Condition"]["Bool"] == {"aws:PrincipalIsAWSService": "false"}
-    roles = denial["Condition"]["ArnNotEquals"]["aws:PrincipalArn"]
-    assert "arn:<Partition>:iam::<AccountId>:role/asya-landing-x-task-sweep-<Region>" in roles
-    assert not any("asya-landing-count" in role for role in roles)
+    assert denial["Condition"]["ArnNotEquals"]["aws:PrincipalArn"] == [
+        f"arn:<Partition>:iam::<AccountId>:role/asya-landing-{function}-<Region>"
+        for function in ("x-gateway-api", "x-hooks", "x-reports", "x-task-sweep", "x-triggers")
+    ]
 
 
 def test_a_mesh_without_such_triggers_has_neither_notifications_nor_rules(plain: SynthesizedMesh) -> None:
@@ -128,9 +129,9 @@ def test_a_mesh_without_such_triggers_has_neither_notifications_nor_rules(plain:
     )
 
 
-@pytest.mark.rule("16.senders")
+@pytest.mark.rule("16.senders", "16.senders.forms")
 def test_16_every_function_that_may_send_by_iam_is_allowed_by_the_policy_of_the_queue(landing: SynthesizedMesh) -> None:
-    """A new function that sends there has to be one of the mesh's system functions."""
+    """A new function that sends there has to be among those of the rule, with its messages."""
     queue = ":asya-landing-x-triggers"
     senders = {
         role["RoleName"].replace("asya-landing-", "").replace("-<Region>", "")
@@ -140,8 +141,7 @@ def test_16_every_function_that_may_send_by_iam_is_allowed_by_the_policy_of_the_
         if "sqs:SendMessage" in as_list(statement["Action"])
         and any(each.endswith(queue) for each in as_list(statement["Resource"]))
     }
-    assert "x-task-sweep" in senders
-    assert senders <= set(names.SYSTEM_FUNCTIONS)
+    assert {"x-task-sweep", "x-reports", "x-gateway-api"} <= senders <= set(SENDERS)
 
 
 def as_list(value: Any) -> list[str]:

@@ -7,6 +7,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from asya.protocol import names
+from asya.triggers.message_senders import SENDERS
 from asya_infra.mesh import Mesh
 from asya_infra.trigger_sources import CREATED, DEFAULT_BUS, bucket_filters, rule_patterns, trigger_rules
 
@@ -71,7 +72,7 @@ def event_rules(scope: Construct, mesh: Mesh, function: Construct) -> None:
 
 
 def restrict_senders(queue: sqs.Queue, mesh: Mesh) -> None:
-    """Let S3 and EventBridge send for this mesh, and of all others only the mesh's own functions."""
+    """Let S3 and EventBridge send for this mesh, and of all others only the functions that tell `x-triggers` something."""
     addresses = mesh.addresses
     bucket = {
         "ArnEquals": {"aws:SourceArn": addresses.bucket_arn(addresses.bucket)},
@@ -92,7 +93,7 @@ def restrict_senders(queue: sqs.Queue, mesh: Mesh) -> None:
                 )
             )
     # SQS writes ids of AWS as the senders of such messages, so the function cannot tell them from those of a stranger.
-    functions = [addresses.role_arn(function) for function in sorted(names.SYSTEM_FUNCTIONS)]
+    functions = [addresses.role_arn(function) for function in sorted(SENDERS)]
     queue.add_to_resource_policy(
         iam.PolicyStatement(
             effect=iam.Effect.DENY,

@@ -99,6 +99,14 @@ class Admission:
         """
         return self.roles.is_listed(arrival.sender)
 
+    def function_of(self, arrival: Arrival) -> str | None:
+        """The function of the mesh whose role has sent the message; None for any other sender, and for a role not listed yet.
+
+        Raises:
+            ClientError, BotoCoreError: the table cannot be read.
+        """
+        return self.roles.function_of(arrival.sender)
+
     def note_letter(self, arrival: Arrival) -> None:
         """Note who sent a dead letter at first: SQS's own redrive makes its caller the sender, and the letter may die again.
 

@@ -23,6 +23,7 @@ from asya.triggers.lambdas.backfill_runner import BackfillRunner
 from asya.triggers.lambdas.lane_queue import LaneQueue
 from asya.triggers.lambdas.occurrence_starts import FINAL, OccurrenceStarts
 from asya.triggers.lanes import has_lanes
+from asya.triggers.message_senders import check_sender
 from asya.triggers.messages import UnknownTriggerError, UnusableMessageError, read_occurrences
 from asya.triggers.occurrences import Occurrence, submission_of
 from asya.triggers.operators.operator_messages import heeds_pause, pause_problem, read_backfill, read_fire
@@ -86,14 +87,16 @@ class TriggerQueue:
         return []
 
     def _occurrences(self, record: Record) -> list[Occurrence]:
-        settings = self.services.settings
+        settings, admission, body = self.services.settings, self.services.admission, record.arrival.body
+        function = admission.function_of(record.arrival)
+        if function is not None:
+            check_sender(function, body)
         buckets = Buckets(settings.data_uri, settings.results_uri)
         of_service = read_service_message(record.arrival, self.mesh, buckets)
         if of_service is not None:
             return of_service
-        if not self.services.admission.has_role(record.arrival):
+        if function is None and not admission.has_role(record.arrival):
             raise UnusableMessageError(f"the sender {record.arrival.sender} is no role of the mesh")
-        body = record.arrival.body
         if (backfill := _backfill_of(body)) is not None:
             self.backfills.advance(backfill, self.starts.start)
             return []

@@ -9,6 +9,7 @@ import pytest
 
 from asya.protocol import names
 from asya.testing import Mesh
+from asya.testing.services.roles import role_id
 from asya.triggers.aws.failed_messages import PROBLEM
 
 QUEUE = names.queue_name("shop", names.TRIGGERS)
@@ -86,3 +87,27 @@ def test_16_the_test_of_s3_starts_nothing(mesh: Mesh) -> None:
     assert mesh.runs() == ()
     assert problems(mesh) == []
     assert mesh._cloud.queues.queues[QUEUE].messages == []
+
+
+@pytest.mark.rule("16.senders.forms", "16.senders.own", "16.failures")
+@pytest.mark.parametrize("function", [names.WEBHOOKS, names.TASK_SWEEP, names.REPORTS, "greet"])
+def test_16_no_function_of_the_mesh_speaks_for_s3_or_a_rule(mesh: Mesh, function: str) -> None:
+    """Strangers may call `x-hooks`: whatever they make of it, it starts webhooks alone. A redrive comes from the gateway."""
+    event = {
+        "id": "e",
+        "source": "shop",
+        "detail-type": "Placed",
+        "time": "2026-11-25T10:00:00Z",
+        "detail": {"order": 1},
+    }
+    forged = {"trigger": "ordered", "event": event}
+    for message in (forged, notification(mesh, "raw/a.csv")):
+        mesh._put(names.TRIGGERS, json.dumps(message), sender=role_id(function))
+    mesh.travel(minutes=1)
+    assert mesh.runs() == ()
+    assert sorted(problems(mesh)) == [
+        f"{function} may send no message with {member}" for member in ("Records", "event")
+    ]
+    mesh._put(names.TRIGGERS, json.dumps(forged), sender=role_id(names.GATEWAY_API))
+    mesh.travel(minutes=1)
+    assert [run.result["order"] for run in mesh.runs()] == [1]

@@ -64,7 +64,7 @@ def test_16_a_message_of_an_unknown_trigger_waits_for_a_deployment() -> None:
     settings = SimpleNamespace(
         table=MeshTable(namespace="hooks", actors={}), data_uri="s3://b/data/", results_uri="s3://b/results/"
     )
-    admission = SimpleNamespace(has_role=lambda _: True)
+    admission = SimpleNamespace(function_of=lambda _: names.WEBHOOKS)
     services: Any = SimpleNamespace(settings=settings, telemetry=Telemetry("hooks", "test"), admission=admission)
     worker, failed = Worker(), list[str]()
     letters: Any = SimpleNamespace(keep=lambda _, problem: failed.append(problem))

@@ -1,0 +1,164 @@
+"""Schedules end to end, against a second implementation: croniter for the slots, and a model of overlap, outages and catch-up.
+
+The model knows only the words of the protocol: when a slot is due, how late it may start, and what happens while a task runs.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import takewhile
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from croniter import croniter
+
+from asya.protocol.times import parse_time
+from asya.testing import Mesh
+
+MESH = """
+namespace: shop
+actors:
+  work: {{kind: wait, wait: {{for: {lasts}}}}}
+triggers:
+  clock: {{route: [work], cron: "{cron}", timezone: {zone}, catch_up: {catch_up}, overlap: {overlap}}}
+"""
+HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A schedule from its first sweep to a time between two slots.
+
+    Attributes:
+        start: the first sweep, in local time.
+        hours: how long the schedule is watched.
+        lasts: the hours that a task takes.
+        outage: the hours after the start between which no sweep runs; None for no outage.
+        catch_up: the hours that a slot may be late.
+    """
+
+    cron: str
+    zone: str
+    start: str
+    hours: float
+    lasts: float
+    outage: tuple[float, float] | None = None
+    catch_up: float = 2
+
+    @property
+    def begins(self) -> datetime:
+        """The time of the first sweep."""
+        return datetime.fromisoformat(self.start).replace(tzinfo=ZoneInfo(self.zone)).astimezone(UTC)
+
+    @property
+    def ends(self) -> datetime:
+        """The time of the verdict."""
+        return self.begins + self.hours * HOUR
+
+
+MODES = ("allow", "skip", "queue", "cancel-previous")
+CASES = {
+    "hours": Case("0 * * * *", "UTC", "2026-11-25T12:20", 6.9, 1.5),
+    "hours of an outage": Case("0 * * * *", "UTC", "2026-11-25T12:20", 9.4, 1.5, (1.0, 5.2)),
+    "a gap in spring": Case("30 2 * * *", "Europe/Oslo", "2026-03-27T12:00", 80, 30),
+    "a repeated hour in autumn": Case("30 2 * * *", "Europe/Oslo", "2026-10-23T12:00", 80, 30),
+}
+"""Each of them in all modes."""
+FURTHER = {
+    "short tasks after an outage": (Case("0 * * * *", "UTC", "2026-11-25T12:20", 9.8, 0.3, (1.0, 5.2)), "allow"),
+    "an outage over the gap": (Case("30 2 * * *", "Europe/Oslo", "2026-03-27T12:00", 80, 30, (30, 40), 20), "queue"),
+    "an outage in autumn": (Case("30 2 * * *", "Europe/Oslo", "2026-10-23T12:00", 80, 5, (30, 40), 3), "allow"),
+    "half an hour on an island": (Case("15 2 * * *", "Australia/Lord_Howe", "2026-10-03T12:00", 60, 30), "skip"),
+    "a leap day": (Case("0 0 29 2 *", "UTC", "2028-02-28T12:00", 30, 5), "allow"),
+    "no leap day": (Case("0 0 29 2 *", "UTC", "2027-02-28T12:00", 30, 5), "allow"),
+    "around a leap day": (Case("0 12 28,29 2 *", "UTC", "2028-02-28T06:00", 64, 30), "cancel-previous"),
+}
+TABLE = {f"{name}, {mode}": (case, mode) for name, case in CASES.items() for mode in MODES} | FURTHER
+
+
+def slots(case: Case) -> list[datetime]:
+    """The slots up to the verdict: those of croniter in local time, without a clock change.
+
+    A local time that does not exist becomes the end of its gap, and one that exists twice is the first.
+    """
+    zone = ZoneInfo(case.zone)
+    if case.cron.startswith("0 *"):
+        zone = ZoneInfo("UTC")
+    other = croniter(case.cron, case.begins.astimezone(zone).replace(tzinfo=None), ret_type=datetime)
+    found = (_existing(other.get_next(datetime), zone) for _ in range(1000))
+    return list(takewhile(lambda slot: slot <= case.ends, found))
+
+
+def _existing(local: datetime, zone: ZoneInfo) -> datetime:
+    while (slot := local.replace(tzinfo=zone).astimezone(UTC)).astimezone(zone).replace(tzinfo=None) != local:
+        local += timedelta(minutes=1)
+    return slot
+
+
+def arrivals(case: Case) -> list[tuple[datetime, datetime]]:
+    """When a sweep sends each slot that it does not miss: (time, slot), in order."""
+    sent = []
+    for slot in slots(case):
+        at = slot
+        if case.outage is not None:
+            stops, goes_on = (case.begins + hours * HOUR for hours in case.outage)
+            at = goes_on if stops < slot < goes_on else slot
+        if at - slot <= case.catch_up * HOUR:
+            sent.append((at, slot))
+    return sent
+
+
+def expected(case: Case, overlap: str) -> dict[datetime, str]:
+    """The state of the task of each slot at the verdict; slots without a task are left out."""
+    running: dict[datetime, datetime] = {}  # the end of the task of each slot
+    canceled: set[datetime] = set()
+    for at, slot in arrivals(case):
+        busy = [each for each, end in running.items() if end > at and each not in canceled]
+        begins = at
+        if busy and overlap == "skip":
+            continue
+        if busy and overlap == "queue":
+            begins = max(running[each] for each in busy)
+        if overlap == "cancel-previous":
+            canceled.update(busy)
+        if begins <= case.ends:
+            running[slot] = begins + case.lasts * HOUR
+    return {
+        slot: "canceled" if slot in canceled else "succeeded" if end <= case.ends else "running"
+        for slot, end in running.items()
+    }
+
+
+@pytest.mark.rule("16.slots", "16.slots.daylight-saving", "16.due.catch-up", "16.overlap", "16.overlap.slots")
+@pytest.mark.rule("16.overlap.skip", "16.overlap.queue", "16.overlap.cancel-previous")
+@pytest.mark.parametrize("name", TABLE)
+def test_16_schedules_agree_with_a_model(tmp_path: Path, name: str) -> None:
+    """The same slots start, are missed, skipped, queued and canceled."""
+    case, overlap = TABLE[name]
+    settings = {"cron": case.cron, "zone": case.zone, "overlap": overlap}
+    times = {"lasts": f"{case.lasts * 60:.0f}m", "catch_up": f"{case.catch_up * 60:.0f}m"}
+    (tmp_path / "mesh.yaml").write_text(MESH.format(**settings, **times))
+    mesh = Mesh(tmp_path / "mesh.yaml", start=case.begins - timedelta(minutes=1))
+    mesh.travel(minutes=1)
+    if case.outage is not None:
+        stops, goes_on = case.outage
+        mesh.travel(hours=stops)
+        mesh._cloud.system.fails_overdue_tasks = False
+        mesh.travel(hours=goes_on - stops)
+        mesh._cloud.system.fails_overdue_tasks = True
+    mesh.travel(seconds=(case.ends - mesh.now).total_seconds())
+    found = {}
+    for run in mesh.runs():
+        task = mesh.ask("GET", f"/api/v1/mesh/{run.id}", dict)
+        found[parse_time(task["started_by"]["slot"])] = task["status"]
+    assert found == expected(case, overlap)
+    assert mesh.dead_letters == ()
+
+
+def test_the_model_tells_the_modes_apart() -> None:
+    """A table in which all modes agreed would show nothing about them."""
+    case = CASES["hours"]
+    assert len({tuple(expected(case, overlap).items()) for overlap in MODES}) == len(MODES)
+    assert len(slots(case)) - len(expected(case, "skip")) == 3
+    outage = CASES["hours of an outage"]
+    assert len(slots(outage)) - len(arrivals(outage)) == 2
