@@ -71,7 +71,7 @@ def read(key: bytes, token: str, now: datetime) -> Callback:
         raise CallbackTokenError("the token is malformed") from None
     if not hmac.compare_digest(match[2], _encoded(_code(key, text))):
         raise CallbackTokenError("the token is not of this mesh")
-    # Whoever has the key has made the text in this form.
+    # The code is right, so this mesh has made the text, in this form.
     expires_at, generation, epoch, task_id = text.decode("utf-8", "surrogatepass").split("\n", 3)
     if parse_time(expires_at) <= now:
         raise CallbackTokenError("the token has expired")

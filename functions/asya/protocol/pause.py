@@ -80,7 +80,7 @@ class TaskPause(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         until: when the pause ends without an answer; unset if only an answer ends it.
-        callback: the link that answers the pause; whoever has it may answer. Unset without one.
+        callback: the link that answers the pause; its holder may answer. Unset without one.
     """
 
     prompt: str

@@ -57,7 +57,7 @@ def breaking_changes(before: MeshContracts, after: MeshContracts) -> list[Breaki
 
 
 def _in_queues(before: MeshContracts, after: MeshContracts) -> Iterator[tuple[str, Refusal]]:
-    """Yield what an actor accepted and refuses now: it may wait in its queue, whoever sent it."""
+    """Yield what an actor accepted and refuses now: it may wait in its queue, from any sender."""
     for name, actor in before.actors.items():
         now = after.actors.get(name)
         if now is not None:

@@ -187,7 +187,7 @@ class PauseSection(Section):
     fields: tuple[PauseField, ...] = ()
     """Without fields, the input of a resume is merged into the payload's root."""
     callback: bool = False
-    """Whether a link in the task and in its notifications answers the pause, once and for whoever has it."""
+    """Whether a link in the task and in its notifications lets its holder answer the pause, once."""
     callback_key: str | None = None
     """A JSON pointer into the payload, where the link is put too; by default it is not in the payload."""
     notify: Texts = ()

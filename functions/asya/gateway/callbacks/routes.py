@@ -1,6 +1,6 @@
 """Answers pauses by callbacks: `GET` and `POST /callbacks?token=…` (`protocol §11`).
 
-The calls are open. The token names the pause, and whoever has it may answer once. A `GET` changes nothing, because mail scanners
+The calls are open. The token names the pause, and its holder may answer once. A `GET` changes nothing, because mail scanners
 follow links.
 """
 
@@ -30,7 +30,7 @@ _TITLES = {404: "Unknown link", 409: "No longer asked", 413: "Too long", 503: "T
 
 @dataclass(frozen=True)
 class CallbackRoutes:
-    """Shows and answers the question of a pause to whoever has its token."""
+    """Shows the question of a pause to the holder of its token, and takes the answer."""
 
     namespace: str
     store: TaskStore

@@ -217,7 +217,7 @@ CALL_DESCRIPTIONS: dict[str, CallDescription] = {
         "End a task's pause", {202: Resumed}, ResumeRequest, False, (400, 404, 409, 413, 422)
     ),
     "GET /callbacks": CallDescription(
-        "Show the question of a pause to whoever has its link", {200: "text/html; charset=utf-8"}, errors=(404, 409),
+        "Show the question of a pause to the holder of its link", {200: "text/html; charset=utf-8"}, errors=(404, 409),
         query={"token": {"type": "string", "required": True}},
     ),
     "POST /callbacks": CallDescription(

@@ -24,7 +24,7 @@ class PauseNotice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     Attributes:
         message: one sentence on the pause.
         resume: the command that resumes the task.
-        callback: the link that answers the pause; whoever has it may answer. None without one.
+        callback: the link that answers the pause; its holder may answer. None without one.
     """
 
     message: str

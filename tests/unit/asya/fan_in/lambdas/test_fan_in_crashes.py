@@ -120,7 +120,7 @@ def test_a_handler_that_never_fans_out_the_same_twice_has_done_so_once(start: St
     body = mesh.queued[0].body
     mesh.run(until=timedelta(minutes=2))
     assert len(runs) == 1  # the redelivery found what had been kept
-    mesh.send("split", body)  # sent twice by whoever sent it: a first receive
+    mesh.send("split", body)  # its sender sends it twice: a first receive
     mesh.run(until=timedelta(minutes=2))
     assert len(runs) == 2
     assert mesh.result()["payload"]["results"] == [{"scored": 10}] * 3
