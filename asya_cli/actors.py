@@ -32,9 +32,10 @@ def actors(
     from rich.table import Table
     from rich.text import Text
 
+    from asya.client.operations import Operations
     from asya_cli.output.console import table_console
 
-    numbers = client(state, namespace, region, profile).mesh_numbers()
+    numbers = Operations(client(state, namespace, region, profile)).numbers()
     if as_json:
         for actor in numbers.actors:
             write_json(msgspec.json.encode(actor) + b"\n")

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from asya.client.errors import NotFoundError
+from asya.client.operations import Operations
 from asya.operations.aws.function_logs import FunctionLogs
 from asya.protocol import names
 
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
 class GatewayLogs:
     """The lines of functions as the gateway shows them; it has the methods of `FunctionLogs` that `asya logs` needs."""
 
-    mesh: MeshClient
+    operations: Operations
 
     def has_logs(self, actor: str) -> bool:
         """Return whether the mesh has a function for an actor."""
         try:
-            next(self.mesh.actor_lines(actor, datetime.now(UTC)), None)
+            next(self.operations.actor_lines(actor, datetime.now(UTC)), None)
         except NotFoundError:
             return False
         return True
@@ -40,7 +41,7 @@ class GatewayLogs:
             pattern: A text in quotes that a line has; empty for all lines.
         """
         try:
-            for line in self.mesh.actor_lines(actor, datetime.fromtimestamp(start, UTC)):
+            for line in self.operations.actor_lines(actor, datetime.fromtimestamp(start, UTC)):
                 if pattern.strip('"') in line.line:
                     yield line
         except NotFoundError:
@@ -52,4 +53,4 @@ def logs_of(mesh: MeshClient) -> FunctionLogs | GatewayLogs:
     groups = FunctionLogs(mesh.connection.logs(), mesh.connection.namespace)
     if mesh.connection.endpoint_url is None or groups.has_logs(names.GATEWAY_API):
         return groups
-    return GatewayLogs(mesh)
+    return GatewayLogs(Operations(mesh))

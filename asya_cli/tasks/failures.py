@@ -39,12 +39,14 @@ def failures(
     from rich.table import Table
     from rich.text import Text
 
+    from asya.client.operations import Operations
     from asya.tasks.failures import merged
     from asya_cli.output.console import table_console
 
     selection = Selection.of(actor=actor, tool=tool, owner=owner, error=error, since=since)
     mesh = client(state, namespace, region, profile)
-    groups = merged(chain.from_iterable(page.items for page in limited(mesh.failure_pages(selection.wanted))))
+    pages = Operations(mesh).failure_pages(selection.wanted)
+    groups = merged(chain.from_iterable(page.items for page in limited(pages)))
     if not groups:
         selection.check(mesh)
     if as_json:

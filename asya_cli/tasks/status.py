@@ -13,7 +13,7 @@ from asya_cli.tasks.outcome import exit_code, resume_command
 from asya_cli.tasks.records import awaited_task, envelope_of, no_task, status_of
 
 if TYPE_CHECKING:
-    from asya.client.mesh_client import MeshClient
+    from asya.client.operations import Operations
     from asya.operations.mesh_numbers import ActorNumbers
     from asya.tasks.view import TaskView
 
@@ -44,6 +44,7 @@ def status(
     """
     import msgspec
 
+    from asya.client.operations import Operations
     from asya_cli.output.console import Console
     from asya_cli.progress.display import leaving
     from asya_cli.tasks.report import show_restart, show_resume, show_set, show_task_report, show_timeline, show_unread
@@ -67,14 +68,15 @@ def status(
         write_json(msgspec.json.format(msgspec.json.encode(task), indent=2) + b"\n")
     else:
         console = Console()
+        operations = Operations(mesh)
         show_task_report(console, task, stored, envelope)
-        waits_for = mesh.task_set(envelope_id) if task is not None and task.status == "running" else None
+        waits_for = operations.task_set(envelope_id) if task is not None and task.status == "running" else None
         if waits_for is not None and waits_for.missing:
             show_set(console, waits_for)
         if task is not None:
-            show_unread(console, where_it_waits(mesh, task, lacks_slices=bool(waits_for and waits_for.missing)))
+            show_unread(console, where_it_waits(operations, task, lacks_slices=bool(waits_for and waits_for.missing)))
         if task is not None and task.canceled is not None:
-            show_restart(console, restart_command(mesh, task, as_typed(state, namespace, region, profile)))
+            show_restart(console, restart_command(operations, task, as_typed(state, namespace, region, profile)))
         if task is not None and task.pause is not None:
             show_resume(console, resume_command(envelope_id, task.pause, as_typed(state, namespace, region, profile)))
         if timeline:
@@ -82,22 +84,22 @@ def status(
     raise typer.Exit(exit_code(status_of(task, envelope)))
 
 
-def restart_command(mesh: MeshClient, task: TaskView, options: str) -> str | None:
+def restart_command(operations: Operations, task: TaskView, options: str) -> str | None:
     """Return the command that runs a canceled task again, or the root that it was canceled with; None if nothing is kept."""
     root = task.canceled.root if task.canceled is not None and task.canceled.root is not None else task.id
-    kept = [hop for hop in mesh.kept_hops(root) if hop.copy in _STARTS]
+    kept = [hop for hop in operations.kept_hops(root) if hop.copy in _STARTS]
     if not kept:
         return None
     return f"asya replay {quote(root)} {_STARTS[kept[0].copy or 'input']} {kept[0].hop}{options}"
 
 
-def where_it_waits(mesh: MeshClient, task: TaskView, *, lacks_slices: bool) -> list[ActorNumbers]:
+def where_it_waits(operations: Operations, task: TaskView, *, lacks_slices: bool) -> list[ActorNumbers]:
     """Return the actors on whose queues a task, its children or its slices may wait and which no function reads.
 
     Callers who are no operators get none.
 
     Args:
-        mesh: The client.
+        operations: The operations of the mesh.
         task: The task.
         lacks_slices: Whether its set lacks slices. A slice has no task until a function has received it, so each queue with
             messages may hold it.
@@ -108,10 +110,10 @@ def where_it_waits(mesh: MeshClient, task: TaskView, *, lacks_slices: bool) -> l
     if task.status not in ("pending", "running"):
         return []
     try:
-        queues = queues_of([task, *mesh.tasks(status=None, parent=task.id, limit=_CHILDREN)])
+        queues = queues_of([task, *operations.mesh.tasks(status=None, parent=task.id, limit=_CHILDREN)])
         if not queues and not lacks_slices:
             return []
-        actors = mesh.mesh_numbers(None if lacks_slices else queues).actors
+        actors = operations.numbers(None if lacks_slices else queues).actors
     except MeshError:
         return []
     # A gateway of an older version answers with all actors.

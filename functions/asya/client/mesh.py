@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from asya.client.filters import task_filter
 from asya.client.mesh_client import MeshClient
 from asya.client.objects import open_object
+from asya.client.operations import Operations
 from asya.client.payloads import encoded
 from asya.client.selection import select
 from asya.client.task import Task, as_raw, new_task_id
@@ -133,7 +134,7 @@ class Mesh:
             ValueError: `since` or `until` has no time zone.
             MeshError: The gateway does not answer, or answers with an error.
         """
-        pages = self._client.failure_pages(task_filter(filters))
+        pages = Operations(self._client).failure_pages(task_filter(filters))
         return merged(group for page in pages for group in page.items)
 
     def write_data(self, reference: str, body: bytes | BinaryIO) -> str:

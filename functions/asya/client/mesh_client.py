@@ -23,27 +23,20 @@ from asya.client.objects import put_data, read_object
 from asya.client.signing import signable, signed_headers
 from asya.dead_letters.redrive import Redriven
 from asya.dead_letters.replay import Replayed, ReplayRequest
-from asya.fan_in.set_view import SetView, TaskSet
 from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.claim_check import INBOX_PREFIX, EnvelopeTooLargeError
 from asya.messaging.delivery import Delivery
-from asya.operations.log_lines import LARGEST_LIMIT as LARGEST_PAGE
-from asya.operations.log_lines import LogLine, LogPage
-from asya.operations.mesh_numbers import MeshNumbers
-from asya.operations.payloads import KeptHop, KeptHops
 from asya.protocol import names
 from asya.protocol.codec import encode
 from asya.protocol.keys import CANCELED_PREFIX, PAUSED_PREFIX, SUMP_PREFIX, safe_segment
 from asya.protocol.times import format_time
 from asya.reporting.aws.gateway_client import address_of
-from asya.tasks.failures import FailureList
 from asya.tasks.filters import TaskFilter
 from asya.tasks.listing import LARGEST_LIMIT, TaskList, Timeline
 from asya.tasks.view import TaskView
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Iterator, Mapping
     from typing import BinaryIO
 
     from asya.client.connection import Connection
@@ -56,7 +49,8 @@ T = TypeVar("T")
 TIMEOUT_SECONDS = 30.0
 """The time limit of a call to the gateway; API Gateway has the same limit."""
 
-_DEPLOY = "Deploy the mesh with the version of this command."
+DEPLOY_ADVICE = "Deploy the mesh with the version of this command."
+"""What to do about a gateway of an earlier version."""
 
 THREADS = 32
 """How many threads of a program call at once without a connection of their own for each call."""
@@ -139,7 +133,7 @@ class MeshClient:
             MeshError: The gateway does not answer, or answers with an error.
         """
         try:
-            return decode(self._request("GET", _path(envelope_id)), TaskView)
+            return decode(self._request("GET", task_path(envelope_id)), TaskView)
         except _MissingError:
             return None
 
@@ -164,64 +158,9 @@ class MeshClient:
             # An earlier gateway ignores filters that it does not know, and what follows may replay each task.
             if not all(map(wanted.matches, page.items)):
                 raise MeshError(
-                    f"the gateway does not know all of these filters: {', '.join(wanted.parameters())}", _DEPLOY
+                    f"the gateway does not know all of these filters: {', '.join(wanted.parameters())}", DEPLOY_ADVICE
                 )
             yield page
-            if page.next_cursor is None:
-                return
-            query["cursor"] = page.next_cursor
-
-    def failure_pages(self, wanted: TaskFilter) -> Iterator[FailureList]:
-        """Read the groups of failed tasks, as many tasks in a page as the gateway takes (`protocol §13`, failures).
-
-        Args:
-            wanted: Which failed tasks; without a status and a parent.
-
-        Raises:
-            MeshError: The gateway does not answer, or answers with an error.
-        """
-        query = wanted.parameters()
-        while True:
-            try:
-                answer = self._request("GET", f"/api/v1/operations/failures?{urlencode(query)}")
-            except _MissingError:
-                raise MeshError("the gateway does not group failures", _DEPLOY) from None
-            page = decode(answer, FailureList)
-            yield page
-            if page.next_cursor is None:
-                return
-            query["cursor"] = page.next_cursor
-
-    def mesh_numbers(self, actors: Sequence[str] | None = None) -> MeshNumbers:
-        """Read the mesh in numbers (`protocol §13`, operations).
-
-        Args:
-            actors: Only these; None for all.
-
-        Raises:
-            MeshError: The caller is no operator, or the gateway fails or does not answer.
-        """
-        try:
-            query = "" if actors is None else "?" + urlencode({"actor": ",".join(actors)})
-            return decode(self._request("GET", f"/api/v1/operations/mesh{query}"), MeshNumbers)
-        except _MissingError:
-            raise MeshError("the gateway does not know the numbers of its mesh", _DEPLOY) from None
-
-    def actor_lines(self, actor: str, since: datetime) -> Iterator[LogLine]:
-        """Read what the function of an actor has logged since a time (`protocol §13`, operations).
-
-        Raises:
-            NotFoundError: The mesh has no such actor.
-            MeshError: The caller is no operator, or the gateway fails or does not answer.
-        """
-        query = {"since": format_time(since), "limit": str(LARGEST_PAGE)}
-        path = f"/api/v1/operations/actors/{quote(actor, safe='')}/logs"
-        while True:
-            try:
-                page = decode(self._request("GET", f"{path}?{urlencode(query)}"), LogPage)
-            except _MissingError:
-                raise NotFoundError(f"the mesh {self.connection.namespace!r} has no actor {actor!r}") from None
-            yield from page.items
             if page.next_cursor is None:
                 return
             query["cursor"] = page.next_cursor
@@ -241,35 +180,13 @@ class MeshClient:
         query = ""
         while True:
             try:
-                page = decode(self._request("GET", f"{_path(envelope_id)}/timeline{query}"), Timeline)
+                page = decode(self._request("GET", f"{task_path(envelope_id)}/timeline{query}"), Timeline)
             except _MissingError:
                 return hops
             hops += page.items
             if page.next_cursor is None:
                 return hops
             query = "?" + urlencode({"cursor": page.next_cursor})
-
-    def kept_hops(self, envelope_id: str) -> list[KeptHop]:
-        """Return the hops of a task with kept payloads, first to last; none without a task.
-
-        Raises:
-            MeshError: The gateway does not answer, or answers with an error.
-        """
-        try:
-            return decode(self._request("GET", f"{_path(envelope_id)}/payloads"), KeptHops).items
-        except _MissingError:
-            return []
-
-    def task_set(self, envelope_id: str) -> SetView | None:
-        """Return the set of slices that a task waits for, or in which it has ended; None without one.
-
-        Raises:
-            MeshError: The gateway does not answer, or answers with an error.
-        """
-        try:
-            return decode(self._request("GET", f"{_path(envelope_id)}/set"), TaskSet).set
-        except _MissingError:
-            return None
 
     def events(self, envelope_id: str, cursor: str) -> bytes | None:
         """Return the new events of a task as text (`protocol §13`); None after its last one.
@@ -286,7 +203,7 @@ class MeshClient:
         """
         query = "?" + urlencode({"last_event_id": cursor}) if cursor else ""
         try:
-            return self._request("GET", f"{_path(envelope_id)}/events{query}") or None
+            return self._request("GET", f"{task_path(envelope_id)}/events{query}") or None
         except _MissingError:
             raise NotFoundError(f"there is no task {envelope_id!r}") from None
 
@@ -327,7 +244,7 @@ class MeshClient:
             MeshError: The task does not exist, or the gateway fails or does not answer.
         """
         try:
-            answer = self._request("POST", f"{_path(envelope_id)}/replay", msgspec.json.encode(request))
+            answer = self._request("POST", f"{task_path(envelope_id)}/replay", msgspec.json.encode(request))
         except _MissingError:
             raise NotFoundError(f"there is no task {envelope_id!r}") from None
         return decode(answer, Replayed)
@@ -363,7 +280,7 @@ class MeshClient:
             ConflictError: The task is not paused.
             MeshError: The task does not exist, or the gateway fails or does not answer.
         """
-        path = f"{_path(envelope_id)}/resume"
+        path = f"{task_path(envelope_id)}/resume"
         try:
             self._request("POST", path, b'{"input": ' + answers + b"}")
         except _MissingError:
@@ -378,7 +295,7 @@ class MeshClient:
             MeshError: The task does not exist, or the gateway fails or does not answer.
         """
         try:
-            self._request("DELETE", _path(envelope_id))
+            self._request("DELETE", task_path(envelope_id))
         except _MissingError:
             raise NotFoundError(f"there is no task {envelope_id!r}") from None
 
@@ -455,5 +372,6 @@ class MeshClient:
         return answer.status, answer.data
 
 
-def _path(envelope_id: str) -> str:
+def task_path(envelope_id: str) -> str:
+    """Return the path of a task at the gateway."""
     return f"/api/v1/mesh/{quote(envelope_id, safe='')}"

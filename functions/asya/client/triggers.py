@@ -9,6 +9,7 @@ from urllib.parse import quote
 import msgspec
 
 from asya.client.errors import MeshError, NotFoundError
+from asya.client.mesh_client import DEPLOY_ADVICE
 from asya.protocol.times import format_time
 from asya.triggers.operators.answers import (
     BackfillList,
@@ -127,7 +128,7 @@ class Triggers:
 def _known(answer: T | None) -> T:
     """Return the answer of a call that every gateway with triggers knows."""
     if answer is None:
-        raise MeshError("the gateway does not know triggers", "Deploy the mesh with the version of this command.")
+        raise MeshError("the gateway does not know triggers", DEPLOY_ADVICE)
     return answer
 
 

@@ -17,7 +17,7 @@ from unittest import mock
 import pytest
 import typer.main
 
-from asya.client.mesh_client import MeshClient
+from asya.client.operations import Operations
 from asya.operations.mesh_numbers import ActorNumbers, MeshNumbers, RunNumbers
 from asya.tasks.filters import TaskFilter
 from asya_cli.job import mesh_runs
@@ -149,7 +149,7 @@ def _lines(cloud: KitCloud) -> Iterator[tuple[list[str], str]]:
         yield typed(line)
     for line in ("failures", "failures --json", "failures --tool night", "failures --actor gather"):
         yield typed(line)
-    with mock.patch.object(MeshClient, "mesh_numbers", lambda _: _NUMBERS):  # the kit answers no calls for operators
+    with mock.patch.object(Operations, "numbers", lambda _: _NUMBERS):  # the kit answers no calls for operators
         for line in ("actors", "actors --json"):
             yield typed(line)
     for name in ("order-1", failed, paused, night, "nope"):

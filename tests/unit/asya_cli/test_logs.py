@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from asya.client.errors import NotFoundError
+from asya.client.operations import Operations
 from asya.operations.log_lines import LogLine
 from asya.protocol import names
 from asya.protocol.job_runs import logs_prefix
@@ -116,7 +117,7 @@ def test_the_lines_about_an_envelope_come_from_its_actors_by_time(mesh: FakeMesh
 
 
 @pytest.fixture
-def gateway_lines(mesh: FakeMesh) -> list[LogLine]:
+def gateway_lines(mesh: FakeMesh, monkeypatch: pytest.MonkeyPatch) -> list[LogLine]:
     """The lines of the gateway of a mesh of `asya dev`, which has no log groups."""
     told = [
         ("bill", "bill: order-7 took 3 ms"),
@@ -128,13 +129,13 @@ def gateway_lines(mesh: FakeMesh) -> list[LogLine]:
         for number, (actor, line) in enumerate(told)
     ]
 
-    def actor_lines(actor: str, since: datetime) -> Iterator[LogLine]:
+    def actor_lines(_: Operations, actor: str, since: datetime) -> Iterator[LogLine]:
         if actor not in ("bill", "x-sink", "x-sump"):
             raise NotFoundError(f"no actor {actor!r}")
         return (line for line in found if line.actor == actor and (line.at or "") >= format_time(since))
 
     mesh.connection.endpoint_url = "http://127.0.0.1:4566"
-    mesh.actor_lines = actor_lines  # type: ignore[attr-defined]
+    monkeypatch.setattr(Operations, "actor_lines", actor_lines)
     return found
 
 

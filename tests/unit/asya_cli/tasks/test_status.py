@@ -3,13 +3,14 @@
 import json
 import re
 from io import StringIO
-from typing import cast
+from typing import Self, cast
 
 import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
-from asya.client.mesh_client import MeshClient, StoredObject
+from asya.client.mesh_client import StoredObject
+from asya.client.operations import Operations
 from asya.fan_in.set_view import MissingSlice, SetView
 from asya.operations.mesh_numbers import ActorNumbers, MeshNumbers
 from asya.operations.payloads import CopyKind, KeptHop
@@ -188,16 +189,20 @@ def test_a_canceled_task_is_started_again_where_its_input_is_kept(
     hops: tuple[KeptHop, ...], command: str | None
 ) -> None:
     canceled = replace(FAILED, status="canceled", canceled=Cancellation(at="", by="AIDAOSCAR"))
-    assert restart_command(cast("MeshClient", KeptHops(*hops)), canceled, " --state x") == command
+    assert restart_command(cast("Operations", KeptHops(*hops)), canceled, " --state x") == command
 
 
 class UnreadQueues:
     """A mesh with two queues that nobody reads; one has messages."""
 
+    @property
+    def mesh(self) -> Self:
+        return self
+
     def tasks(self, **_: object) -> list[TaskView]:
         return []
 
-    def mesh_numbers(self, actors: list[str] | None = None) -> MeshNumbers:
+    def numbers(self, actors: list[str] | None = None) -> MeshNumbers:
         unread = Unread(reason="event source mapping disabled", repair="aws lambda …")
         found = [
             ActorNumbers(name=name, kind="handler", waiting=waiting, in_flight=0, dead_letters=0, not_read=unread)
@@ -210,5 +215,5 @@ class UnreadQueues:
 @pytest.mark.parametrize(("lacks_slices", "names"), [(False, []), (True, ["label"])])
 def test_a_slice_that_no_function_has_received_may_wait_on_any_queue(lacks_slices: bool, names: list[str]) -> None:
     split = replace(FAILED, status="running", error=None, actor="split", route=Route((), "split", ("x-fan-in",)))
-    found = where_it_waits(cast("MeshClient", UnreadQueues()), split, lacks_slices=lacks_slices)
+    found = where_it_waits(cast("Operations", UnreadQueues()), split, lacks_slices=lacks_slices)
     assert [actor.name for actor in found] == names
