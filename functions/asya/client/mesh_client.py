@@ -9,25 +9,14 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 import urllib3
-from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.client.answers import FieldsAnswer, InvalidInputError, Started, decode, refusal
-from asya.client.errors import (
-    InvalidAnswersError,
-    MeshError,
-    NotFoundError,
-    OversizedEnvelopeError,
-    UnreachableError,
-)
+from asya.client.errors import InvalidAnswersError, MeshError, NotFoundError, UnreachableError
+from asya.client.messages import send_envelope
 from asya.client.objects import put_data, read_object
 from asya.client.signing import signable, signed_headers
 from asya.dead_letters.redrive import Redriven
 from asya.dead_letters.replay import Replayed, ReplayRequest
-from asya.messaging.aws.claim_check import ClaimCheck
-from asya.messaging.claim_check import INBOX_PREFIX, EnvelopeTooLargeError
-from asya.messaging.delivery import Delivery
-from asya.protocol import names
-from asya.protocol.codec import encode
 from asya.protocol.keys import CANCELED_PREFIX, PAUSED_PREFIX, SUMP_PREFIX, safe_segment
 from asya.protocol.times import format_time
 from asya.reporting.aws.gateway_client import address_of
@@ -88,43 +77,7 @@ class MeshClient:
         Raises:
             MeshError: The mesh has no such actor, or AWS fails or denies access.
         """
-        actor = envelope.route.curr
-        sqs = self.connection.sqs()
-        try:
-            url = sqs.get_queue_url(QueueName=names.queue_name(self.connection.namespace, actor))["QueueUrl"]
-            body = self.sendable(envelope, url)
-            return sqs.send_message(QueueUrl=url, MessageBody=body.decode())["MessageId"]
-        except ClientError as error:
-            if error.response["Error"]["Code"].endswith(("NonExistentQueue", "QueueDoesNotExist")):
-                raise NotFoundError(
-                    f"the mesh {self.connection.namespace!r} has no actor {actor!r}",
-                    "Check the name in the mesh file, and the namespace.",
-                ) from None
-            raise MeshError(f"cannot send the envelope to {actor}: {error}") from error
-        except BotoCoreError as error:
-            raise UnreachableError(f"cannot send the envelope to {actor}: {error}") from error
-
-    def sendable(self, envelope: Envelope, queue_url: str) -> bytes:
-        """Encode an envelope as a message, with a claim check for a large payload (`protocol §4`).
-
-        Raises:
-            OversizedEnvelopeError: The envelope is too large even without its payload.
-            ClientError, BotoCoreError: S3 fails or denies access.
-        """
-        problem = f"envelope {envelope.id!r} is too large for a message even without its payload; shorten its headers"
-        try:
-            delivery = self._claim_check(queue_url).offload(Delivery(envelope.route.curr, encode(envelope), "next"))
-        except EnvelopeTooLargeError:
-            raise OversizedEnvelopeError(problem) from None
-        if delivery.actor != envelope.route.curr:
-            raise OversizedEnvelopeError(problem)
-        return delivery.body
-
-    def _claim_check(self, queue_url: str) -> ClaimCheck:
-        """Create the claim check with the mesh's own bucket. Its name contains the account id of the queue's URL."""
-        account = queue_url.split("/")[-2]
-        bucket = names.bucket_name(self.connection.namespace, account, self.connection.region)
-        return ClaimCheck(self.connection.s3(), bucket, prefix=INBOX_PREFIX)
+        return send_envelope(self.connection, envelope)
 
     def task(self, envelope_id: str) -> TaskView | None:
         """Return a task (`protocol §13`); None if it does not exist or belongs to another owner.
