@@ -44,7 +44,7 @@ class KitEnvironment:
         if self.monotonic() >= self._ticked_at + SCHEDULE:
             self._ticked_at = self.monotonic()
             self.kit._cloud.system.wake_all()
-        self.kit._advance(seconds)
+        self.kit._time.advance(seconds)
 
     def threads(self, count: int) -> Executor:
         return GreenThreads(self)

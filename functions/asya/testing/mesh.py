@@ -9,36 +9,24 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Raw
 
+from asya.contracts.codec import plain
 from asya.dead_letters.replay import ReplayRequest
-from asya.protocol.codec import ParseError, decode, encode
 from asya.protocol.envelope import Envelope
-from asya.protocol.ids import id_of_message
-from asya.protocol.names import TASK_SWEEP, TRIGGERS, dlq_name, queue_name, table_name
-from asya.protocol.route import Route
-from asya.protocol.strict_json import encode_value
+from asya.protocol.names import dlq_name, table_name
 from asya.tasks.aws.partials import PartialStore
 from asya.testing import dead_letters
-from asya.testing.api import USER_ID, Api
+from asya.testing.api import Api
 from asya.testing.deployment import deploy
 from asya.testing.errors import TestKitError
+from asya.testing.external_systems import ExternalSystems
 from asya.testing.hints import hint
+from asya.testing.messages import produce, put
 from asya.testing.run import Run, RunStatus
-from asya.testing.schedules import seconds_to_slot, slot_start
-from asya.testing.services.roles import role_id
-from asya.testing.source_events import Sources
-from asya.testing.webhook_calls import WebhookCall
+from asya.testing.virtual_time import VirtualTime
 from asya_infra.mesh_file.load import load_mesh
 
 T = TypeVar("T")
-
-_MINUTE = 60.0
-# How long `send` waits for scheduled functions, such as the one that reports dead letters.
-PATIENCE = timedelta(minutes=15)
-# The scheduled functions run every minute for this long, and this many times in the rest of a journey.
-_MINUTELY = 10
-_TICKS = 40
 
 
 class Mesh:
@@ -76,7 +64,8 @@ class Mesh:
         data_uri = f"file://{self.data}/"
         self._cloud = deploy(loaded, data_uri, dict(env or {}), seed, start or datetime.now(UTC))
         self._api = Api(self._cloud)
-        self._sources = Sources(self._cloud.table, data_uri)
+        self._time = VirtualTime(self._cloud)
+        self._external = ExternalSystems(self._api, data_uri)
 
     # --- what a caller does ----------------------------------------------------------------------------------------
 
@@ -110,12 +99,12 @@ class Mesh:
         if then:
             if timeout is not None:
                 raise TestKitError("only the gateway sets deadlines, and it takes one actor: give `timeout` or `then`")
-            run = self._produce(actor, then, payload, headers or {})
+            run = Run(self, produce(self._cloud, actor, then, payload, headers or {}))
         else:
-            body = {"payload": _plain(payload)} | ({"headers": headers} if headers else {})
+            body = {"payload": plain(payload, "payload")} | ({"headers": headers} if headers else {})
             body |= {"timeout": timeout} if timeout is not None else {}
             run = Run(self, self.ask("POST", f"/api/v1/mesh?actor={actor}", _Started, body=body).id)
-        self._settle(run)
+        self._time.settle(run)
         return run
 
     def call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Run:
@@ -127,9 +116,9 @@ class Mesh:
         """
         if tool not in self._cloud.table.tools:
             raise TestKitError(f"the mesh has no tool {tool!r}{hint(tool, self._cloud.table.tools)}")
-        body = {"name": tool, "arguments": _plain(dict(arguments or {}))}
+        body = {"name": tool, "arguments": plain(dict(arguments or {}), "payload")}
         run = Run(self, self.ask("POST", "/tools/call", _Started, body=body).id)
-        self._settle(run)
+        self._time.settle(run)
         return run
 
     def fire(
@@ -155,13 +144,8 @@ class Mesh:
         Raises:
             TestKitError: the mesh has no such trigger, the time is no slot of it, or it does not react to the object.
         """
-        if key is None and event is None:
-            body, task_id = slot_start(self._cloud.table, trigger, at, self.now)
-        else:
-            body, task_id = self._sources.start_of(trigger, at or self.now, key=key, event=event)
-        self._put(TRIGGERS, body, sender=role_id(TASK_SWEEP))
-        run = Run(self, task_id)
-        self._settle(run)
+        run = Run(self, self._external.fire(trigger, at=at, key=key, event=event))
+        self._time.settle(run)
         return run
 
     def webhook(self, trigger: str, body: Any, *, event: str = "", content_type: str = "application/json") -> Run:
@@ -176,9 +160,8 @@ class Mesh:
             TestKitError: the mesh has no such webhook.
             RefusedError: the gateway refuses the webhook.
         """
-        content = body if isinstance(body, bytes) else bytes(encode_value(_plain(body)))
-        run = Run(self, WebhookCall(trigger, content, content_type, event).make(self._api))
-        self._settle(run)
+        run = Run(self, self._external.webhook(trigger, body, event=event, content_type=content_type))
+        self._time.settle(run)
         return run
 
     def answer(self, run: Run, **fields: Any) -> Run:
@@ -187,8 +170,8 @@ class Mesh:
         Raises:
             RefusedError: the run is not paused, or an answer does not fit its field.
         """
-        self.ask("POST", f"/api/v1/mesh/{run.id}/resume", _Started, body={"input": _plain(fields)})
-        self._settle(run)
+        self.ask("POST", f"/api/v1/mesh/{run.id}/resume", _Started, body={"input": plain(fields, "payload")})
+        self._time.settle(run)
         return run
 
     def call_back(self, run: Run, **fields: Any) -> Run:
@@ -198,11 +181,8 @@ class Mesh:
             TestKitError: the pause has no link.
             RefusedError: the link was used already or has expired, or an answer does not fit its field.
         """
-        question = run.question
-        if question is None or question.callback is None:
-            raise TestKitError(f"run {run.id} has no link; its pause actor needs callback: true")
-        self._api.call_back(question.callback, {"input": _plain(fields)})
-        self._settle(run)
+        self._external.call_back(run, fields)
+        self._time.settle(run)
         return run
 
     def cancel(self, run: Run) -> Run:
@@ -212,7 +192,7 @@ class Mesh:
             RefusedError: the run has ended.
         """
         self.ask("DELETE", f"/api/v1/mesh/{run.id}", None)
-        self._settle(run)
+        self._time.settle(run)
         return run
 
     def redrive(self, actor: str, *, force: bool = False) -> tuple[Run, ...]:
@@ -229,7 +209,7 @@ class Mesh:
         sent = dead_letters.redrive(self.ask, self._cloud.queues, queue, actor, force=force)
         runs = tuple(Run(self, envelope_id) for envelope_id in sent)
         for run in runs:
-            self._settle(run)
+            self._time.settle(run)
         return runs
 
     def replay(
@@ -248,7 +228,7 @@ class Mesh:
         """
         request = ReplayRequest(hop=hop, checkpoint=checkpoint, failed_only=failed_only)
         again = Run(self, self.ask("POST", f"/api/v1/mesh/{run.id}/replay", _Started, body=request).id)
-        self._settle(again)
+        self._time.settle(again)
         return again
 
     def travel(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> None:
@@ -256,20 +236,12 @@ class Mesh:
 
         They also run at each slot of a trigger.
         """
-        span = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds).total_seconds()
-        scheduler = self._cloud.simulation.scheduler
-        end = scheduler.seconds + span
-        while scheduler.seconds < end:
-            done = span - (end - scheduler.seconds)
-            step = _MINUTE if done < _MINUTELY * _MINUTE else max(_MINUTE, span / _TICKS)
-            self._advance(min(step, end - scheduler.seconds, seconds_to_slot(self._cloud.table, self.now) or step))
-            self._tick()
-        self._rest()
+        self._time.travel(timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds))
 
     @property
     def now(self) -> datetime:
         """The virtual time."""
-        return self._cloud.simulation.scheduler.now
+        return self._time.now
 
     def deliver(self, actor: str, body: str) -> Run:
         """Send a text as the body of an SQS message, and let the mesh work until it is at rest. The text may be no envelope.
@@ -278,8 +250,8 @@ class Mesh:
             TestKitError: the mesh has no such actor.
         """
         self._check_actor(actor)
-        run = Run(self, self._put(actor, body))
-        self._settle(run)
+        run = Run(self, put(self._cloud, actor, body))
+        self._time.settle(run)
         return run
 
     # --- what goes wrong -------------------------------------------------------------------------------------------
@@ -370,68 +342,6 @@ class Mesh:
         """
         return self._api.ask(method, path, answer, body=body, or_none=or_none)
 
-    # --- time ------------------------------------------------------------------------------------------------------
-
-    def _produce(self, actor: str, then: tuple[str, ...], payload: Any, headers: Mapping[str, Any]) -> Run:
-        envelope = Envelope(
-            id=f"run-{len(self._cloud.history.sent) + 1}",
-            route=Route((), actor, then),
-            headers={name: Raw(msgspec.json.encode(value)) for name, value in headers.items()},
-            payload=encode_value(_plain(payload)),
-        )
-        return Run(self, self._put(actor, encode(envelope).decode()))
-
-    def _put(self, actor: str, body: str, sender: str = USER_ID) -> str:
-        """Put a message on a queue; returns the id of its envelope, or that of the failure of a malformed one."""
-        queue = queue_name(self._cloud.table.namespace, actor)
-        message_id = self._cloud.queues.send(queue, body, sender=None, by=sender)
-        try:
-            return decode(body.encode("utf-8", "surrogatepass"), message_id=message_id).id
-        except ParseError:
-            return id_of_message(message_id)
-
-    def _settle(self, run: Run) -> None:
-        self._rest()
-        end = self.now + PATIENCE
-        while self._is_open(run) and not self._waits_beyond(run, end) and self.now < end:
-            self._advance(_MINUTE)
-            self._tick()
-            self._rest()
-
-    def _waits_beyond(self, run: Run, end: datetime) -> bool:
-        """Whether nothing happens to a run for long, because it waits for a time."""
-        until = run.waiting_until
-        return until is not None and until > end
-
-    def _is_open(self, run: Run) -> bool:
-        status, sent = run.status, self.sent(run.id)
-        is_stealth = bool(sent) and sent[0].is_stealth  # it has no task
-        return status in ("pending", "running") or (status == "unknown" and not is_stealth)
-
-    def _rest(self) -> None:
-        with self._cloud.activate():
-            self._cloud.simulation.scheduler.run(lambda: self._cloud.is_at_rest)
-        self._raise_problems()
-
-    def _advance(self, seconds: float) -> None:
-        scheduler = self._cloud.simulation.scheduler
-        end = scheduler.seconds + seconds
-        with self._cloud.activate():
-            scheduler.after(seconds, lambda: None)
-            scheduler.run(lambda: scheduler.seconds >= end, until=end)
-        self._raise_problems()
-
-    def _tick(self) -> None:
-        with self._cloud.activate():
-            self._cloud.system.wake_all()
-            scheduler = self._cloud.simulation.scheduler
-            scheduler.run(lambda: scheduler.at_work == 0)
-
-    def _raise_problems(self) -> None:
-        problems = self._cloud.history.problems
-        if problems:
-            raise TestKitError("; ".join(problems))
-
     def _check_actor(self, name: str) -> None:
         known = self._cloud.table.actors
         if name not in known:
@@ -449,9 +359,3 @@ class Mesh:
 
 class _Started(msgspec.Struct, frozen=True):
     id: str
-
-
-def _plain(value: Any) -> Any:
-    from asya.contracts.codec import plain
-
-    return plain(value, "payload")

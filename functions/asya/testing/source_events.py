@@ -17,7 +17,8 @@ from asya.triggers.messages import UnusableMessageError
 from asya.triggers.sources.new_objects import Buckets
 from asya.triggers.sources.service_messages import read_service_message
 
-_SENDER = "AIDAOFAWS"
+SERVICE_SENDER = "AIDAOFAWS"
+"""The `SenderId` of what S3 and EventBridge send: an id of AWS, and no role of the mesh."""
 _IDS = UUID("5b2f3a52-5c0e-4a64-9a51-0f3a5d2f8c11")
 
 
@@ -58,7 +59,7 @@ class Sources:
         base = {"version": "0", "id": str(uuid5(_IDS, str(number))), "account": ACCOUNT, "time": format_time(at)}
         body = json.dumps({"trigger": name, "event": {**base, "region": REGION, "resources": [], **told}})
         arrival = Arrival(
-            body=body.encode(), message_id="", sent_at=at, receive_count=1, sender=_SENDER, size=len(body)
+            body=body.encode(), message_id="", sent_at=at, receive_count=1, sender=SERVICE_SENDER, size=len(body)
         )
         try:
             occurrences = read_service_message(arrival, self._table, self._buckets)

@@ -69,7 +69,7 @@ def test_16_a_backfill_is_canceled(cloud: KitCloud) -> None:
     """Its running task too; the exit code of a follower says so."""
     cloud.kit._cloud.sources.functions.pop("asya-shop-greet")
     backfill = asya("backfill", *RANGE).stdout.strip()
-    cloud.kit._advance(10)
+    cloud.kit._time.advance(10)
     assert "2026-11-01 02:00 +01  pending" in asya("backfill", "show", backfill).stdout
     assert asya("backfill", "cancel", backfill).stdout == f"{backfill}: canceled\n"
     assert asya("backfill", "show", backfill, "--follow").code == 3

@@ -10,7 +10,7 @@ from tests.doubles.kit_cloud import KitCloud
 
 def test_triggers_are_listed_in_80_columns(cloud: KitCloud) -> None:
     asya("trigger", "fire", "nightly", "--at", "2026-11-25T02:00")
-    cloud.kit._rest()
+    cloud.kit._time.rest()
     lines = asya("trigger", "list").stdout.splitlines()
     assert lines[0].split() == ["trigger", "source", "is", "last", "slot", "task", "next", "slot"]
     assert lines[1].split()[:8] == ["nightly", "cron", "on", "2026-11-25", "02:00", "+01", "succeeded", "2026-11-26"]
@@ -24,7 +24,7 @@ def test_triggers_are_listed_in_80_columns(cloud: KitCloud) -> None:
 def test_16_a_trigger_shows_its_slots_and_what_it_started(cloud: KitCloud) -> None:
     """In the zone of its schedule."""
     fired = asya("trigger", "fire", "nightly", "--at", "2026-11-25T02:00").stdout.strip()
-    cloud.kit._rest()
+    cloud.kit._time.rest()
     shown = asya("trigger", "show", "nightly").stdout
     assert "nightly  on" in shown
     assert "0 2 * * * in Europe/Oslo" in shown
@@ -53,7 +53,7 @@ def test_16_each_command_without_a_slot_starts_a_task(cloud: KitCloud) -> None:
     """With --at, a slot starts once."""
     ids = [json.loads(asya("trigger", "fire", "nightly", "--json").stdout)["id"] for _ in range(2)]
     ids += [asya("trigger", "fire", "nightly", "--at", "2026-11-25T02:00").stdout.strip() for _ in range(2)]
-    cloud.kit._rest()
+    cloud.kit._time.rest()
     assert {run.id for run in cloud.kit.runs()} == set(ids)
     assert len(set(ids)) == 3
 

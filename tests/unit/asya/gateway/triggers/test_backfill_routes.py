@@ -32,7 +32,7 @@ def test_16_a_backfill_killed_twice_starts_each_slot_once(mesh: Mesh, seed: int)
     mesh._cloud.faults.copies[names.TRIGGERS] += 2
     backfill = begin(mesh, at_once=3)
     assert (backfill.state, backfill.total, backfill.waiting) == ("running", 10, 10)
-    mesh._rest()
+    mesh._time.rest()
     ended = shown(mesh, backfill)
     assert (ended.state, ended.succeeded, ended.failed, ended.before, ended.waiting) == ("done", 9, 0, 1, 0)
     assert sorted(run.result["day"] for run in mesh.runs()) == [f"2026-11-{day:02d}" for day in range(1, 11)]
@@ -50,7 +50,7 @@ def test_16_the_sweep_moves_a_backfill_on_whose_messages_are_lost(mesh: Mesh) ->
     """Within a minute."""
     backfill = begin(mesh)
     mesh._cloud.queues.queues[names.queue_name("shop", names.TRIGGERS)].messages.clear()
-    mesh._rest()
+    mesh._time.rest()
     assert shown(mesh, backfill).waiting == 10
     mesh.travel(minutes=1)
     assert shown(mesh, backfill).state == "done"
@@ -60,7 +60,7 @@ def test_16_the_sweep_moves_a_backfill_on_whose_messages_are_lost(mesh: Mesh) ->
 def test_16_the_overlap_of_the_trigger_does_not_hold(mesh: Mesh) -> None:
     """No slot is skipped while others run."""
     backfill = begin(mesh, trigger="careful", at_once=5)
-    mesh._rest()
+    mesh._time.rest()
     assert (shown(mesh, backfill).succeeded, len(mesh.runs())) == (10, 10)
 
 
@@ -69,7 +69,7 @@ def test_16_a_stopped_backfill_goes_on_when_it_is_resumed(mesh: Mesh) -> None:
     """After the cause is repaired."""
     mesh.fail("greet", ValueError("no such day"), times=2)
     backfill = begin(mesh, stop_after=2)
-    mesh._rest()
+    mesh._time.rest()
     stopped = shown(mesh, backfill)
     assert (stopped.state, stopped.failed, stopped.waiting) == ("stopped", 2, 8)
     assert [each.problem for each in stopped.failures] == ["ValueError: no such day"] * 2
@@ -77,7 +77,7 @@ def test_16_a_stopped_backfill_goes_on_when_it_is_resumed(mesh: Mesh) -> None:
     assert shown(mesh, backfill).waiting == 8
     for _ in range(2):
         mesh.ask("POST", f"/api/v1/backfills/{backfill.id}/resume", BackfillView)
-    mesh._rest()
+    mesh._time.rest()
     ended = shown(mesh, backfill)
     assert (ended.state, ended.failed, ended.succeeded) == ("done", 2, 8)
 
@@ -88,12 +88,12 @@ def test_16_a_canceled_backfill_cancels_its_running_tasks(mesh: Mesh) -> None:
     backfill = begin(mesh, at_once=2)
     queue = mesh._cloud.queues.queues[names.queue_name("shop", "greet")]
     mesh._cloud.sources.functions.pop(queue.name)  # the actor does not answer
-    mesh._advance(30)
+    mesh._time.advance(30)
     assert [each.status for each in shown(mesh, backfill).running] == ["pending", "pending"]
     for _ in range(2):
         view = mesh.ask("DELETE", f"/api/v1/backfills/{backfill.id}", BackfillView)
         assert view.state == "canceled"
-    mesh._advance(30)
+    mesh._time.advance(30)
     ended = shown(mesh, backfill)
     assert (ended.state, ended.running, ended.failed, ended.waiting) == ("canceled", [], 2, 8)
     assert {run.status for run in mesh.runs()} == {"canceled"}
@@ -108,7 +108,7 @@ def test_16_a_dry_run_counts_and_a_repeated_key_begins_one(mesh: Mesh) -> None:
         call(mesh, "POST", "/api/v1/backfills", body.replace("AT", at), **{"Idempotency-Key": "k"}) for at in "112"
     ]
     assert [status for status, _ in answers] == [201, 201, 409]
-    mesh._rest()
+    mesh._time.rest()
     assert len(mesh.ask("GET", "/api/v1/backfills", BackfillList).items) == 1
     assert len(mesh.runs()) == 2
 

@@ -25,7 +25,7 @@ def fire(mesh: Mesh, name: str = "nightly", at: str | None = None) -> str:
     """Fire a trigger, and let the mesh work."""
     body = {"at": at} if at is not None else None
     task_id: str = mesh.ask("POST", f"/api/v1/triggers/{name}/fire", Fired, body=body).id
-    mesh._rest()
+    mesh._time.rest()
     return task_id
 
 
@@ -79,7 +79,7 @@ def test_16_a_call_without_a_slot_starts_a_task_for_now(mesh: Mesh) -> None:
     path = "/api/v1/triggers/nightly/fire"
     answers = [call(mesh, "POST", path, **{"Idempotency-Key": key}) for key in ("one", "one", "two")]
     assert [status for status, _ in answers] == [202, 202, 202]
-    mesh._rest()
+    mesh._time.rest()
     assert len(mesh.runs()) == 2
     assert {run.result["day"] for run in mesh.runs()} == {"2026-11-25"}
     assert answers[0] == answers[1]
@@ -143,7 +143,7 @@ def test_16_to_resume_a_trigger_again_leaves_no_slot_out(mesh: Mesh) -> None:
     mesh.travel(minutes=2)  # the schedule begins
     trigger(mesh, action="/pause")
     trigger(mesh, action="/resume")
-    mesh._advance((datetime(2026, 11, 26, 1, 0, 10, tzinfo=UTC) - mesh.now) / timedelta(seconds=1))
+    mesh._time.advance((datetime(2026, 11, 26, 1, 0, 10, tzinfo=UTC) - mesh.now) / timedelta(seconds=1))
     trigger(mesh, action="/resume")
     mesh.travel(minutes=2)
     assert days_of(mesh) == ["2026-11-26"]
@@ -178,12 +178,12 @@ def test_16_a_redriven_letter_of_x_triggers_is_taken_again(mesh: Mesh) -> None:
     mesh._cloud.queues.send(
         queue, '{"trigger": "nightly", "slot": "2026-11-25T01:00:00Z"}', sender=None, by="AIDASTRANGER"
     )
-    mesh._rest()
+    mesh._time.rest()
     assert (mesh.runs(), len(mesh.dead_letters)) == ((), 1)
     (letter,) = mesh._cloud.queues.queues[f"{queue}-dlq"].messages
     query = f"actor=x-triggers&message_id={letter.message_id}&sender={letter.sender}"
     status, _ = call(mesh, "POST", f"/api/v1/mesh/redrive?{query}", letter.body)
-    mesh._rest()
+    mesh._time.rest()
     assert (status, [run.result for run in mesh.runs()]) == (200, [{"day": "2026-11-25"}])
 
 
@@ -210,12 +210,12 @@ def test_16_events_of_a_pause_are_kept_as_dead_letters(mesh: Mesh) -> None:
     body = json.dumps({"trigger": "orders", "event": placed})
     trigger(mesh, "orders", "/pause")
     mesh._cloud.queues.send(queue, body, sender=None, by="AIDAEVENTS")
-    mesh._rest()
+    mesh._time.rest()
     (letter,) = mesh._cloud.queues.queues[f"{queue}-dlq"].messages
     assert "the trigger 'orders' is paused" in letter.attributes[PROBLEM]["StringValue"]
     assert mesh.runs() == ()
     trigger(mesh, "orders", "/resume")
     query = f"actor=x-triggers&message_id={letter.message_id}&sender={letter.sender}"
     assert call(mesh, "POST", f"/api/v1/mesh/redrive?{query}", letter.body)[0] == 200
-    mesh._rest()
+    mesh._time.rest()
     assert [run.result for run in mesh.runs()] == [{"day": "today"}]

@@ -11,6 +11,7 @@ from asya.messaging.delivery import PROBLEM
 from asya.protocol import names
 from asya.protocol.triggers import Schedule
 from asya.testing import Mesh
+from asya.testing.messages import put
 from asya.testing.services.roles import role_id
 from asya.triggers.messages import slot_message
 from asya.triggers.slots import slots_between
@@ -97,7 +98,7 @@ def test_16_a_sweep_that_dies_before_its_note_starts_nothing_twice(folder: Path)
     # As if the last sweep had died between its send and its note.
     for run in first:
         slot = datetime.fromisoformat(shown(mesh, run.id)["started_by"]["slot"])
-        mesh._put(names.TRIGGERS, slot_message("hourly", slot).decode(), sender=role_id(names.TASK_SWEEP))
+        put(mesh._cloud, names.TRIGGERS, slot_message("hourly", slot).decode(), sender=role_id(names.TASK_SWEEP))
     mesh.travel(minutes=5)
     assert mesh.runs() == first
     assert len(first) == 1
@@ -118,8 +119,8 @@ def test_16_a_sweep_that_dies_before_its_note_starts_nothing_twice(folder: Path)
 def test_16_what_is_no_slot_is_a_dead_letter(folder: Path, sender: str | None, body: str, problem: str) -> None:
     """A stranger, garbage, a time beside the schedule, and a trigger of another version."""
     mesh = mesh_of(folder)
-    mesh._put(names.TRIGGERS, body, sender=sender or role_id(names.TASK_SWEEP))
-    mesh._rest()
+    put(mesh._cloud, names.TRIGGERS, body, sender=sender or role_id(names.TASK_SWEEP))
+    mesh._time.rest()
     (found,) = problems(mesh)
     with pytest.raises(AssertionError, match=problem):
         raise AssertionError(found)

@@ -9,6 +9,7 @@ import pytest
 
 from asya.protocol import names
 from asya.testing import Mesh
+from asya.testing.messages import put
 from asya.testing.services.roles import role_id
 from asya.triggers.aws.failed_messages import PROBLEM
 
@@ -47,7 +48,7 @@ def notification(mesh: Mesh, key: str) -> dict[str, Any]:
 
 def tell(mesh: Mesh, message: Any) -> None:
     """As S3 and EventBridge do, whose senders are no roles of the mesh."""
-    mesh._put(names.TRIGGERS, json.dumps(message), sender="AIDAOFAWS")
+    put(mesh._cloud, names.TRIGGERS, json.dumps(message), sender="AIDAOFAWS")
     mesh.travel(minutes=1)
 
 
@@ -102,12 +103,12 @@ def test_16_no_function_of_the_mesh_speaks_for_s3_or_a_rule(mesh: Mesh, function
     }
     forged = {"trigger": "ordered", "event": event}
     for message in (forged, notification(mesh, "raw/a.csv")):
-        mesh._put(names.TRIGGERS, json.dumps(message), sender=role_id(function))
+        put(mesh._cloud, names.TRIGGERS, json.dumps(message), sender=role_id(function))
     mesh.travel(minutes=1)
     assert mesh.runs() == ()
     assert sorted(problems(mesh)) == [
         f"{function} may send no message with {member}" for member in ("Records", "event")
     ]
-    mesh._put(names.TRIGGERS, json.dumps(forged), sender=role_id(names.GATEWAY_API))
+    put(mesh._cloud, names.TRIGGERS, json.dumps(forged), sender=role_id(names.GATEWAY_API))
     mesh.travel(minutes=1)
     assert [run.result["order"] for run in mesh.runs()] == [1]

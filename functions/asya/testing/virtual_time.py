@@ -1,0 +1,90 @@
+"""The time of a mesh in memory."""
+
+from datetime import datetime, timedelta
+
+from asya.testing.deployment import Deployment
+from asya.testing.errors import TestKitError
+from asya.testing.run import Run
+from asya.testing.schedules import seconds_to_slot
+
+_MINUTE = 60.0
+# How long a call of a test waits for scheduled functions, such as the one that reports dead letters.
+_PATIENCE = timedelta(minutes=15)
+# The scheduled functions run every minute for this long, and this many times in the rest of a journey.
+_MINUTELY = 10
+_TICKS = 40
+
+
+class VirtualTime:
+    """Lets a mesh work, and time pass. Time stands still while a handler runs.
+
+    Raises:
+        TestKitError: from each method: a function of the mesh raised, which should never happen.
+    """
+
+    def __init__(self, cloud: Deployment) -> None:
+        self._cloud = cloud
+
+    @property
+    def now(self) -> datetime:
+        """The virtual time."""
+        return self._cloud.simulation.scheduler.now
+
+    def rest(self) -> None:
+        """Let the mesh work until it is at rest."""
+        with self._cloud.activate():
+            self._cloud.simulation.scheduler.run(lambda: self._cloud.is_at_rest)
+        self._raise_problems()
+
+    def settle(self, run: Run) -> None:
+        """Let the mesh work until it is at rest, and for a while longer if the run has not ended by then."""
+        self.rest()
+        end = self.now + _PATIENCE
+        while self._is_open(run) and not _waits_beyond(run, end) and self.now < end:
+            self.advance(_MINUTE)
+            self._tick()
+            self.rest()
+
+    def travel(self, time: timedelta) -> None:
+        """Let time pass, as `Mesh.travel` says."""
+        span = time.total_seconds()
+        scheduler = self._cloud.simulation.scheduler
+        end = scheduler.seconds + span
+        while scheduler.seconds < end:
+            done = span - (end - scheduler.seconds)
+            step = _MINUTE if done < _MINUTELY * _MINUTE else max(_MINUTE, span / _TICKS)
+            self.advance(min(step, end - scheduler.seconds, seconds_to_slot(self._cloud.table, self.now) or step))
+            self._tick()
+        self.rest()
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass without the scheduled functions."""
+        scheduler = self._cloud.simulation.scheduler
+        end = scheduler.seconds + seconds
+        with self._cloud.activate():
+            scheduler.after(seconds, lambda: None)
+            scheduler.run(lambda: scheduler.seconds >= end, until=end)
+        self._raise_problems()
+
+    def _tick(self) -> None:
+        """Run the scheduled functions."""
+        with self._cloud.activate():
+            self._cloud.system.wake_all()
+            scheduler = self._cloud.simulation.scheduler
+            scheduler.run(lambda: scheduler.at_work == 0)
+
+    def _raise_problems(self) -> None:
+        problems = self._cloud.history.problems
+        if problems:
+            raise TestKitError("; ".join(problems))
+
+    def _is_open(self, run: Run) -> bool:
+        status, sent = run.status, self._cloud.history.sent.get(run.id, [])
+        is_stealth = bool(sent) and sent[0].envelope.is_stealth  # it has no task
+        return status in ("pending", "running") or (status == "unknown" and not is_stealth)
+
+
+def _waits_beyond(run: Run, end: datetime) -> bool:
+    """Whether nothing happens to a run for long, because it waits for a time."""
+    until = run.waiting_until
+    return until is not None and until > end
