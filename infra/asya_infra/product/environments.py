@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from uv import find_uv_bin
-
 from asya_infra.build.folder import build_once, digest, writing_to
 from asya_infra.product.places import BUILD, CACHE, FILES, IS_INSTALLED
 
@@ -182,6 +180,9 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _make(source: _Source, folder: Path, tell: Callable[[str], None]) -> None:
+    # A part's own environment runs this module too, and has no uv: only the environment that makes the others has it.
+    from uv import find_uv_bin
+
     # What a killed process left may be half an environment.
     shutil.rmtree(folder, ignore_errors=True)
     uv, python = find_uv_bin(), str(folder / "bin" / "python")

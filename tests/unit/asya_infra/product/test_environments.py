@@ -1,6 +1,7 @@
 """Environments of an installed package are made once, whole, and told; those of a checkout are found."""
 
 import os
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
@@ -105,3 +106,9 @@ def test_a_cache_that_cannot_be_written_is_named_with_the_variable(
         python_of(Part.CLOUD)
     with pytest.raises(CacheError, match=r"cannot be written: "):
         build_once(installed / "cache", "table", ["a"], lambda folder: None)
+
+
+def test_the_parts_need_no_uv() -> None:
+    """The environments of Spark and of Iceberg find Java and the packages of jobs by the same modules, without the installer."""
+    code = "import sys; sys.modules['uv'] = None; import asya_local.tools, asya_local.emr.drivers.job_environment"
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
