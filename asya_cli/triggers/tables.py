@@ -57,6 +57,20 @@ def _facts(view: TriggerView) -> list[tuple[str, Text]]:
     facts += [
         ("next" if not number else "", Text(local_time(at, view.timezone))) for number, at in enumerate(view.next)
     ]
+    if view.url is not None:
+        facts.append(("url", Text(one_line(view.url))))
+    return [*facts, *_waiting(view)]
+
+
+def _waiting(view: TriggerView) -> list[tuple[str, Text]]:
+    facts, lane = [], view.lane
+    if lane is not None and lane.running is not None:
+        facts.append(("running", Text(lane.running)))
+    if lane is not None and lane.queued:
+        facts.append(("queued", Text("1 start" if lane.queued == 1 else f"{lane.queued} starts")))
+    if lane is not None and lane.closes is not None:
+        occurrences = "1 occurrence" if lane.gathered == 1 else f"{lane.gathered} occurrences"
+        facts.append(("window", Text(f"{occurrences}, closes {local_time(lane.closes, view.timezone)}")))
     return facts
 
 

@@ -225,7 +225,7 @@ def deploy(loaded: LoadedMesh, data_uri: str, environment: Mapping[str, str], se
         folder = (loaded.jobs_folder if is_heavy else loaded.code_folder).resolve()
         return UserProcess(name, simulation, variables={**common, **own}, folder=folder, faults=faults)
 
-    def settings(actor: str, *, is_gateway: bool = False) -> Settings:
+    def settings(actor: str) -> Settings:
         return Settings(
             table=table,
             actor=actor,
@@ -234,7 +234,7 @@ def deploy(loaded: LoadedMesh, data_uri: str, environment: Mapping[str, str], se
             data_uri=data_uri,
             results_uri=f"s3://{BUCKET}/results/",
             queue_url_prefix=QUEUES,
-            gateway_url=None if is_gateway else URL,
+            gateway_url=URL,
             token_key=TOKEN_KEY,
             spark=SPARK,
         )
@@ -250,10 +250,7 @@ def deploy(loaded: LoadedMesh, data_uri: str, environment: Mapping[str, str], se
     system = SystemFunctions(simulation, {name: settings(name) for name in SystemFunctions.NAMES}, new_process, table)
     system.new_services, system.fails_overdue_tasks = TestServices.of, True
     gateway = Gateway(
-        {
-            name: GatewayFunction(name, new_process, build(settings(name, is_gateway=True)))
-            for name, build in _GATEWAY.items()
-        }
+        {name: GatewayFunction(name, new_process, build(settings(name))) for name, build in _GATEWAY.items()}
     )
     bucket, bus = Bucket(history, {}), EventBus()
     jobs = JobRuns(simulation, table.namespace, bucket, queues, new_process)

@@ -127,9 +127,12 @@ def has_lanes(trigger: Trigger) -> bool:
 
 def lane_of(occurrence: Occurrence, trigger: Trigger) -> LaneKey:
     """The lane of an occurrence."""
-    value = _value(occurrence.payload, trigger.by) if trigger.by is not None else None
-    text = msgspec.json.encode([occurrence.trigger, value], order="sorted")
-    return LaneKey(occurrence.trigger, hashlib.sha256(text).hexdigest()[:32])
+    return _lane(occurrence.trigger, _value(occurrence.payload, trigger.by) if trigger.by is not None else None)
+
+
+def only_lane(name: str, trigger: Trigger) -> LaneKey | None:
+    """The lane of a trigger that has one; None for a trigger that has no lanes, or one for each value."""
+    return _lane(name, None) if has_lanes(trigger) and trigger.by is None else None
 
 
 def entry_of(occurrence: Occurrence, sent_at: str) -> Entry:
@@ -164,6 +167,11 @@ def check_time(lane: Lane, now: str) -> str | None:
 def seconds_until(moment: str, now: datetime) -> int:
     """Whole seconds until a time, from 0 to the longest delay of a message."""
     return min(max(0, math.ceil((parse_time(moment) - now).total_seconds())), LONGEST_DELAY)
+
+
+def _lane(trigger: str, value: object) -> LaneKey:
+    text = msgspec.json.encode([trigger, value], order="sorted")
+    return LaneKey(trigger, hashlib.sha256(text).hexdigest()[:32])
 
 
 def _value(payload: Raw, pointer: str) -> object:

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from msgspec.structs import replace
 
 from asya.gateway.access import AccessRules
+from asya.gateway.calls import WEBHOOK_CALL
 from asya.gateway.http.router import HttpRoute, Request, Response, idempotency_key, required_identity
 from asya.gateway.triggers.requests import check_operator, read_body, status_of
 from asya.protocol import names
@@ -19,15 +20,17 @@ from asya.starts.tool_schemas import validate
 from asya.tasks.aws.lists import TaskLists
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.listing import ListQuery
+from asya.triggers.aws.lane_store import LaneStore
 from asya.triggers.aws.operator_queue import OperatorQueue
 from asya.triggers.aws.schedule_states import ScheduleStates
+from asya.triggers.lanes import only_lane
 from asya.triggers.messages import slot_message
 from asya.triggers.occurrences import Occurrence, owner_of, slot_occurrence, submission_of
 from asya.triggers.operators.answers import Fired, FireRequest, SlotView, TriggerList, TriggerView
 from asya.triggers.operators.backfill_request import startable
 from asya.triggers.operators.local_times import read_moment
 from asya.triggers.operators.operator_messages import fire_message, fired_occurrence
-from asya.triggers.operators.views import last_slots, trigger_view
+from asya.triggers.operators.views import lane_view, last_slots, trigger_view
 from asya.triggers.slots import is_slot, last_slot, slots_after
 
 _TASKS = 10
@@ -40,15 +43,18 @@ class TriggerRoutes:
     Attributes:
         queue: the queue of what triggers react to.
         new_id: creates the name of a call without an idempotency key.
+        gateway: the base URL of the gateway, which webhooks call.
     """
 
     mesh: MeshTable
     access: AccessRules
     states: ScheduleStates
+    lanes: LaneStore
     tasks: Tasks
     lists: TaskLists
     queue: OperatorQueue
     new_id: Callable[[], str]
+    gateway: str | None
 
     def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
         """The routes at a given time."""
@@ -69,14 +75,16 @@ class TriggerRoutes:
             trigger_view(name, trigger, states.get(name), slots.get(name), now)
             for name, trigger in sorted(self.mesh.triggers.items())
         ]
-        return Response(200, TriggerList(items=views))
+        return Response(200, TriggerList(items=list(map(self._with_url, views))))
 
     def show(self, request: Request, now: datetime) -> Response:
-        """`GET /api/v1/triggers/{trigger}`: one trigger with its newest tasks."""
+        """`GET /api/v1/triggers/{trigger}`: one trigger with its newest tasks, and what waits in its lane."""
         check_operator(self.access, request)
-        name, _ = self._trigger(request)
+        name, trigger = self._trigger(request)
         page = self.lists.page(ListQuery("tasks", limit=_TASKS), owner_of(name), now)
-        return Response(200, replace(self._view(name, now), tasks=page.tasks))
+        key = only_lane(name, trigger)
+        lane = lane_view(self.lanes.read(key).lane) if key is not None else None
+        return Response(200, replace(self._view(name, now), tasks=page.tasks, lane=lane))
 
     def pause(self, request: Request, now: datetime) -> Response:
         """`POST …/pause`: the trigger starts nothing by itself."""
@@ -126,7 +134,12 @@ class TriggerRoutes:
     def _view(self, name: str, now: datetime) -> TriggerView:
         trigger = self.mesh.triggers[name]
         slots = self._last_slots({name: trigger}, now)
-        return trigger_view(name, trigger, self.states.read_all().get(name), slots.get(name), now)
+        return self._with_url(trigger_view(name, trigger, self.states.read_all().get(name), slots.get(name), now))
+
+    def _with_url(self, view: TriggerView) -> TriggerView:
+        if view.kind != "webhook" or self.gateway is None:
+            return view
+        return replace(view, url=self.gateway + WEBHOOK_CALL.path.format(name=view.name))
 
     def _last_slots(self, triggers: dict[str, Trigger], now: datetime) -> dict[str, SlotView]:
         slots = last_slots(triggers, now)

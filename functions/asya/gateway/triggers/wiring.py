@@ -18,6 +18,7 @@ from asya.protocol import names
 from asya.tasks.aws.lists import TaskLists
 from asya.tasks.aws.tasks import Tasks
 from asya.triggers.aws.backfills import Backfills
+from asya.triggers.aws.lane_store import LaneStore
 from asya.triggers.aws.operator_queue import OperatorQueue
 from asya.triggers.aws.schedule_states import ScheduleStates
 from asya.triggers.aws.slot_sender import SlotSender
@@ -28,8 +29,18 @@ def build_trigger_calls(
     settings: Settings, access: AccessRules, tasks: Tasks, lists: TaskLists, new_id: Callable[[], str]
 ) -> TriggerRoutes:
     """Build the calls about triggers."""
-    states = ScheduleStates(clients.dynamodb(), settings.table_name("tasks"))
-    return TriggerRoutes(settings.table, access, states, tasks, lists, _queue(settings), new_id)
+    table = settings.table_name("tasks")
+    return TriggerRoutes(
+        mesh=settings.table,
+        access=access,
+        states=ScheduleStates(clients.dynamodb(), table),
+        lanes=LaneStore(clients.dynamodb(), table, settings.table.retention.tasks),
+        tasks=tasks,
+        lists=lists,
+        queue=_queue(settings),
+        new_id=new_id,
+        gateway=settings.gateway_url,
+    )
 
 
 def build_backfill_calls(

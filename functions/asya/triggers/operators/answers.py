@@ -25,6 +25,22 @@ class SlotView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     status: ViewStatus | None = None
 
 
+class LaneView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What waits in the one lane of a trigger.
+
+    Attributes:
+        running: the id of the task that the others wait for.
+        queued: how many starts wait.
+        closes: when the open window ends, unless further occurrences extend it (RFC 3339).
+        gathered: the occurrences in the open window.
+    """
+
+    running: str | None = None
+    queued: int = 0
+    closes: str | None = None
+    gathered: int = 0
+
+
 class TriggerView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A trigger of the mesh.
 
@@ -36,6 +52,8 @@ class TriggerView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         cron, timezone: of a schedule.
         next: the next slots (RFC 3339); none while the trigger is off or paused.
         last: the last slot.
+        url: of a webhook.
+        lane: what waits, if the trigger has one lane; in the answer about one trigger.
         tasks: the newest tasks that it started; in the answer about one trigger.
     """
 
@@ -50,6 +68,8 @@ class TriggerView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     timezone: str | None = None
     next: list[str] = []
     last: SlotView | None = None
+    url: str | None = None
+    lane: LaneView | None = None
     tasks: list[TaskView] = []
 
 

@@ -8,8 +8,9 @@ from asya.protocol import ids
 from asya.protocol.task import ViewStatus
 from asya.protocol.times import format_time
 from asya.protocol.triggers import Schedule, Trigger
+from asya.triggers.lanes import Lane
 from asya.triggers.occurrences import slot_key
-from asya.triggers.operators.answers import BackfillView, SlotView, SourceKind, TriggerView
+from asya.triggers.operators.answers import BackfillView, LaneView, SlotView, SourceKind, TriggerView
 from asya.triggers.operators.backfill import Backfill
 from asya.triggers.schedule_state import ScheduleState
 from asya.triggers.slots import last_slot, slots_after
@@ -53,6 +54,19 @@ def trigger_view(
         timezone=schedule.timezone if schedule is not None else None,
         next=_next(schedule, now) if waits and schedule is not None else [],
         last=last,
+    )
+
+
+def lane_view(lane: Lane) -> LaneView | None:
+    """The view of a lane; None if nothing waits there."""
+    if lane.is_empty:
+        return None
+    window = lane.window
+    return LaneView(
+        running=lane.running,
+        queued=lane.queued,
+        closes=window.due if window is not None else None,
+        gathered=window.count if window is not None else 0,
     )
 
 

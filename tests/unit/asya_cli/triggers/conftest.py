@@ -14,6 +14,7 @@ namespace: shop
 code: handlers
 actors:
   greet: {handler: greetings.greet}
+  hold: {kind: wait, wait: {for: 1h}}
 triggers:
   nightly:
     route: [greet]
@@ -21,6 +22,9 @@ triggers:
     timezone: Europe/Oslo
     payload: {day: "{date}"}
   silent: {route: [greet], cron: "0 0 * * *", enabled: false}
+  waiting: {route: [hold], event: {source: [shop], detail-type: [Asked]}, input: /detail, overlap: queue}
+  gathered: {route: [hold], event: {source: [shop], detail-type: [Told]}, input: /detail, debounce: 5m}
+  pushed: {route: [greet], webhook: {secret: hooks/github, signature: github}}
 """
 
 

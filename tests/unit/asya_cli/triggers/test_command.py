@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from asya.protocol import names
+from asya.testing.messages import put
 from tests.doubles.command_line import asya
 from tests.doubles.kit_cloud import KitCloud
 
@@ -11,13 +13,13 @@ from tests.doubles.kit_cloud import KitCloud
 def test_triggers_are_listed_in_80_columns(cloud: KitCloud) -> None:
     asya("trigger", "fire", "nightly", "--at", "2026-11-25T02:00")
     cloud.kit._time.rest()
-    lines = asya("trigger", "list").stdout.splitlines()
-    assert lines[0].split() == ["trigger", "source", "is", "last", "slot", "task", "next", "slot"]
+    first, *lines = asya("trigger", "list").stdout.splitlines()
+    assert first.split() == ["trigger", "source", "is", "last", "slot", "task", "next", "slot"]
     assert lines[1].split()[:8] == ["nightly", "cron", "on", "2026-11-25", "02:00", "+01", "succeeded", "2026-11-26"]
-    assert lines[2].split()[:3] == ["silent", "cron", "off"]
+    assert lines[3].split()[:3] == ["silent", "cron", "off"]
     assert all(len(line) <= 80 for line in lines)
     views = [json.loads(line) for line in asya("trigger", "list", "--json").stdout.splitlines()]
-    assert [view["name"] for view in views] == ["nightly", "silent"]
+    assert [view["name"] for view in views] == ["gathered", "nightly", "pushed", "silent", "waiting"]
 
 
 @pytest.mark.rule("16.calls.show")
@@ -33,6 +35,23 @@ def test_16_a_trigger_shows_its_slots_and_what_it_started(cloud: KitCloud) -> No
     assert shown.count(fired) == 2
     assert "started by  trigger nightly, slot 2026-11-25T01:00:00Z" in asya("status", fired).stdout
     assert json.loads(asya("trigger", "show", "nightly", "--json").stdout)["last"]["status"] == "succeeded"
+
+
+@pytest.mark.rule("16.calls.show.waits")
+def test_16_a_trigger_shows_what_waits_and_its_url(cloud: KitCloud) -> None:
+    for name in ("waiting", "gathered"):
+        for number in range(3):
+            event = {"id": f"{name}-{number}", "time": "2026-11-25T12:00:00Z", "detail": {"number": number}}
+            body = json.dumps({"trigger": name, "event": {"source": "shop", "detail-type": "Asked", **event}})
+            put(cloud.kit._cloud, names.TRIGGERS, body, sender="AIDAEVENTS")
+    cloud.kit._time.advance(20)
+    [first] = cloud.kit.runs()
+    assert (
+        f"overlap   queue\n  running   {first.id}\n  queued    2 starts\n" in asya("trigger", "show", "waiting").stdout
+    )
+    assert "  window    3 occurrences, closes 2026-11-25 12:35 +00\n" in asya("trigger", "show", "gathered").stdout
+    url = json.loads(asya("trigger", "show", "pushed", "--json").stdout)["url"]
+    assert f"  url       {url}\n" in asya("trigger", "show", "pushed").stdout
 
 
 @pytest.mark.rule("16.pause")
@@ -62,7 +81,7 @@ def test_errors_name_what_was_meant(cloud: KitCloud) -> None:
     outcome = asya("trigger", "show", "nightli")
     assert (outcome.code, outcome.stdout) == (5, "")
     assert "the mesh 'shop' has no trigger 'nightli'" in outcome.stderr
-    assert "Its triggers are: nightly, silent." in outcome.stderr
+    assert "Its triggers are: gathered, nightly, pushed, silent, waiting." in outcome.stderr
     for arguments, problem in (
         (("fire", "nightly", "--at", "2026-11-25T03:00"), "no slot of '0 2 * * *' in Europe/Oslo"),
         (("fire", "silent"), "the trigger 'silent' is off"),

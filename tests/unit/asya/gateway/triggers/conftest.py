@@ -13,6 +13,7 @@ namespace: shop
 code: handlers
 actors:
   greet: {handler: greetings.greet}
+  hold: {kind: wait, wait: {for: 1h}}
 tools:
   greet:
     description: Greets somebody
@@ -28,6 +29,11 @@ triggers:
   orders: {route: [greet], event: {source: [shop], detail-type: [OrderPlaced]}, input: /detail}
   careful: {route: [greet], cron: "0 2 * * *", timezone: Europe/Oslo, payload: {day: "{date}"}, overlap: skip}
   silent: {route: [greet], cron: "0 0 * * *", enabled: false}
+  # One lane each, but those of `each`.
+  waiting: {route: [hold], event: {source: [shop], detail-type: [Asked]}, input: /detail, overlap: queue}
+  gathered: {route: [hold], event: {source: [shop], detail-type: [Told]}, input: /detail, batch: {size: 10, window: 5m}}
+  each: {route: [hold], event: {source: [shop], detail-type: [Of]}, input: /detail, overlap: queue, by: /customer}
+  pushed: {route: [greet], webhook: {secret: hooks/github, signature: github}}
 """
 
 

@@ -3,14 +3,16 @@
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from asya.messaging.delivery import PROBLEM
 from asya.protocol import names
+from asya.protocol.times import parse_time
 from asya.testing import Mesh, RefusedError
 from asya.testing.services.roles import role_id
-from asya.triggers.operators.answers import Fired, SlotView, TriggerList, TriggerView
+from asya.triggers.operators.answers import Fired, LaneView, SlotView, TriggerList, TriggerView
 
 LAST = "2026-11-25T01:00:00.000000Z"
 
@@ -36,6 +38,15 @@ def call(mesh: Mesh, method: str, path: str, body: str = "", **options: str) -> 
     return response["statusCode"], response.get("body")
 
 
+def tell(mesh: Mesh, name: str, detail: dict[str, Any]) -> None:
+    """Send an event as the rule of a trigger does, and let the mesh work for ten seconds."""
+    event = {"id": str(uuid4()), "source": "shop", "detail-type": "Placed", "detail": detail}
+    event |= {"time": "2026-11-25T12:00:00Z", "account": "1", "region": "eu-west-1", "resources": []}
+    body = json.dumps({"trigger": name, "event": event})
+    mesh._cloud.queues.send(names.queue_name("shop", names.TRIGGERS), body, sender=None, by="AIDAEVENTS")
+    mesh._time.advance(10)
+
+
 def task(mesh: Mesh, task_id: str) -> dict[str, Any]:
     found: dict[str, Any] = mesh.ask("GET", f"/api/v1/mesh/{task_id}", dict)
     return found
@@ -50,7 +61,10 @@ def days_of(mesh: Mesh, name: str = "nightly") -> list[str]:
 def test_16_triggers_are_listed_with_their_slots(mesh: Mesh) -> None:
     """Those that are off have no next slot."""
     views = {view.name: view for view in mesh.ask("GET", "/api/v1/triggers", TriggerList).items}
-    assert list(views) == ["careful", "nightly", "orders", "silent", "wrong"]
+    assert list(views) == [
+        *("careful", "each", "gathered", "nightly", "orders", "pushed"),
+        *("silent", "waiting", "wrong"),
+    ]
     nightly = views["nightly"]
     assert (nightly.kind, nightly.tool, nightly.enabled, nightly.paused) == ("cron", "greet", True, False)
     assert (nightly.cron, nightly.timezone) == ("0 2 * * *", "Europe/Oslo")
@@ -71,6 +85,35 @@ def test_16_a_slot_that_an_operator_fires_starts_once(mesh: Mesh) -> None:
     assert shown.last == SlotView(at=LAST, id=first, status="succeeded")
     assert [(each.id, each.owner) for each in shown.tasks] == [(first, "trigger:nightly")]
     assert task(mesh, first)["started_by"] == {"kind": "trigger", "name": "nightly", "slot": LAST}
+
+
+@pytest.mark.rule("16.calls.show.waits")
+def test_16_a_trigger_with_one_lane_shows_what_waits(mesh: Mesh) -> None:
+    """Behind which task, how many, and when a window closes. Idle lanes, and those of one value each, are not shown."""
+    assert trigger(mesh, "waiting").lane is None
+    asked = mesh.now
+    for name in ("waiting", "gathered", "each"):
+        for number in range(3):
+            tell(mesh, name, {"customer": "ann", "number": number})
+    [first] = [run.id for run in mesh.runs() if task(mesh, run.id)["owner"] == "trigger:waiting"]
+    assert trigger(mesh, "waiting").lane == LaneView(running=first, queued=2)
+    gathered = trigger(mesh, "gathered").lane
+    assert gathered is not None
+    assert (gathered.running, gathered.queued, gathered.gathered) == (None, 0, 3)
+    assert timedelta(minutes=5) <= parse_time(gathered.closes or "") - asked < timedelta(minutes=10)
+    assert trigger(mesh, "each").lane is None
+    mesh.travel(hours=4)
+    assert [trigger(mesh, name).lane for name in ("waiting", "gathered")] == [None, None]
+
+
+@pytest.mark.rule("16.calls.show.waits")
+def test_16_a_webhook_shows_its_url(mesh: Mesh) -> None:
+    """The sender of the webhook gets this URL."""
+    url = trigger(mesh, "pushed").url
+    assert url is not None
+    assert url.endswith("/hooks/pushed")
+    assert url.startswith("https://")
+    assert trigger(mesh).url is None
 
 
 @pytest.mark.rule("16.fire", "16.fire.queue")
@@ -101,7 +144,7 @@ def test_16_a_call_without_a_slot_starts_a_task_for_now(mesh: Mesh) -> None:
         ("wrong", "2026-01-01T03:00:00Z", '"day" is a required property'),
         ("silent", None, "is off"),
         ("orders", None, "the trigger 'orders' has no schedule"),
-        ("nightli", None, "there is no trigger 'nightli'; the triggers are: careful, nightly, orders, silent, wrong"),
+        ("nightli", None, "there is no trigger 'nightli'; the triggers are: careful, each, .*, wrong"),
     ],
 )
 def test_16_what_starts_no_task_is_refused_with_the_reason(mesh: Mesh, name: str, at: str | None, problem: str) -> None:
@@ -205,12 +248,8 @@ def test_16_x_dlq_copies_a_letter_of_x_triggers_and_logs_its_problem(mesh: Mesh)
 def test_16_events_of_a_pause_are_kept_as_dead_letters(mesh: Mesh) -> None:
     """A redrive after the pause starts their tasks."""
     queue = names.queue_name("shop", names.TRIGGERS)
-    placed = {"id": "e1", "source": "shop", "detail-type": "OrderPlaced", "detail": {"day": "today"}}
-    placed |= {"time": "2026-11-25T12:00:00Z", "account": "1", "region": "eu-west-1", "resources": []}
-    body = json.dumps({"trigger": "orders", "event": placed})
     trigger(mesh, "orders", "/pause")
-    mesh._cloud.queues.send(queue, body, sender=None, by="AIDAEVENTS")
-    mesh._time.rest()
+    tell(mesh, "orders", {"day": "today"})
     (letter,) = mesh._cloud.queues.queues[f"{queue}-dlq"].messages
     assert "the trigger 'orders' is paused" in letter.attributes[PROBLEM]["StringValue"]
     assert mesh.runs() == ()
