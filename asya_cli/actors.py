@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
-from asya_cli.output.text import counted, one_line, write_json
+from asya_cli.output.text import counted, one_line, write_json_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,6 @@ def actors(
     Counts of SQS are approximate. Rates are those of the last 5 minutes, of CloudWatch; a mesh on this machine has none. The
     command is for operators.
     """
-    import msgspec
     from rich.table import Table
     from rich.text import Text
 
@@ -38,7 +37,7 @@ def actors(
     numbers = Operations(client(state, namespace, region, profile)).numbers()
     if as_json:
         for actor in numbers.actors:
-            write_json(msgspec.json.encode(actor) + b"\n")
+            write_json_line(actor)
         return
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
     table.add_column("actor", overflow="fold")

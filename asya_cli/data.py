@@ -12,7 +12,8 @@ import typer
 from asya_cli.errors import CommandError, ExitCode
 from asya_cli.json_input import unreadable, unwritable
 from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State, client
-from asya_cli.output.text import counted, echo, one_line, write_json_line
+from asya_cli.output.results import write
+from asya_cli.output.text import counted, echo, one_line
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -48,10 +49,8 @@ def ls(
             echo(f"and more; -n {limit * 10} shows {limit * 10:,}", err=True)
             return
         count += 1
-        if as_json:
-            write_json_line(found)
-            continue
-        echo(f"{found.size:>14,}  {found.changed_at:%Y-%m-%dT%H:%M:%SZ}  {one_line(found.reference)}")
+        text = f"{found.size:>14,}  {found.changed_at:%Y-%m-%dT%H:%M:%SZ}  {one_line(found.reference)}"
+        write(found, text, as_json=as_json)
     if not count:
         echo(f"no file below {mesh.connection.data.uri}{prefix}", err=True)
 

@@ -11,7 +11,8 @@ import typer
 
 from asya_cli.errors import CommandError
 from asya_cli.options import DEFAULT_STATE, JsonLines, client
-from asya_cli.output.text import counted, echo, one_line, write_json_line
+from asya_cli.output.results import write
+from asya_cli.output.text import counted, echo, one_line
 
 _SPAN = re.compile(r"\+?(\d{1,6})([mhd])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
@@ -38,8 +39,5 @@ def time(
     count = 0
     for slot in Triggers(client(state, None, None, None)).decide(until):
         count += 1
-        if as_json:
-            write_json_line(slot)
-        else:
-            echo(f"{slot.at[:19]}Z  {one_line(slot.trigger)}  {slot.id}")
+        write(slot, f"{slot.at[:19]}Z  {one_line(slot.trigger)}  {slot.id}", as_json=as_json)
     echo(counted(count, "slot"), err=True)

@@ -12,7 +12,8 @@ import typer
 
 from asya_cli.errors import INTERRUPTED, CommandError, ExitCode
 from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State, as_typed, client
-from asya_cli.output.text import echo, one_line, write_json_line
+from asya_cli.output.results import write
+from asya_cli.output.text import echo, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -186,10 +187,9 @@ class LogReader:
             at = parse_time(line.at or "")
             self._newest[line.actor] = max(self._newest.get(line.actor, 0.0), at.timestamp())
             if (text := described(line.line)) is not None:
-                if self.as_json:
-                    write_json_line(PrintedLine(at=at, actor=line.actor, line=raw_line(line.line)))
-                    continue
-                echo(f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z {one_line(line.actor)}  {text}")
+                printed = PrintedLine(at=at, actor=line.actor, line=raw_line(line.line))
+                moment = f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z"
+                write(printed, f"{moment} {one_line(line.actor)}  {text}", as_json=self.as_json)
         return len(lines)
 
 
@@ -236,12 +236,8 @@ class RunLines:
         self._printed[file.key] = (file.version, len(text))
         worker = file.worker if file.worker == "driver" else f"executor {file.worker}"
         for line in lines:
-            if self.as_json:
-                write_json_line(
-                    PrintedLine(actor=actor, line=line, run_id=run_id, worker=file.worker, stream=file.stream)
-                )
-            else:
-                echo(f"{run_id} {one_line(worker)} {file.stream}  {line}")
+            printed = PrintedLine(actor=actor, line=line, run_id=run_id, worker=file.worker, stream=file.stream)
+            write(printed, f"{run_id} {one_line(worker)} {file.stream}  {line}", as_json=self.as_json)
         return len(lines)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from asya_cli.backfill.start import start
+from asya_cli.backfill.start import Follow, start
 from asya_cli.options import (
     DEFAULT_STATE,
     JsonDocument,
@@ -18,7 +18,8 @@ from asya_cli.options import (
     State,
     as_typed,
 )
-from asya_cli.output.text import echo, one_line, write_json_line
+from asya_cli.output.results import write, write_list, write_view
+from asya_cli.output.text import one_line
 
 _START = "start"
 
@@ -53,25 +54,17 @@ def list_backfills(
 ) -> None:
     """List the backfills of a mesh, the newest first."""
     from asya_cli.backfill.tables import backfill_table
-    from asya_cli.output.console import table_console
     from asya_cli.triggers.command import triggers_of
 
     views = triggers_of(state, namespace, region, profile).backfills()
-    if as_json:
-        for view in views:
-            write_json_line(view)
-        return
-    if not views:
-        echo("no backfills", err=True)
-        return
-    table_console().print(backfill_table(views))
+    write_list(views, backfill_table, empty="no backfills", as_json=as_json)
 
 
 @app.command()
 def show(
     backfill_id: Id,
     *,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Show the progress until the backfill ends.")] = False,
+    follow: Follow = False,
     as_json: JsonDocument = False,
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
@@ -85,16 +78,12 @@ def show(
     from asya_cli.backfill.progress import exit_code
     from asya_cli.backfill.progress import follow as follow_backfill
     from asya_cli.backfill.tables import show_backfill
-    from asya_cli.output.console import table_console
     from asya_cli.triggers.command import triggers_of
 
     triggers = triggers_of(state, namespace, region, profile)
     options = as_typed(state, namespace, region, profile)
     view = follow_backfill(triggers, backfill_id, options) if follow else triggers.backfill(backfill_id)
-    if as_json:
-        write_json_line(view)
-    else:
-        show_backfill(table_console(), view)
+    write_view(view, show_backfill, as_json=as_json)
     if follow:
         raise typer.Exit(exit_code(view))
 
@@ -113,10 +102,7 @@ def resume(
     from asya_cli.triggers.command import triggers_of
 
     view = triggers_of(state, namespace, region, profile).resume_backfill(backfill_id)
-    if as_json:
-        write_json_line(view)
-    else:
-        echo(f"{one_line(view.id)}: {view.state}")
+    write(view, f"{one_line(view.id)}: {view.state}", as_json=as_json)
 
 
 @app.command()
@@ -133,7 +119,4 @@ def cancel(
     from asya_cli.triggers.command import triggers_of
 
     view = triggers_of(state, namespace, region, profile).cancel_backfill(backfill_id)
-    if as_json:
-        write_json_line(view)
-    else:
-        echo(f"{one_line(view.id)}: {view.state}")
+    write(view, f"{one_line(view.id)}: {view.state}", as_json=as_json)

@@ -15,7 +15,10 @@ from asya_cli.options import (
     State,
     as_typed,
 )
-from asya_cli.output.text import counted, echo, write_json_line
+from asya_cli.output.results import write, write_view
+from asya_cli.output.text import counted, echo
+
+Follow = Annotated[bool, typer.Option("--follow", "-f", help="Show the progress until the backfill ends.")]
 
 
 def start(
@@ -37,7 +40,7 @@ def start(
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Also start slots that were started before.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count the slots.")] = False,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Show the progress until the backfill ends.")] = False,
+    follow: Follow = False,
     as_json: JsonDocument = False,
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
@@ -55,7 +58,6 @@ def start(
     from asya_cli.backfill.progress import exit_code
     from asya_cli.backfill.progress import follow as follow_backfill
     from asya_cli.backfill.tables import show_backfill
-    from asya_cli.output.console import table_console
     from asya_cli.triggers.command import triggers_of
     from asya_cli.triggers.moments import local_time
 
@@ -65,25 +67,17 @@ def start(
     )
     view = triggers.begin(request, str(uuid4()))
     if dry_run:
-        if as_json:
-            write_json_line(view)
-            return
         first, until = local_time(view.first, view.timezone), local_time(view.until, view.timezone)
-        echo(f"{counted(view.total, 'slot')} from {first} to {until}; nothing was started")
+        text = f"{counted(view.total, 'slot')} from {first} to {until}; nothing was started"
+        write(view, text, as_json=as_json)
         return
+    options = as_typed(state, namespace, region, profile)
     if not follow:
-        if as_json:
-            write_json_line(view)
-        else:
-            echo(view.id)
-            options = as_typed(state, namespace, region, profile)
-            echo(
-                f"{counted(view.total, 'slot')}; `asya backfill show {view.id} --follow{options}` shows them", err=True
-            )
+        write(view, view.id, as_json=as_json)
+        if not as_json:
+            slots = counted(view.total, "slot")
+            echo(f"{slots}; `asya backfill show {view.id} --follow{options}` shows them", err=True)
         return
-    view = follow_backfill(triggers, view.id, as_typed(state, namespace, region, profile))
-    if as_json:
-        write_json_line(view)
-    else:
-        show_backfill(table_console(), view)
+    view = follow_backfill(triggers, view.id, options)
+    write_view(view, show_backfill, as_json=as_json)
     raise typer.Exit(exit_code(view))

@@ -10,7 +10,8 @@ import typer
 from asya_cli.errors import CommandError
 from asya_cli.mesh_file.loading import load
 from asya_cli.options import JsonLines, Profile
-from asya_cli.output.text import counted, echo, write_json_line
+from asya_cli.output.results import write
+from asya_cli.output.text import counted, echo
 
 if TYPE_CHECKING:
     from asya_infra.contracts.mesh_contracts import MeshContracts
@@ -57,10 +58,7 @@ def contracts(
         return
     findings = breaking_changes(before, after)
     for problem in sorted(loaded.source.problem(each.place, str(each)) for each in findings):
-        if as_json:
-            write_json_line(problem)
-        else:
-            echo(str(problem))
+        write(problem, str(problem), as_json=as_json)
     if findings:
         echo(summary(len(findings)), err=True)
         raise typer.Exit(1)

@@ -11,8 +11,9 @@ import typer
 
 from asya_cli.dlq.options import Actor, ErrorText, Id, Since, actors_of, dead_letters_of, filter_of, warn_of_hidden
 from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State
+from asya_cli.output.results import write
 from asya_cli.output.text import counted, echo, one_line
-from asya_cli.tasks.bulk import DryRun, Yes, asks, confirm, leaving, tracked, write
+from asya_cli.tasks.bulk import DryRun, Yes, asks, confirm, leaving, tracked
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State, client
-from asya_cli.tasks.bulk import write
+from asya_cli.output.results import write
 
 app = typer.Typer(no_args_is_help=True, help="Replay dead letters of reports, which are no envelopes.")
 

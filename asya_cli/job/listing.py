@@ -9,7 +9,7 @@ import typer
 from asya_cli.errors import CommandError
 from asya_cli.job.options import MemoryPrice, VcpuPrice
 from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
-from asya_cli.output.text import counted, echo, one_line, write_json
+from asya_cli.output.text import counted, echo, one_line, write_json_line
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -40,8 +40,6 @@ def list_runs(
 
     Drained actors, and envelopes that wait for a run, are named on standard error.
     """
-    import msgspec
-
     from asya.operations.aws.job_runs import line_of, read_runs
     from asya.operations.prices import prices_of
     from asya_cli.job.mesh_runs import MeshRuns, aws_errors
@@ -63,7 +61,7 @@ def list_runs(
     lines = [line_of(mesh.run_id(record), record, prices) for record in records]
     if as_json and lines:
         for line in lines:
-            write_json(msgspec.json.encode(line) + b"\n")
+            write_json_line(line)
         return
     if not lines:
         if actor is not None:

@@ -9,7 +9,7 @@ import typer
 from asya.protocol.times import format_duration
 from asya_cli.job.options import MemoryPrice, RunId, VcpuPrice
 from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
-from asya_cli.output.text import counted, echo, one_line, write_json
+from asya_cli.output.text import counted, echo, one_line, write_json_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,8 +40,6 @@ def show(
     The cost of a run is shared by its envelopes: by the duration of their calls if all are known, else equally. The output
     says which, and which prices it used. Usage is known once the run has ended.
     """
-    import msgspec
-
     from asya.operations.aws.run_reports import read_report
     from asya.operations.prices import prices_of
     from asya.protocol.job_runs import driver_log_key
@@ -54,7 +52,7 @@ def show(
         prices = prices_of(mesh.architecture(record), vcpu=vcpu_price, memory=memory_price)
         report = read_report(mesh.reader, record, prices)
     if as_json:
-        write_json(msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
+        write_json_document(report)
         return
     for name, value in facts(report):
         echo(f"{name:<10} {one_line(value)}")

@@ -53,6 +53,13 @@ def write_json_line(value: object) -> None:
     write_json(msgspec.json.encode(value) + b"\n")
 
 
+def write_json_document(value: object) -> None:
+    """Write a dataclass or another value as indented JSON."""
+    import msgspec
+
+    write_json(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+
+
 def write_exact(body: bytes) -> None:
     """Write bytes to standard output, unchanged unless it is a terminal, which gets a newline at their end."""
     _write(_escape_json(body).removesuffix(b"\n") + b"\n" if sys.stdout.isatty() else body)

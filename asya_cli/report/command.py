@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
-from asya_cli.output.text import counted, echo, one_line, write_json
+from asya_cli.output.text import counted, echo, one_line, write_json_line
 from asya_cli.tasks.selection import moment
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ def report(
     Tasks are counted by the first actor of their route, failures by actor and error. The ends come from the index of results in
     S3. Tasks that are still at work are not in it: `asya list --status running` shows them.
     """
-    import msgspec
-
     from asya.protocol.times import format_time
     from asya_cli.report.index_rows import read_rows
     from asya_cli.report.summary import summarize
@@ -49,7 +47,7 @@ def report(
     if not (start or tool):  # a job run may have envelopes of several routes
         summary = _with_jobs(summary, connection)
     if as_json:
-        write_json(msgspec.json.encode(summary) + b"\n")
+        write_json_line(summary)
     else:
         _print(summary)
 

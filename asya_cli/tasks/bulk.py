@@ -11,6 +11,7 @@ import typer
 
 from asya.client.errors import MeshError
 from asya_cli.errors import INTERRUPTED, CommandError, ExitCode, exit_code_of
+from asya_cli.output.results import write
 from asya_cli.output.text import counted, echo, one_line, write_json_line
 from asya_cli.tasks.selection import text_of
 
@@ -88,14 +89,6 @@ def for_each(
                     write(outcome, str(outcome), as_json=as_json)
     if refused:
         raise CommandError(f"{refused} of {counted(len(tasks), 'task')} could not be changed; the reasons are above")
-
-
-def write(value: object, text: str, *, as_json: bool) -> None:
-    """Print a value as a line of JSON, or as this text."""
-    if as_json:
-        write_json_line(value)
-    else:
-        echo(text)
 
 
 def asks(*, yes: bool) -> bool:

@@ -10,8 +10,9 @@ import typer
 from asya.client.errors import MeshError
 from asya_cli.errors import CommandError, ExitCode, exit_code_of
 from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, OptionalId, Profile, Region, State, as_typed, client
+from asya_cli.output.results import write
 from asya_cli.output.text import one_line
-from asya_cli.tasks.bulk import DryRun, Yes, for_each, write
+from asya_cli.tasks.bulk import DryRun, Yes, for_each
 from asya_cli.tasks.records import awaited_task, no_task
 from asya_cli.tasks.selection import Actor, Owner, Roots, Selection, Since, Tool
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
-from asya_cli.output.text import counted, echo, one_line, write_json
+from asya_cli.output.text import counted, echo, one_line, write_json_line
 from asya_cli.tasks.selection import Actor, ErrorText, Owner, Selection, Since, Tool, age, limited
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ def failures(
 
     `asya replay --failed --actor ACTOR --error TEXT` runs a group again, with the text as it is shown here.
     """
-    import msgspec
     from rich.table import Table
     from rich.text import Text
 
@@ -51,7 +50,7 @@ def failures(
         selection.check(mesh)
     if as_json:
         for each in groups[:limit]:
-            write_json(msgspec.json.encode(each) + b"\n")
+            write_json_line(each)
         return
     if not groups:
         echo("no failed tasks", err=True)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
-from asya_cli.output.text import echo, one_line, write_json
+from asya_cli.output.results import write_list
+from asya_cli.output.text import one_line
 from asya_cli.tasks.selection import Actor, ErrorText, Owner, Roots, Selection, Since, Status, Tool, age, text_of
 
 if TYPE_CHECKING:
@@ -45,8 +46,6 @@ def list_tasks(
     profile: Profile = None,
 ) -> None:
     """List tasks, newest first: your own, or all tasks if you are an operator."""
-    import msgspec
-
     from asya_cli.output.console import table_console
 
     selection = Selection.of(
@@ -56,15 +55,8 @@ def list_tasks(
     views = selection.newest(mesh, limit)
     if not views:
         selection.check(mesh)
-    if as_json:
-        for task in views:
-            write_json(msgspec.json.encode(task) + b"\n")
-        return
-    if not views:
-        echo("no tasks", err=True)
-        return
-    console = table_console()
-    console.print(table_of(views, datetime.now(UTC), console.width))
+    now, width = datetime.now(UTC), table_console().width
+    write_list(views, lambda tasks: table_of(tasks, now, width), empty="no tasks", as_json=as_json)
 
 
 def table_of(tasks: Sequence[TaskView], now: datetime, width: int) -> Table:

@@ -9,7 +9,8 @@ import typer
 
 from asya_cli.errors import CommandError
 from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, OptionalId, Profile, Region, State, as_typed, client
-from asya_cli.output.text import echo, one_line, write_json_line
+from asya_cli.output.results import write
+from asya_cli.output.text import echo, one_line
 from asya_cli.tasks.bulk import DryRun, Yes, for_each
 from asya_cli.tasks.records import task_advice
 from asya_cli.tasks.selection import Actor, ErrorText, Owner, Selection, Since, Tool
@@ -104,13 +105,11 @@ def replay(
             new_task = mesh.replay(envelope_id, request)
         except ConflictError as refusal:
             raise _refusal(mesh, envelope_id, refusal, options) from None
-    if as_json:
-        write_json_line(new_task)
-        return
-    echo(f"started from {new_task.source}", err=True)
-    if new_task.slices is not None:
-        echo(_describe(new_task.slices), err=True)
-    echo(new_task.id)
+    if not as_json:
+        echo(f"started from {new_task.source}", err=True)
+        if new_task.slices is not None:
+            echo(_describe(new_task.slices), err=True)
+    write(new_task, new_task.id, as_json=as_json)
 
 
 def _name_dead_letters(tasks: Sequence[TaskView], options: str) -> None:

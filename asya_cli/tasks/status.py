@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Profile, Region, State, as_typed, client
-from asya_cli.output.text import write_json
+from asya_cli.output.text import write_json_document
 from asya_cli.tasks.outcome import exit_code, resume_command
 from asya_cli.tasks.records import awaited_task, envelope_of, no_task, status_of
 
@@ -42,8 +42,6 @@ def status(
 
     The exit code is 3 if the task failed or was canceled, and 4 if it waits for an answer.
     """
-    import msgspec
-
     from asya.client.operations import Operations
     from asya_cli.output.console import Console
     from asya_cli.progress.display import leaving
@@ -65,7 +63,7 @@ def status(
         raise no_task(envelope_id, as_typed(state, namespace, region, profile))
     envelope = envelope_of(stored)
     if as_json:
-        write_json(msgspec.json.format(msgspec.json.encode(task), indent=2) + b"\n")
+        write_json_document(task)
     else:
         console = Console()
         operations = Operations(mesh)

@@ -17,7 +17,8 @@ from asya_cli.options import (
     as_typed,
     client,
 )
-from asya_cli.output.text import echo, one_line, write_json_line
+from asya_cli.output.results import write, write_list, write_view
+from asya_cli.output.text import one_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,18 +40,10 @@ def list_triggers(
     profile: Profile = None,
 ) -> None:
     """List the triggers of a mesh with their last and next slots, in the time zone of each."""
-    from asya_cli.output.console import table_console
     from asya_cli.triggers.tables import trigger_table
 
     views = triggers_of(state, namespace, region, profile).all()
-    if as_json:
-        for view in views:
-            write_json_line(view)
-        return
-    if not views:
-        echo("no triggers", err=True)
-        return
-    table_console().print(trigger_table(views))
+    write_list(views, trigger_table, empty="no triggers", as_json=as_json)
 
 
 @app.command()
@@ -64,14 +57,9 @@ def show(
     profile: Profile = None,
 ) -> None:
     """Show a trigger: its slots in its time zone, and the newest tasks that it started."""
-    from asya_cli.output.console import table_console
     from asya_cli.triggers.tables import show_trigger
 
-    view = triggers_of(state, namespace, region, profile).one(name)
-    if as_json:
-        write_json_line(view)
-    else:
-        show_trigger(table_console(), view)
+    write_view(triggers_of(state, namespace, region, profile).one(name), show_trigger, as_json=as_json)
 
 
 @app.command()
@@ -90,11 +78,8 @@ def pause(
     `asya dlq redrive x-triggers` starts later.
     """
     view = triggers_of(state, namespace, region, profile).pause(name)
-    if as_json:
-        write_json_line(view)
-    else:
-        options = as_typed(state, namespace, region, profile)
-        echo(f"{one_line(name)} is paused; `asya trigger resume {name}{options}` lets it go on")
+    again = f"`asya trigger resume {name}{as_typed(state, namespace, region, profile)}`"
+    write(view, f"{one_line(name)} is paused; {again} lets it go on", as_json=as_json)
 
 
 @app.command()
@@ -111,12 +96,9 @@ def resume(
     from asya_cli.triggers.moments import local_time
 
     view = triggers_of(state, namespace, region, profile).resume(name)
-    if as_json:
-        write_json_line(view)
-        return
     following = f"; its next slot is {local_time(view.next[0], view.timezone)}" if view.next else ""
     state_now = "goes on" if view.enabled else "is off, as the mesh file says"
-    echo(f"{one_line(name)} {state_now}{following}")
+    write(view, f"{one_line(name)} {state_now}{following}", as_json=as_json)
 
 
 @app.command()
@@ -148,10 +130,7 @@ def fire(
     from asya.triggers.operators.answers import Fired
 
     task_id = triggers_of(state, namespace, region, profile).fire(name, at or None, str(uuid4()))
-    if as_json:
-        write_json_line(Fired(id=task_id))
-    else:
-        echo(task_id)
+    write(Fired(id=task_id), task_id, as_json=as_json)
 
 
 def triggers_of(state: Path, namespace: str | None, region: str | None, profile: str | None) -> Triggers:
