@@ -36,6 +36,28 @@ def table_errors(doing: str) -> Iterator[None]:
         raise TaskStoreError(f"cannot {doing}: {error}") from error
 
 
+def read_items(client: "DynamoDBClient", table: str, partition: str, prefix: str) -> "Iterator[Item]":
+    """Read the items of a partition whose sort keys begin with a prefix, by consistent reads, page by page.
+
+    Args:
+        client: the client of DynamoDB.
+        table: the name of the table.
+        partition: the partition key.
+        prefix: the beginning of the sort keys.
+
+    Raises:
+        ClientError, BotoCoreError: the table is unavailable.
+    """
+    pages = client.get_paginator("query").paginate(
+        TableName=table,
+        KeyConditionExpression="pk = :pk AND begins_with(sk, :prefix)",
+        ExpressionAttributeValues={":pk": {"S": partition}, ":prefix": {"S": prefix}},
+        ConsistentRead=True,
+    )
+    for page in pages:
+        yield from page["Items"]
+
+
 def write_items(
     client: "DynamoDBClient", table: str, items: "Sequence[Item]", sleep: Callable[[float], None]
 ) -> frozenset[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from asya.tasks.aws.table_calls import table_errors
+from asya.tasks.aws.table_calls import read_items, table_errors
 from asya.triggers.operators.backfill import Backfill
 
 if TYPE_CHECKING:
@@ -78,13 +78,7 @@ class Backfills:
             TaskStoreError: the table is unavailable.
         """
         with table_errors("read the backfills"):
-            pages = self._client.get_paginator("query").paginate(
-                TableName=self._table,
-                KeyConditionExpression="pk = :pk AND begins_with(sk, :prefix)",
-                ExpressionAttributeValues={":pk": {"S": PARTITION}, ":prefix": {"S": _PREFIX}},
-                ConsistentRead=True,
-            )
-            items = [item for page in pages for item in page["Items"]]
+            items = list(read_items(self._client, self._table, PARTITION, _PREFIX))
         alive = [item for item in items if int(item.get("expires_at", _NEVER)["N"]) > now.timestamp()]
         return sorted((_stored(item).backfill for item in alive), key=lambda each: each.created_at, reverse=True)
 

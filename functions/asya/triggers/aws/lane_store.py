@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 from asya.messaging.aws.conditional_writes import failed_conditions
 from asya.protocol.times import format_time
 from asya.tasks.aws.items import WAITING_INDEX, WAITING_SHARDS, waiting_key
-from asya.tasks.aws.table_calls import table_errors
+from asya.tasks.aws.table_calls import read_items, table_errors
 from asya.triggers.aws import lane_items
 from asya.triggers.aws.lane_items import Decision, StoredLane
 from asya.triggers.lane_changes import Change
@@ -207,17 +207,8 @@ class LaneStore:
             self.change(key, seen, Change(seen.lane, "started"), now)
 
     def _payloads(self, key: LaneKey, start: Start) -> "Iterator[Item]":
-        pages = self._client.get_paginator("query").paginate(
-            TableName=self._table,
-            KeyConditionExpression="pk = :pk AND begins_with(sk, :prefix)",
-            ExpressionAttributeValues={
-                ":pk": {"S": lane_items.partition(key.digest)},
-                ":prefix": {"S": lane_items.payload_prefix(start)},
-            },
-            ConsistentRead=True,
-        )
-        for page in pages:
-            yield from page["Items"]
+        prefix = lane_items.payload_prefix(start)
+        return read_items(self._client, self._table, lane_items.partition(key.digest), prefix)
 
     def _changes(
         self, key: LaneKey, seen: StoredLane, change: Change, now: datetime

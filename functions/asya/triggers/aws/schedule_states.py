@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from asya.protocol.times import format_time, parse_time
-from asya.tasks.aws.table_calls import table_errors
+from asya.tasks.aws.table_calls import read_items, table_errors
 from asya.triggers.schedule_state import ScheduleState
 
 if TYPE_CHECKING:
@@ -37,13 +37,8 @@ class ScheduleStates:
             TaskStoreError: the table is unavailable.
         """
         with table_errors("read the states of schedules"):
-            pages = self._client.get_paginator("query").paginate(
-                TableName=self._table,
-                KeyConditionExpression="pk = :pk AND begins_with(sk, :prefix)",
-                ExpressionAttributeValues={":pk": {"S": PARTITION}, ":prefix": {"S": _PREFIX}},
-                ConsistentRead=True,
-            )
-            return {item["sk"]["S"].removeprefix(_PREFIX): _state(item) for page in pages for item in page["Items"]}
+            items = read_items(self._client, self._table, PARTITION, _PREFIX)
+            return {item["sk"]["S"].removeprefix(_PREFIX): _state(item) for item in items}
 
     def write(self, trigger: str, state: ScheduleState, seen: ScheduleState | None) -> bool:
         """Replace the state that was seen; False if another process has changed it.
