@@ -1,5 +1,6 @@
 """Planted mistakes that only schedules with certain features show: overrides, pauses and deadlines."""
 
+from functools import partial
 from typing import Any
 
 from asya.crew.aws.end_claims import EndClaims
@@ -57,6 +58,8 @@ def _slices_but_canceled_at_pauses(real: Any, envelope: Any, mesh: Any) -> Any:
     return () if is_pause else real(envelope, mesh)
 
 
+_at_pauses = partial(Mistake, kind="fault-free", features=PAUSES)
+
 MISTAKES = (
     Mistake(
         "ignores overrides at routing",
@@ -65,56 +68,28 @@ MISTAKES = (
         seed=10,
         features=OVERRIDES,
     ),
-    Mistake(
+    _at_pauses(
         "accepts a second answer to a pause",
         (
             substitute(resume, "check_paused", _epoch_of_any_record),
             substitute(resuming, "check_paused", _epoch_of_any_record),
         ),
-        "fault-free",
         seed=7,
-        features=PAUSES,
     ),
-    Mistake(
-        "takes answers that do not fit their pause",
-        wrap(resuming, "complete_answers", _complete_any_answers),
-        "fault-free",
-        seed=3,
-        features=PAUSES,
+    _at_pauses(
+        "takes answers that do not fit their pause", wrap(resuming, "complete_answers", _complete_any_answers), seed=3
     ),
-    Mistake(
+    _at_pauses(
         "drops answers that a pause does not ask for",
         wrap(resuming, "complete_answers", _complete_known_answers),
-        "fault-free",
         seed=3,
-        features=PAUSES,
     ),
-    Mistake(
-        "releases no paused envelopes",
-        substitute(PauseReleases, "finish", lambda *_: None),
-        "fault-free",
-        features=PAUSES,
+    _at_pauses("releases no paused envelopes", substitute(PauseReleases, "finish", lambda *_: None)),
+    _at_pauses("puts no answers into the payload", substitute(resuming, "merge_answers", lambda payload, *_: payload)),
+    _at_pauses(
+        "forgets the time that was left at the pause", substitute(resuming, "deadline_after", lambda *_: None), seed=11
     ),
-    Mistake(
-        "puts no answers into the payload",
-        substitute(resuming, "merge_answers", lambda payload, *_: payload),
-        "fault-free",
-        features=PAUSES,
-    ),
-    Mistake(
-        "forgets the time that was left at the pause",
-        substitute(resuming, "deadline_after", lambda *_: None),
-        "fault-free",
-        seed=11,
-        features=PAUSES,
-    ),
-    Mistake(
-        "notifies nobody of a pause",
-        substitute(PausedEnvelopes, "is_notified", lambda *_: True),
-        "fault-free",
-        seed=7,
-        features=PAUSES,
-    ),
+    _at_pauses("notifies nobody of a pause", substitute(PausedEnvelopes, "is_notified", lambda *_: True), seed=7),
     Mistake(
         "lets late copies of a paused envelope go on",
         wrap(arrival, "start", _start_ignoring_state),
@@ -122,12 +97,7 @@ MISTAKES = (
         seed=0,
         features=PAUSES,
     ),
-    Mistake(
-        "notes no pause beside the claims of ends",
-        substitute(EndClaims, "note_pause", lambda *_, **__: True),
-        "fault-free",
-        features=PAUSES,
-    ),
+    _at_pauses("notes no pause beside the claims of ends", substitute(EndClaims, "note_pause", lambda *_, **__: True)),
     Mistake(
         "checks the deadline before the state of the task",
         wrap(arrival, "start", _start_late_without_state),

@@ -1,6 +1,7 @@
 """Planted mistakes in waits for a time."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -31,23 +32,16 @@ def _due_an_hour_early(real: Any, found: Any, now: Any) -> Any:
     return real(found, now + timedelta(hours=1))
 
 
+_at_waits = partial(Mistake, kind="fault-free", seed=3, features=WAITS)
+
 MISTAKES = (
-    Mistake(
-        "sends nothing after a wait",
-        substitute(WaitReleases, "finish", lambda *_: False),
-        "fault-free",
-        seed=3,
-        features=WAITS,
-    ),
-    Mistake(
+    _at_waits("sends nothing after a wait", substitute(WaitReleases, "finish", lambda *_: False)),
+    _at_waits(
         "sends what waits before it is due",
         (
             substitute(wait_release, "is_due", lambda wait, _: wait is not None and not wait.is_sent),
             wrap(PausedTasks, "due_waits", _due_an_hour_early),
         ),
-        "fault-free",
-        seed=3,
-        features=WAITS,
     ),
     Mistake(
         "replaces what it holds before it is sent",
@@ -56,11 +50,5 @@ MISTAKES = (
         seed=5,
         features=WAITS,
     ),
-    Mistake(
-        "reports a wait as mere progress",
-        wrap(waiting, "waiting_report", _report_progress_only),
-        "fault-free",
-        seed=3,
-        features=WAITS,
-    ),
+    _at_waits("reports a wait as mere progress", wrap(waiting, "waiting_report", _report_progress_only)),
 )
