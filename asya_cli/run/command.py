@@ -12,7 +12,7 @@ import typer
 from asya_cli.errors import CommandError, ExitCode
 from asya_cli.mesh_file.loading import load
 from asya_cli.output.console import Console
-from asya_cli.output.text import echo
+from asya_cli.output.text import write_json_line
 
 if TYPE_CHECKING:
     from asya.protocol.mesh_table import Actor, MeshTable
@@ -47,8 +47,6 @@ def run(
     It finds the packages that it has on AWS: those of the requirements.txt of its folder. Secrets are read from variables of
     this process. No mesh is needed, and nothing is sent. The exit code is 1 if the call failed.
     """
-    import msgspec
-
     from asya_cli.run.report import show_report
     from asya_cli.sending.payload import read_payload
     from asya_infra.build.packages import PackagesError
@@ -64,7 +62,7 @@ def run(
     except PackagesError as error:
         raise CommandError(str(error)) from error
     if as_json:
-        echo(msgspec.json.encode(report).decode())
+        write_json_line(report)
     else:
         show_report(Console(), name, table.actors[name], report)
     if report.error is not None:

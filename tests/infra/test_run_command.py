@@ -21,6 +21,7 @@ actors:
   alien: {handler: orders.alien}
   slow: {handler: orders.slow, timeout: 1s}
   gone: {handler: orders.gone}
+  colored: {handler: orders.colored}
   flaky:
     handler: orders.flaky
     resiliency:
@@ -56,6 +57,9 @@ def slow(payload):
 def gone(payload):
     os._exit(7)
 
+def colored(payload):
+    raise ValueError("\\x9b31m")
+
 def flaky(payload):
     raise ConnectionResetError("the peer is gone")
 """
@@ -87,6 +91,12 @@ def test_a_handler_has_the_variables_secrets_and_data_of_its_actor(shop: Path) -
         (frame,) = report(name, "--payload", "total=3", "--data", "lake")["frames"]
         assert frame["payload"] == {"total": 3, "currency": "EUR", "key": "k", "actor": "check"}
     assert (shop / "lake" / "seen.txt").read_bytes() == b"1"
+
+
+def test_control_characters_are_escaped_in_the_form_of_json(shop: Path) -> None:
+    result = asya_run("colored", "--payload", "{}", "--json")
+    assert json.loads(result.stdout)["error"]["message"] == "\x9b31m"
+    assert "\x9b" not in result.stdout
 
 
 def test_commands_partials_and_changes_are_shown(shop: Path) -> None:
