@@ -19,7 +19,7 @@ from asya.testing import dead_letters
 from asya.testing.api import Api
 from asya.testing.deployment import deploy
 from asya.testing.errors import TestKitError
-from asya.testing.external_systems import ExternalSystems
+from asya.testing.external.systems import ExternalSystems
 from asya.testing.hints import hint
 from asya.testing.messages import produce, put
 from asya.testing.run import Run, RunStatus

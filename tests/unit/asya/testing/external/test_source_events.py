@@ -8,7 +8,7 @@ import pytest
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.protocol.triggers import EventPattern, ObjectSource, Trigger
 from asya.testing.errors import TestKitError
-from asya.testing.source_events import Sources
+from asya.testing.external.source_events import Sources
 
 AT = datetime(2026, 11, 25, 10, tzinfo=UTC)
 MESH = MeshTable(

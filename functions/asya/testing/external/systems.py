@@ -9,12 +9,12 @@ from asya.protocol.names import TASK_SWEEP, TRIGGERS
 from asya.protocol.strict_json import encode_value
 from asya.testing.api import Api
 from asya.testing.errors import TestKitError
+from asya.testing.external.source_events import SERVICE_SENDER, Sources
+from asya.testing.external.webhook_calls import WebhookCall
 from asya.testing.messages import put
 from asya.testing.run import Run
 from asya.testing.schedules import slot_start
 from asya.testing.services.roles import role_id
-from asya.testing.source_events import SERVICE_SENDER, Sources
-from asya.testing.webhook_calls import WebhookCall
 
 
 class ExternalSystems:

@@ -1,0 +1,1 @@
+"""Systems and people without an account, as they start and answer tasks of a mesh in memory."""
