@@ -109,9 +109,7 @@ class HeavyCloud:
 
     def reconcile(self) -> None:
         """Runs the reconciler once."""
-        name = names.function_name(self.namespace, names.RECONCILE)
-        response = self.client("lambda").invoke(FunctionName=name, Payload=b"{}")
-        assert "FunctionError" not in response, response["Payload"].read()
+        self.cloud.run_scheduled(names.RECONCILE)
 
     def runs(self, actor: str = "", *, after: datetime = LONG_AGO) -> list[dict[str, Any]]:
         """Lists the job runs of an actor, or of all actors, oldest first.

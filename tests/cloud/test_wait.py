@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
+from asya.protocol import names
 from asya.protocol.keys import safe_segment
 from asya.protocol.times import format_time
 from asya_cli.main import app
@@ -41,11 +42,12 @@ def test_an_envelope_waits_until_the_sweep_sends_it(paths: DeployedCloud) -> Non
     assert (task.status, task.waiting_until) == ("running", format_time(due))
     report = CliRunner().invoke(app, ["status", task_id, "--state", str(paths.state)]).stdout
     assert format_time(due) in report
+    until(lambda: now() >= due or None, f"{due}")
+    paths.run_scheduled(names.PAUSE_SWEEP)
     end = wait_for_final_state(paths, task_id)
     assert end.task.status == "succeeded"
     assert end.envelope["route"]["prev"] == ["once", "embargo", "helper"]
     assert (end.payload["publish_at"], end.task.waiting_until) == (format_time(due), None)
-    assert now() >= due
 
 
 @pytest.mark.rule("11.wait.cancel")
@@ -54,6 +56,7 @@ def test_a_canceled_task_does_not_wait(paths: DeployedCloud) -> None:
     task_id = send(paths, NewEnvelope(["embargo", "helper"], payload))
     wait_for_wait(paths, task_id)
     paths.mesh.cancel(task_id)
+    paths.run_scheduled(names.PAUSE_SWEEP)
     address = f"{paths.mesh.connection.results.uri}canceled/{safe_segment(task_id)}.json"
     body = until(lambda: paths.mesh.fetch(address), f"{task_id} to be stored as canceled")
     envelope = json.loads(body)
