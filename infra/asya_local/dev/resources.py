@@ -104,10 +104,10 @@ class Resources:
                 )
 
     def _list_functions(self, mesh: Deployment, now: datetime) -> None:
-        """List root, as which all functions sign, as a function that may report about all actors."""
+        """List root, as which all functions sign, as the function that may report about all and tell `x-triggers` everything."""
         dynamodb = aws_client("dynamodb", self.endpoint, self.root)
         items = RoleItems(dynamodb, names.table_name(mesh.loaded.namespace, "sink"))
-        items.write(ListChange(listed={ACCOUNT_ID: names.COMPLETION}, expiring=frozenset(), completes=True), now)
+        items.write(ListChange(listed={ACCOUNT_ID: names.GATEWAY_API}, expiring=frozenset(), completes=True), now)
 
     def _create_queue(self, mesh: Deployment, actor: str, settings: QueueSettings) -> None:
         namespace, addresses = mesh.loaded.namespace, mesh.addresses
