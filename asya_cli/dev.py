@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from asya_cli.mesh_file.loading import check_exists
-from asya_cli.options import DEFAULT_STATE
+from asya_cli.options import DEFAULT_MESH, DEFAULT_STATE, MeshFile, Stage
 from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ _NOT_ENFORCED = (
 
 
 def dev(
-    mesh: Annotated[Path, typer.Option("--mesh", help="The mesh file.")] = Path("mesh.yaml"),
+    mesh: MeshFile = DEFAULT_MESH,
     state: Annotated[Path, typer.Option("--state", help="Folder for the files of this mesh.")] = DEFAULT_STATE,
-    stage: Annotated[str, typer.Option("--stage", help="The stage of the mesh file.", show_default=False)] = "",
+    stage: Stage = "",
     secrets: Annotated[
         Path | None,
         typer.Option("--secrets", help="File with the values of secrets; by default secrets.env in the state folder."),

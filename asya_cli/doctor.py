@@ -11,7 +11,7 @@ import typer
 
 from asya_cli.errors import CommandError
 from asya_cli.mesh_file.loading import check_exists
-from asya_cli.options import JsonLines, Profile
+from asya_cli.options import DEFAULT_MESH, JsonLines, MeshFile, Profile
 from asya_cli.output.text import echo, styled, visible, write_json_line
 from asya_cli.synthesis import synthesize
 
@@ -25,7 +25,7 @@ _COLORS = {"ok": "green", "warning": "yellow", "problem": "red"}
 
 
 def doctor(
-    mesh: Annotated[Path, typer.Option("--mesh", help="The mesh file.")] = Path("mesh.yaml"),
+    mesh: MeshFile = DEFAULT_MESH,
     *,
     stage: Annotated[str, typer.Option("--stage", help="The stage to deploy.")] = "",
     synthesized: Annotated[

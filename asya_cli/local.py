@@ -14,7 +14,7 @@ import typer
 from asya_cli.errors import CommandError, ExitCode
 from asya_cli.local_time import time
 from asya_cli.mesh_file.loading import check_exists
-from asya_cli.options import DEFAULT_STATE, JsonLines
+from asya_cli.options import DEFAULT_MESH, DEFAULT_STATE, JsonLines, MeshFile, Stage
 from asya_cli.output.text import echo, write_json_line
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ State = Annotated[Path, typer.Option("--state", help="Folder for the files of th
 
 @app.command()
 def up(
-    mesh: Annotated[Path, typer.Option("--mesh", help="The mesh file.")] = Path("mesh.yaml"),
+    mesh: MeshFile = DEFAULT_MESH,
     state: State = DEFAULT_STATE,
-    stage: Annotated[str, typer.Option("--stage", help="The stage of the mesh file.", show_default=False)] = "",
+    stage: Stage = "",
     secrets: Annotated[
         Path | None,
         typer.Option("--secrets", help="File with the values of secrets; by default secrets.env in the state folder."),

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from asya.client.mesh_client import MeshClient
 
 DEFAULT_STATE = Path(".asya")
+DEFAULT_MESH = Path("mesh.yaml")
 
+MeshFile = Annotated[Path, typer.Option("--mesh", help="The mesh file.")]
+Stage = Annotated[str, typer.Option("--stage", help="The stage of the mesh file.", show_default=False)]
 State = Annotated[Path, typer.Option("--state", help="State folder of the local cloud to use.")]
 Namespace = Annotated[
     str | None,

@@ -9,7 +9,7 @@ import typer
 
 from asya_cli.errors import CommandError
 from asya_cli.mesh_file.loading import load
-from asya_cli.options import JsonLines, Profile
+from asya_cli.options import DEFAULT_MESH, JsonLines, MeshFile, Profile
 from asya_cli.output.results import write
 from asya_cli.output.text import counted, echo
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def contracts(
-    mesh: Annotated[Path, typer.Option("--mesh", help="The mesh file.")] = Path("mesh.yaml"),
+    mesh: MeshFile = DEFAULT_MESH,
     *,
     stage: Annotated[str, typer.Option("--stage", help="The stage to deploy.")] = "",
     against: Annotated[

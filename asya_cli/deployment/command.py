@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from asya_cli.deployment.choice import Choice
+from asya_cli.options import DEFAULT_MESH, MeshFile, Stage
 
-Mesh = Annotated[Path, typer.Option("--mesh", help="The mesh file.")]
-Stage = Annotated[str, typer.Option("--stage", help="The stage of the mesh file.", show_default=False)]
 Context = Annotated[
     list[str] | None,
     typer.Option("--context", "-c", metavar="KEY=VALUE", help="A further option of the stacks.", show_default=False),
@@ -26,11 +25,11 @@ NoWait = Annotated[
 ]
 Region = Annotated[str | None, typer.Option("--region", help="AWS region.")]
 Profile = Annotated[str | None, typer.Option("--profile", help="The profile of your AWS configuration.")]
-_MESH, _OUTPUT = Path("mesh.yaml"), Path("cdk.out")
+_OUTPUT = Path("cdk.out")
 
 
 def deploy(
-    mesh: Mesh = _MESH,
+    mesh: MeshFile = DEFAULT_MESH,
     stage: Stage = "",
     *,
     yes: Yes = False,
@@ -64,7 +63,7 @@ def deploy(
 
 
 def destroy(
-    mesh: Mesh = _MESH,
+    mesh: MeshFile = DEFAULT_MESH,
     stage: Stage = "",
     *,
     yes: Yes = False,
@@ -85,7 +84,7 @@ def cdk(
     arguments: Annotated[
         list[str], typer.Argument(metavar="ARGUMENTS", help="Those of `cdk`, such as: import Asya-shop-state.")
     ],
-    mesh: Mesh = _MESH,
+    mesh: MeshFile = DEFAULT_MESH,
     stage: Stage = "",
     *,
     context: Context = None,
@@ -101,7 +100,7 @@ def cdk(
 
 
 def diff(
-    mesh: Mesh = _MESH,
+    mesh: MeshFile = DEFAULT_MESH,
     stage: Stage = "",
     *,
     context: Context = None,

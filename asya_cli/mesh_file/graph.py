@@ -9,6 +9,7 @@ import typer
 
 from asya_cli.json_input import unwritable
 from asya_cli.mesh_file.loading import load
+from asya_cli.options import DEFAULT_MESH, MeshFile
 from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ _SHAPES = {
 
 
 def graph(
-    mesh: Annotated[Path, typer.Option("--mesh", help="The mesh file.")] = Path("mesh.yaml"),
+    mesh: MeshFile = DEFAULT_MESH,
     *,
     stage: Annotated[str, typer.Option("--stage", help="A stage of the mesh file.")] = "",
     form: Annotated[

@@ -11,7 +11,7 @@ import typer
 
 from asya_cli.errors import ExitCode
 from asya_cli.mesh_file.loading import check_exists
-from asya_cli.options import JsonDocument
+from asya_cli.options import DEFAULT_MESH, JsonDocument, MeshFile
 from asya_cli.output.text import counted, echo, write_json_line
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Validation:
 
 
 def validate(
-    mesh: Annotated[Path, typer.Option("--mesh", help="The mesh file.")] = Path("mesh.yaml"),
+    mesh: MeshFile = DEFAULT_MESH,
     *,
     stage: Annotated[str, typer.Option("--stage", help="The stage to check.")] = "",
     limits: Annotated[

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
+from asya_cli.options import DEFAULT_STATE, JsonDocument, Namespace, Profile, Region, State, client
 from asya_cli.output.text import counted, echo, one_line, write_json_line
 from asya_cli.tasks.selection import moment
 
@@ -25,7 +25,7 @@ def report(
         str, typer.Option("--start", help="Only tasks whose route starts at this actor.", show_default=False)
     ] = "",
     tool: Annotated[str, typer.Option("--tool", help="Only tasks of this tool.", show_default=False)] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    as_json: JsonDocument = False,
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,

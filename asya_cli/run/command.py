@@ -11,6 +11,7 @@ import typer
 
 from asya_cli.errors import CommandError, ExitCode
 from asya_cli.mesh_file.loading import load
+from asya_cli.options import DEFAULT_MESH, MeshFile
 from asya_cli.output.console import Console
 from asya_cli.output.text import write_json_line
 
@@ -38,7 +39,7 @@ def run(
         list[str] | None, typer.Option("--next", help="The actors after this one in the route, in order.")
     ] = None,
     data: Annotated[Path, typer.Option(help="The folder behind ASYA_DATA_URI.")] = Path("data"),
-    mesh: Annotated[Path, typer.Option("--mesh", help="The mesh file.")] = Path("mesh.yaml"),
+    mesh: MeshFile = DEFAULT_MESH,
     stage: Annotated[str, typer.Option(help="A stage of the mesh file.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
 ) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.errors import CommandError
+from asya_cli.options import DEFAULT_MESH, MeshFile
 from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ app = typer.Typer(
     no_args_is_help=True, help="Add an actor or a tool to a mesh: code, an entry in the mesh file, and a test."
 )
 
-Mesh = Annotated[Path, typer.Option("--mesh", help="The mesh file.")]
-_MESH = Path("mesh.yaml")
 _REQUIREMENTS = "requirements-dev.txt"
 
 
@@ -30,7 +29,7 @@ _REQUIREMENTS = "requirements-dev.txt"
 def actor(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the actor.", show_default=False)],
     *,
-    mesh: Mesh = _MESH,
+    mesh: MeshFile = DEFAULT_MESH,
 ) -> None:
     """Add a light actor: a Python function that runs in Lambda."""
     from asya_cli.scaffold import additions
@@ -43,7 +42,7 @@ def actor(
 def spark_actor(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the actor.", show_default=False)],
     *,
-    mesh: Mesh = _MESH,
+    mesh: MeshFile = DEFAULT_MESH,
 ) -> None:
     """Add a heavy actor: a PySpark function that runs as a job on EMR Serverless.
 
@@ -63,7 +62,7 @@ def tool(
         list[str] | None,
         typer.Option("--route", metavar="ACTOR", help="An actor of the mesh; repeat it in order.", show_default=False),
     ] = None,
-    mesh: Mesh = _MESH,
+    mesh: MeshFile = DEFAULT_MESH,
 ) -> None:
     """Add a tool, which callers, models and agents start by its name.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from asya.client.errors import MeshError
 from asya_cli.errors import CommandError, ExitCode, exit_code_of
-from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
+from asya_cli.options import DEFAULT_MESH, DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
 from asya_cli.output.text import echo
 
 _INVALID = "the gateway answered 400: "
@@ -47,7 +46,7 @@ def call(
         envelope_id = mesh.call_tool(tool, bytes(content))
     except MeshError as error:
         if exit_code_of(error) is ExitCode.NOT_FOUND:
-            raise unknown_tool(mesh.connection.namespace, tool, Path("mesh.yaml")) from None
+            raise unknown_tool(mesh.connection.namespace, tool, DEFAULT_MESH) from None
         if error.problem.startswith(_INVALID):
             advice = f"Give the arguments of tools.{tool}.input_schema in the mesh file, such as KEY=VALUE."
             raise CommandError(error.problem.removeprefix(_INVALID), advice) from None

@@ -13,7 +13,7 @@ from asya.client.ends import TERMINAL
 from asya.client.errors import MeshError
 from asya_cli.errors import CommandError, ExitCode, exit_code_of
 from asya_cli.json_input import invalid_json, raw_json, read_bytes
-from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
+from asya_cli.options import DEFAULT_MESH, DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
 from asya_cli.output.text import echo
 from asya_cli.sending.route_check import route_warnings
 from asya_cli.tasks.ending import print_result
@@ -44,7 +44,7 @@ def send(
     wait: Annotated[
         bool, typer.Option("--wait", "-w", help="Wait for the end, and print the payload of the result.")
     ] = False,
-    mesh: Annotated[Path, typer.Option("--mesh", help="The mesh file to check the route against.")] = Path("mesh.yaml"),
+    mesh: Annotated[Path, typer.Option("--mesh", help="The mesh file to check the route against.")] = DEFAULT_MESH,
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,

@@ -11,7 +11,7 @@ import typer
 from asya_cli.errors import CommandError
 from asya_cli.json_input import unreadable
 from asya_cli.mesh_file.loading import load
-from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State, client
+from asya_cli.options import DEFAULT_MESH, DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State, client
 from asya_cli.output.text import echo, styled, visible, write_json_line
 from asya_cli.tasks.bulk import leaving
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from asya_cli.smoke.steps import Smoke, Step
 
 _COLORS = {"ok": "green", "skipped": "yellow", "failed": "red"}
-_MESH_FILE = Path("mesh.yaml")
 
 
 def smoke(
@@ -62,7 +61,7 @@ def smoke(
             raise CommandError(
                 "--namespace excludes --mesh and --stage", "Use --namespace alone, with the stage in it."
             )
-        selected = load(mesh or _MESH_FILE, stage)
+        selected = load(mesh or DEFAULT_MESH, stage)
         # The given region, or that of the stage if it has one.
         namespace, region = selected.namespace, region or selected.mesh.region
         application = selected.mesh.spark.application
