@@ -27,3 +27,10 @@ def test_a_mistake_on_the_heavy_path_is_found(mistake: Mistake) -> None:
     assert not run(seed, mistake.kind, is_heavy=True, features=mistake.features).violations, (
         "the schedule fails without the mistake too"
     )
+
+
+def test_a_lost_event_is_found_while_dispatch_asks_again_and_again() -> None:
+    """A run ends, and its event is lost: what else waits for a place keeps x-dispatch at work until the reconciler has come."""
+    features = frozenset({"deadlines", "deploys", "moves", "overrides", "pauses", "waits"})
+    outcome = run(6215, is_heavy=True, features=features)
+    assert outcome.violations == ()

@@ -54,6 +54,11 @@ class Scheduler:
         """Whether the caller is a process, which may wait."""
         return getcurrent() is not self._hub
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is left to happen."""
+        return not self._waiting
+
     def after(self, seconds: float, do: Callable[[], None]) -> None:
         """Schedule a callback that does not wait."""
         heapq.heappush(self._waiting, (self.seconds + max(0.0, seconds), next(self._numbers), do))
