@@ -6,9 +6,11 @@ from types import SimpleNamespace
 
 import boto3
 import botocore.session
+import botocore.useragent
 import moto.core.models
 import moto.core.responses
 import moto.kms.models
+import moto.sqs.models
 import pytest
 from botocore.hooks import EventAliaser
 from hypothesis import settings
@@ -48,8 +50,23 @@ def light_moto() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(moto.kms.models, "generate_private_key", cache(moto.kms.models.generate_private_key))
         patch.setattr(moto.core.models, "RESPONSES_METHODS", [])
+        underscored = cache(moto.core.responses.camelcase_to_underscores)
+        patch.setattr(moto.core.responses, "camelcase_to_underscores", underscored)
+        patch.setattr(moto.sqs.models, "camelcase_to_underscores", underscored)
         patch.setattr(
-            moto.core.responses, "camelcase_to_underscores", cache(moto.core.responses.camelcase_to_underscores)
+            moto.core.responses, "method_names_from_class", cache(moto.core.responses.method_names_from_class)
+        )
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cached_user_agent() -> Iterator[None]:
+    """Cache the words of the user agent: botocore checks each of their characters, twice for each call."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            botocore.useragent,
+            "sanitize_user_agent_string_component",
+            cache(botocore.useragent.sanitize_user_agent_string_component),
         )
         yield
 
