@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.workermanage import WorkerController
 
-COMPUTE_WORKER = "gw2"
-"""The worker without a cloud: the last of three."""
+COMPUTE_WORKERS = ("gw2", "gw3")
+"""The workers without a cloud: the last two of four. While the clouds of the first two wait, one would not use both cores."""
 
 SESSION_SUITES = ("console", "infra", "spark")
 """Suites with session fixtures; one worker runs each of them whole."""
@@ -78,11 +78,11 @@ def needs_no_cloud(group: str) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Lowers the priority of the worker without a cloud: clouds mostly wait, and it uses that time.
+    """Lowers the priority of the workers without a cloud: clouds mostly wait, and they use that time.
 
-    A step of 4 leaves it more than a quarter of a core beside a process that is always busy; with 10 it starves there.
+    A step of 4 leaves each more than a quarter of a core beside a process that is always busy; with 10 it starves there.
     """
-    if worker_id(config) == COMPUTE_WORKER:
+    if worker_id(config) in COMPUTE_WORKERS:
         os.nice(4)
 
 
@@ -111,7 +111,7 @@ def worker_id(config: pytest.Config) -> str | None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Any:
     """Schedules whole groups in the order of the folders, which puts the longest group first.
 
-    Two clouds at once are enough for two cores. The worker without a cloud starts with the tests that need none.
+    Two clouds at once are enough for two cores. The workers without a cloud start with the tests that need none.
     """
     from xdist.scheduler import LoadScopeScheduling
 
@@ -120,7 +120,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Any:
             return group_of(nodeid)
 
         def _assign_work_unit(self, node: WorkerController) -> None:
-            if node.gateway.id == COMPUTE_WORKER:
+            if node.gateway.id in COMPUTE_WORKERS:
                 first = next(filter(needs_no_cloud, self.workqueue), next(iter(self.workqueue)))
                 self.workqueue.move_to_end(first, last=False)
             super()._assign_work_unit(node)
