@@ -47,6 +47,15 @@ def test_a_part_of_the_content_is_refused(code: Path, tmp_path: Path) -> None:
         file.extractall(str(tmp_path / "part"), members=["orders/score.py"])
 
 
+def test_ministack_checks_only_names_that_may_lead_out_of_the_folder(tmp_path: Path) -> None:
+    inside, outside = ["python/asya/data.py", "python/a..b.py"], ["/etc/passwd", "../code.py", "python/../../code.py"]
+    with zipfile.ZipFile(tmp_path / "layer.zip", "w") as file:
+        for name in (*inside, *outside):
+            file.writestr(name, "N = 1")
+    with CodeCache(str(tmp_path / "layer.zip")) as file:
+        assert file.namelist() == outside
+
+
 def test_the_runtime_of_ministack_uses_the_cache() -> None:
     runtime = ModuleType("lambda_runtime")
     install(runtime)
