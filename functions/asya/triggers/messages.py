@@ -17,8 +17,8 @@ class UnusableMessageError(Exception):
     """A message that starts nothing, and never will."""
 
 
-class UnknownTriggerError(UnusableMessageError):
-    """A message of a trigger that this version of the mesh does not have; a deployment may be under way."""
+class OtherDeploymentError(UnusableMessageError):
+    """A message that fits no trigger of this version of the mesh; a deployment may be under way."""
 
 
 class SlotMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -48,7 +48,8 @@ def read_occurrences(body: bytes, mesh: MeshTable) -> list[Occurrence]:
     """What the message of a source tells.
 
     Raises:
-        UnusableMessageError: the message has no known form, or it is of no trigger of the mesh.
+        UnusableMessageError: the message has no known form.
+        OtherDeploymentError: it fits no trigger of the mesh.
     """
     try:
         if "webhook" in _kind_decoder.decode(body):
@@ -60,14 +61,14 @@ def read_occurrences(body: bytes, mesh: MeshTable) -> list[Occurrence]:
     trigger, schedule = scheduled(message.trigger, mesh)
     for slot in slots:
         if not is_slot(schedule, slot):
-            raise UnusableMessageError(f"{format_time(slot)} is no slot of {schedule.cron!r} in {schedule.timezone}")
+            raise OtherDeploymentError(f"{format_time(slot)} is no slot of {schedule.cron!r} in {schedule.timezone}")
     return [slot_occurrence(message.trigger, trigger, schedule, slot) for slot in slots]
 
 
 def _webhook(message: WebhookMessage, mesh: MeshTable) -> Occurrence:
     trigger = known(message.trigger, mesh)
     if trigger.webhook is None:
-        raise UnusableMessageError(f"the trigger {message.trigger!r} has no webhook")
+        raise OtherDeploymentError(f"the trigger {message.trigger!r} has no webhook")
     try:
         return webhook_occurrence(message.trigger, trigger, message.webhook)
     except UnusableDeliveryError as error:
@@ -78,11 +79,11 @@ def scheduled(name: str, mesh: MeshTable) -> tuple[Trigger, Schedule]:
     """The trigger of a name, and its schedule.
 
     Raises:
-        UnusableMessageError: the mesh has no such trigger, or it has no schedule.
+        OtherDeploymentError: the mesh has no such trigger, or it has no schedule.
     """
     trigger = known(name, mesh)
     if trigger.schedule is None:
-        raise UnusableMessageError(f"the trigger {name!r} has no schedule")
+        raise OtherDeploymentError(f"the trigger {name!r} has no schedule")
     return trigger, trigger.schedule
 
 
@@ -90,9 +91,9 @@ def known(name: str, mesh: MeshTable) -> Trigger:
     """The trigger of a name.
 
     Raises:
-        UnknownTriggerError: the mesh has no such trigger.
+        OtherDeploymentError: the mesh has no such trigger.
     """
     trigger = mesh.triggers.get(name)
     if trigger is None:
-        raise UnknownTriggerError(f"the mesh has no trigger {name!r}")
+        raise OtherDeploymentError(f"the mesh has no trigger {name!r}")
     return trigger

@@ -24,7 +24,7 @@ from asya.triggers.lambdas.lane_queue import LaneQueue
 from asya.triggers.lambdas.occurrence_starts import FINAL, OccurrenceStarts
 from asya.triggers.lanes import has_lanes
 from asya.triggers.message_senders import check_sender
-from asya.triggers.messages import UnknownTriggerError, UnusableMessageError, read_occurrences
+from asya.triggers.messages import OtherDeploymentError, UnusableMessageError, read_occurrences
 from asya.triggers.occurrences import Occurrence, submission_of
 from asya.triggers.operators.operator_messages import heeds_pause, pause_problem, read_backfill, read_fire
 from asya.triggers.sources.new_objects import Buckets
@@ -105,7 +105,7 @@ class TriggerQueue:
         try:
             fired = read_fire(body, self.mesh)
             return [fired] if fired is not None else read_occurrences(body, self.mesh)
-        except UnknownTriggerError as error:
+        except OtherDeploymentError as error:
             if record.arrival.receive_count < LAST_RECEIVE:
                 # A deployment updates this function last.
                 raise OutdatedError(str(error)) from None

@@ -52,7 +52,7 @@ def read_fire(body: bytes, mesh: MeshTable) -> Occurrence | None:
     """Read the message of a call of `fire`; None if it is none.
 
     Raises:
-        UnusableMessageError: the mesh has no such trigger, or it has no schedule.
+        OtherDeploymentError: the mesh has no such trigger, or it has no schedule.
     """
     try:
         message = _fire_decoder.decode(body)

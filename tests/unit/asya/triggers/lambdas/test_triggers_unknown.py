@@ -13,6 +13,7 @@ from asya.messaging.lambdas.batch import Record
 from asya.messaging.nack import OutdatedError, nack_seconds
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
+from asya.protocol.triggers import Schedule, Trigger, Webhook
 from asya.testing import Mesh
 from asya.testing.services.roles import role_id
 from asya.triggers.lambdas.triggers import TriggerQueue
@@ -29,6 +30,11 @@ triggers:
     webhook: {secret: hooks/github, signature: github}
 """
 DELIVERY = {"key": "webhook a", "body": "{}", "received_at": "2026-11-25T12:00:00.000000Z"}
+AT_TWO, AT_THREE = "2026-11-25T02:00:00.000000Z", "2026-11-25T03:00:00.000000Z"
+TRIGGERS = {
+    "hook": Trigger(route=("echo",), webhook=Webhook(secret="hooks/github", signature="github")),
+    "nightly": Trigger(route=("echo",), schedule=Schedule(cron="0 2 * * *")),
+}
 
 
 @pytest.fixture
@@ -59,12 +65,24 @@ class Worker:
 
 
 @pytest.mark.rule("16.failures.unknown", "16.failures")
-def test_16_a_message_of_an_unknown_trigger_waits_for_a_deployment() -> None:
+@pytest.mark.parametrize(
+    ("sender", "message", "problem"),
+    [
+        (names.WEBHOOKS, {"trigger": "new", "webhook": DELIVERY}, "the mesh has no trigger 'new'"),
+        (names.WEBHOOKS, {"trigger": "nightly", "webhook": DELIVERY}, "the trigger 'nightly' has no webhook"),
+        (names.TASK_SWEEP, {"trigger": "new", "slot": AT_TWO}, "the mesh has no trigger 'new'"),
+        (names.TASK_SWEEP, {"trigger": "hook", "slot": AT_TWO}, "the trigger 'hook' has no schedule"),
+        (names.TASK_SWEEP, {"trigger": "nightly", "slot": AT_THREE}, f"{AT_THREE} is no slot of '0 2 * * *' in UTC"),
+    ],
+)
+def test_16_a_message_that_fits_no_trigger_waits_for_a_deployment(sender: str, message: object, problem: str) -> None:
     """After twenty minutes the deployment is over, and the message is a dead letter."""
     settings = SimpleNamespace(
-        table=MeshTable(namespace="hooks", actors={}), data_uri="s3://b/data/", results_uri="s3://b/results/"
+        table=MeshTable(namespace="hooks", actors={}, triggers=TRIGGERS),
+        data_uri="s3://b/data/",
+        results_uri="s3://b/results/",
     )
-    admission = SimpleNamespace(function_of=lambda _: names.WEBHOOKS)
+    admission = SimpleNamespace(function_of=lambda _: sender)
     services: Any = SimpleNamespace(settings=settings, telemetry=Telemetry("hooks", "test"), admission=admission)
     worker, failed = Worker(), list[str]()
     letters: Any = SimpleNamespace(keep=lambda _, problem: failed.append(problem))
@@ -72,13 +90,13 @@ def test_16_a_message_of_an_unknown_trigger_waits_for_a_deployment() -> None:
     starts: Any = SimpleNamespace()
     unused: Any = SimpleNamespace()
     queue = TriggerQueue(services, worker, starts, lanes, letters, unused, unused)  # type: ignore[arg-type]
-    body = json.dumps({"trigger": "new", "webhook": DELIVERY})
+    body = json.dumps(message)
     for count in range(1, LAST_RECEIVE + 1):
-        attributes = {"SentTimestamp": "0", "ApproximateReceiveCount": str(count), "SenderId": role_id(names.WEBHOOKS)}
+        attributes = {"SentTimestamp": "0", "ApproximateReceiveCount": str(count), "SenderId": role_id(sender)}
         record = {"body": body, "messageId": "m", "receiptHandle": "r", "attributes": attributes}
         queue.process({"Records": [record]})
         assert (len(worker.kept), len(failed)) == ((count, 0) if count < LAST_RECEIVE else (LAST_RECEIVE - 1, 1))
-    assert failed == ["the mesh has no trigger 'new'"]
+    assert failed == [problem]
     assert sum(nack_seconds(count, worker.kept[0]) for count in range(1, LAST_RECEIVE)) >= 19 * 60
 
 

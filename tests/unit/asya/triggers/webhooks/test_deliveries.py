@@ -9,7 +9,7 @@ from asya.protocol.mesh_table import MeshTable
 from asya.protocol.strict_json import NotJsonError
 from asya.protocol.task import StartedBy
 from asya.protocol.triggers import Schedule, Trigger, Webhook
-from asya.triggers.messages import UnknownTriggerError, UnusableMessageError, read_occurrences
+from asya.triggers.messages import OtherDeploymentError, UnusableMessageError, read_occurrences
 from asya.triggers.webhooks.deliveries import Delivery, webhook_message
 
 TRIGGER = Trigger(route=("greet",), webhook=Webhook(secret="hook", signature="github"))
@@ -86,7 +86,7 @@ def test_16_a_webhook_without_a_payload_can_start_nothing(trigger: Trigger, deli
 @pytest.mark.rule("16.failures.unknown")
 def test_16_a_message_of_an_unknown_trigger_is_of_its_own_kind() -> None:
     """A deployment may be under way, so it may be known soon."""
-    with pytest.raises(UnknownTriggerError, match="no trigger 'other'"):
+    with pytest.raises(OtherDeploymentError, match="no trigger 'other'"):
         read_occurrences(webhook_message("other", DELIVERY), mesh(TRIGGER))
 
 
