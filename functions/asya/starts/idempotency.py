@@ -7,6 +7,7 @@ repetition the state of the first request:
 
 - `sent`: the repetition returns the same id and sends nothing.
 - not `sent`, and the lease of `LEASE` seconds is valid: the first request is in progress.
+- not `sent`, and the lease was released, because the message was not accepted: the repetition begins the task, with the same id.
 - not `sent`, and the lease has expired, because the process crashed: the repetition finishes the submission, with the same id
   and the same times. After a crash between the send and the mark, this sends a second message with the same id. SQS may
   duplicate any message too: the records stay correct, and the handlers may run twice.

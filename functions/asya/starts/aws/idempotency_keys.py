@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from asya.tasks.aws.items import Item
 
 
+_RELEASED = "0"
+"""The end of the lease of a request that has sent nothing."""
+
+
 class IdempotencyKeys:
     """The idempotency keys of a mesh, in its tasks table.
 
@@ -87,12 +91,14 @@ class IdempotencyKeys:
         self._update(owner, key, "SET sent = :value", {"BOOL": True})
 
     def release(self, owner: str, key: str) -> None:
-        """Release the lease, so that a repetition may retry at once.
+        """Release the lease of a request that has sent nothing, so that a repetition may retry at once.
+
+        The task then begins with the repetition, which may come hours later: its time until the deadline has not run down.
 
         Raises:
             TaskStoreError: the table is unavailable.
         """
-        self._update(owner, key, "SET lease_until = :value", {"N": "0"})
+        self._update(owner, key, "SET lease_until = :value", {"N": _RELEASED})
 
     def _claim_again(self, owner: str, key: str, digest: str, item: "Item", now: datetime) -> ClaimOutcome:
         stored = StoredKey(
@@ -106,21 +112,25 @@ class IdempotencyKeys:
 
     def _take_over(self, owner: str, key: str, item: "Item", now: datetime) -> ClaimOutcome:
         """Take over an expired lease; the conditional write lets one of several concurrent requests win."""
+        # After a crash the message may have been sent, and a second one must be equal.
+        is_released = item["lease_until"]["N"] == _RELEASED
+        created_at = now if is_released else parse_time(item["created_at"]["S"])
         with table_errors("take over an idempotency key"):
             try:
                 self._client.update_item(
                     TableName=self._table,
                     Key=_key(owner, key),
-                    UpdateExpression="SET lease_until = :lease",
+                    UpdateExpression="SET lease_until = :lease, created_at = :created",
                     ConditionExpression="lease_until = :seen AND attribute_not_exists(sent)",
                     ExpressionAttributeValues={
                         ":lease": {"N": f"{now.timestamp() + LEASE:.3f}"},
                         ":seen": {"N": item["lease_until"]["N"]},
+                        ":created": {"S": format_time(created_at)},
                     },
                 )
             except self._client.exceptions.ConditionalCheckFailedException:
                 return InProgress()
-        return KeyClaim(item["task_id"]["S"], parse_time(item["created_at"]["S"]))
+        return KeyClaim(item["task_id"]["S"], created_at)
 
     def _update(self, owner: str, key: str, expression: str, value: "AttributeValueTypeDef") -> None:
         with table_errors("update an idempotency key"):

@@ -188,6 +188,26 @@ def test_a_rejected_message_releases_the_key_at_once(gateway: Gateway) -> None:
     assert (gateway.queue.ids, gateway.status("t1")) == (["t1"], "pending")
 
 
+@pytest.mark.rule("13.start.idempotent")
+def test_a_task_whose_message_was_rejected_begins_with_the_repetition(gateway: Gateway) -> None:
+    """A trigger repeats a start for twenty minutes, and a redrive may come days later: the deadline has not passed then."""
+    for second in (0, 1200):
+        gateway.queue.before = NotSentError("throttled")
+        with pytest.raises(ApiError):
+            gateway.start_once("t1", second)
+    gateway.queue.before = Died()
+    with pytest.raises(Died):
+        gateway.start_once("t1", 1800)
+    gateway.queue.before = None
+    gateway.start_once("t1", 1900)
+    (sent,) = gateway.queue.sent
+    assert sent.status is not None
+    assert (sent.status.created_at, sent.status.deadline_at) == (
+        "2026-11-20T09:30:00.000000Z",
+        "2026-11-20T09:31:00.000000Z",
+    )
+
+
 def test_a_failed_write_of_the_record_releases_the_key(gateway: Gateway) -> None:
     gateway.store.broken = True
     with pytest.raises(TaskStoreError):
