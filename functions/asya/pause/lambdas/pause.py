@@ -86,6 +86,8 @@ class PauseActor:
 
     def _with_timer(self, hop: Hop) -> Hop | Diversion | None:
         """The hop of a pause with a timer; None if it is due already."""
+        if waiting.is_release(hop.envelope):
+            return None  # it was held while the deadline of this actor ran on
         now, is_recorded = self.services.now(), self.services.records_task(hop.envelope)
         longest = longest_wait(self.services.settings.table.retention)
         until = waiting.due(hop, is_recorded=is_recorded, longest=longest, now=now)

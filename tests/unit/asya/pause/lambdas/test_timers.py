@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from msgspec.structs import replace
 
 from asya.protocol.times import format_time
 from tests.doubles.envelopes import status
@@ -89,6 +90,17 @@ def test_one_that_is_due_already_holds_nothing(waits: WaitingWorld) -> None:
     waits.arrive("embargo-timed", payload={"publish_at": 0})
     (sent,) = waits.sent("post")
     assert sent.route.prev == ("prep", "embargo-timed")
+    assert waits.s3.keys("paused/") == []
+
+
+@pytest.mark.rule("11.wait.passed-on")
+def test_an_envelope_that_was_held_before_a_deployment_does_not_wait_again(waits: WaitingWorld) -> None:
+    waits.arrive("cool-down")
+    actors = waits.table.actors
+    waits.table = replace(waits.table, actors={**actors, "cool-down": actors["timed"]})
+    waits.clock.moment += 3 * DAY
+    waits.go_on("cool-down")
+    assert [sent.id for sent in waits.sent("post")] == ["env-1"]
     assert waits.s3.keys("paused/") == []
 
 
