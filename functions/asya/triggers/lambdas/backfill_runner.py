@@ -92,13 +92,22 @@ class BackfillRunner:
         trigger = self.services.settings.table.triggers.get(backfill.trigger)
         may_start = trigger is not None and trigger.enabled
         following = backfill.following(most) if may_start and backfill.state == "running" else []
-        slots = [*(each.slot for each in backfill.noted), *following]
-        return advance(backfill, following, self._records(backfill, slots, now), now, may_start=may_start)
+        return advance(backfill, following, self._records(backfill, following, now), now, may_start=may_start)
 
-    def _records(self, backfill: Backfill, slots: Sequence[str], now: datetime) -> dict[str, TaskRecord]:
-        ids = [backfill.task_id(slot) for slot in slots]
+    def _records(self, backfill: Backfill, following: Sequence[str], now: datetime) -> dict[str, TaskRecord]:
+        """The records of the noted and the following slots.
+
+        Raises:
+            TaskStoreError: the table is unavailable, or a later version has written the record of a running task.
+        """
+        ids = [backfill.task_id(slot) for slot in (*(each.slot for each in backfill.noted), *following)]
         stored = self.tasks.records(ids, now, consistent=True) if ids else {}
-        return {task_id: each.record for task_id, each in stored.items()}
+        records = {task_id: each.record for task_id, each in stored.items()}
+        for task_id in (backfill.task_id(each.slot) for each in backfill.noted if each.is_started):
+            # Such a read leaves out records that it cannot decode, and a missing one would count as expired.
+            if task_id not in records and (loaded := self.tasks.load(task_id, now)) is not None:
+                records[task_id] = loaded[0]
+        return records
 
     def _start_all(self, step: Step, start: Start) -> _Starts:
         """Start the noted slots. One that cannot start now is left to a later step."""

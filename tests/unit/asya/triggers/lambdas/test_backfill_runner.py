@@ -1,7 +1,7 @@
 """A backfill starts each slot once, whatever process dies at whatever point, and however many processes work at it."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from asya.protocol.api_errors import ApiError
+from asya.protocol.hops import HopRecord
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.protocol.task import TaskRecord, TaskStatus
 from asya.protocol.triggers import Schedule, Trigger
-from asya.tasks.aws.task_store import StoredRecord, TaskStoreError
+from asya.tasks.aws.task_store import StoredRecord, TaskStoreError, UnreadableRecordError
 from asya.testing.dynamo.indexes import new_table
 from asya.testing.dynamo.tables import MemoryDynamo
 from asya.triggers.aws.backfills import Backfills, StoredBackfill
@@ -47,12 +48,14 @@ class World:
 
     Attributes:
         dies_at: the numbers of the calls at which the process dies, before or after the call.
+        unreadable: the ids of the records that a later version has written.
         sent: how many first messages the task of an id has got.
     """
 
     dies_at: set[tuple[int, str]] = field(default_factory=set)
     calls: int = 0
     records_by_id: dict[str, TaskRecord] = field(default_factory=dict)
+    unreadable: set[str] = field(default_factory=set)
     sent: Counter[str] = field(default_factory=Counter)
     payloads: dict[str, bytes] = field(default_factory=dict)
     most_running: int = 0
@@ -108,7 +111,17 @@ class World:
     def records(self, ids: list[str], _now: datetime, *, consistent: bool) -> dict[str, StoredRecord]:
         """See `TaskStore`."""
         assert consistent
-        return {each: StoredRecord(self.records_by_id[each], 1) for each in ids if each in self.records_by_id}
+        return {
+            each: StoredRecord(self.records_by_id[each], 1)
+            for each in ids
+            if each in self.records_by_id and each not in self.unreadable
+        }
+
+    def load(self, task_id: str, _now: datetime) -> tuple[TaskRecord, Iterator[HopRecord]] | None:
+        """See `TaskStore`."""
+        if task_id in self.unreadable:
+            raise UnreadableRecordError(task_id, "a later version", None, None)
+        return (self.records_by_id[task_id], iter(())) if task_id in self.records_by_id else None
 
     def work(self, random: Random, status: TaskStatus = "succeeded") -> None:
         """End tasks in any order, each with a notice, until the backfill has ended; the sweep runs now and then."""
@@ -248,6 +261,23 @@ def test_16_a_slot_that_cannot_start_now_starts_later_and_one_that_never_can_is_
     runner.advance("b1", start)
     state = world.state()
     assert ([each.problem for each in state.failures], len(world.sent)) == (["too_large: 2 MB"], 1)
+
+
+@pytest.mark.rule("16.backfill.state", "16.backfill.at-once")
+def test_16_a_record_that_cannot_be_read_counts_as_running() -> None:
+    """A later version has written it, and this function follows in a moment. One that has expired is a failure."""
+    world = World()
+    world.begin(to="2025-01-04", at_once=1)
+    world.advance()
+    world.unreadable.update(world.records_by_id)
+    with pytest.raises(UnreadableRecordError):
+        world.advance()
+    assert (world.state().failed, len(world.sent)) == (0, 1)
+    world.unreadable.clear()
+    world.records_by_id.clear()
+    world.advance()
+    assert [each.problem for each in world.state().failures] == ["the record of its task has expired"]
+    assert len(world.sent) == 2
 
 
 @pytest.mark.rule("16.backfill.cancel")
