@@ -5,6 +5,8 @@ from zoneinfo import ZoneInfo
 
 from asya.protocol.times import parse_time
 
+# Before it there is no slot that anybody asks for. A year 1 is the empty time of some languages.
+_EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)
 _EXAMPLES = "2026-11-25, 2026-11-25T02:00 or 2026-11-25T01:00:00Z"
 
 
@@ -14,10 +16,10 @@ def read_moment(text: str, zone: str) -> datetime:
     A local time that comes twice is the first one; one that the clock skips is the end of the gap.
 
     Raises:
-        ValueError: the text is neither.
+        ValueError: the text is neither, or its year is before 1900.
     """
     try:
-        return parse_time(text)
+        return _checked(parse_time(text))
     except ValueError:
         pass
     try:
@@ -31,7 +33,7 @@ def read_start(text: str, zone: str) -> datetime:
     """Read the earliest time of a range: a time, or a day in a zone, which begins at its midnight.
 
     Raises:
-        ValueError: the text is neither.
+        ValueError: the text is neither, or its year is before 1900.
     """
     day = _day(text)
     return _utc(datetime.combine(day, time()), zone) if day is not None else read_moment(text, zone)
@@ -41,7 +43,7 @@ def read_end(text: str, zone: str) -> datetime:
     """Read the latest time of a range: a time, or a day in a zone, which is included.
 
     Raises:
-        ValueError: the text is neither.
+        ValueError: the text is neither, or its year is before 1900.
     """
     day = _day(text)
     if day is None:
@@ -63,13 +65,19 @@ def _day(text: str) -> date | None:
 def _utc(local: datetime, zone: str) -> datetime:
     try:
         if local.tzinfo is not None:
-            return local.astimezone(UTC)
+            return _checked(local.astimezone(UTC))
         found = local.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC)
         wall = found.astimezone(ZoneInfo(zone)).replace(tzinfo=None)
     except OverflowError:
         raise ValueError(f"should be a time such as {_EXAMPLES}; got {local.isoformat()!r}") from None
     # The clock skips this local time: by the old offset it lies after the gap, as far as it lay after its begin.
-    return found if wall == local else _end_of_gap(local, zone)
+    return _checked(found if wall == local else _end_of_gap(local, zone))
+
+
+def _checked(moment: datetime) -> datetime:
+    if moment < _EARLIEST:
+        raise ValueError(f"should be a time since {_EARLIEST.year} such as {_EXAMPLES}; got {moment.isoformat()!r}")
+    return moment
 
 
 def _end_of_gap(local: datetime, zone: str) -> datetime:

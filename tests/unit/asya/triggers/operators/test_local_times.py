@@ -54,3 +54,12 @@ def test_16_another_text_is_refused_with_an_example(text: str) -> None:
         read_moment(text, "America/New_York")
     with pytest.raises(ValueError, match="should be a time such as"):
         read_end(text or "9999-12-31", "America/New_York")
+
+
+@pytest.mark.parametrize("zone", ["UTC", OSLO, "America/New_York"])
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00Z", "0001-01-01T00:00", "0001-01-02", "1899-12-30"])
+def test_16_an_empty_time_is_refused(text: str, zone: str) -> None:
+    """Programs send year 1 for no time, and no slot lies before it."""
+    for read in (read_moment, read_start, read_end):
+        with pytest.raises(ValueError, match="should be a time"):
+            read(text, zone)
