@@ -24,6 +24,7 @@ from asya_infra.mesh_file.checks import (
     waits,
 )
 from asya_infra.mesh_file.checks.context import Context, Finding
+from asya_infra.mesh_file.trigger_checks import payloads as trigger_payloads
 from asya_infra.mesh_file.trigger_checks import sources as trigger_sources
 
 CHECKS: tuple[Callable[[Context], Iterator[Finding]], ...] = (
@@ -41,6 +42,7 @@ CHECKS: tuple[Callable[[Context], Iterator[Finding]], ...] = (
     tools.check,
     triggers.check,
     trigger_sources.check,
+    trigger_payloads.check,
     agent.check,
     callers.check,
     notify.check,

@@ -1,13 +1,8 @@
-"""Checks the triggers: one source, a tool or a route, and a payload that can be filled in (`protocol §16`)."""
+"""Checks the triggers: one source, a tool or a route, and keys that fit each other (`protocol §16`)."""
 
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterator
 
 from asya.protocol import names
-from asya.protocol.triggers import Schedule
-from asya.triggers.occurrences import slot_values
-from asya.triggers.templates import fill_in
-from asya.triggers.webhooks.deliveries import VALUES_OF_WEBHOOKS
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.problems import did_you_mean
@@ -27,15 +22,16 @@ def check(context: Context) -> Iterator[Finding]:
             yield place, str(error)
         yield from _source(section, place)
         yield from _start(context.mesh, section, place)
-        yield from _payload(section, place)
+        yield from _input(section, place)
         yield from _lanes(section, place)
         yield from _webhook(section, place)
 
 
 def _source(section: TriggerSection, place: Location) -> Iterator[Finding]:
-    if len(section.sources) != 1:
-        found = " and ".join(section.sources) or "none"
-        yield place, f"should have one of {', '.join(SOURCES)}; it has {found}"
+    if not section.sources:
+        yield place, f"has no source; add one of {', '.join(SOURCES)}"
+    if len(section.sources) > 1:
+        yield place, f"has {' and '.join(section.sources)}; a trigger has one source, so write a trigger for each"
     if section.cron is None:
         for key in _OF_SCHEDULES:
             if key in section.model_fields_set:
@@ -43,8 +39,10 @@ def _source(section: TriggerSection, place: Location) -> Iterator[Finding]:
 
 
 def _start(mesh: MeshFile, section: TriggerSection, place: Location) -> Iterator[Finding]:
-    if (section.tool is None) == (not section.route):
-        yield place, "should have either a tool or a route"
+    if section.tool is None and not section.route:
+        yield place, "has neither a tool nor a route; add tool with the name of a tool, or route with a list of actors"
+    if section.tool is not None and section.route:
+        yield place, "has both a tool and a route; remove one of them"
     if section.tool is not None:
         if section.tool not in mesh.tools:
             yield (*place, "tool"), f"there is no tool {section.tool!r}{did_you_mean(section.tool, mesh.tools)}"
@@ -73,21 +71,9 @@ def _lanes(section: TriggerSection, place: Location) -> Iterator[Finding]:
         yield (*place, "overlap"), problem
 
 
-def _payload(section: TriggerSection, place: Location) -> Iterator[Finding]:
-    if section.payload is None:
-        return
-    if "input" in section.model_fields_set:
+def _input(section: TriggerSection, place: Location) -> Iterator[Finding]:
+    if section.payload is not None and "input" in section.model_fields_set:
         yield (*place, "input"), "conflicts with payload; remove one of them"
-    values: Mapping[str, object] | None = None
-    if section.cron is not None:
-        values = slot_values(Schedule(cron=section.cron), datetime(2000, 1, 1, tzinfo=UTC))
-    elif section.webhook is not None:
-        values = VALUES_OF_WEBHOOKS
-    if values is not None:
-        try:
-            fill_in(section.payload, values)
-        except ValueError as error:
-            yield (*place, "payload"), str(error)
 
 
 def _webhook(section: TriggerSection, place: Location) -> Iterator[Finding]:

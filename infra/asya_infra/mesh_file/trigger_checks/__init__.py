@@ -1,1 +1,1 @@
-"""Checks of the sources of triggers: what AWS accepts, and whether the tasks of a trigger may start it again."""
+"""Checks of triggers: sources that AWS accepts, payloads that tools take, and tasks that would start themselves."""

@@ -1,26 +1,18 @@
-"""Checks the sources of triggers: what S3 and EventBridge accept, and the values of their payloads (`protocol §16`)."""
+"""Checks the sources of triggers: what S3 and EventBridge accept, and loops (`protocol §16`)."""
 
 import re
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from asya.protocol.triggers import ObjectSource
-from asya.triggers.sources.bus_events import BusEvent, event_values
-from asya.triggers.sources.new_objects import NewObject, object_values
-from asya.triggers.templates import fill_in
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.source import Location
 from asya_infra.mesh_file.trigger_checks.loops import LoopCheck
-from asya_infra.mesh_file.triggers.model import EventSection, ObjectsSection, TriggerSection
+from asya_infra.mesh_file.triggers.model import EventSection, ObjectsSection
 
 _BUCKET = re.compile(r"data|results|[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _BUS = re.compile(r"[A-Za-z0-9._/-]{1,256}")
 _PATTERN_KEYS = ("source", "detail-type", "detail", "resources", "account", "region")
-_AT = datetime(2000, 1, 1, tzinfo=UTC)
-_OBJECT = NewObject("bucket", "key", 1, "etag", "version", "sequencer", _AT)
-_EVENT = BusEvent("id", "source", "type", "2000-01-01T00:00:00Z", "account")
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -32,13 +24,10 @@ def check(context: Context) -> Iterator[Finding]:
             yield (*place, "input"), "is a key of triggers with event or webhook"
         if section.s3 is not None:
             yield from _objects(section.s3, (*place, "s3"))
-            values = object_values(ObjectSource(bucket="data"), "s3://bucket/", "key", _OBJECT)
-            yield from _payload(section, values, (*place, "payload"))
             for problem in LoopCheck(context.mesh, context.namespace).problems(section):
                 yield (*place, "s3"), problem
         if section.event is not None:
             yield from _event(section.event, (*place, "event"))
-            yield from _payload(section, event_values(_EVENT), (*place, "payload"))
 
 
 def _objects(section: ObjectsSection, place: Location) -> Iterator[Finding]:
@@ -75,12 +64,3 @@ def _values(value: JsonValue, place: Location, *, is_top: bool) -> Iterator[Find
         yield place, f"should be a list of values, such as [{value}]"
     elif not value:
         yield place, "matches nothing; name a value, or remove it"
-
-
-def _payload(section: TriggerSection, values: Mapping[str, str], place: Location) -> Iterator[Finding]:
-    if section.payload is None:
-        return
-    try:
-        fill_in(section.payload, values)
-    except ValueError as error:
-        yield place, str(error)

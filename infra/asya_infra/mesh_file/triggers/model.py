@@ -1,6 +1,7 @@
 """The keys of `triggers` in the mesh file: what starts a task without a caller (`protocol §16`)."""
 
 from typing import Annotated
+from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, Field, JsonValue
 
@@ -9,10 +10,21 @@ from asya.protocol.triggers import Overlap, Signature
 from asya.triggers.slots import check_cron, check_zone
 from asya_infra.mesh_file.actor_model import check_reference
 from asya_infra.mesh_file.base import Section, Texts
+from asya_infra.mesh_file.problems import did_you_mean
 from asya_infra.mesh_file.units import Duration
 
+
+def _check_zone(name: str) -> str:
+    try:
+        return check_zone(name)
+    except ValueError as error:
+        # Zones without a place are fixed offsets and old names: CEST is not EST.
+        places = (zone for zone in available_timezones() if "/" in zone)
+        raise ValueError(f"{error}{did_you_mean(name, places)}") from None
+
+
 Cron = Annotated[str, AfterValidator(check_cron)]
-Zone = Annotated[str, AfterValidator(check_zone)]
+Zone = Annotated[str, AfterValidator(_check_zone)]
 Pointer = Annotated[str, AfterValidator(check_pointer)]
 SecretName = Annotated[str, AfterValidator(check_reference)]
 
@@ -66,7 +78,7 @@ class TriggerSection(Section):
     """The tool that it calls."""
     route: tuple[str, ...] = ()
     """The actors in order, if it calls no tool."""
-    timeout: Duration | None = Field(default=None, ge=2)
+    timeout: Annotated[Duration, Field(ge=2.0)] | None = None
     """The deadline of a task on a route. A tool has its own."""
     enabled: bool = True
     payload: dict[str, JsonValue] | None = None
@@ -77,7 +89,7 @@ class TriggerSection(Section):
     """What happens while an earlier task of the trigger runs."""
     by: Pointer | None = None
     """The JSON pointer into the payload to the key of `overlap`, `debounce` and `batch`."""
-    debounce: Duration | None = Field(default=None, ge=1, le=900)
+    debounce: Annotated[Duration, Field(ge=1.0, le=900.0)] | None = None
     """One task for a burst: it starts after this silence, with the last payload."""
     batch: TriggerBatchSection | None = None
     """Many occurrences in one task, with the payload `{"items": […]}`."""

@@ -15,9 +15,15 @@ SLOT_VALUES = "the values are {date}, {scheduled_at}, {time}"
     [
         ('{route: [a], cron: "0 2 * * *"}', []),
         ('{tool: t, cron: "0 2 * * *", timezone: Europe/Oslo, catch_up: 1d, payload: {day: "{date}"}}', []),
-        ("{route: [a]}", [".n: should have one of cron, s3, event, webhook; it has none"]),
-        ('{cron: "0 2 * * *"}', [".n: should have either a tool or a route"]),
-        ('{tool: t, route: [a], cron: "0 2 * * *"}', [".n: should have either a tool or a route"]),
+        ("{route: [a]}", [".n: has no source; add one of cron, s3, event, webhook"]),
+        (
+            '{cron: "0 2 * * *"}',
+            [".n: has neither a tool nor a route; add tool with the name of a tool, or route with a list of actors"],
+        ),
+        (
+            '{tool: t, route: [a], cron: "0 2 * * *"}',
+            [".n: has both a tool and a route; remove one of them"],
+        ),
         ('{tool: u, cron: "0 2 * * *"}', [".n.tool: there is no tool 'u'"]),
         (
             '{tool: t, timeout: 1m, cron: "0 2 * * *"}',
@@ -34,8 +40,10 @@ SLOT_VALUES = "the values are {date}, {scheduled_at}, {time}"
         ),
         (
             '{route: [a], cron: "0 2 * * *", timezone: Europe/Olso}',
-            [".n.timezone: should be a time zone such as Europe/Oslo; got 'Europe/Olso'"],
+            [".n.timezone: should be a time zone such as Europe/Oslo; got 'Europe/Olso'; did you mean 'Europe/Oslo'?"],
         ),
+        ("{route: [a], event: {source: shop}, debounce: 1h}", [".n.debounce: should be at most 15m; got '1h'"]),
+        ('{route: [a], cron: "0 2 * * *", timeout: 0s}', [".n.timeout: should be at least 2s; got '0s'"]),
         ('{route: [a], cron: "0 2 * * *", catch_up: 1m}', [".n.catch_up: should be at least 2m; got '1m'"]),
         (
             '{route: [a], cron: "0 2 * * *", payload: {day: "{dat}"}}',
@@ -129,7 +137,7 @@ WEBHOOK_VALUES = "the values are {body}, {event}, {received_at}"
         ),
         (
             '{route: [a], cron: "0 2 * * *", webhook: {secret: k, signature: github}}',
-            [".n: should have one of cron, s3, event, webhook; it has cron and webhook"],
+            [".n: has cron and webhook; a trigger has one source, so write a trigger for each"],
         ),
     ],
 )
