@@ -137,7 +137,8 @@ def _parse(file: str, text: str) -> Source:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
         reason = " ".join(part for part in (error.context, error.problem) if part)
-        raise MeshFileError([Problem(file, line, "", f"not valid YAML: {reason}")]) from None
+        advice = "; put text that begins with * in quotes" if error.context == "while scanning an alias" else ""
+        raise MeshFileError([Problem(file, line, "", f"not valid YAML: {reason}{advice}")]) from None
     except (yaml.YAMLError, RecursionError) as error:
         raise _unreadable(file, f"not valid YAML: {' '.join(str(error).split())}") from None
     if reader.problems:

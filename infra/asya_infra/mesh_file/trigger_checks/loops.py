@@ -54,12 +54,16 @@ class LoopCheck:
                         "does not have"
                     )
         results = self._place("results")
-        for end, pattern in self._ends():
-            if starts_it(S3Prefix(results.bucket, results.prefix + pattern)):
-                yield (
-                    f"each task may start it again: {end} writes results/{pattern}, and {told} has such keys. Choose a prefix or "
-                    "a suffix that these results do not have"
-                )
+        found = [
+            f"{end} writes results/{pattern}"
+            for end, pattern in self._ends()
+            if starts_it(S3Prefix(results.bucket, results.prefix + pattern))
+        ]
+        if found:
+            yield (
+                f"each task may start it again: {', '.join(found)}, and {told} has such keys. Choose a prefix or a suffix "
+                "that these results do not have"
+            )
 
     def _route_of_tool(self, tool: str | None) -> tuple[str, ...]:
         section = self.mesh.tools.get(tool) if tool is not None else None

@@ -16,6 +16,11 @@ pytestmark = pytest.mark.usefixtures("folder")
         ("", "1: should be a mapping with `namespace` and `actors`; the file is empty"),
         ("- a\n- b\n", "1: should be a mapping with `namespace` and `actors`; got a list"),
         ("a: {b: [1, 2}\n", "1: not valid YAML: while parsing a flow sequence expected ',' or ']', but got '}'"),
+        (
+            "cron: * * * * *\n",
+            "1: not valid YAML: while scanning an alias expected alphabetic or numeric character, but found ' '; "
+            "put text that begins with * in quotes",
+        ),
         ("a: 1\n---\nb: 2\n", "2: not valid YAML: expected a single document in the stream but found another document"),
         ("namespace: shop\nnamespace: other\n", "2: namespace: duplicate key, first in line 1; keep one of them"),
         ("a: &x [*x]\n", "1: not valid YAML: nested too deeply"),

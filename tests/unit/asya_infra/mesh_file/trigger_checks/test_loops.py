@@ -114,6 +114,12 @@ def test_16_results_of_tasks_may_not_start_them_again(source: str, storage: str,
     assert any(f"each task may start it again: {told}" in each for each in found), found
 
 
+def test_all_results_are_one_problem() -> None:
+    (problem,) = problems(trigger="{route: [a], s3: {bucket: results}}")
+    assert "x-sink writes results/failed/*.json, x-sink writes results/canceled/*.json" in problem
+    assert "x-sump writes results/sump/*.json" in problem
+
+
 def test_other_objects_of_the_results_start_tasks() -> None:
     assert problems(trigger="{route: [a], s3: {bucket: results, prefix: exports/}}") == []
     assert problems(trigger="{route: [a], s3: {bucket: results, suffix: .parquet}}") == []
