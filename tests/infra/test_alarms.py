@@ -196,9 +196,19 @@ def test_expressions_use_their_metrics_and_no_search(shop: Any) -> None:
 def test_a_threshold_of_none_removes_its_alarm(tmp_path: Path) -> None:
     every = {alarm.name for alarm in mesh_alarms(light_mesh(tmp_path / "a"))}
     keys = "failure_rate failures oldest_message deadline_missed delayed_reports dead_letters stuck_runs redelivered throttles"
-    off = ", ".join(f"{key}: none" for key in f"{keys} function_errors stopped_sweep oldest_pause".split())
+    off = ", ".join(f"{key}: none" for key in f"{keys} slots_missed function_errors stopped_sweep oldest_pause".split())
     assert "failure-rate" in every
     assert mesh_alarms(light_mesh(tmp_path / "b", f"notify: {{thresholds: {{{off}}}}}")) == []
+
+
+def test_missed_slots_have_an_alarm_in_a_mesh_with_schedules(tmp_path: Path) -> None:
+    schedule = 'triggers: {n: {route: [a], cron: "0 2 * * *"}}'
+    (alarm,) = [each for each in mesh_alarms(light_mesh(tmp_path / "a", schedule)) if each.name == "slots-missed"]
+    assert ([source.metric for source in alarm.sources], alarm.threshold) == (["SlotsMissed"], 1)
+    off = f"{schedule}\nnotify: {{thresholds: {{slots_missed: none}}}}"
+    event = "triggers: {n: {route: [a], event: {source: shop}}}"
+    others = [mesh_alarms(light_mesh(tmp_path / name, more)) for name, more in (("b", off), ("c", event))]
+    assert not [each for alarms in others for each in alarms if each.name == "slots-missed"]
 
 
 @pytest.mark.rule("11.pause.longest")

@@ -62,6 +62,8 @@ class ThresholdsSection(Section):
     """Deadlines that passed."""
     dead_letters: Count = 1
     """Messages in a dead-letter queue."""
+    slots_missed: Count = 1
+    """Slots of schedules that were later than `catch_up`, so their tasks do not start."""
     stuck_runs: Age = Field(default=3600.0, json_schema_extra={"default": "1h"})
     """How long a job run waits to run, or exceeds `max_run`."""
     oldest_pause: Age = Field(default=21 * 86400.0, json_schema_extra={"default": "21d"})

@@ -26,7 +26,8 @@ def queue_actors(table: MeshTable) -> list[str]:
 def sweeps(table: MeshTable) -> dict[str, str]:
     """Return the functions that sweep the mesh on a schedule, each with the work that stops without it."""
     return {
-        names.TASK_SWEEP: "tasks past their deadline stay open",
+        names.TASK_SWEEP: "tasks past their deadline stay open"
+        + (", and schedules start nothing" if table.triggers else ""),
         names.PAUSE_SWEEP: "an unfinished resume is not repeated, and what waits for a time stays",
         names.FAN_IN_SWEEP: "overdue sets may stay open",
         names.DLQ: "dead letters are not reported",

@@ -28,7 +28,15 @@ _LATEST_PAUSE_ALARM = 0.75
 
 def mesh_alarms(mesh: Mesh) -> list[Alarm]:
     """Return the alarms of a mesh."""
-    return [*_tasks(mesh), *_queues(mesh), *report_alarms(mesh), *_functions(mesh), *_runs(mesh), *_sweeps(mesh)]
+    return [
+        *_tasks(mesh),
+        *_queues(mesh),
+        *report_alarms(mesh),
+        *_functions(mesh),
+        *_runs(mesh),
+        *_sweeps(mesh),
+        *_slots(mesh),
+    ]
 
 
 def _tasks(mesh: Mesh) -> Iterator[Alarm]:
@@ -153,6 +161,19 @@ def _runs(mesh: Mesh) -> Iterator[Alarm]:
             threshold=threshold,
             # The reconciler measures every 5 minutes; of two periods, one has a value.
             periods=(2, 1),
+        )
+
+
+def _slots(mesh: Mesh) -> Iterator[Alarm]:
+    threshold = mesh.file.notify.thresholds.slots_missed
+    if threshold is not None and any(trigger.schedule is not None for trigger in mesh.table.triggers.values()):
+        yield Alarm(
+            name="slots-missed",
+            description="Slots of schedules were later than catch_up, so their tasks do not start. "
+            f"The log {mesh.addresses.log_group_name(names.TASK_SWEEP)} names the triggers; `asya backfill` starts the slots. "
+            + _see(mesh, "Failures and missed slots"),
+            sources=(_of_the_mesh(mesh, "SlotsMissed", "Sum"),),
+            threshold=threshold,
         )
 
 
