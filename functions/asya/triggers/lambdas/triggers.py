@@ -68,23 +68,40 @@ class TriggerQueue:
             occurrences = self._occurrences(record)
         except UnusableMessageError as error:
             occurrences, problems = [], [str(error)]
-        paused = self._paused(occurrences)
+        problems += self._start_all(occurrences, record)
+        if problems:
+            self._give_up(record, "; ".join(problems))
+        return []
+
+    def _start_all(self, occurrences: Sequence[Occurrence], record: Record) -> list[str]:
+        """Start the tasks of occurrences, and return the problems of those that can never start.
+
+        One that cannot start stops no other trigger: an object may have several. It stops its own, whose slots are in order.
+
+        Raises:
+            Exception: some cannot start now.
+        """
+        paused, problems, failed = self._paused(occurrences), list[str](), dict[str, Exception]()
         for occurrence in occurrences:
             if heeds_pause(occurrence) and occurrence.trigger in paused:
                 problems.append(pause_problem(occurrence.trigger))
                 continue
-            # One that is refused stops no other: an object may have several triggers.
+            if occurrence.trigger in failed:
+                continue
             try:
                 self._start(occurrence, record)
             except UnusableMessageError as error:
                 problems.append(str(error))
             except ApiError as error:
-                if error.status not in FINAL:
-                    raise
-                problems.append(f"{error.code}: {error}")
-        if problems:
-            self._give_up(record, "; ".join(problems))
-        return []
+                if error.status in FINAL:
+                    problems.append(f"{error.code}: {error}")
+                else:
+                    failed[occurrence.trigger] = error
+            except Exception as error:  # noqa: BLE001 - the first one is raised below
+                failed[occurrence.trigger] = error
+        for error in failed.values():
+            raise error
+        return problems
 
     def _occurrences(self, record: Record) -> list[Occurrence]:
         settings, admission, body = self.services.settings, self.services.admission, record.arrival.body

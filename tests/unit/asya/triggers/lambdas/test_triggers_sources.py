@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from asya.protocol import names
+from asya.protocol.api_errors import ApiError
 from asya.testing import Mesh
 from asya.testing.messages import put
 from asya.testing.services.roles import role_id
 from asya.triggers.aws.failed_messages import PROBLEM
+from asya.triggers.lambdas.occurrence_starts import OccurrenceStarts
+from asya.triggers.occurrences import Occurrence
 
 QUEUE = names.queue_name("shop", names.TRIGGERS)
 MESH = """
@@ -25,6 +28,8 @@ triggers:
   a-strict: {tool: strict, s3: {bucket: data, prefix: raw/}}
   b-free: {route: [greet], s3: {bucket: data, prefix: raw/}}
   off: {route: [greet], enabled: false, s3: {bucket: data, prefix: raw/}}
+  first: {route: [greet], s3: {bucket: data, prefix: both/}}
+  second: {route: [greet], s3: {bucket: data, prefix: both/}}
   ordered: {route: [greet], event: {source: [shop]}, input: /detail}
 """
 
@@ -61,6 +66,24 @@ def test_16_a_refused_trigger_stops_no_other(mesh: Mesh) -> None:
     assert run.result["key"] == "raw/a.csv"
     assert len(problems(mesh)) == 2
     assert all("invalid_arguments" in each and "day" in each for each in problems(mesh))
+
+
+@pytest.mark.rule("16.objects.each", "16.failures")
+def test_16_a_trigger_that_cannot_start_now_stops_no_other(mesh: Mesh, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message comes again for the one that could not, and is no dead letter while it waits."""
+    start, failures, started = OccurrenceStarts.start, [503, 503], list[str]()
+
+    def fail(starts: OccurrenceStarts, occurrence: Occurrence) -> None:
+        if occurrence.trigger == "first" and failures:
+            raise ApiError(failures.pop(), "not_sent", "its queue rejected the message")
+        start(starts, occurrence)
+        started.append(occurrence.trigger)
+
+    monkeypatch.setattr(OccurrenceStarts, "start", fail)
+    tell(mesh, notification(mesh, "both/a.csv"))
+    assert list(dict.fromkeys(started)) == ["second", "first"]
+    assert [run.result["key"] for run in mesh.runs()] == ["both/a.csv"] * 2
+    assert problems(mesh) == []
 
 
 @pytest.mark.rule("16.events.payload", "16.failures")
