@@ -119,6 +119,7 @@ class LaneWorld:
     """One mesh with one trigger, `orders`.
 
     Attributes:
+        name: what the mesh calls the trigger; another name after a deployment that has removed `orders`.
         waiting: the messages of `x-triggers`.
         dead: the dead letters of `x-triggers`: body and problem.
         started: the payloads of started tasks by their ids, in the order of the starts.
@@ -135,6 +136,7 @@ class LaneWorld:
     ended: set[str] = field(default_factory=set)
     overlaps: list[str] = field(default_factory=list)
     loses_notices: bool = False
+    name: str = "orders"
     tables: MemoryDynamo = field(
         default_factory=lambda: MemoryDynamo(
             {"asya-shop-tasks": new_table("tasks"), "asya-shop-sink": new_table("sink")}
@@ -148,7 +150,7 @@ class LaneWorld:
         schema: dict[str, object] = {"type": "object", "properties": {"n": {"type": "integer"}}}
         tool = Tool(description="Infers.", route=("infer",), input_schema=schema)
         actors = {"infer": Actor(kind="handler", handler="handlers.infer")}
-        return mesh(actors, tools={"infer": tool}, triggers={"orders": self.trigger})
+        return mesh(actors, tools={"infer": tool}, triggers={self.name: self.trigger})
 
     @contextmanager
     def active(self) -> Iterator[None]:

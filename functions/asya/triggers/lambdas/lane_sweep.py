@@ -44,10 +44,12 @@ class LaneSweep:
         for lanes in chunks(list(self.store.due(now - _GRACE)), _BATCH):
             alive = self._alive([stored.lane for _, stored in lanes], now)
             for key, stored in lanes:
-                self.store.prolong(key, stored, now)
                 trigger = triggers.get(key.trigger)
-                # A function of an earlier deployment may not know the trigger yet.
-                if trigger is not None and trigger.enabled and _needs_check(stored, trigger, alive, now):
+                if trigger is None:
+                    # A function of an earlier deployment may not know it yet. The lanes of one that is gone expire.
+                    continue
+                self.store.prolong(key, stored, now)
+                if trigger.enabled and _needs_check(stored, trigger, alive, now):
                     self.checks.send(key)
                     found += 1
         if found:

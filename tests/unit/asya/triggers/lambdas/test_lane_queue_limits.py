@@ -228,6 +228,23 @@ def test_16_the_sweep_keeps_a_lane_whose_task_runs_for_months() -> None:
     world.run()
 
 
+@pytest.mark.rule("16.lane.changed")
+def test_16_the_lanes_of_a_removed_trigger_expire() -> None:
+    """The sweep would read them every minute for ever."""
+    world = LaneWorld(QUEUE)
+    for number in (1, 2):
+        world.occur(number)
+    world.run()
+    (key,) = [key for key in world.tables.tables["asya-shop-tasks"].items if key[1] == "trigger#lane"]
+    before = world.tables.tables["asya-shop-tasks"].items[key]["expires_at"]
+    world.name = "bills"
+    world.clock.time += timedelta(days=20)
+    world.sweep()
+    assert world.tables.tables["asya-shop-tasks"].items[key]["expires_at"] == before
+    world.run()
+    assert numbers(world) == [1]
+
+
 @pytest.mark.rule("16.lane.once")
 @pytest.mark.parametrize("overlap", ["skip", "queue"])
 def test_16_of_two_copies_at_once_one_decides(overlap: Overlap, monkeypatch: pytest.MonkeyPatch) -> None:
