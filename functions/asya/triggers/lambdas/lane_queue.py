@@ -82,15 +82,26 @@ class LaneQueue:
         """
         trigger = self._triggers[occurrence.trigger]
         key, entry = lane_of(occurrence, trigger), entry_of(occurrence, sent_at)
-        if (decision := self.store.decision(entry.start.id)) is not None:
-            self._look_at(decision.lane)
-        elif self.starter.task_of(occurrence.owner, occurrence.key) is not None:
+        if self.repeat(occurrence):
+            return
+        if self.starter.task_of(occurrence.owner, occurrence.key) is not None:
             # A function of another deployment has no lanes, and has claimed the key.
             self.starts.start(occurrence)
         elif (change := self._decide(key, trigger, entry)) is None:
             self._look_at(key)
         else:
             self._follow(key, change, entry)
+
+    def repeat(self, occurrence: Occurrence) -> bool:
+        """Finish what a dead process has left of an occurrence that a lane has decided about; False for a new one.
+
+        Raises:
+            LaneBusyError, ApiError, TaskStoreError: the message must come again.
+        """
+        decision = self.store.decision(occurrence.task_id)
+        if decision is not None:
+            self._look_at(decision.lane)
+        return decision is not None
 
     def ended(self, notice: EndNotice) -> None:
         """Go on after the end of a task.

@@ -138,7 +138,9 @@ class TriggerQueue:
         """Start the task of an occurrence, or take the occurrence into its lane."""
         trigger = self.mesh.triggers[occurrence.trigger]
         if not trigger.enabled or not has_lanes(trigger):
-            self.starts.start(occurrence)
+            # An earlier deployment may have had lanes, and have skipped the occurrence or put it into a batch.
+            if not self.lanes.repeat(occurrence):
+                self.starts.start(occurrence)
             return
         if trigger.batch is None:
             # A payload that the tool refuses is a dead letter at once, and waits for nothing.

@@ -1,6 +1,8 @@
 """Full lanes, starts that fail, large payloads, and settings that a deployment changes."""
 
 from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -11,6 +13,7 @@ from asya.starts.idempotency import KeyClaim
 from asya.tasks.aws.task_store import UnreadableRecordError
 from asya.triggers import lane_changes
 from asya.triggers.aws.lane_store import LaneStore
+from asya.triggers.lambdas.wiring import build_triggers
 from tests.doubles.lane_world import LaneWorld
 
 QUEUE = Trigger(route=("infer",), overlap="queue", by="/lane")
@@ -226,6 +229,25 @@ def test_16_the_sweep_keeps_a_lane_whose_task_runs_for_months() -> None:
     assert int(world.tables.tables["asya-shop-tasks"].items[key]["expires_at"]["N"]) == before + 20 * 86400
     world.end(first.task_id)
     world.run()
+
+
+@pytest.mark.rule("16.lane.once", "16.lane.changed")
+@pytest.mark.parametrize(
+    "trigger",
+    [replace(QUEUE, overlap="skip"), replace(QUEUE, overlap="allow", batch=TriggerBatch(size=2, window=60.0))],
+)
+def test_16_a_repetition_starts_nothing_after_a_deployment_without_lanes(trigger: Trigger) -> None:
+    """The second occurrence was skipped, or is in the batch of the first."""
+    world = LaneWorld(trigger)
+    occurrences = [world.occur(number) for number in (1, 2)]
+    world.run()
+    assert len(world.started) == 1
+    world.trigger = Trigger(route=("infer",))
+    record: Any = SimpleNamespace(arrival=SimpleNamespace(sent_at=world.clock.time))
+    for occurrence in (*occurrences, world.occur(3)):
+        with world.active():
+            build_triggers(world.services("x-triggers"))._start(occurrence, record)
+    assert len(world.started) == 2
 
 
 @pytest.mark.rule("16.lane.changed")
