@@ -56,7 +56,7 @@ def read_occurrences(body: bytes, mesh: MeshTable) -> list[Occurrence]:
             return [_webhook(_webhook_decoder.decode(body), mesh)]
         message = _decoder.decode(body)
         slots = [parse_time(slot) for slot in (message.slot, *message.then)]
-    except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
+    except (msgspec.MsgspecError, RecursionError, ValueError) as error:
         raise UnusableMessageError(f"the message is of no source of triggers: {error}") from None
     trigger, schedule = scheduled(message.trigger, mesh)
     for slot in slots:
