@@ -147,7 +147,10 @@ class PauseActor:
         link = self._link(key, format_time(until))
         if question is None or question.callback_key is None or link is None:
             return paused
-        return pausing.with_link(paused, question.callback_key, link)
+        try:
+            return pausing.with_link(paused, question.callback_key, link)
+        except ValueError:
+            return paused  # another version of the actor has stored the envelope, whose first save counts
 
     def _link(self, key: PauseKey, until: str | None) -> str | None:
         """The link that answers a pause; None without one.

@@ -86,6 +86,19 @@ def test_a_callback_key_puts_it_into_the_kept_payload(world: MeshWorld, bus: Fak
     assert {stored(world)["payload"]["links"]["go"]} == links(world)
 
 
+@pytest.mark.rule("11.callback.payload", "11.pause.redelivered")
+def test_a_pause_that_has_begun_outlives_a_deployment_with_another_callback_key(
+    world: MeshWorld, bus: FakeEvents, kms: FakeKms
+) -> None:
+    """Its payload has no place for the link there, but the pause has begun with the earlier settings."""
+    bus.refuses = True
+    assert run_pause(world) == ["message-0"]
+    bus.refuses = False
+    assert run_pause(world, times=2, callback_key="/text/link") == []
+    assert bus.details[0]["callback"] in links(world)
+    assert len(links(world)) == 1
+
+
 def test_a_pause_that_asks_for_no_link_has_none(world: MeshWorld, bus: FakeEvents) -> None:
     services = world.services("approve", mesh({"approve": Actor(kind="pause", pause=Pause())}))
     signing = Services(replace(services.settings, token_key="key"))
