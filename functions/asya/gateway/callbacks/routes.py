@@ -72,7 +72,8 @@ class CallbackRoutes:
         try:
             return operation(request, now)
         except ApiError as error:
-            known = error if error.status in (400, 404, 409, 413) else _UNAVAILABLE
+            # The other errors of a resume name the task, and what is wrong with its envelope.
+            known = {404: _UNKNOWN, 409: _OVER}.get(error.status, error if error.status in (400, 413) else _UNAVAILABLE)
         except TaskStoreError:
             known = _UNAVAILABLE
         if _wants_json(request):

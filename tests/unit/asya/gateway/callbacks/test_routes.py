@@ -9,6 +9,7 @@ import pytest
 
 from asya.gateway.callbacks.page import HEADERS
 from asya.messaging.aws.token_keys import TokenKeyError, TokenKeys
+from asya.pause.aws.paused_envelopes import PausedEnvelopes
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.testing import Mesh, RefusedError, Run
@@ -104,6 +105,14 @@ def test_wrong_answers_leave_the_task_paused(mesh: Mesh, run: Run) -> None:
         assert call(mesh, "POST", link, body, content_type=JSON)[0] == 400
     assert call(mesh, "POST", link, b"x" * 200_000, content_type=FORM)[0] == 413
     assert run.status == "paused"
+
+
+@pytest.mark.rule("11.callback.leaks")
+def test_a_pause_whose_envelope_is_gone_names_no_task(mesh: Mesh, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = link_of(run)
+    monkeypatch.setattr(PausedEnvelopes, "load", lambda *_: None)
+    status, content, _ = call(mesh, "POST", link, b'{"input": {"approved": true}}', content_type=JSON)
+    assert (status, run.id in content) == (409, False)
 
 
 @pytest.mark.rule("11.callback.leaks")
