@@ -99,8 +99,8 @@ class TriggerQueue:
                     failed[occurrence.trigger] = error
             except Exception as error:  # noqa: BLE001 - the first one is raised below
                 failed[occurrence.trigger] = error
-        for error in failed.values():
-            raise error
+        if failed:
+            raise next(iter(failed.values()))
         return problems
 
     def _occurrences(self, record: Record) -> list[Occurrence]:
