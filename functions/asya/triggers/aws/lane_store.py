@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 from asya.messaging.aws.conditional_writes import failed_conditions
 from asya.protocol.times import format_time
 from asya.tasks.aws.items import WAITING_INDEX, WAITING_SHARDS, waiting_key
-from asya.tasks.aws.table_calls import read_items, table_errors
+from asya.tasks.aws.table_calls import chunks, read_items, table_errors
 from asya.triggers.aws import lane_items
 from asya.triggers.aws.lane_items import Decision, StoredLane
 from asya.triggers.lane_changes import Change
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Somebody else was faster, or is at work on one of the items.
 _CONFLICTS = frozenset({"None", "TransactionConflict", "ConditionalCheckFailed"})
+
+_READ_BATCH = 100  # the limit of BatchGetItem
 
 Refused = Literal["conflict", "decided"]
 
@@ -190,11 +192,8 @@ class LaneStore:
                     },
                 )
                 for page in pages:
-                    for entry in page["Items"]:
-                        item = self._client.get_item(
-                            TableName=self._table, Key={"pk": entry["pk"], "sk": entry["sk"]}, ConsistentRead=True
-                        ).get("Item")
-                        if item:
+                    for entries in chunks(page["Items"], _READ_BATCH):
+                        for item in self._items([{"pk": entry["pk"], "sk": entry["sk"]} for entry in entries]):
                             yield lane_items.key_of(item), lane_items.stored_lane(item)
 
     def prolong(self, key: LaneKey, seen: StoredLane, now: datetime) -> None:
@@ -205,6 +204,14 @@ class LaneStore:
         """
         if seen.expires_at < now.timestamp() + self._retention / 2:
             self.change(key, seen, Change(seen.lane, "started"), now)
+
+    def _items(self, keys: "Sequence[Item]") -> "Iterator[Item]":
+        """Read up to 100 items consistently."""
+        while keys:
+            answer = self._client.batch_get_item(RequestItems={self._table: {"Keys": keys, "ConsistentRead": True}})
+            yield from answer["Responses"].get(self._table, [])
+            # An answer has 16 MB at most. The client retries a request of which nothing was read.
+            keys = answer["UnprocessedKeys"].get(self._table, {"Keys": []})["Keys"]
 
     def _payloads(self, key: LaneKey, start: Start) -> "Iterator[Item]":
         prefix = lane_items.payload_prefix(start)

@@ -147,3 +147,17 @@ def test_16_another_transaction_at_work_is_a_conflict(client: "DynamoDBClient") 
 def test_a_lane_that_nobody_has_written_is_empty(store: LaneStore) -> None:
     stored = store.read(LaneKey("orders", "other"))
     assert (stored.lane.is_empty, stored.revision, store.oldest(KEY)) == (True, 0, None)
+
+
+@pytest.mark.rule("16.lane.repair")
+def test_16_the_lanes_that_wait_are_read_many_at_a_time(client: "DynamoDBClient", store: LaneStore) -> None:
+    """A sweep has a minute for thousands of lanes, such as one for each customer with a running task."""
+    by_number = msgspec.structs.replace(QUEUED, by="/number")
+    for number in range(40):
+        entry = occurrence(number)
+        key = lane_of(entry.occurrence, by_number)
+        store.decide(key, store.read(key), arrive(store.read(key).lane, by_number, entry, NOW), entry, NOW)
+    calls: list[str] = []
+    client.meta.events.register("before-call.dynamodb", lambda model, **_: calls.append(model.name))
+    assert len({key for key, _ in store.due(NOW)}) == 40
+    assert (calls.count("BatchGetItem"), calls.count("GetItem")) == (8, 0)
