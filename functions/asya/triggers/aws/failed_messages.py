@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from asya.messaging.delivery import PROBLEM
+from asya.messaging.sqs_limits import attribute_text
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -31,5 +32,8 @@ class FailedMessages:
         self._client.send_message(
             QueueUrl=self._url,
             MessageBody=body.decode("utf-8"),
-            MessageAttributes={PROBLEM: {"DataType": "String", "StringValue": problem[:_PROBLEM_LIMIT]}},
+            # The problem may have a part of the message, such as the key of an object.
+            MessageAttributes={
+                PROBLEM: {"DataType": "String", "StringValue": attribute_text(problem[:_PROBLEM_LIMIT])}
+            },
         )
