@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _COLUMNS = ("task", "status", "%", "age", "actor")
 _GAP = 1
 _SMALLEST_ERROR = 12
-_TO_SECONDS = len("2026-11-20T09:30:00")
 """Columns below which an error tells nothing."""
+_TO_SECONDS = len("2026-11-20T09:30:00")
 
 
 def list_tasks(
