@@ -4,6 +4,7 @@ Runs in `.venv-checkov`, started by `tests.infra.checkov_findings`. It imports n
 CloudFormation, because the command imports the runners of all languages and looks for a newer version on the internet.
 """
 
+import gc
 import json
 import os
 import sys
@@ -22,6 +23,7 @@ def refuse_network(event: str, arguments: tuple[Any, ...]) -> None:
 def main(templates: list[str]) -> None:
     """Print the findings in templates, and the templates that checkov cannot read."""
     sys.addaudithook(refuse_network)
+    gc.disable()  # a third of the time: the process is short, and nearly all that it creates lives to its end
 
     from checkov.cloudformation.runner import Runner
     from checkov.runner_filter import RunnerFilter
