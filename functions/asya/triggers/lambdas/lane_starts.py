@@ -21,6 +21,8 @@ from asya.triggers.lane_messages import encode_again
 from asya.triggers.lanes import Lane, LaneKey, Start, window_key
 from asya.triggers.occurrences import Occurrence, owner_of
 
+_MOST_STARTS = 25
+
 
 @dataclass(frozen=True, slots=True)
 class Performed:
@@ -46,7 +48,10 @@ class LaneStarts:
     start: Callable[[Occurrence], None]
 
     def perform(self, key: LaneKey, lane: Lane) -> Performed:
-        """Perform all that a lane is about to do, in order: a task is canceled before the next one starts.
+        """Perform what a lane is about to do, in order: a task is canceled before the next one starts.
+
+        After an outage there may be more than a process has time for. So it performs 25 starts at most, which the lane then
+        strikes out.
 
         Raises:
             ApiError, TaskStoreError, ClientError, BotoCoreError: something could not be performed now.
@@ -60,7 +65,7 @@ class LaneStarts:
                 if task_id not in open_starts | canceled | failed:
                     self.cancels.cancel(task_id, self.services.now(), owner_of(key.trigger))
                     canceled.add(task_id)
-            if not waiting:
+            if not waiting or len(started) + len(failed) == _MOST_STARTS:
                 return Performed(frozenset(started), frozenset(canceled), frozenset(failed))
             start = waiting.pop(0)
             (started if self._start(key, start) else failed).add(start.id)

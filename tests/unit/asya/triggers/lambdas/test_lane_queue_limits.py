@@ -1,5 +1,6 @@
 """Full lanes, starts that fail, large payloads, and settings that a deployment changes."""
 
+from collections import Counter
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -13,8 +14,11 @@ from asya.starts.idempotency import KeyClaim
 from asya.tasks.aws.task_store import UnreadableRecordError
 from asya.triggers import lane_changes
 from asya.triggers.aws.lane_store import LaneStore
+from asya.triggers.lambdas.lane_queue import LaneQueue
+from asya.triggers.lambdas.lane_starts import LaneStarts
 from asya.triggers.lambdas.wiring import build_triggers
-from tests.doubles.lane_world import LaneWorld
+from asya.triggers.lanes import LaneKey, Start
+from tests.doubles.lane_world import LaneWorld, ProcessDied
 
 QUEUE = Trigger(route=("infer",), overlap="queue", by="/lane")
 
@@ -229,6 +233,36 @@ def test_16_the_sweep_keeps_a_lane_whose_task_runs_for_months() -> None:
     assert int(world.tables.tables["asya-shop-tasks"].items[key]["expires_at"]["N"]) == before + 20 * 86400
     world.end(first.task_id)
     world.run()
+
+
+@pytest.mark.rule("16.lane.start", "16.overlap.cancel-previous")
+def test_16_the_starts_of_an_outage_are_performed_though_no_process_has_time_for_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each process ends after forty of them, and the next one finds less to do."""
+    world = LaneWorld(Trigger(route=("infer",), overlap="cancel-previous"))
+    with monkeypatch.context() as outage:
+        outage.setattr(LaneQueue, "_look_at", lambda lanes, key: lanes.store.read(key).lane)
+        occurrences = [world.occur(number) for number in range(120)]
+        world.run()
+    assert world.started == {}
+    calls, start, lanes = Counter[str](), LaneStarts._start, LaneWorld.lanes
+
+    def start_in_time(starts: LaneStarts, key: LaneKey, each: Start) -> bool:
+        calls["starts"] += 1
+        if calls["starts"] > 40:
+            raise ProcessDied
+        return start(starts, key, each)
+
+    def new_process(world: LaneWorld) -> LaneQueue:
+        calls.clear()
+        return lanes(world)
+
+    monkeypatch.setattr(LaneStarts, "_start", start_in_time)
+    monkeypatch.setattr(LaneWorld, "lanes", new_process)
+    world.run(600)
+    assert numbers(world) == list(range(120))
+    assert [world.status(each.task_id) for each in occurrences] == ["canceled"] * 119 + ["pending"]
 
 
 @pytest.mark.rule("16.lane.once", "16.lane.changed")
