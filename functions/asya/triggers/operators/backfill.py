@@ -161,8 +161,15 @@ def advance(
         counted = replace(counted, state="done")
     if counted != backfill:
         counted = replace(counted, updated_at=format_time(now))
-    to_start = tuple(each.slot for each in counted.noted if not each.is_started)
-    return Step(counted, to_start if may_start and counted.state != "canceled" else (), reads_on)
+    return Step(counted, _to_start(counted, records) if may_start else (), reads_on)
+
+
+def _to_start(backfill: Backfill, records: Mapping[str, TaskRecord]) -> tuple[str, ...]:
+    """The noted slots to start. A stopped backfill only finishes the starts under way, whose tasks have a record."""
+    slots = [each.slot for each in backfill.noted if not each.is_started]
+    if backfill.state == "stopped":
+        slots = [slot for slot in slots if backfill.task_id(slot) in records]
+    return tuple(slots) if backfill.state != "canceled" else ()
 
 
 def with_starts(backfill: Backfill, started: set[str], failed: Mapping[str, str]) -> Backfill:

@@ -24,7 +24,7 @@ from asya.triggers.lambdas.backfill_runner import BackfillRunner
 from asya.triggers.lambdas.backfill_sweep import BackfillSweep
 from asya.triggers.occurrences import Occurrence
 from asya.triggers.operators.answers import BackfillRequest
-from asya.triggers.operators.backfill import Backfill, canceled
+from asya.triggers.operators.backfill import Backfill, canceled, resumed
 from asya.triggers.operators.backfill_request import new_backfill
 from asya.triggers.operators.operator_messages import read_backfill
 from tests.doubles.sqs import FakeSqs
@@ -238,6 +238,31 @@ def test_16_it_stops_at_failures() -> None:
     assert 5 <= state.failed <= 6
     world.advance()
     assert len(world.sent) == state.failed
+
+
+@pytest.mark.rule("16.backfill.stop")
+def test_16_a_stopped_backfill_starts_no_slot_that_it_has_noted() -> None:
+    """The queue of the second task was out of order until the first task had failed."""
+    world = World()
+    world.begin(at_once=2, stop_after=1)
+
+    def start(occurrence: Occurrence) -> None:
+        if world.sent:
+            raise ApiError(503, "not_sent", "its queue rejected the message")
+        world.start(occurrence)
+
+    runner = BackfillRunner(world.services, world.backfills, world)  # type: ignore[arg-type]
+    runner.advance("b1", start)
+    world.add(*world.sent, status="failed")
+    for _ in range(3):
+        world.advance()
+    assert (world.state().state, len(world.sent)) == ("stopped", 1)
+    stored = world.backfills.read("b1")
+    assert stored is not None
+    assert world.backfills.replace(stored, resumed(stored.backfill, NOW), NOW) is not None
+    world.advance()
+    assert [slot[:10] for slot in (each.slot for each in world.state().noted)] == ["2025-01-02", "2025-01-03"]
+    assert len(world.sent) == 3
 
 
 @pytest.mark.rule("16.backfill.stop", "16.backfill.state")
