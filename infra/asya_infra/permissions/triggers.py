@@ -37,12 +37,11 @@ def _check_lanes(addresses: Addresses, table: MeshTable) -> list[Grant]:
 
 def _cancel(addresses: Addresses, table: MeshTable) -> list[Grant]:
     """Allow the cancellation of tasks with their children, paused envelopes and job runs."""
-    kinds = {actor.kind for actor in table.actors.values()}
     children = f"{addresses.table_arn('tasks')}/index/{CHILDREN_INDEX}"
     grants = [Grant(("dynamodb:Query",), (children,))]
-    if "spark" in kinds:
+    if any(actor.kind == "spark" for actor in table.actors.values()):
         grants.append(common.send_messages(addresses, {names.COMPLETION}))
-    if "pause" in kinds:
+    if any(actor.pauses for actor in table.actors.values()):
         grants += [
             common.send_messages(addresses, {names.RESUME, names.SINK}),
             common.objects(addresses, common.READ, "paused"),

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from asya.protocol.mesh_table import Actor, MeshTable, Tool
 from asya.protocol.triggers import EventPattern, Schedule, Trigger
+from asya.protocol.wait import Wait
 from asya_infra.addresses import Addresses
 from asya_infra.permissions import gateway
 from asya_infra.permissions.grant import Grant
@@ -67,3 +68,6 @@ def test_16_only_windows_and_cancellations_need_more() -> None:
     kinds = {"ask": Actor(kind="pause"), "report": Actor(kind="spark")}
     canceling = replace(canceling, actors={**ACTORS, **kinds})
     assert queues(start(PLACE, canceling)) == {"ship", "x-triggers-dlq", "x-sink", "x-resume", "x-completion"}
+    timer = {"cool-down": Actor(kind="wait", wait=Wait(seconds=60.0, deadline="stands"))}
+    canceling = replace(canceling, actors={**ACTORS, **timer})
+    assert queues(start(PLACE, canceling)) == {"ship", "x-triggers-dlq", "x-sink", "x-resume"}
