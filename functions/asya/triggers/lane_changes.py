@@ -15,6 +15,9 @@ LONGEST_DEBOUNCE = timedelta(hours=1)
 BATCH_BYTES = 4 * 1024 * 1024
 """Bytes of the payloads of one batch."""
 
+MOST_STARTS = 25
+"""Starts that a lane notes before they are performed, unless more arrive."""
+
 Outcome = Literal["started", "queued", "skipped", "gathered"]
 
 
@@ -121,7 +124,7 @@ def settle(lane: Lane, trigger: Trigger, now: datetime, *, oldest: Start | None,
         return None
     if trigger.overlap == "allow" and lane.running is not None:
         return Change(replace(lane, running=None), "started")
-    if lane.queued and lane.running is None:
+    if lane.queued and lane.running is None and len(lane.starting) < MOST_STARTS:
         return _release(lane, trigger, oldest)
     if lane.window is None or not ends(lane.window, trigger, now, size):
         return None

@@ -225,7 +225,8 @@ class LaneQueue:
     def _settled(self, key: LaneKey, trigger: Trigger, size: int = 0) -> StoredLane:
         """The lane after all changes that are due, which may leave starts to perform."""
         alive: str | None = None
-        for delay in _delays():
+        delays = _delays()
+        while True:
             seen, now = self.store.read(key), self.services.now()
             lane = seen.lane
             if lane.running not in (None, alive) and not lane.starts(lane.running or ""):
@@ -238,8 +239,18 @@ class LaneQueue:
             if change is None and lane == seen.lane:
                 return seen
             if self.store.change(key, seen, change or Change(lane, "started"), now) is None:
-                self.services.environment.sleep(delay)
-        raise _busy(key)
+                self._pause(key, delays)
+
+    def _pause(self, key: LaneKey, delays: Iterator[float]) -> None:
+        """Wait after a conflict.
+
+        Raises:
+            LaneBusyError: there were too many.
+        """
+        delay = next(delays, None)
+        if delay is None:
+            raise _busy(key)
+        self.services.environment.sleep(delay)
 
     def _has_ended(self, task_id: str) -> bool:
         record = self._record(task_id)

@@ -17,11 +17,10 @@ from asya.sidecar.lambdas.services import Services
 from asya.triggers.aws.failed_messages import FailedMessages
 from asya.triggers.aws.lane_store import LaneStore
 from asya.triggers.lambdas.occurrence_starts import FINAL
+from asya.triggers.lane_changes import MOST_STARTS
 from asya.triggers.lane_messages import encode_again
 from asya.triggers.lanes import Lane, LaneKey, Start, window_key
 from asya.triggers.occurrences import Occurrence, owner_of
-
-_MOST_STARTS = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ class LaneStarts:
                 if task_id not in open_starts | canceled | failed:
                     self.cancels.cancel(task_id, self.services.now(), owner_of(key.trigger))
                     canceled.add(task_id)
-            if not waiting or len(started) + len(failed) == _MOST_STARTS:
+            if not waiting or len(started) + len(failed) == MOST_STARTS:
                 return Performed(frozenset(started), frozenset(canceled), frozenset(failed))
             start = waiting.pop(0)
             (started if self._start(key, start) else failed).add(start.id)

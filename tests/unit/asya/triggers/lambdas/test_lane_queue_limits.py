@@ -235,6 +235,23 @@ def test_16_the_sweep_keeps_a_lane_whose_task_runs_for_months() -> None:
     world.run()
 
 
+@pytest.mark.rule("16.lane.changed")
+def test_16_many_waiting_starts_follow_a_deployment_without_overlap() -> None:
+    """Also if an occurrence comes before the sweep, which is no dead letter."""
+    world = LaneWorld(replace(QUEUE, by=None))
+    for number in range(61):
+        world.occur(number)
+    world.run()
+    assert numbers(world) == [0]
+    world.end(next(iter(world.started)))
+    world.waiting.clear()
+    world.trigger = Trigger(route=("infer",), overlap="allow", batch=TriggerBatch(size=1, window=60.0))
+    world.occur(61)
+    world.run()
+    assert [payload["n"] for payload in world.started.values() if "n" in payload] == list(range(61))
+    assert {"items": [{"n": 61}]} in world.started.values()
+
+
 @pytest.mark.rule("16.lane.start", "16.overlap.cancel-previous")
 def test_16_the_starts_of_an_outage_are_performed_though_no_process_has_time_for_all(
     monkeypatch: pytest.MonkeyPatch,
