@@ -63,7 +63,7 @@ class Functions:
         ingest = build_ingest(mesh.settings(names.GATEWAY_INGEST), telemetry)
         streams = build_streams(mesh.settings(names.GATEWAY_STREAM), telemetry)
         operations = build_operations(mesh.settings(names.OPERATIONS), telemetry, on_lambda=False)
-        webhooks = build_webhooks(mesh.settings(names.WEBHOOKS), telemetry)
+        webhooks = build_webhooks(mesh.settings(names.WEBHOOKS), DevTelemetry(names.WEBHOOKS, tell))
         logs = build_logs(mesh.settings(names.LOGS), telemetry, lines=lines)
         return cls(
             {
