@@ -76,6 +76,10 @@ class OperatorScope:
     data: str
     results: str
     tasks_table: str
+    source_buckets: tuple[str, ...] = ()
+    """The buckets of others whose objects start tasks."""
+    source_buses: tuple[str, ...] = ()
+    """The event buses whose events start tasks."""
 
 
 def make_operator(
@@ -97,7 +101,10 @@ def make_operator(
 
 
 def operator_statements(scope: OperatorScope) -> list[dict[str, Any]]:
-    """Return the permissions to send envelopes, call the gateway, read the mesh, write data, and operate dead letters and runs."""
+    """Return the permissions to send envelopes, call the gateway, read the mesh, write data, and operate dead letters and runs.
+
+    The operator also writes what starts tasks: objects of other buckets, and events.
+    """
     queues = f"arn:aws:sqs:{REGION}:{ACCOUNT_ID}:asya-{scope.namespace}-"
     table = f"arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/{scope.tasks_table}"
     pending = f"arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/{names.table_name(scope.namespace, 'pending')}"
@@ -105,7 +112,12 @@ def operator_statements(scope: OperatorScope) -> list[dict[str, Any]]:
     drains = {"Condition": {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["DRAIN#*"]}}}
     logs = f"arn:aws:logs:{REGION}:{ACCOUNT_ID}:log-group:/aws/lambda/asya-{scope.namespace}-*"
     buckets = [f"arn:aws:s3:::{location.partition('/')[0]}" for location in (scope.data, scope.results, scope.bucket)]
+    sources = [f"arn:aws:s3:::{bucket}" for bucket in scope.source_buckets]
+    buses = [f"arn:aws:events:{REGION}:{ACCOUNT_ID}:event-bus/{bus}" for bus in scope.source_buses]
     return [
+        # On AWS these are rights of the programs that write there; here nobody else has a key.
+        *([_allow(["s3:PutObject"], *(f"{bucket}/*" for bucket in sources))] if sources else []),
+        *([_allow(["events:PutEvents"], *buses)] if buses else []),
         _allow(["sqs:SendMessage", "sqs:GetQueueUrl", "sqs:GetQueueAttributes"], f"{queues}*"),
         _allow(
             ["sqs:ReceiveMessage", "sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:StartMessageMoveTask"],

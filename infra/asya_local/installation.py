@@ -28,7 +28,7 @@ from asya_local.servers import ServerOptions, Servers, previous_servers, start_s
 from asya_local.snapshots import Snapshot, discard_snapshot, take_snapshot
 from asya_local.sources import Deployed, Sources, read_sources
 from asya_local.tools import Tools
-from asya_local.triggers.existing import create_existing_of
+from asya_local.triggers.existing import ExistingSources, create_existing_at
 
 if TYPE_CHECKING:
     from asya_infra.mesh_file import LoadedMesh
@@ -207,7 +207,7 @@ class Installation:
         self._store_secrets(servers, deployer)
         self.folder.deployed.unlink(missing_ok=True)
         if self.mesh.mesh.triggers:
-            create_existing_of(self.mesh, servers.endpoint, deployer)
+            create_existing_at(ExistingSources.of_file(self.mesh), servers.endpoint, deployer)
         with self.steps.step("cdk deploy"):
             outputs = self._cdk.deploy(servers, deployer)
         with self.steps.step("ready"):
@@ -257,6 +257,7 @@ class Installation:
         api_id, jwt_api_id = gateway["GatewayApiId"], gateway.get("JwtGatewayApiId")
         data_bucket, data_prefix = bucket_and_prefix(state["DataUri"])
         results_bucket, results_prefix = bucket_and_prefix(state["ResultsUri"])
+        sources = ExistingSources.of_file(self.mesh)
         scope = OperatorScope(
             namespace=namespace,
             api_id=api_id,
@@ -264,6 +265,8 @@ class Installation:
             data=f"{data_bucket}/{data_prefix}",
             results=f"{results_bucket}/{results_prefix}",
             tasks_table=state["TasksTable"],
+            source_buckets=sources.buckets,
+            source_buses=sources.buses,
         )
         previous = LocalConnection.read(self.folder.connection)
         current = AccessKey(previous.access_key, previous.secret_key) if previous is not None else None

@@ -24,7 +24,7 @@ from asya_local.accounts import OperatorScope, aws_client, make_operator, operat
 from asya_local.dev.deployment import CODE_BUCKET
 from asya_local.keys import ACCOUNT_ID, REGION, AccessKey
 from asya_local.triggers.connect import Clients, connect
-from asya_local.triggers.existing import create_existing
+from asya_local.triggers.existing import ExistingSources, create_existing
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -74,9 +74,15 @@ class Resources:
         kms = aws_client("kms", self.endpoint, self.root)
         return str(kms.create_key(KeySpec="HMAC_256", KeyUsage="GENERATE_VERIFY_MAC")["KeyMetadata"]["Arn"])
 
-    def create_operator(self, mesh: Deployment) -> Operator:
-        """Create the operator, whose permissions are those on a local cloud."""
+    def create_operator(self, mesh: Deployment, current: AccessKey | None = None) -> Operator:
+        """Create the operator with the permissions that it has on a local cloud, or update these.
+
+        Args:
+            mesh: The mesh.
+            current: The key of the operator, which stays; None before the first one.
+        """
         addresses, namespace = mesh.addresses, mesh.loaded.namespace
+        sources = ExistingSources.of(mesh.table, addresses)
         scope = OperatorScope(
             namespace=namespace,
             api_id="dev",
@@ -84,8 +90,10 @@ class Resources:
             data=f"{addresses.data.bucket}/{addresses.data.prefix}",
             results=f"{addresses.results.bucket}/{addresses.results.prefix}",
             tasks_table=names.table_name(namespace, "tasks"),
+            source_buckets=sources.buckets,
+            source_buses=sources.buses,
         )
-        key = make_operator(self.endpoint, self.root, scope)
+        key = make_operator(self.endpoint, self.root, scope, current)
         user = self._iam.get_user(UserName=operator_name(namespace))["User"]
         return Operator(key, str(user["Arn"]), str(user["UserId"]))
 
@@ -153,7 +161,7 @@ class Resources:
         if not commits and not mesh.table.triggers:
             return
         events = aws_client("events", self.endpoint, self.root)
-        create_existing(mesh.table, addresses, self._s3, events)
+        create_existing(ExistingSources.of(mesh.table, addresses), self._s3, events)
         connect(mesh.table, addresses, Clients(self._s3, events, self._sqs), sends_commits=bool(commits))
         if commits:
             rule = names.resource_name(mesh.loaded.namespace, "commits")

@@ -149,6 +149,7 @@ class RunningMesh:
         if "mesh" in changed:
             secrets = secret_values(loaded.mesh, self._secrets)
             self._emulator.resources.create(mesh, datetime.now(UTC))
+            self._operator = self._emulator.resources.create_operator(mesh, self._operator.key)
             store_secrets(secrets, self._emulator.endpoint, self._emulator.root)
         if "packages" in changed:
             self._start_worker(mesh)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from asya_infra.addresses import Addresses
@@ -16,36 +17,53 @@ if TYPE_CHECKING:
     from asya_infra.mesh_file import LoadedMesh
 
 
-def create_existing(table: MeshTable, addresses: Addresses, s3: Any, events: Any) -> None:
+@dataclass(frozen=True)
+class ExistingSources:
+    """The buckets and buses outside of a mesh that its triggers react to; the default bus is one of them."""
+
+    buckets: tuple[str, ...]
+    buses: tuple[str, ...]
+
+    @classmethod
+    def of(cls, table: MeshTable, addresses: Addresses) -> ExistingSources:
+        """Return the sources of a mesh."""
+        buses = {rule.bus for rule in trigger_rules(table, addresses)}
+        return cls(tuple(watched_buckets(table, addresses)), tuple(sorted(buses)))
+
+    @classmethod
+    def of_file(cls, loaded: LoadedMesh) -> ExistingSources:
+        """Return the sources of a mesh file on a local cloud."""
+        storage = loaded.mesh.storage
+        addresses = Addresses(
+            namespace=loaded.namespace,
+            partition="aws",
+            region=REGION,
+            account=ACCOUNT_ID,
+            url_suffix="amazonaws.com",
+            data_bucket=storage.data_bucket,
+            results_bucket=storage.results_bucket,
+        )
+        return cls.of(to_table(loaded), addresses)
+
+
+def create_existing(sources: ExistingSources, s3: Any, events: Any) -> None:
     """Create each bucket, with EventBridge turned on, and each bus, unless it is there.
 
     Args:
-        table: The actor table.
-        addresses: The addresses of the mesh.
+        sources: The buckets and buses.
         s3: The client of S3.
         events: The client of EventBridge.
     """
-    for bucket in watched_buckets(table, addresses):
+    for bucket in sources.buckets:
         s3.create_bucket(Bucket=bucket)
         s3.put_bucket_notification_configuration(
             Bucket=bucket, NotificationConfiguration={"EventBridgeConfiguration": {}}
         )
-    for bus in sorted({rule.bus for rule in trigger_rules(table, addresses)} - {DEFAULT_BUS}):
+    for bus in sorted(set(sources.buses) - {DEFAULT_BUS}):
         with suppress(events.exceptions.ResourceAlreadyExistsException):
             events.create_event_bus(Name=bus)
 
 
-def create_existing_of(loaded: LoadedMesh, endpoint: str, deployer: AccessKey) -> None:
-    """Create what `create_existing` does on a local cloud, before the mesh is deployed there."""
-    storage = loaded.mesh.storage
-    addresses = Addresses(
-        namespace=loaded.namespace,
-        partition="aws",
-        region=REGION,
-        account=ACCOUNT_ID,
-        url_suffix="amazonaws.com",
-        data_bucket=storage.data_bucket,
-        results_bucket=storage.results_bucket,
-    )
-    s3, events = (aws_client(service, endpoint, deployer) for service in ("s3", "events"))
-    create_existing(to_table(loaded), addresses, s3, events)
+def create_existing_at(sources: ExistingSources, endpoint: str, deployer: AccessKey) -> None:
+    """Create the sources on a local cloud, before the mesh is deployed there."""
+    create_existing(sources, aws_client("s3", endpoint, deployer), aws_client("events", endpoint, deployer))

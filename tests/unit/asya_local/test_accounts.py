@@ -1,5 +1,6 @@
 """The operator of a local cloud keeps its key when the mesh is deployed again."""
 
+from dataclasses import replace
 from typing import Any
 
 import boto3
@@ -31,6 +32,14 @@ def test_programs_go_on_with_their_key_after_a_deployment(iam: Any) -> None:
     first = make_operator(ENDPOINT, DEPLOYER, SCOPE)
     assert make_operator(ENDPOINT, DEPLOYER, SCOPE, first) == first
     assert key_ids(iam) == [first.access_key]
+
+
+def test_the_operator_writes_what_starts_tasks(iam: Any) -> None:
+    make_operator(ENDPOINT, DEPLOYER, replace(SCOPE, source_buckets=("partner",), source_buses=("default",)))
+    statements = iam.get_user_policy(UserName="asya-shop-operator", PolicyName="operate")["PolicyDocument"]["Statement"]
+    assert {"Effect": "Allow", "Action": ["s3:PutObject"], "Resource": ["arn:aws:s3:::partner/*"]} in statements
+    bus = "arn:aws:events:us-east-1:000000000000:event-bus/default"
+    assert {"Effect": "Allow", "Action": ["events:PutEvents"], "Resource": [bus]} in statements
 
 
 def test_an_unknown_key_is_replaced(iam: Any) -> None:
