@@ -25,7 +25,7 @@ triggers:
     cron: "0 2 * * *"
     timezone: Europe/Oslo
     payload: {day: "{date}"}
-  wrong: {tool: greet, cron: "0 3 1 1 *", payload: {day-of: "{date}"}}
+  wrong: {tool: greet, cron: "0 3 1 1 *", payload: {day: 7}}
   orders: {route: [greet], event: {source: [shop], detail-type: [OrderPlaced]}, input: /detail}
   careful: {route: [greet], cron: "0 2 * * *", timezone: Europe/Oslo, payload: {day: "{date}"}, overlap: skip}
   silent: {route: [greet], cron: "0 0 * * *", enabled: false}

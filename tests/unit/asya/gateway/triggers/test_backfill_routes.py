@@ -119,7 +119,7 @@ def test_16_a_dry_run_counts_and_a_repeated_key_begins_one(mesh: Mesh) -> None:
     [
         ({"trigger": "nope"}, "there is no trigger 'nope'"),
         ({"trigger": "silent"}, "is off"),
-        ({"trigger": "wrong", "from": "2025-01-01"}, '"day" is a required property'),
+        ({"trigger": "wrong", "from": "2025-01-01"}, '7 is not of type "string"'),
         ({"from": "soon"}, "from should be a time"),
         ({"at_once": 1000}, "from 1 to 100"),
         ({"since": "2026-11-01"}, "unknown field"),

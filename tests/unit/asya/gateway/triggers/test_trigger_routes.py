@@ -142,7 +142,7 @@ def test_16_a_call_without_a_slot_starts_a_task_for_now(mesh: Mesh) -> None:
         ("nightly", "2026-11-26T02:00", "in the future"),
         ("nightly", "soon", "at should be a time such as"),
         ("nightly", "0001-01-01T00:00:00Z", "at should be a time since 1900 such as"),
-        ("wrong", "2026-01-01T03:00:00Z", '"day" is a required property'),
+        ("wrong", "2026-01-01T03:00:00Z", '7 is not of type "string"'),
         ("silent", None, "is off"),
         ("orders", None, "the trigger 'orders' has no schedule"),
         ("nightli", None, "there is no trigger 'nightli'; the triggers are: careful, each, .*, wrong"),

@@ -21,7 +21,7 @@ triggers:
     cron: "0 2 * * *"
     timezone: Europe/Oslo
     payload: {day: "{date}", at: "{time} {scheduled_at}"}
-  wrong: {tool: greet, cron: "0 3 1 1 *", payload: {day-of: "{date}"}}
+  wrong: {tool: greet, cron: "0 3 1 1 *", payload: {day: 7}}
 """
 
 

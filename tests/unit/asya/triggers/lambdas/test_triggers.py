@@ -134,7 +134,7 @@ def test_16_a_payload_that_the_tool_refuses_is_a_dead_letter(folder: Path) -> No
     """It names the argument; the next occurrence is not held up."""
     mesh = mesh_of(folder)
     mesh.fire("wrong")
-    assert problems(mesh) == ["invalid_arguments: arguments of 'greet': \"day\" is a required property"]
+    assert problems(mesh) == ["invalid_arguments: arguments.day of 'greet': 7 is not of type \"string\""]
     assert json.loads(mesh.dead_letters[0])["trigger"] == "wrong"
     assert mesh.fire("nightly").status == "succeeded"
 

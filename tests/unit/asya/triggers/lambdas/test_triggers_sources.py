@@ -23,7 +23,7 @@ code: handlers
 actors:
   greet: {handler: greetings.greet}
 tools:
-  strict: {description: Needs a day, route: [greet], input_schema: {type: object, required: [day]}}
+  strict: {description: Takes a text, route: [greet], input_schema: {type: object, properties: {size: {type: string}}}}
 triggers:
   a-strict: {tool: strict, s3: {bucket: data, prefix: raw/}}
   b-free: {route: [greet], s3: {bucket: data, prefix: raw/}}
@@ -59,13 +59,13 @@ def tell(mesh: Mesh, message: Any) -> None:
 
 @pytest.mark.rule("16.objects.each", "16.failures", "16.off")
 def test_16_a_refused_trigger_stops_no_other(mesh: Mesh) -> None:
-    """The first trigger's tool needs a day, the third is off; each notification of the object keeps one letter."""
+    """The first trigger's tool takes sizes as texts, the third is off; each notification of the object keeps one letter."""
     for _ in range(2):
         tell(mesh, notification(mesh, "raw/a.csv"))
     [run] = mesh.runs()
     assert run.result["key"] == "raw/a.csv"
     assert len(problems(mesh)) == 2
-    assert all("invalid_arguments" in each and "day" in each for each in problems(mesh))
+    assert all("invalid_arguments" in each and "size" in each for each in problems(mesh))
 
 
 @pytest.mark.rule("16.objects.each", "16.failures")
