@@ -259,3 +259,14 @@ def test_16_events_of_a_pause_are_kept_as_dead_letters(mesh: Mesh) -> None:
     assert call(mesh, "POST", f"/api/v1/mesh/redrive?{query}", letter.body)[0] == 200
     mesh._time.rest()
     assert [run.result for run in mesh.runs()] == [{"day": "today"}]
+
+
+@pytest.mark.rule("16.pause.waiting")
+def test_16_what_waits_in_a_lane_starts_also_while_its_trigger_is_paused(mesh: Mesh) -> None:
+    """It came before the pause. Each task waits for an hour."""
+    for number in (1, 2):
+        tell(mesh, "waiting", {"number": number})
+    assert len(mesh.runs()) == 1
+    trigger(mesh, "waiting", "/pause")
+    mesh.travel(hours=3)
+    assert [run.status for run in mesh.runs()] == ["succeeded", "succeeded"]
