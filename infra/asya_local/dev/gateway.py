@@ -59,11 +59,12 @@ class Functions:
             lines: What the functions have told.
         """
         telemetry: Any = DevTelemetry("gateway", tell)
+        of_webhooks: Any = DevTelemetry(names.WEBHOOKS, tell)
         api = build_api(mesh.settings(names.GATEWAY_API), telemetry)
         ingest = build_ingest(mesh.settings(names.GATEWAY_INGEST), telemetry)
         streams = build_streams(mesh.settings(names.GATEWAY_STREAM), telemetry)
         operations = build_operations(mesh.settings(names.OPERATIONS), telemetry, on_lambda=False)
-        webhooks = build_webhooks(mesh.settings(names.WEBHOOKS), DevTelemetry(names.WEBHOOKS, tell))
+        webhooks = build_webhooks(mesh.settings(names.WEBHOOKS), of_webhooks)
         logs = build_logs(mesh.settings(names.LOGS), telemetry, lines=lines)
         return cls(
             {
