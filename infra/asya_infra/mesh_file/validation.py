@@ -22,6 +22,8 @@ _SETTINGS = {field.alias or name for name, field in ActorSettings.model_fields.i
 _ALTERNATIVES = {"concurrency": "pollers", "pollers": "concurrency"}
 _KIND_KEYS = {"handler", "spark", "kind", *SOURCES}
 _MAX_PASSES = 10
+# A message lists the keys of a section that has no more than these.
+_LISTED_KEYS = 20
 _TYPE_WORDS = {
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
@@ -152,8 +154,7 @@ def _message(detail: ErrorDetails, location: Location, values: dict[str, Any]) -
     value = value_at(values, location)
     got = "nothing" if value is None else _TYPE_NAMES.get(type(value)) or repr(value)
     if kind == "extra_forbidden":
-        unknown = f"unknown key{did_you_mean(str(location[-1]), _keys_at(location[:-1]))}"
-        message = _FORMER_KEYS.get(location, unknown)
+        message = _FORMER_KEYS.get(location) or _unknown_key(location)
     elif kind == "literal_error":
         suggestion = did_you_mean(value, context["expected"].split("'")) if isinstance(value, str) else ""
         message = f"should be {context['expected']}; got {got}{suggestion}"
@@ -168,6 +169,14 @@ def _message(detail: ErrorDetails, location: Location, values: dict[str, Any]) -
         expected = f"should be {_TYPE_WORDS[kind]}" if kind in _TYPE_WORDS else detail["msg"].removeprefix("Input ")
         message = f"{expected}; got {got}"
     return message
+
+
+def _unknown_key(location: Location) -> str:
+    known = _keys_at(location[:-1])
+    advice = did_you_mean(str(location[-1]), known)
+    if not advice and 0 < len(known) <= _LISTED_KEYS:
+        advice = f"; the keys are {', '.join(known)}"
+    return f"unknown key{advice}"
 
 
 def _format_bound(bound: Any, value: Any) -> str:

@@ -10,7 +10,8 @@ from asya_infra.mesh_file.source import Location
 from asya_infra.mesh_file.trigger_checks.loops import LoopCheck
 from asya_infra.mesh_file.triggers.model import EventSection, ObjectsSection
 
-_BUCKET = re.compile(r"data|results|[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_BUCKET = re.compile(r"data|results|(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_LONGEST_KEY = 1_024  # bytes of an object key
 _BUS = re.compile(r"[A-Za-z0-9._/-]{1,256}")
 _PATTERN_KEYS = ("source", "detail-type", "detail", "resources", "account", "region")
 
@@ -35,6 +36,8 @@ def _objects(section: ObjectsSection, place: Location) -> Iterator[Finding]:
         yield (*place, "bucket"), f"should be data, results or the name of a bucket; got {section.bucket!r}"
     for key in ("prefix", "suffix"):
         text: str = getattr(section, key)
+        if len(text.encode()) > _LONGEST_KEY:
+            yield (*place, key), f"has {len(text.encode()):,} bytes; keys have {_LONGEST_KEY:,} at most"
         if "*" in text:
             yield (*place, key), f"has no wildcards: what the keys begin or end with, as it is; got {text!r}"
     if section.prefix.startswith("/"):

@@ -31,7 +31,12 @@ pytestmark = pytest.mark.usefixtures("folder")
             "thresholds: {stuck_runs: 5}",
             "4: notify.thresholds.stuck_runs: should be a duration such as 500ms, 30s, 10m, 2h or 7d; got 5",
         ),
-        ("thresholds: {errors: 1}", "4: notify.thresholds.errors: unknown key"),
+        (
+            "thresholds: {errors: 1}",
+            "4: notify.thresholds.errors: unknown key; the keys are failure_rate, failures, oldest_message, "
+            "delayed_reports, deadline_missed, dead_letters, slots_missed, stuck_runs, oldest_pause, redelivered, "
+            "throttles, function_errors, stopped_sweep",
+        ),
     ],
 )
 def test_values(keys: str, problem: str) -> None:

@@ -34,6 +34,14 @@ triggers:
             "s3: {bucket: data, suffix: '*.csv'}",
             "triggers.t.s3.suffix: has no wildcards: what the keys begin or end with, as it is; got '*.csv'",
         ),
+        (
+            "s3: {bucket: a..b}",
+            "triggers.t.s3.bucket: should be data, results or the name of a bucket; got 'a..b'",
+        ),
+        (
+            f"s3: {{bucket: data, prefix: {'é' * 513}}}",
+            "triggers.t.s3.prefix: has 1,026 bytes; keys have 1,024 at most",
+        ),
         ("s3: {bucket: data, prefix: /raw}", "triggers.t.s3.prefix: should not begin with /: keys do not; got '/raw'"),
         ("s3: {bucket: data}, input: /key", "triggers.t.input: is a key of triggers with event or webhook"),
         (
