@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -46,9 +47,8 @@ def show_trigger(console: Console, view: TriggerView) -> None:
 
 
 def _facts(view: TriggerView) -> list[tuple[str, Text]]:
-    source = f"{view.cron} in {view.timezone}" if view.cron is not None else view.kind
     starts = f"tool {view.tool}" if view.tool is not None else " → ".join(view.route)
-    facts = [("source", Text(one_line(source))), ("starts", Text(one_line(starts)))]
+    facts = [("source", Text(one_line(_source(view)))), ("starts", Text(one_line(starts)))]
     if view.overlap != "allow":
         facts.append(("overlap", Text(view.overlap)))
     if view.last is not None:
@@ -60,6 +60,16 @@ def _facts(view: TriggerView) -> list[tuple[str, Text]]:
     if view.url is not None:
         facts.append(("url", Text(one_line(view.url))))
     return [*facts, *_waiting(view)]
+
+
+def _source(view: TriggerView) -> str:
+    if view.cron is not None:
+        return f"{view.cron} in {view.timezone}"
+    if view.objects is not None:
+        return f"s3 {view.objects.bucket}: {view.objects.prefix}*{view.objects.suffix}"
+    if view.event is not None:
+        return f"event {json.dumps(view.event.pattern)} on the bus {view.event.bus}"
+    return view.kind
 
 
 def _waiting(view: TriggerView) -> list[tuple[str, Text]]:

@@ -24,11 +24,13 @@ class Decision:
         due: the slots to start, oldest first.
         missed: the number of slots that were too late, 1,000 at most.
         state: the state after that; the present one if nothing changes.
+        missed_between: the first and the last missed slot that were counted; None if no slot was missed.
     """
 
     due: tuple[datetime, ...]
     missed: int
     state: ScheduleState
+    missed_between: tuple[datetime, datetime] | None = None
 
 
 def decide(trigger: Trigger, schedule: Schedule, state: ScheduleState | None, now: datetime) -> Decision:
@@ -45,16 +47,17 @@ def decide(trigger: Trigger, schedule: Schedule, state: ScheduleState | None, no
     if state.paused:
         return Decision((), 0, state)
     oldest = now - timedelta(seconds=schedule.catch_up)
-    missed, start = 0, state.decided
+    missed, start = list[datetime](), state.decided
     # A slot at the oldest time is still due.
     before = oldest - timedelta(microseconds=1)
     if start < before:
-        missed = sum(1 for _ in islice(slots_between(schedule, start, before), _MOST_MISSED))
+        missed = list(islice(slots_between(schedule, start, before), _MOST_MISSED))
         start = before
     due = tuple(islice(slots_between(schedule, start, now), MOST_SLOTS))
+    between = (missed[0], missed[-1]) if missed else None
     if due:
-        return Decision(due, missed, replace(state, decided=due[-1]))
-    return Decision((), missed, replace(state, decided=before) if missed else state)
+        return Decision(due, len(missed), replace(state, decided=due[-1]), between)
+    return Decision((), len(missed), replace(state, decided=before) if missed else state, between)
 
 
 def schedule_digest(schedule: Schedule) -> str:

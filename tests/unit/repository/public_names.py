@@ -39,10 +39,10 @@ METRICS = {
 
 SCHEMAS = """
 Access ActorDetails ActorNumbers BackfillList BackfillRequest BackfillView Cancellation CircuitBreaker DecidedSlot
-DecidedSlots Durations EarlierGeneration Edge EnvelopeLine Error ErrorInfo EventData EventResult EventResults
+DecidedSlots Durations EarlierGeneration Edge EnvelopeLine Error ErrorInfo EventData EventPattern EventResult EventResults
 FailedSlot Failure FailureGroup FailureList Fault FireRequest Fired GatewayMessage Health HeartbeatRecord
 HopPayloads KeptHop KeptHops LaneView LegacyEnvelope LegacyFinal LegacyJob LegacyProgress LegacyRoute LetterError LetterPage
-LetterQueue LetterView LogLine LogPage MeshNumbers Message MissingSlice OpenCircuit PartialEvent PauseField
+LetterQueue LetterView LogLine LogPage MeshNumbers Message MissingSlice ObjectSource OpenCircuit PartialEvent PauseField
 PayloadText Policy Problem QueueState RecentError Redriven RepeatedSlices ReplayRequest Replayed ResumeRequest
 Resumed Route Rule RunDetails RunLine RunNote RunNumbers RunPage SetView SingleEvent SlotView SlotsRequest StageNote
 StartRequest Started StartedBy StreamToken Success TaskEvent TaskList TaskPause TaskProblem TaskSet TaskView

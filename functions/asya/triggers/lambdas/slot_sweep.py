@@ -73,8 +73,11 @@ class SlotSweep:
         if decision.state != seen and not self.states.write(name, decision.state, seen):
             # Another sweep or an operator was faster. The keys of the slots start each task once.
             return
-        if decision.missed:
+        if decision.missed_between is not None:
             telemetry.count("SlotsMissed", decision.missed)
-            telemetry.log.error("slots missed", trigger=name, count=decision.missed, catch_up=schedule.catch_up)
+            first, last = map(format_time, decision.missed_between)
+            # A backfill starts them.
+            details = {"count": decision.missed, "first": first, "last": last, "catch_up": schedule.catch_up}
+            telemetry.log.error("slots missed", trigger=name, **details)
         if decision.due:
             telemetry.log.info("slots due", trigger=name, slots=[format_time(slot) for slot in decision.due])

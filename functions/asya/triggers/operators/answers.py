@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from asya.protocol.task import ViewStatus
+from asya.protocol.triggers import EventPattern, ObjectSource
 from asya.tasks.view import TaskView
 
 SourceKind = Literal["cron", "s3", "event", "webhook"]
@@ -50,6 +51,8 @@ class TriggerView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         enabled: whether the deployment has it on.
         paused: whether an operator has paused it.
         cron, timezone: of a schedule.
+        objects: which new objects it asks for.
+        event: which events it asks for.
         next: the next slots (RFC 3339); none while the trigger is off or paused.
         last: the last slot.
         url: of a webhook.
@@ -66,6 +69,8 @@ class TriggerView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     overlap: str
     cron: str | None = None
     timezone: str | None = None
+    objects: ObjectSource | None = None
+    event: EventPattern | None = None
     next: list[str] = []
     last: SlotView | None = None
     url: str | None = None

@@ -34,7 +34,10 @@ def new_backfill(request: BackfillRequest, trigger: Trigger, backfill_id: str, b
         ApiError: 400 with the field; 409 if the trigger has no schedule, or is off.
     """
     schedule = startable(request.trigger, trigger)
-    first, until = _moment("from", request.from_, schedule), min(_moment("to", request.to, schedule), now)
+    first, end = _moment("from", request.from_, schedule), _moment("to", request.to, schedule)
+    if first > end:
+        raise ApiError(400, "invalid_field", f"from is {request.from_}, which is after to, {request.to}", "from")
+    until = min(end, now)
     _check_number("at_once", request.at_once, MOST_AT_ONCE)
     if request.stop_after is not None:
         _check_number("stop_after", request.stop_after, MOST_SLOTS)

@@ -52,6 +52,8 @@ def trigger_view(
         overlap=trigger.overlap,
         cron=schedule.cron if schedule is not None else None,
         timezone=schedule.timezone if schedule is not None else None,
+        objects=trigger.objects,
+        event=trigger.event,
         next=_next(schedule, now) if waits and schedule is not None else [],
         last=last,
     )

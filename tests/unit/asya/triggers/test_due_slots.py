@@ -48,7 +48,7 @@ def test_16_late_slots_are_due_within_catch_up_oldest_first() -> None:
     """Older ones are missed, and counted once. A slot as old as catch_up is due."""
     decision = decide(TRIGGER, HOURLY, state("02:00"), at("12:00"))
     assert decision.due == tuple(at(f"{hour:02d}:00") for hour in range(6, 13))
-    assert decision.missed == 3
+    assert (decision.missed, decision.missed_between) == (3, (at("03:00"), at("05:00")))
     assert decide(TRIGGER, HOURLY, decision.state, at("12:01")) == type(decision)((), 0, decision.state)
 
 
@@ -57,7 +57,7 @@ def test_16_missed_slots_without_a_due_one_count_once() -> None:
     """The state moves on, or each sweep would count them again."""
     daily = Schedule(cron="0 2 * * *", catch_up=600.0)
     decision = decide(TRIGGER, daily, state("01:00", daily), at("12:00"))
-    assert (decision.due, decision.missed) == ((), 1)
+    assert (decision.due, decision.missed, decision.missed_between) == ((), 1, (at("02:00"), at("02:00")))
     assert decide(TRIGGER, daily, decision.state, at("12:01")).missed == 0
 
 

@@ -24,6 +24,7 @@ triggers:
   silent: {route: [greet], cron: "0 0 * * *", enabled: false}
   waiting: {route: [hold], event: {source: [shop], detail-type: [Asked]}, input: /detail, overlap: queue}
   gathered: {route: [hold], event: {source: [shop], detail-type: [Told]}, input: /detail, debounce: 5m}
+  landed: {route: [greet], s3: {bucket: data, prefix: raw/, suffix: .csv}}
   pushed: {route: [greet], webhook: {secret: hooks/github, signature: github}}
 """
 

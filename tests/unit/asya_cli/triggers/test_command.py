@@ -15,11 +15,11 @@ def test_triggers_are_listed_in_80_columns(cloud: KitCloud) -> None:
     cloud.kit._time.rest()
     first, *lines = asya("trigger", "list").stdout.splitlines()
     assert first.split() == ["trigger", "source", "is", "last", "slot", "task", "next", "slot"]
-    assert lines[1].split()[:8] == ["nightly", "cron", "on", "2026-11-25", "02:00", "+01", "succeeded", "2026-11-26"]
-    assert lines[3].split()[:3] == ["silent", "cron", "off"]
+    assert lines[2].split()[:8] == ["nightly", "cron", "on", "2026-11-25", "02:00", "+01", "succeeded", "2026-11-26"]
+    assert lines[4].split()[:3] == ["silent", "cron", "off"]
     assert all(len(line) <= 80 for line in lines)
     views = [json.loads(line) for line in asya("trigger", "list", "--json").stdout.splitlines()]
-    assert [view["name"] for view in views] == ["gathered", "nightly", "pushed", "silent", "waiting"]
+    assert [view["name"] for view in views] == ["gathered", "landed", "nightly", "pushed", "silent", "waiting"]
 
 
 @pytest.mark.rule("16.calls.show")
@@ -35,6 +35,15 @@ def test_16_a_trigger_shows_its_slots_and_what_it_started(cloud: KitCloud) -> No
     assert shown.count(fired) == 2
     assert "started by  trigger nightly, slot 2026-11-25T01:00:00Z" in asya("status", fired).stdout
     assert json.loads(asya("trigger", "show", "nightly", "--json").stdout)["last"]["status"] == "succeeded"
+
+
+@pytest.mark.rule("16.calls.show")
+def test_16_a_trigger_shows_which_objects_and_events_it_asks_for(cloud: KitCloud) -> None:
+    assert "  source    s3 data: raw/*.csv\n" in asya("trigger", "show", "landed").stdout
+    shown = asya("trigger", "show", "waiting").stdout
+    assert '  source    event {"source": ["shop"], "detail-type": ["Asked"]} on the bus default\n' in shown
+    assert json.loads(asya("trigger", "show", "landed", "--json").stdout)["objects"]["prefix"] == "raw/"
+    assert cloud.kit.runs() == ()
 
 
 @pytest.mark.rule("16.calls.show.waits")
@@ -81,7 +90,7 @@ def test_errors_name_what_was_meant(cloud: KitCloud) -> None:
     outcome = asya("trigger", "show", "nightli")
     assert (outcome.code, outcome.stdout) == (5, "")
     assert "the mesh 'shop' has no trigger 'nightli'" in outcome.stderr
-    assert "Its triggers are: gathered, nightly, pushed, silent, waiting." in outcome.stderr
+    assert "Its triggers are: gathered, landed, nightly, pushed, silent, waiting." in outcome.stderr
     for arguments, problem in (
         (("fire", "nightly", "--at", "2026-11-25T03:00"), "no slot of '0 2 * * *' in Europe/Oslo"),
         (("fire", "silent"), "the trigger 'silent' is off"),

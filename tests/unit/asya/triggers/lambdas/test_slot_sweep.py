@@ -155,6 +155,22 @@ def test_16_schedules_agree_with_a_model(tmp_path: Path, name: str) -> None:
     assert mesh.dead_letters == ()
 
 
+@pytest.mark.rule("16.due.catch-up")
+def test_16_the_first_and_the_last_missed_slot_are_logged(tmp_path: Path) -> None:
+    """An operator starts them by a backfill from the one to the other."""
+    settings = {"cron": "0 * * * *", "zone": "UTC", "overlap": "allow", "lasts": "1m", "catch_up": "60m"}
+    (tmp_path / "mesh.yaml").write_text(MESH.format(**settings))
+    mesh = Mesh(tmp_path / "mesh.yaml", start=datetime(2026, 11, 25, 12, 20, tzinfo=UTC))
+    mesh.travel(minutes=2)
+    mesh._cloud.system.fails_overdue_tasks = False
+    mesh.travel(hours=5)
+    mesh._cloud.system.fails_overdue_tasks = True
+    mesh.travel(minutes=1)
+    (line,) = [line for line in mesh.log if "slots missed" in line]
+    assert "count=4, first=2026-11-25T13:00:00.000000Z, last=2026-11-25T16:00:00.000000Z" in line
+    assert len(mesh.runs()) == 1
+
+
 def test_the_model_tells_the_modes_apart() -> None:
     """A table in which all modes agreed would show nothing about them."""
     case = CASES["hours"]

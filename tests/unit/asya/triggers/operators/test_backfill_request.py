@@ -39,7 +39,7 @@ def test_16_a_backfill_has_the_slots_of_its_days_in_the_zone() -> None:
         ({"from_": "soon"}, "from", "from should be a time such as"),
         ({"from_": "0001-01-01T00:00:00Z"}, "from", "from should be a time since 1900 such as"),
         ({"to": "never"}, "to", "to should be a time such as"),
-        ({"to": "2025-12-31"}, "from", "has no slot from 2026-01-01 to 2025-12-31"),
+        ({"to": "2025-12-31"}, "from", "from is 2026-01-01, which is after to, 2025-12-31"),
         ({"from_": "2027-01-01", "to": "2027-02-01"}, "from", "that is past"),
         ({"at_once": 0}, "at_once", "at_once is 0; it must be from 1 to 100"),
         ({"at_once": 101}, "at_once", "from 1 to 100"),
