@@ -345,7 +345,8 @@ def test_an_idempotency_key_stands_for_its_task(state: Recording) -> None:
     assert keys.claim(ANALYST, "finished", "digest-2", "other", NOW) == KeyMismatch()
     assert keys.claim(ANALYST, "at work", "digest-1", "other", at(10)) == InProgress()
     assert keys.claim(ANALYST, "at work", "digest-1", "other", at(60)) == KeyClaim("task-begun", at(0))
-    assert keys.claim(ANALYST, "released", "digest-1", "other", at(1)) == KeyClaim("task-refused", at(0))
+    # Nothing was sent, so the task begins with the repetition.
+    assert keys.claim(ANALYST, "released", "digest-1", "other", at(1)) == KeyClaim("task-refused", at(1))
     assert keys.claim("somebody else", "finished", "digest-1", "other", NOW) == KeyClaim("other", NOW)
 
 
