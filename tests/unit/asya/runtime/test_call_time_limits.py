@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -45,6 +46,14 @@ async def blocking_async_generator(_: Any) -> AsyncIterator[int]:
     time.sleep(FOREVER)
 
 
+def sleeping_in_a_clean_up(_: Any) -> None:
+    """Python ignores an exception of the callback of a weak reference, so the first alarm is lost."""
+    thing = type("Thing", (), {})()
+    _reference = weakref.ref(thing, lambda _: time.sleep(FOREVER))
+    del thing
+    time.sleep(FOREVER)
+
+
 def endless_generator(_: Any) -> Iterator[None]:
     while True:
         yield None
@@ -61,6 +70,7 @@ def endless_generator(_: Any) -> Iterator[None]:
         sleeping_generator,
         sleeping_async_generator,
         blocking_async_generator,
+        sleeping_in_a_clean_up,
         endless_generator,
     ],
 )
@@ -68,6 +78,7 @@ def test_a_time_limit_ends_every_kind_of_handler_and_the_process_goes_on(
     handler: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("asya.runtime.call.BLOCKED_LOOP_GRACE", 0.05)
+    monkeypatch.setattr("asya.runtime.time_limit.REPEAT_SECONDS", 0.2)
 
     async def fine(_: Any) -> int:
         await asyncio.sleep(0)
