@@ -38,6 +38,7 @@ HOW_TO = PROJECT / "docs" / "how-to"
 OPENING = re.compile(r"^```(?:python|yaml)\n(.*)$", re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_the_tests_of_each_page_pass(tmp_path: Path) -> None:
     folders = {page: tmp_path / page.removesuffix(".md") for page in (*PAGES, *PAGES_WITH_PARTS)}
     counts = {page: write_project(page, folder) for page, folder in folders.items()}

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from asya.testing.plugin import _code_folders
 from asya_infra.mesh_file.mesh_model import MeshFile
 
@@ -22,6 +24,7 @@ def test_a_handler(asya_data):
 """
 
 
+@pytest.mark.slow
 def test_pytest_finds_the_fixtures(shop: Path) -> None:
     (shop.parent / "test_shop.py").write_text(TESTS)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", "."]

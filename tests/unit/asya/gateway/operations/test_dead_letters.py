@@ -8,6 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
+from asya.dead_letters.aws import queue as dead_letter_queue
 from asya.dead_letters.aws.queue import DeadLetterQueue
 from asya.dead_letters.letters import watched_actors
 from asya.gateway.operations.wiring import build_operations
@@ -28,6 +29,7 @@ LETTERS = "/api/v1/operations/dead-letters"
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[OperatorCalls]:
+    monkeypatch.setattr(dead_letter_queue, "_WAIT_SECONDS", 0)  # moto has one server
     with operator_calls(monkeypatch, build_operations, names.OPERATIONS) as made:
         for actor in watched_actors(TABLE):
             clients.sqs().create_queue(QueueName=names.dlq_name("flights", actor))

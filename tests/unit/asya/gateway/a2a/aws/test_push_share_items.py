@@ -85,6 +85,7 @@ def test_13_a2a_push_shares_an_owner_with_many_slow_hosts_gets_four_minutes(worl
     world.send("fresh.example", "BOB", takes=1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.rule("13.a2a.push.shares")
 def test_13_a2a_push_shares_fast_receivers_are_hardly_limited(world: World) -> None:
     assert world.sent("fast.example", "ALICE", takes=0.1, tries=300) == 300
