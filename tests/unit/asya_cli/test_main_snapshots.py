@@ -19,18 +19,21 @@ def current() -> snapshots.Pages:
     return snapshots.help_pages() | snapshots.output_pages()
 
 
+@pytest.mark.slow
 def test_the_commands_print_what_is_recorded(current: snapshots.Pages) -> None:
     recorded = snapshots.read()
     found = (snapshots.differences(name, recorded.get(name), current.get(name)) for name in {*recorded, *current})
     assert "".join(filter(None, found)) == ""
 
 
+@pytest.mark.slow
 def test_each_command_has_a_page_of_help_and_one_of_output(current: snapshots.Pages) -> None:
     for path, command in snapshots.commands():
         assert f"help/{path}.txt" in current
         assert hasattr(command, "commands") or f"output/{path}.txt" in current, path
 
 
+@pytest.mark.slow
 def test_help_and_tables_fit_into_80_columns(current: snapshots.Pages) -> None:
     pages = {name for name in current if name.startswith("help/")} | {f"output/asya {name}.txt" for name in TABLES}
     # Errors are two lines whatever the width, so that a command in them can be copied; JSON is for programs.
@@ -38,6 +41,7 @@ def test_help_and_tables_fit_into_80_columns(current: snapshots.Pages) -> None:
     assert [line for line in own if len(line) > COLUMNS] == []
 
 
+@pytest.mark.slow
 def test_markup_and_escapes_are_not_printed(current: snapshots.Pages) -> None:
     assert [name for name, text in current.items() if re.search(r"\[/\w*\]|\x1b", text)] == []
 

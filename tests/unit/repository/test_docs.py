@@ -46,6 +46,7 @@ def test_named_source_files_exist(page: Path) -> None:
     assert not missing
 
 
+@pytest.mark.slow
 @each_page
 def test_asya_commands_parse(page: Path) -> None:
     for block in SHELL.findall(page.read_text()):
