@@ -114,13 +114,14 @@ class FanInActor:
     def _stored_slice(self, record: Record) -> Hop | None:
         """The hop of a redelivered slice that is already stored; None for any other message.
 
-        Its end may be claimed but not yet reported. The report is completed even if the deadline has passed since.
+        Its set may not know of it, and its end may be claimed but not yet reported. Both are completed even if the deadline has
+        passed since.
         """
         if record.arrival.receive_count == 1:
             return None
         try:
             header = slice_header(record.arrival.envelope())
-            if header is None or header.slice_index == ORIGIN:
+            if header is None:
                 return None
             body = self.coordinator.slices.load(header.set_id, header.slice_index, header.slice_count)
         except (ValueError, UnknownSliceError):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from asya import fan_out
 from asya.protocol.errors import TaskProblem
 from asya.protocol.mesh_table import FanIn
+from asya.protocol.times import format_time
 from tests.doubles.fan_in_sets import PARTIAL, Start, child, hold_back, numbers, scored
 from tests.doubles.fan_mesh import HANDLERS, CrashSchedule, FanMesh, fan_table
 from tests.doubles.mesh_world import empty_table, mesh_world
@@ -80,6 +81,27 @@ def test_whenever_the_process_dies_over_the_last_slice_one_envelope_leaves(start
     sent = len(mesh.world.messages("post"))
     assert mesh.process("x-fan-in", held[0].body, held[0].body) == []
     assert len(mesh.world.messages("post")) == sent
+
+
+@pytest.mark.rule("9.count")
+@pytest.mark.parametrize("call", range(1, 6))
+def test_an_origin_that_was_stored_in_time_closes_its_set(start: Start, call: int) -> None:
+    """Its process dies before the set knows of it, it comes again after its deadline, and another copy has ended the task."""
+    mesh = start()
+    held = hold_back(mesh, "env-1")
+    mesh.start(numbers(2), deadline_at=format_time(mesh.clock.moment + timedelta(seconds=4)))
+    mesh.run()
+    done = {"phase": "succeeded", "reason": "Completed", "actor": "split"}
+    route = {"prev": ["split"], "curr": "", "next": []}
+    mesh.send("x-sink", json.dumps({"id": "env-1", "route": route, "status": done, "payload": {}}))
+    mesh.run()
+    mesh.queued += held
+    mesh.crashes.calls, mesh.crashes.at = 0, {call: "after"}
+    mesh.run(until=timedelta(hours=2))
+    assert [end for end in mesh.ends if end.endswith("/env-1.json")] == ["succeeded/env-1.json"]
+    items = {item["sk"]["S"]: item for item in mesh.dynamodb.scan(TableName="asya-shop-fan-in")["Items"]}
+    assert "slice#000000" in items
+    assert "delivered" in items["set"]
 
 
 def test_a_check_is_sent_while_another_process_finishes_the_set(start: Start) -> None:
