@@ -46,7 +46,8 @@ class Heartbeat:
             count += 1
 
     def _write_heartbeat(self, number: int) -> None:
-        content = json.dumps({"at": now_text(), "beat": number, **self._describe()}).encode("ascii")
+        described = self._describe()  # before its time, so that no stage has begun after it
+        content = json.dumps({"at": now_text(), "beat": number, **described}).encode("ascii")
         self._files.write(f"{self._folder}heartbeat-{number % SLOTS}.json", content)
 
     def _try(self, step: Callable[..., None], *arguments: int) -> None:
