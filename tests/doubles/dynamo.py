@@ -1,11 +1,25 @@
 """Creates the tasks table and the fan-in table as the deployment does."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+import boto3
+from moto import mock_aws
 
 from asya.testing.dynamo.indexes import TASK_INDEXES
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+
+@contextmanager
+def emulated_tasks() -> "Iterator[DynamoDBClient]":
+    """The client of an emulated account that has the table `tasks`."""
+    with mock_aws():
+        client = boto3.client("dynamodb", region_name="us-east-1")
+        create_tasks_table(client, "tasks")
+        yield client
 
 
 def create_tasks_table(client: "DynamoDBClient", name: str) -> None:

@@ -30,7 +30,7 @@ class Operations:
     Numbers and logs are for operators. The other methods show each caller the tasks that are its own.
 
     Raises:
-        MeshError: From each method: the caller is no operator, or the gateway fails or does not answer.
+        MeshError: The caller is no operator, or the gateway fails or does not answer; each method may raise this error.
     """
 
     mesh: MeshClient

@@ -38,8 +38,8 @@ class Triggers:
     """Shows and changes the triggers and the backfills of a mesh.
 
     Raises:
-        NotFoundError: From each method: there is no such trigger or backfill.
-        MeshError: From each method: the caller is no operator, or the gateway fails or does not answer.
+        NotFoundError: The mesh has no such trigger or backfill; each method may raise this error.
+        MeshError: The caller is no operator, or the gateway fails or does not answer; each method may raise this error.
     """
 
     mesh: MeshClient

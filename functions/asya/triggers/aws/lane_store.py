@@ -210,7 +210,7 @@ class LaneStore:
         while keys:
             answer = self._client.batch_get_item(RequestItems={self._table: {"Keys": keys, "ConsistentRead": True}})
             yield from answer["Responses"].get(self._table, [])
-            # An answer has 16 MB at most. The client retries a request of which nothing was read.
+            # DynamoDB returns at most 16 MB in one answer, and names the keys that it has left out.
             keys = answer["UnprocessedKeys"].get(self._table, {"Keys": []})["Keys"]
 
     def _payloads(self, key: LaneKey, start: Start) -> "Iterator[Item]":

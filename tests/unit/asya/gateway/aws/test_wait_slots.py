@@ -4,10 +4,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
-from moto import mock_aws
 
 from asya.gateway.aws.wait_slots import WaitSlots
 from asya.gateway.waits import LEASE
@@ -15,7 +13,7 @@ from asya.messaging.lambdas.environment import REAL
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import Gateway
 from asya.tasks.aws.task_store import TaskStoreError
-from tests.doubles.dynamo import create_tasks_table
+from tests.doubles.dynamo import emulated_tasks
 from tests.doubles.tasks import at
 
 if TYPE_CHECKING:
@@ -24,9 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def client() -> "Iterator[DynamoDBClient]":
-    with mock_aws():
-        client = boto3.client("dynamodb", region_name="us-east-1")
-        create_tasks_table(client, "tasks")
+    with emulated_tasks() as client:
         yield client
 
 

@@ -4,11 +4,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-import boto3
 import msgspec
 import pytest
 from botocore.exceptions import ClientError
-from moto import mock_aws
 
 from asya.protocol.task import StartedBy
 from asya.protocol.triggers import EventPattern, Trigger
@@ -17,7 +15,7 @@ from asya.triggers.aws.lane_store import LaneStore
 from asya.triggers.lane_changes import arrive
 from asya.triggers.lanes import Entry, LaneKey, entry_of, lane_of
 from asya.triggers.occurrences import Occurrence
-from tests.doubles.dynamo import create_tasks_table
+from tests.doubles.dynamo import emulated_tasks
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -29,9 +27,7 @@ RETENTION = 86400.0
 
 @pytest.fixture
 def client() -> "Iterator[DynamoDBClient]":
-    with mock_aws():
-        client = boto3.client("dynamodb", region_name="us-east-1")
-        create_tasks_table(client, "tasks")
+    with emulated_tasks() as client:
         yield client
 
 

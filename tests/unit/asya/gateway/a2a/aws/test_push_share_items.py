@@ -4,15 +4,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
-from moto import mock_aws
 
 from asya.gateway.a2a.aws.push_share_items import PushShares
 from asya.gateway.a2a.push_shares import ShareUsedError
 from asya.tasks.aws.task_store import TaskStoreError
-from tests.doubles.dynamo import create_tasks_table
+from tests.doubles.dynamo import emulated_tasks
 from tests.doubles.streams import FakeClock
 from tests.doubles.tasks import at
 
@@ -24,9 +22,7 @@ THROTTLED = ClientError({"Error": {"Code": "ThrottlingException", "Message": "sl
 
 @pytest.fixture
 def client() -> "Iterator[DynamoDBClient]":
-    with mock_aws():
-        client = boto3.client("dynamodb", region_name="us-east-1")
-        create_tasks_table(client, "tasks")
+    with emulated_tasks() as client:
         yield client
 
 
