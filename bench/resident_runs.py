@@ -23,9 +23,9 @@ from asya.protocol import names
 from asya.protocol.times import parse_time
 from asya.spark.aws.manifests import Manifests
 from asya.spark.aws.run_records import RunRecords
-from asya_local.accounts import aws_client
+from asya_local.account.clients import aws_client
+from asya_local.account.keys import read_keys
 from asya_local.cloud import down, up
-from asya_local.keys import read_keys
 from asya_local.state_folder import StateFolder
 from asya_local.steps import Steps
 from bench.heavy_runs import MESH

@@ -13,8 +13,8 @@ from asya_infra.build.functions import build_handlers
 from asya_infra.build.jobs import build_user_jobs
 from asya_infra.mesh_file import to_table
 from asya_infra.options import Options
-from asya_local.accounts import aws_client
-from asya_local.keys import ACCOUNT_ID, REGION, AccessKey
+from asya_local.account.clients import aws_client
+from asya_local.account.keys import ACCOUNT_ID, REGION, AccessKey
 from asya_local.sources import table_bytes
 
 if TYPE_CHECKING:

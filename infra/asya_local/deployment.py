@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from asya_infra.product.places import FILES
+from asya_local.account.keys import ACCOUNT_ID, REGION, AccessKey
 from asya_local.errors import LocalCloudError
-from asya_local.keys import ACCOUNT_ID, REGION, AccessKey
 from asya_local.servers import Servers, tail, unproxied
 from asya_local.state_folder import MARK, StateFolder
 from asya_local.tools import CdkTools

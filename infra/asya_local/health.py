@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya_local.accounts import aws_client
+from asya_local.account.clients import aws_client
+from asya_local.account.keys import AccessKey, read_secret
 from asya_local.connection import LocalConnection
-from asya_local.keys import AccessKey, read_secret
 from asya_local.processes import cloud_processes, read_records
 from asya_local.servers import EMR, MINISTACK, healthy
 from asya_local.state_folder import StateFolder

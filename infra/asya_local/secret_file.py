@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from asya.runtime.secret_values import PARAMETER_PREFIX
-from asya_local.accounts import aws_client
+from asya_local.account.clients import aws_client
 from asya_local.errors import LocalCloudError
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from asya_infra.mesh_file.mesh_model import MeshFile
-    from asya_local.keys import AccessKey
+    from asya_local.account.keys import AccessKey
 
 FILE_NAME = "secrets.env"
 """The default file, in the state folder."""

@@ -9,10 +9,10 @@ import urllib.request
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from asya_local.account.keys import read_secret
 from asya_local.authentication.admission import SECRET_HEADER, SNAPSHOT_PATH
 from asya_local.connection import LocalConnection
 from asya_local.errors import LocalCloudError
-from asya_local.keys import read_secret
 from asya_local.servers import LOOPBACK_OPENER
 from asya_local.sources import Sources
 from asya_local.state_folder import write_private

@@ -12,8 +12,8 @@ from asya.client.errors import MeshError
 from asya.protocol import names
 from asya.senders.aws.role_list import RoleItems
 from asya.senders.roles import ListChange
-from asya_local.accounts import aws_client
-from asya_local.keys import read_keys
+from asya_local.account.clients import aws_client
+from asya_local.account.keys import read_keys
 from asya_local.state_folder import StateFolder
 from tests.cloud.environment import environment, now
 from tests.flights_sample import write_dataset

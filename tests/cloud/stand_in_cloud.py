@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import boto3
 
+from asya_local.account.keys import ACCOUNT_ID, REGION, AccessKey, new_root_key, read_secret
 from asya_local.authentication.admission import SECRET_HEADER
 from asya_local.emr.settings import ApplicationSettings
-from asya_local.keys import ACCOUNT_ID, REGION, AccessKey, new_root_key, read_secret
 from asya_local.processes import end_all
 from asya_local.servers import ServerOptions, Servers, start_servers
 from asya_local.state_folder import StateFolder

@@ -12,8 +12,8 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from asya.spark.capacity import failed_for_capacity
+from asya_local.account.keys import AccessKey
 from asya_local.emr.settings import ApplicationSettings, WorkerSettings
-from asya_local.keys import AccessKey
 from asya_local.servers import ServerOptions
 from tests.cloud.stand_in_cloud import APPLICATION, BUCKET, QUEUE, ROLE, SECONDS, StandIn, stand_in, until
 from tests.doubles import emr_faults

@@ -13,7 +13,7 @@ import pytest
 from asya.protocol import names
 from asya.reporting.aws.gateway_client import address_of
 from asya.tasks.aws.state_reader import STATE_ATTRIBUTES
-from asya_local.keys import ACCOUNT_ID
+from asya_local.account.keys import ACCOUNT_ID
 from tests.cloud import callers
 from tests.cloud.deployed_cloud import until
 from tests.cloud.gateway_tasks import TERMINAL, start, wait_for_end

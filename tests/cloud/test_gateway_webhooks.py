@@ -18,7 +18,7 @@ from asya.protocol import names
 from asya.protocol.triggers import Webhook
 from asya.reporting.aws.gateway_client import address_of
 from asya.testing.webhooks import signed_headers
-from asya_local.keys import REGION
+from asya_local.account.keys import REGION
 from tests.cloud.conftest import SECRETS
 from tests.cloud.deployed_cloud import until
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from asya.protocol import names
-from asya_local.keys import ACCOUNT_ID, REGION
+from asya_local.account.keys import ACCOUNT_ID, REGION
 from tests.doubles.iam_matrix import (
     FORBIDDEN,
     GET,

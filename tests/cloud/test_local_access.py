@@ -23,8 +23,8 @@ from botocore.config import Config
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
+from asya_local.account.keys import ACCOUNT_ID, REGION, AccessKey
 from asya_local.authentication.admission import SECRET_HEADER
-from asya_local.keys import ACCOUNT_ID, REGION, AccessKey
 from asya_local.servers import ServerOptions, healthy
 from tests.cloud.browser import CHROMIUM, NO_CHROMIUM, open_page
 from tests.cloud.stand_in_cloud import APPLICATION, BUCKET, SECONDS, StandIn, stand_in, until

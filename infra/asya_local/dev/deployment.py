@@ -10,15 +10,16 @@ from msgspec import structs
 
 from asya.messaging.aws.settings import Settings, SparkSettings
 from asya.protocol.mesh_table import Batch, MeshTable, encode_table, with_version
-from asya_infra.addresses import Addresses
 from asya_infra.mesh_file import to_table
 from asya_infra.mesh_file.legacy.variables import handler_variables
+from asya_local.account.addresses import local_addresses
+from asya_local.account.keys import ACCOUNT_ID, REGION
 from asya_local.emr.settings import ApplicationSettings
-from asya_local.keys import ACCOUNT_ID, REGION
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from asya_infra.addresses import Addresses
     from asya_infra.mesh_file import LoadedMesh
 
 LIGHT_KINDS = ("handler", "end")
@@ -58,16 +59,7 @@ class Deployment:
     @cached_property
     def addresses(self) -> Addresses:
         """The ARNs and URLs of the mesh."""
-        storage = self.loaded.mesh.storage
-        return Addresses(
-            namespace=self.loaded.namespace,
-            partition="aws",
-            region=REGION,
-            account=ACCOUNT_ID,
-            url_suffix="amazonaws.com",
-            data_bucket=storage.data_bucket,
-            results_bucket=storage.results_bucket,
-        )
+        return local_addresses(self.loaded)
 
     def settings(self, actor: str) -> Settings:
         """Return the settings of a function.

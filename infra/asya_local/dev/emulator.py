@@ -12,10 +12,10 @@ import boto3
 from botocore.config import Config
 
 from asya.protocol import names
-from asya_local.accounts import aws_client
+from asya_local.account.clients import aws_client
+from asya_local.account.keys import REGION, AccessKey, root_key, write_keys
 from asya_local.emr.settings import WorkerSettings
 from asya_local.errors import LocalCloudError
-from asya_local.keys import REGION, AccessKey, root_key, write_keys
 from asya_local.processes import read_records
 from asya_local.servers import ServerOptions, Servers, start_job_server, start_servers, unproxied
 from asya_local.tools import Tools, find_java

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya_local.account.keys import ACCOUNT_ID, REGION
 from asya_local.dev.handlers import NotLoadedError, WorkerFailedError
 from asya_local.dev.lane import WorkerDiedError
-from asya_local.keys import ACCOUNT_ID, REGION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -10,15 +10,15 @@ from asya.messaging.aws.settings import SparkSettings
 from asya_infra.build.jobs import build_jobs
 from asya_infra.build.packages import Target
 from asya_infra.product.places import BUILD
-from asya_local.accounts import aws_client
+from asya_local.account.clients import aws_client
 from asya_local.code_updates import zipped
 from asya_local.dev.deployment import CODE_BUCKET
 from asya_local.emr.drivers.job_environment import job_python
 from asya_local.emr.settings import ApplicationSettings
 
 if TYPE_CHECKING:
+    from asya_local.account.keys import AccessKey
     from asya_local.dev.deployment import Deployment
-    from asya_local.keys import AccessKey
 
 
 def upload_jobs(mesh: Deployment, endpoint: str, root: AccessKey) -> SparkSettings:

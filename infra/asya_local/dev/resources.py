@@ -20,9 +20,10 @@ from asya_infra.permissions.job_runs import run_access, run_files
 from asya_infra.permissions.spark import lingering_actors
 from asya_infra.queue_settings import QueueSettings, actor_queue, system_queues
 from asya_infra.table_settings import TABLES, IndexSettings
-from asya_local.accounts import OperatorScope, aws_client, make_operator, operator_name
+from asya_local.account.clients import aws_client
+from asya_local.account.keys import ACCOUNT_ID, REGION, AccessKey
+from asya_local.account.users import OperatorScope, make_operator, operator_name
 from asya_local.dev.deployment import CODE_BUCKET
-from asya_local.keys import ACCOUNT_ID, REGION, AccessKey
 from asya_local.triggers.connect import Clients, connect
 from asya_local.triggers.existing import ExistingSources, create_existing
 

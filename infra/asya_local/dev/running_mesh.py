@@ -18,6 +18,7 @@ from asya_infra.build.folder import digest
 from asya_infra.build.folder_packages import package_inputs
 from asya_infra.build.packages import PackagesError
 from asya_infra.notes import code_notes
+from asya_local.account.keys import REGION
 from asya_local.connection import LocalConnection
 from asya_local.dev.connections import Connections
 from asya_local.dev.deployment import Deployment
@@ -30,7 +31,6 @@ from asya_local.dev.lane import WorkerDiedError
 from asya_local.dev.told_lines import ToldLines
 from asya_local.dev.worker_process import WorkerProcess, start_worker
 from asya_local.errors import LocalCloudError
-from asya_local.keys import REGION
 from asya_local.secret_file import FILE_NAME, secret_values, store_secrets
 from asya_local.servers import EMR, MINISTACK, is_free
 from asya_local.sources import code_folders

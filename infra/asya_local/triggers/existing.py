@@ -6,15 +6,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from asya_infra.addresses import Addresses
 from asya_infra.mesh_file import to_table
 from asya_infra.trigger_sources import DEFAULT_BUS, trigger_rules, watched_buckets
-from asya_local.accounts import aws_client
-from asya_local.keys import ACCOUNT_ID, REGION, AccessKey
+from asya_local.account.addresses import local_addresses
+from asya_local.account.clients import aws_client
 
 if TYPE_CHECKING:
     from asya.protocol.mesh_table import MeshTable
+    from asya_infra.addresses import Addresses
     from asya_infra.mesh_file import LoadedMesh
+    from asya_local.account.keys import AccessKey
 
 
 @dataclass(frozen=True)
@@ -33,17 +34,7 @@ class ExistingSources:
     @classmethod
     def of_file(cls, loaded: LoadedMesh) -> ExistingSources:
         """Return the sources of a mesh file on a local cloud."""
-        storage = loaded.mesh.storage
-        addresses = Addresses(
-            namespace=loaded.namespace,
-            partition="aws",
-            region=REGION,
-            account=ACCOUNT_ID,
-            url_suffix="amazonaws.com",
-            data_bucket=storage.data_bucket,
-            results_bucket=storage.results_bucket,
-        )
-        return cls.of(to_table(loaded), addresses)
+        return cls.of(to_table(loaded), local_addresses(loaded))
 
 
 def create_existing(sources: ExistingSources, s3: Any, events: Any) -> None:

@@ -20,10 +20,10 @@ from asya.triggers.aws.webhook_keys import WebhookKeys
 from asya.triggers.aws.webhook_queue import SentWebhooks, WebhookQueue
 from asya_infra.mesh_file import load_mesh
 from asya_infra.mesh_file.table import to_table
+from asya_local.account.keys import AccessKey
 from asya_local.dev.gateway import Functions, Gateway
 from asya_local.dev.resources import Operator
 from asya_local.dev.telemetry import DevTelemetry
-from asya_local.keys import AccessKey
 from tests.doubles.snippets import write_project
 from tests.paths import PROJECT
 

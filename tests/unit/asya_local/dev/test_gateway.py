@@ -14,10 +14,10 @@ from botocore.credentials import Credentials
 
 from asya.gateway.http.router import HttpRoute, Request, Response, required_identity
 from asya.protocol import names
+from asya_local.account.keys import AccessKey
 from asya_local.dev.gateway import Functions, Gateway
 from asya_local.dev.resources import Operator
 from asya_local.dev.telemetry import DevTelemetry
-from asya_local.keys import AccessKey
 
 KEY = AccessKey("AKIA0000000000000001", "secret")
 OPERATOR = Operator(KEY, "arn:aws:iam::000000000000:user/asya-shop-operator", "AIDAOPERATOR")

@@ -6,8 +6,8 @@ from typing import Any
 import boto3
 import pytest
 
-from asya_local.accounts import OperatorScope, make_operator
-from asya_local.keys import AccessKey
+from asya_local.account.keys import AccessKey
+from asya_local.account.users import OperatorScope, make_operator
 from tests.doubles.emulated_aws import emulated_aws
 
 ENDPOINT = "https://iam.amazonaws.com"
