@@ -89,7 +89,7 @@ def test_10_a_manifest_of_the_version_before_is_read() -> None:
         (encode_manifest(RUN)[:-9], "truncated|Unterminated"),
         (encode_manifest(RUN).replace(b'"version":2', b'"version":3'), "version 3"),
         (msgspec.json.encode(RUN)[:-9], "truncated|Unterminated|Expecting"),
-        (b"truncated|Expecting", ""),
+        (b"", "truncated|Expecting"),
     ],
 )
 def test_what_is_incomplete_or_of_another_version_is_refused(text: bytes, problem: str) -> None:
