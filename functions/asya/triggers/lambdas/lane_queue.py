@@ -5,6 +5,7 @@ Each write of a lane names the revision that it has seen. A process whose write 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 from asya.protocol.api_errors import ApiError
 from asya.protocol.task import TaskRecord
@@ -141,7 +142,7 @@ class LaneQueue:
                 return  # the message has come twice
             raise UnusableMessageError("the payload of the start has expired")
         for delay in _delays():
-            seen = self._settled(key, trigger)
+            seen, _ = self._settled(key, trigger)
             if seen.lane.running == start.id or seen.lane.starts(start.id) or self.store.waits(key, start):
                 break
             overlap = "queue" if trigger.overlap == "skip" else trigger.overlap
@@ -163,7 +164,8 @@ class LaneQueue:
     def _decide(self, key: LaneKey, trigger: Trigger, entry: Entry) -> Change | None:
         """Write the decision about an occurrence; None if it has one already."""
         for delay in _delays():
-            seen, now = self._settled(key, trigger, entry.size), self.services.now()
+            # At a later time the window that `_settled` has left open may have ended.
+            seen, now = self._settled(key, trigger, entry.size)
             try:
                 change = lane_changes.arrive(seen.lane, trigger, entry, now)
             except LaneFullError as error:
@@ -202,7 +204,7 @@ class LaneQueue:
         if trigger is None or not trigger.enabled:
             return self.store.read(key).lane
         for delay in _delays():
-            seen = self._settled(key, trigger)
+            seen, _ = self._settled(key, trigger)
             lane = seen.lane
             if not lane.starting and not lane.canceling:
                 return lane
@@ -222,8 +224,8 @@ class LaneQueue:
                     self._forget(key, start)
         raise _busy(key)
 
-    def _settled(self, key: LaneKey, trigger: Trigger, size: int = 0) -> StoredLane:
-        """The lane after all changes that are due, which may leave starts to perform."""
+    def _settled(self, key: LaneKey, trigger: Trigger, size: int = 0) -> tuple[StoredLane, datetime]:
+        """The lane after all changes that are due, which may leave starts to perform, and the time of its reading."""
         alive: str | None = None
         delays = _delays()
         while True:
@@ -237,7 +239,7 @@ class LaneQueue:
             oldest = self.store.oldest(key) if lane.queued and lane.running is None else None
             change = lane_changes.settle(lane, trigger, now, oldest=oldest, size=size)
             if change is None and lane == seen.lane:
-                return seen
+                return seen, now
             if self.store.change(key, seen, change or Change(lane, "started"), now) is None:
                 self._pause(key, delays)
 

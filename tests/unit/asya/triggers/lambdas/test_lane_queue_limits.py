@@ -336,3 +336,28 @@ def test_16_of_two_copies_at_once_one_decides(overlap: Overlap, monkeypatch: pyt
     monkeypatch.undo()
     end_all(world)
     assert numbers(world) == ([1] if overlap == "skip" else [1, 2])
+
+
+@pytest.mark.rule("16.window")
+def test_16_an_occurrence_joins_a_window_that_ends_while_the_lane_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no dead letter: the queue is not full."""
+    world = LaneWorld(Trigger(route=("infer",), overlap="queue", batch=TriggerBatch(size=10, window=60.0)))
+    world.occur(1)
+    world.run(61)
+    world.occur(2)
+    world.run(59)
+    has_ended = LaneQueue._has_ended
+
+    def slow(lanes: LaneQueue, task_id: str) -> bool:
+        """Read the record of the running task, which takes two seconds."""
+        world.clock.time += timedelta(seconds=2)
+        return has_ended(lanes, task_id)
+
+    with monkeypatch.context() as reads:
+        reads.setattr(LaneQueue, "_has_ended", slow)
+        world.occur(3)
+        world.run(sweeps=False)
+    assert world.dead == []
+    world.run(120)
+    end_all(world)
+    assert [[item["n"] for item in payload["items"]] for payload in world.started.values()] == [[1], [2, 3]]
