@@ -149,7 +149,7 @@ def payload_items(key: LaneKey, start: Start, entry: Entry, expires_at: int) -> 
     for number, part in enumerate(texts):
         yield {
             "pk": {"S": partition(key.digest)},
-            "sk": {"S": f"{payload_prefix(start)}{place}#{number:02d}"},
+            "sk": {"S": f"{payload_prefix(start)}{place}#{_part_name(number)}"},
             "key": {"S": entry.occurrence.key},
             "started_by": {"S": msgspec.json.encode(entry.occurrence.started_by).decode()},
             "parts": {"N": str(len(texts))},
@@ -158,13 +158,27 @@ def payload_items(key: LaneKey, start: Start, entry: Entry, expires_at: int) -> 
         }
 
 
+def _part_name(number: int) -> str:
+    return f"{number:02d}"
+
+
 def occurrences_of(key: LaneKey, items: "Iterator[Item]") -> list[Occurrence]:
-    """The occurrences of a start from its items, which are in the order of their keys."""
-    return [_occurrence(key, list(group)) for _, group in groupby(items, _place)]
+    """The occurrences of a start from its items, which are in the order of their keys.
+
+    One that lacks an item is left out: it has expired, or the process that has started the task is deleting it.
+    """
+    groups = [list(group) for _, group in groupby(items, _place)]
+    return [_occurrence(key, group) for group in groups if _is_complete(group)]
 
 
 def _place(item: Mapping[str, "AttributeValueTypeDef"]) -> str:
     return item["sk"]["S"].rpartition("#")[0]
+
+
+def _is_complete(items: "list[Item]") -> bool:
+    names = [item["sk"]["S"].rpartition("#")[2] for item in items]
+    count = int(items[0]["parts"]["N"])
+    return names[:count] == [_part_name(number) for number in range(count)]
 
 
 def _occurrence(key: LaneKey, items: "list[Item]") -> Occurrence:

@@ -361,3 +361,26 @@ def test_16_an_occurrence_joins_a_window_that_ends_while_the_lane_is_read(monkey
     world.run(120)
     end_all(world)
     assert [[item["n"] for item in payload["items"]] for payload in world.started.values()] == [[1], [2, 3]]
+
+
+@pytest.mark.rule("16.lane.start")
+def test_16_a_payload_that_another_process_is_deleting_is_no_dead_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That process has started the task, and of the two items of the payload it has deleted one so far."""
+    world = LaneWorld(replace(QUEUE, tool="infer", route=()))
+    world.occur(1, text="x" * 400_000)
+    load = LaneStore.load
+
+    def load_late(store: LaneStore, key: LaneKey, start: Start) -> Any:
+        """Read the payload after the other process has begun to delete it."""
+        monkeypatch.setattr(LaneStore, "load", load)
+        world.lanes()._look_at(key)
+        return load(store, key, start)
+
+    def forget_first(_store: LaneStore, _key: LaneKey, start: Start) -> None:
+        items = world.tables.tables["asya-shop-tasks"].items
+        del items[min(key for key in items if f"trigger#payload#{start.id}" in key[1])]
+
+    monkeypatch.setattr(LaneStore, "load", load_late)
+    monkeypatch.setattr(LaneStore, "forget", forget_first)
+    world.run()
+    assert (numbers(world), world.dead) == ([1], [])
