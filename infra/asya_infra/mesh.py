@@ -7,6 +7,7 @@ from aws_cdk import Aws, Environment
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 
+from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable, encode_table, with_version
 from asya_infra.addresses import Addresses
 from asya_infra.build.functions import build_table
@@ -21,6 +22,9 @@ from asya_infra.options import Options
 _DAY = 86400
 # The CDK lists them in the same order, and `INFINITE` last.
 _LOG_RETENTIONS = dict(zip(LOG_DAYS, logs.RetentionDays, strict=False))
+
+# The end of a trigger's task passes them on its way to the start of the next one.
+_FROM_END_TO_START = frozenset({names.SINK, names.SUMP, names.REPORTS, names.TRIGGERS})
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,13 @@ class Mesh:
     def records_contracts(self) -> bool:
         """Whether templates record the contracts. The local cloud replaces code without its templates."""
         return self.options.layer_target == "lambda"
+
+    def is_in_chains(self, function: str) -> bool:
+        """Whether one chain of calls may pass a function many times.
+
+        A route may pass an actor many times. The end of a task may start the next one of a lane or a backfill.
+        """
+        return names.is_routable(function) or (bool(self.table.triggers) and function in _FROM_END_TO_START)
 
     def table_code(self) -> lambda_.Code:
         """Return the code of a function without user code: `mesh.json`. The layer has the rest."""

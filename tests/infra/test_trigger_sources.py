@@ -118,6 +118,18 @@ def test_16_only_the_mesh_and_its_sources_send_to_the_queue(landing: Synthesized
     ]
 
 
+@pytest.mark.rule("16.backfill.at-once", "16.overlap.queue")
+def test_16_lambda_stops_no_function_between_the_end_of_a_task_and_the_next_start(landing: SynthesizedMesh) -> None:
+    """It would take a backfill, or the tasks of a lane, for an endless loop after 16 of them."""
+    allowed = {
+        function["FunctionName"].removeprefix("asya-landing-")
+        for function in landing.resources("AWS::Lambda::Function")
+        if function.get("RecursiveLoop") == "Allow"
+    }
+    assert {"count", "x-sink", "x-sump", "x-reports", "x-triggers"} <= allowed
+    assert not {"x-task-sweep", "x-gateway-api", "x-dlq"} & allowed
+
+
 def test_a_mesh_without_such_triggers_has_neither_notifications_nor_rules(plain: SynthesizedMesh) -> None:
     """Nothing costs that nobody asks for."""
     assert "NotificationConfiguration" not in plain.one("AWS::S3::Bucket")

@@ -33,8 +33,9 @@ class FunctionSettings:
         timeout: seconds.
         memory: megabytes.
         environment: variables beside those of every function.
-        in_routes: whether a route may pass the function many times. Lambda stops a function that calls itself about 16
-            times in a chain, unless `RecursiveLoop` allows it. The mesh has its own limit, `max_hops`.
+        in_chains: whether one chain of calls may pass the function many times: on a route, or through tasks of a trigger
+            whose ends start the next ones. Lambda stops a function that calls itself about 16 times in a chain, unless
+            `RecursiveLoop` allows it. The mesh has limits of its own: `max_hops`, and what waits in a lane or a backfill.
         reserved: the reserved concurrency; None for a share of the account's concurrency.
         layers: layers beside that of the mesh.
         in_vpc: whether the function is in the VPC of the mesh file, as all user code is. The mesh's own code stays outside: it
@@ -48,7 +49,7 @@ class FunctionSettings:
     timeout: int
     memory: int = 512
     environment: dict[str, str] = field(default_factory=dict)
-    in_routes: bool = False
+    in_chains: bool = False
     reserved: int | None = None
     layers: tuple[lambda_.ILayerVersion, ...] = ()
     in_vpc: bool = False
@@ -104,7 +105,7 @@ class MeshFunction(Construct):
             timeout=Duration.seconds(settings.timeout),
             memory_size=settings.memory,
             reserved_concurrent_executions=settings.reserved,
-            recursive_loop=lambda_.RecursiveLoop.ALLOW if settings.in_routes else lambda_.RecursiveLoop.TERMINATE,
+            recursive_loop=lambda_.RecursiveLoop.ALLOW if settings.in_chains else lambda_.RecursiveLoop.TERMINATE,
             environment={
                 **settings.environment,
                 **trace_environment(mesh, settings.name),

@@ -23,6 +23,7 @@ def triggers(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway
         code=lambda_.Code.from_asset(str(code)),
         grants=start(mesh.addresses, mesh.table),
         timeout=timings.TRIGGERS_TIMEOUT,
+        in_chains=mesh.is_in_chains(names.TRIGGERS),
         environment={"ASYA_GATEWAY_URL": gateway.url},
     )
     function = MeshFunction(scope, mesh, layer, settings)

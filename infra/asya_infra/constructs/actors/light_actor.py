@@ -48,7 +48,7 @@ def light_actor(
             timeout=timings.function_timeout(actor.timeout, actor.batch.size),
             memory=section.memory,
             environment={**section.env, **handler_variables(actor), "ASYA_GATEWAY_URL": gateway.url},
-            in_routes=True,
+            in_chains=True,
             reserved=section.reserved,
             in_vpc=True,
         ),

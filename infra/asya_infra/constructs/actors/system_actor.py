@@ -6,7 +6,6 @@ from types import MappingProxyType
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from asya.protocol import names
 from asya_infra.constructs.function import EventSourceSettings, FunctionSettings, MeshFunction
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.mesh import Mesh
@@ -47,7 +46,7 @@ def system_actor(
         timeout=timeout,
         memory=section.memory,
         environment={"ASYA_GATEWAY_URL": gateway.url, **environment},
-        in_routes=names.is_routable(name),
+        in_chains=mesh.is_in_chains(name),
         reserved=section.reserved,
     )
     function = MeshFunction(scope, mesh, layer, settings)

@@ -42,7 +42,7 @@ def crew(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: Ga
                 timeout=timings.CREW_TIMEOUT,
                 memory=section.memory,
                 environment={"ASYA_GATEWAY_URL": gateway.url},
-                in_routes=names.is_routable(name),
+                in_chains=mesh.is_in_chains(name),
             ),
         )
         function.add_event_source(

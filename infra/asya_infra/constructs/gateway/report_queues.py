@@ -12,13 +12,14 @@ from asya_infra.permissions.gateway import take_reports
 
 
 def report_queues(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:
-    """Add the function and connect it to both queues. It sends to no queue, so no chain of calls passes it twice."""
+    """Add the function and connect it to both queues. It sends ends of triggers' tasks to `x-triggers`, and nothing else."""
     settings = FunctionSettings(
         name=names.REPORTS,
         handler="asya.gateway.lambdas.wiring.report_queues",
         code=mesh.table_code(),
         grants=take_reports(mesh.addresses, mesh.table),
         timeout=timings.REPORTS_TIMEOUT,
+        in_chains=mesh.is_in_chains(names.REPORTS),
         # Reports that name another gateway go there by HTTP; those that name this one stay here.
         environment={"ASYA_GATEWAY_URL": gateway.url},
     )

@@ -55,7 +55,7 @@ class Spark(Construct):
             grants=spark.dispatch(self._mesh.addresses, self._mesh.table, self._application_id),
             timeout=timings.DISPATCH_TIMEOUT,
             environment=self._environment,
-            in_routes=True,
+            in_chains=True,
         )
         # The runs of one actor are formed one after another. Concurrency lets several actors dispatch independently.
         MeshFunction(self, self._mesh, self._layer, settings).add_event_source(EventSourceSettings(concurrency=5))
@@ -70,7 +70,7 @@ class Spark(Construct):
             timeout=timings.COMPLETION_TIMEOUT,
             memory=1024,
             environment=self._environment,
-            in_routes=True,
+            in_chains=True,
         )
         # A run may have thousands of envelopes, so an invocation takes one event. Routing the results of a large run
         # takes minutes; the concurrency leaves invocations for the frequent, short checks of other runs.
