@@ -126,7 +126,7 @@ def _sweeps(mesh: Deployment) -> dict[str, Callable[[Services], None]]:
 
 
 def _sweep_tasks(services: Services) -> None:
-    build_deadline_sweep(services).sweep()
     build_slot_sweep(services).sweep()
-    build_lane_sweep(services).sweep()
     build_backfill_sweep(services).sweep()
+    build_deadline_sweep(services).sweep()
+    build_lane_sweep(services).sweep()

@@ -126,5 +126,7 @@ def api(event: dict[str, Any], _context: object) -> dict[str, Any]:
         telemetry.flush()
 
 
-deadline_sweep = schedule_entry_point(build_deadline_sweep, build_slot_sweep, build_lane_sweep, build_backfill_sweep)
+# Thousands of overdue tasks may take all the time of the function. Readers see them as failed anyway, but slots that wait too
+# long are missed. So slots and backfills come first; each is one query.
+deadline_sweep = schedule_entry_point(build_slot_sweep, build_backfill_sweep, build_deadline_sweep, build_lane_sweep)
 report_queues = queue_entry_point(build_report_queues)

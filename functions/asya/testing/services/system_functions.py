@@ -84,10 +84,10 @@ def _sweep(services: Services) -> None:
 
 
 def _sweep_deadlines(services: Services) -> None:
-    build_deadline_sweep(services).sweep()
     build_slot_sweep(services).sweep()
-    build_lane_sweep(services).sweep()
     build_backfill_sweep(services).sweep()
+    build_deadline_sweep(services).sweep()
+    build_lane_sweep(services).sweep()
 
 
 def _scan(services: Services) -> None:

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace as changed
 
 from asya.gateway.lambdas import wiring
+from asya.gateway.lambdas.deadline_sweep import DeadlineSweep
 from asya.gateway.lambdas.wiring import build_deadline_sweep
 from asya.messaging.aws import clients
 from asya.messaging.lambdas.environment import RealEnvironment
@@ -14,6 +15,8 @@ from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.ends_marks import EndsMarks, MarkKind
 from asya.tasks.aws.index import TaskIndex
 from asya.tasks.aws.task_store import TaskStoreError
+from asya.triggers.lambdas.backfill_sweep import BackfillSweep
+from asya.triggers.lambdas.slot_sweep import SlotSweep
 from tests.doubles.emf import metric_values, metrics
 from tests.doubles.gateway_functions import MESH, Gateway, report, settings_with
 from tests.doubles.tasks import at
@@ -189,6 +192,27 @@ def test_the_entry_point_is_a_schedules_tick(gateway: Gateway, monkeypatch: pyte
     found = Services(settings_with(gateway.environ, gateway.mesh), Clock(at(0)))
     monkeypatch.setattr("asya.sidecar.lambdas.entry_point.services", lambda: found)
     wiring.deadline_sweep({}, None)
+
+
+@pytest.mark.rule("16.due", "16.backfill.at-once")
+def test_16_slots_and_backfills_do_not_wait_for_deadlines(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of overdue tasks take more time than the function has, and slots would be missed meanwhile."""
+    found = Services(settings_with(gateway.environ, gateway.mesh), Clock(at(0)))
+    monkeypatch.setattr("asya.sidecar.lambdas.entry_point.services", lambda: found)
+    sweeps: list[str] = []
+
+    class TimedOutError(BaseException):
+        """Lambda ends the process."""
+
+    def time_out(_sweep: DeadlineSweep) -> None:
+        raise TimedOutError
+
+    monkeypatch.setattr(SlotSweep, "sweep", lambda _sweep: sweeps.append("slots"))
+    monkeypatch.setattr(BackfillSweep, "sweep", lambda _sweep: sweeps.append("backfills"))
+    monkeypatch.setattr(DeadlineSweep, "sweep", time_out)
+    with pytest.raises(TimedOutError):
+        wiring.deadline_sweep({}, None)
+    assert sweeps == ["slots", "backfills"]
 
 
 @pytest.mark.rule("15.SlaExpired", "15.Sweeps")
