@@ -60,9 +60,6 @@ def test_payloads_are_stored_for_the_targets_of_an_actor(shop: Any) -> None:
     assert stored == {*(f"payloads/{name}/*" for name in ("audit", "score", *CREW)), "buffered/score/*"}
     # It may send to every actor.
     assert f"{BUCKET}/payloads/*" in resources(shop, "free", "s3:PutObject")
-    assert resources(shop, "x-pause-sweep", "s3:PutObject") == {
-        f"{BUCKET}/inbox/{to}/*" for to in ("x-resume", "x-sink")
-    }
 
 
 @pytest.mark.rule("12.input.writers")

@@ -61,30 +61,26 @@ def wait(addresses: Addresses, table: MeshTable, actor: str) -> list[Grant]:
     ]
 
 
-def holders(table: MeshTable) -> set[str]:
-    """Return the actors that get envelopes from the sweep: wait actors whose deadline runs on, and those that x-wait serves."""
-    waits = {name for name, actor in table.actors.items() if actor.kind == "wait" and not actor.pauses}
-    return (waits | retrying(table)) - {names.WAIT}
-
-
 def retrying(table: MeshTable) -> set[str]:
     """Return the actors whose retries x-wait holds."""
     return {name for name, actor in table.actors.items() if actor.retries_after_days}
 
 
 def sweep(addresses: Addresses, table: MeshTable) -> list[Grant]:
-    """x-pause-sweep: finds pauses with an unfinished release and sends it in place of the gateway, and sends what waited."""
+    """x-pause-sweep: finds pauses with an unfinished release and sends it in place of the gateway, and sends what waited.
+
+    An earlier deployment may have held envelopes for actors that no longer wait, or are gone. So it may send to every actor, and
+    read what waited, also in a mesh without waits.
+    """
     index = f"{addresses.table_arn('tasks')}/index/{WAITING_INDEX}"
     tasks = tuple(f"dynamodb:{action}" for action in ("BatchGetItem", "PutItem", "Query"))
-    waits = sorted(holders(table))
-    targets = [names.RESUME, names.SINK, *([*waits, names.SUMP] if waits else [])]
     return [
         common.write_logs(addresses, names.PAUSE_SWEEP),
         Grant(("dynamodb:Query",), (index,)),
         Grant(tasks, (addresses.table_arn("tasks"),)),
-        common.send_messages(addresses, targets),
+        common.send_messages(addresses, actors.send_targets(table, names.RESUME)),
         common.objects(addresses, common.READ, "paused"),
-        *([common.objects(addresses, common.READ_WRITE, "waiting")] if waits else []),
-        common.objects(addresses, common.WRITE, *(f"inbox/{target}" for target in targets)),
-        common.list_keys(addresses, "paused", *(["waiting"] if waits else [])),
+        common.objects(addresses, common.READ_WRITE, "waiting"),
+        common.objects(addresses, common.WRITE, "inbox"),
+        common.list_keys(addresses, "paused", "waiting"),
     ]
