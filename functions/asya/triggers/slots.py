@@ -10,6 +10,7 @@ from cronsim import CronSim, CronSimError
 from asya.protocol.triggers import Schedule
 
 _FIELDS = 5
+_LONGEST_LOOK = timedelta(days=400)
 # Reads the expression only; no slot is computed.
 _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -67,11 +68,9 @@ def slots_between(schedule: Schedule, after: datetime, until: datetime) -> Itera
 def last_slot(schedule: Schedule, moment: datetime) -> datetime | None:
     """The latest slot at or before a time; None without one in the 400 days before it."""
     span = timedelta(minutes=2)
-    while span < timedelta(days=800):
-        if found := deque(slots_between(schedule, moment - span, moment), maxlen=1):
-            return found[0]
-        span *= 8
-    return None
+    while not (found := deque(slots_between(schedule, moment - span, moment), maxlen=1)) and span < _LONGEST_LOOK:
+        span = min(8 * span, _LONGEST_LOOK)
+    return found[0] if found else None
 
 
 def is_slot(schedule: Schedule, moment: datetime) -> bool:

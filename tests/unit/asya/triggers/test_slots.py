@@ -102,6 +102,12 @@ def test_slots_are_found_from_both_sides(cron: str, zone: str) -> None:
     assert list(slots_between(schedule, first, second)) == [second]
 
 
+def test_a_yearly_schedule_has_its_last_slot_until_the_next_one() -> None:
+    """The last day of a year lies 364 to 366 days after its first moment."""
+    yearly = Schedule(cron="0 0 1 1 *")
+    assert last_slot(yearly, datetime(2028, 12, 31, 23, tzinfo=UTC)) == datetime(2028, 1, 1, tzinfo=UTC)
+
+
 def test_a_rare_schedule_may_have_no_last_slot() -> None:
     """The search ends."""
     assert last_slot(Schedule(cron="0 0 29 2 *"), datetime(2027, 12, 1, tzinfo=UTC)) is None
