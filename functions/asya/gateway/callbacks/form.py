@@ -15,7 +15,7 @@ _MOST_VALUES = 1_000
 
 
 def read_form(body: bytes, fields: Iterable[PauseField]) -> Answers:
-    """The answers of a submitted form. An empty text is no answer.
+    """The answers of a submitted form. An empty text is no answer, but that of boxes whose ticks were removed.
 
     A text that is not of the type of its field stays a text, so that the check of the answers names it.
 
@@ -23,13 +23,23 @@ def read_form(body: bytes, fields: Iterable[PauseField]) -> Answers:
         ApiError: 400 if the body is no form.
     """
     try:
-        values = parse_qs(body.decode("utf-8"), strict_parsing=bool(body), max_num_fields=_MOST_VALUES)
+        values = parse_qs(
+            body.decode("utf-8"), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=_MOST_VALUES
+        )
     except ValueError as error:
         raise ApiError(400, "invalid_body", f"the body is no form: {error}") from None
     by_name = {field.name: field for field in fields}
-    return {
-        name: _answer(by_name[name], texts) if name in by_name else _text(texts[-1]) for name, texts in values.items()
-    }
+    answers: Answers = {}
+    for name, texts in values.items():
+        field, given = by_name.get(name), [text for text in texts if text]
+        if given or (field is not None and has_ticks_to_remove(field)):
+            answers[name] = _answer(field, given) if field is not None else _text(given[-1])
+    return answers
+
+
+def has_ticks_to_remove(field: PauseField) -> bool:
+    """Whether the boxes of a field are ticked by default, so that a form without a tick is the empty list."""
+    return field.type == "array" and field.options is not None and field.default is not None
 
 
 def values_of(body: bytes) -> dict[str, list[str]]:

@@ -10,6 +10,7 @@ from html import escape
 
 import msgspec
 
+from asya.gateway.callbacks.form import has_ticks_to_remove
 from asya.protocol.pause import PauseField, TaskPause
 
 _STYLE = """
@@ -86,6 +87,9 @@ def _field(field: PauseField, given: Sequence[str] | None, problem: str | None) 
     if field.type == "array" and field.options is not None:
         chosen = given if given is not None else _texts(field.default)
         boxes = "\n".join(_box(field.name, option, chosen) for option in map(_json, field.options))
+        if has_ticks_to_remove(field):
+            # A browser sends nothing for boxes without a tick.
+            boxes = f'<input type="hidden" name="{escape(field.name, quote=True)}">\n{boxes}'
         return f"<fieldset><legend>{escape(text)}</legend>\n{boxes}\n{note}</fieldset>"
     name = escape(field.name, quote=True)
     return f'<div class="field"><label for="{name}">{escape(text)}</label>\n{_input(field, name, given)}\n{note}</div>'

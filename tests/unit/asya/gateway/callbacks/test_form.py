@@ -42,6 +42,16 @@ def test_an_empty_value_is_no_answer() -> None:
 
 
 @pytest.mark.rule("11.callback.post")
+def test_boxes_without_a_tick_are_no_default() -> None:
+    """Somebody has removed the ticks of the default. Without a default, an empty value is no answer."""
+    regions = PauseField(name="regions", type="array", options=("north", "south"), default=["north", "south"])
+    assert {name: bytes(raw) for name, raw in read_form(b"regions=", [regions]).items()} == {"regions": b"[]"}
+    assert bytes(read_form(b"regions=&regions=%22south%22", [regions])["regions"]) == b'["south"]'
+    assert answers(("tags", ""), ("tags", "2")) == {"tags": [2]}
+    assert answers(("tags", "")) == {}
+
+
+@pytest.mark.rule("11.callback.post")
 def test_a_wrong_value_is_named_by_the_check_of_answers() -> None:
     found = read_form(urlencode({"count": "many", "sure": "perhaps", "other": "1"}).encode(), FIELDS)
     with pytest.raises(InvalidInputError) as caught:

@@ -52,6 +52,7 @@ def test_each_field_has_its_input() -> None:
     assert [each["value"] for each in page.of("option") if "selected" in each] == ["", '"web"']
     boxes = [each for each in page.of("input") if each["type"] == "checkbox"]
     assert [(each["value"], "checked" in each) for each in boxes] == [('"a"', False), ('"b"', True)]
+    assert [each["name"] for each in page.of("input") if each["type"] == "hidden"] == ["tags"]
     texts = [(each["name"], each["value"], "required" in each) for each in page.of("input") if each["type"] == "text"]
     assert texts == [("title", "Delays", False), ("count", "", True)]
     assert [each["name"] for each in page.of("textarea")] == ["more"]
