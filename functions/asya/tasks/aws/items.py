@@ -7,7 +7,8 @@ time at which it is due. `asya.tasks.aws.index` defines the other indexes.
 """
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -108,6 +109,15 @@ def _record_of(item: Item) -> TaskRecord:
 def waiting_key(state: str, shard: int) -> str:
     """The partition key in the index `waiting`; the state is `paused`, `handover` or `wait`."""
     return f"{state}#{shard}"
+
+
+def waiting_shards(moment: datetime) -> Iterator[int]:
+    """The shards of the index `waiting` in the order of a sweep, which begins each minute with another one.
+
+    A sweep has no time for an endless backlog. So what lies in one shard, and may never go, holds up the others for minutes only.
+    """
+    first = int(moment.timestamp() // 60)
+    return ((first + number) % WAITING_SHARDS for number in range(WAITING_SHARDS))
 
 
 def _waiting(record: TaskRecord) -> "dict[str, AttributeValueTypeDef]":

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 from asya.protocol.times import format_time, parse_time
-from asya.tasks.aws.items import WAITING_INDEX, WAITING_SHARDS, waiting_key
+from asya.tasks.aws.items import WAITING_INDEX, waiting_key, waiting_shards
 from asya.tasks.aws.table_calls import table_errors
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class PausedTasks:
     def _waiting(self, state: Literal["paused", "handover", "wait"], until: datetime) -> Iterator[PausedTask]:
         paginator = self._dynamodb.get_paginator("query")
         with table_errors("read the waiting tasks"):
-            for shard in range(WAITING_SHARDS):
+            for shard in waiting_shards(until):
                 pages = paginator.paginate(
                     TableName=self._table,
                     IndexName=WAITING_INDEX,

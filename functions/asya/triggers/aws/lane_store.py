@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 
 from asya.messaging.aws.conditional_writes import failed_conditions
 from asya.protocol.times import format_time
-from asya.tasks.aws.items import WAITING_INDEX, WAITING_SHARDS, waiting_key
+from asya.tasks.aws.items import WAITING_INDEX, waiting_key, waiting_shards
 from asya.tasks.aws.table_calls import chunks, read_items, table_errors
 from asya.triggers.aws import lane_items
 from asya.triggers.aws.lane_items import Decision, StoredLane
@@ -181,7 +181,7 @@ class LaneStore:
             TaskStoreError: the table is unavailable.
         """
         with table_errors("read the lanes that wait"):
-            for shard in range(WAITING_SHARDS):
+            for shard in waiting_shards(until):
                 pages = self._client.get_paginator("query").paginate(
                     TableName=self._table,
                     IndexName=WAITING_INDEX,

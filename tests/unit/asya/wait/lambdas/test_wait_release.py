@@ -1,12 +1,16 @@
 """protocol §11: the sweep of waits, with deaths before and after each side effect."""
 
 import json
+from datetime import timedelta
+from zlib import crc32
 
 import pytest
+from botocore.exceptions import ClientError
 
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Actor
 from asya.protocol.wait import Wait
+from asya.tasks.aws.items import WAITING_SHARDS
 from tests.doubles.envelopes import mesh, message
 from tests.doubles.waiting import DAY, Death, ProcessDied, WaitingWorld, waiting_world
 
@@ -99,6 +103,32 @@ def test_a_sweep_without_time_leaves_the_rest_to_the_next_one(
         waits.sweep()
         counts.append(len(waits.sent("cool-down")))
     assert counts == [2, 4, 5]
+
+
+@pytest.mark.rule("11.wait.sent")
+def test_waits_that_cannot_be_sent_hold_up_no_other_shard_for_ever(
+    waits: WaitingWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sweep has time for one wait here, and the first shard has one that fails each time."""
+    ids = [f"env-{number}" for number in range(30)]
+    broken, whole = (next(each for each in ids if crc32(each.encode()) % WAITING_SHARDS == shard) for shard in (0, 5))
+    for task_id in (broken, whole):
+        waits.arrive("cool-down", id=task_id)
+    load = waits.s3.get_object
+
+    def refuse(**request: str) -> object:
+        if f"/{broken}/" in request["Key"]:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": ""}}, "GetObject")
+        return load(**request)
+
+    monkeypatch.setattr(waits.s3, "get_object", refuse)
+    waits.clock.moment += 3 * DAY
+    monkeypatch.setattr("asya.pause.lambdas.sweep._CHUNK", 1)
+    monkeypatch.setattr("asya.pause.lambdas.sweep.WAITS_SECONDS", -1.0)
+    for _ in range(WAITING_SHARDS):
+        waits.sweep()
+        waits.clock.moment += timedelta(minutes=1)
+    assert [each.id for each in waits.sent("cool-down")] == [whole]
 
 
 @pytest.mark.rule("11.wait.removed")
