@@ -16,12 +16,14 @@ from asya.protocol.mesh_table import MeshTable
 from asya.protocol.times import format_time
 from asya.sidecar.lambdas.services import Services
 from asya.starts.tool_schemas import validate
+from asya.tasks.aws.task_store import TaskStoreError
 from asya.triggers.aws.failed_messages import FailedMessages
 from asya.triggers.aws.schedule_states import ScheduleStates
 from asya.triggers.ends import read_end_notice
 from asya.triggers.lambdas.backfill_runner import BackfillRunner
-from asya.triggers.lambdas.lane_queue import LaneQueue
+from asya.triggers.lambdas.lane_queue import LaneBusyError, LaneQueue
 from asya.triggers.lambdas.occurrence_starts import FINAL, OccurrenceStarts
+from asya.triggers.lane_messages import StartAgain, read_lane_message
 from asya.triggers.lanes import has_lanes
 from asya.triggers.message_senders import check_sender
 from asya.triggers.messages import OtherDeploymentError, UnusableMessageError, read_occurrences
@@ -29,6 +31,9 @@ from asya.triggers.occurrences import Occurrence, submission_of
 from asya.triggers.operators.operator_messages import heeds_pause, pause_problem, read_backfill, read_fire
 from asya.triggers.sources.new_objects import Buckets
 from asya.triggers.sources.service_messages import LAST_RECEIVE, read_service_message
+
+# The receives of a message that only says where to look; the sweep of the next minute sends another one.
+_LOOKS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +119,7 @@ class TriggerQueue:
             return of_service
         if function is None and not admission.has_role(record.arrival):
             raise UnusableMessageError(f"the sender {record.arrival.sender} is no role of the mesh")
-        if (backfill := _backfill_of(body)) is not None:
-            self.backfills.advance(backfill, self.starts.start)
-            return []
-        if self.lanes.take(body):
+        if self._look(record):
             return []
         try:
             fired = read_fire(body, self.mesh)
@@ -127,6 +129,25 @@ class TriggerQueue:
                 # A deployment updates this function last.
                 raise OutdatedError(str(error)) from None
             raise
+
+    def _look(self, record: Record) -> bool:
+        """Do what is due in the lane or the backfill that a message names; False for another message.
+
+        Raises:
+            UnusableMessageError: a start that was redriven cannot start.
+            Exception: the message must come again.
+        """
+        body = record.arrival.body
+        try:
+            if (backfill := _backfill_of(body)) is None:
+                return self.lanes.take(body)
+            self.backfills.advance(backfill, self.starts.start)
+        except (LaneBusyError, ApiError, TaskStoreError) as error:
+            if record.arrival.receive_count < _LOOKS or isinstance(read_lane_message(body), StartAgain):
+                raise
+            # While a queue refuses starts for hours, the sweep's messages of each minute would all become dead letters.
+            self.services.telemetry.log.warning("what is due waits for the sweep", exc_info=error)
+        return True
 
     def _paused(self, occurrences: Sequence[Occurrence]) -> set[str]:
         """The paused triggers, if an occurrence heeds a pause."""

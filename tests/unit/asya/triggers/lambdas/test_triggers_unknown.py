@@ -12,6 +12,7 @@ from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.lambdas.batch import Record
 from asya.messaging.nack import OutdatedError, nack_seconds
 from asya.protocol import names
+from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.triggers import Schedule, Trigger, Webhook
 from asya.testing import Mesh
@@ -60,7 +61,7 @@ class Worker:
         for record in items:
             try:
                 handle(record)
-            except OutdatedError as error:
+            except (OutdatedError, ApiError) as error:
                 self.kept.append(error)
 
 
@@ -98,6 +99,44 @@ def test_16_a_message_that_fits_no_trigger_waits_for_a_deployment(sender: str, m
         assert (len(worker.kept), len(failed)) == ((count, 0) if count < LAST_RECEIVE else (LAST_RECEIVE - 1, 1))
     assert failed == [problem]
     assert sum(nack_seconds(count, worker.kept[0]) for count in range(1, LAST_RECEIVE)) >= 19 * 60
+
+
+@pytest.mark.rule("16.lane.repair", "16.ends.lost")
+@pytest.mark.parametrize(
+    ("message", "is_given_up"),
+    [
+        ({"lane": "a", "trigger": "nightly"}, True),
+        ({"ended": "task", "kind": "trigger", "name": "nightly"}, True),
+        ({"ended": "task", "kind": "backfill", "name": "b"}, True),
+        ({"backfill": "b"}, True),
+        ({"start": {"id": "task", "at": AT_TWO}, "lane": "a", "trigger": "nightly"}, False),
+    ],
+)
+def test_16_a_message_that_says_where_to_look_is_no_dead_letter(message: object, is_given_up: bool) -> None:
+    """The sweep sends one each minute. That of a start is the only one."""
+
+    def refuse(*_: object) -> None:
+        raise ApiError(503, "not_sent", "the queue of the actor refuses messages")
+
+    services: Any = SimpleNamespace(
+        settings=SimpleNamespace(
+            table=MeshTable(namespace="hooks", actors={}), data_uri="s3://b/", results_uri="s3://b/"
+        ),
+        telemetry=Telemetry("hooks", "test"),
+        admission=SimpleNamespace(function_of=lambda _: names.GATEWAY_API),
+    )
+    worker = Worker()
+    lanes, backfills, unused = (
+        SimpleNamespace(take=refuse),
+        SimpleNamespace(advance=refuse),
+        SimpleNamespace(start=refuse),
+    )
+    queue = TriggerQueue(services, worker, unused, lanes, unused, unused, backfills)  # type: ignore[arg-type]
+    for count in range(1, 7):
+        attributes = {"SentTimestamp": "0", "ApproximateReceiveCount": str(count), "SenderId": "AROAX:x"}
+        record = {"body": json.dumps(message), "messageId": "m", "receiptHandle": "r", "attributes": attributes}
+        queue.process({"Records": [record]})
+    assert len(worker.kept) == (4 if is_given_up else 6)
 
 
 @pytest.mark.rule("16.webhooks.message", "16.messages")
