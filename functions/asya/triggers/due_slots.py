@@ -46,7 +46,8 @@ def decide(trigger: Trigger, schedule: Schedule, state: ScheduleState | None, no
         return Decision((), 0, state if state.off else replace(state, off=True))
     if state.paused:
         return Decision((), 0, state)
-    oldest = now - timedelta(seconds=schedule.catch_up)
+    # `catch_up` may be longer than all time before now. Nothing before the last decided slot counts anyway.
+    oldest = now - min(timedelta(seconds=schedule.catch_up), now - state.decided)
     missed, start = list[datetime](), state.decided
     # A slot at the oldest time is still due.
     before = oldest - timedelta(microseconds=1)

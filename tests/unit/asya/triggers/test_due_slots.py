@@ -44,6 +44,14 @@ def test_16_each_slot_is_due_once() -> None:
 
 
 @pytest.mark.rule("16.due.catch-up")
+def test_16_catch_up_may_be_longer_than_all_time() -> None:
+    """The longest duration of a mesh file is 999,999,999 days. The sweep would end with an error, and start no other slot."""
+    ever = replace(HOURLY, catch_up=999_999_999 * 86400.0)
+    assert decide(TRIGGER, ever, state("10:00", ever), at("12:00")).due == (at("11:00"), at("12:00"))
+    assert decide(TRIGGER, ever, state("12:00", ever), at("11:59")).due == ()
+
+
+@pytest.mark.rule("16.due.catch-up")
 def test_16_late_slots_are_due_within_catch_up_oldest_first() -> None:
     """Older ones are missed, and counted once. A slot as old as catch_up is due."""
     decision = decide(TRIGGER, HOURLY, state("02:00"), at("12:00"))
