@@ -23,6 +23,8 @@ from asya.wait.limits import longest_wait
 _GRACE = timedelta(seconds=45)
 # Many waits may be due at the same time, such as all until midnight. The function has 120 s, and the next sweep goes on.
 WAITS_SECONDS = 60.0
+# A canceled task may have thousands of paused children.
+RELEASES_SECONDS = 30.0
 _THREADS = 8
 _CHUNK = 100
 
@@ -45,15 +47,23 @@ class PauseSweep:
             TaskStoreError: the table cannot be read.
         """
         moment = self.services.now()
-        for task in self.paused_tasks.pause_releases(moment - _GRACE):
-            stored = self.store.records([task.task_id], moment, consistent=True).get(task.task_id)
-            if stored is not None:
-                self.pause_releases.finish(stored.record, moment)
+        self._finish_releases(moment)
         self._expire(moment)
         self._measure()
         self._release_waits(moment)
         self.services.telemetry.count("Sweeps")
         self.services.telemetry.flush()
+
+    def _finish_releases(self, moment: datetime) -> None:
+        """Send the envelopes of unfinished releases, until the time limit: waits are due too."""
+        ends_at = self.services.environment.monotonic() + RELEASES_SECONDS
+        for task in self.paused_tasks.pause_releases(moment - _GRACE):
+            stored = self.store.records([task.task_id], moment, consistent=True).get(task.task_id)
+            if stored is not None:
+                self.pause_releases.finish(stored.record, moment)
+            if self.services.environment.monotonic() > ends_at:
+                self.services.telemetry.log.warning("releases are unfinished, and the next sweep goes on")
+                return
 
     def _expire(self, moment: datetime) -> None:
         """Fail the tasks whose pause would outlive its record. If the release dies, the next sweep repeats it."""

@@ -131,6 +131,24 @@ def test_waits_that_cannot_be_sent_hold_up_no_other_shard_for_ever(
     assert [each.id for each in waits.sent("cool-down")] == [whole]
 
 
+@pytest.mark.rule("11.wait.sent", "11.resume.pending")
+def test_unfinished_releases_of_pauses_leave_time_for_waits(
+    waits: WaitingWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands of paused tasks may be canceled at once. The sweep has time for one of their releases here."""
+    for number in range(3):
+        waits.arrive("timed", id=f"paused-{number}")
+        waits.cancel(f"paused-{number}")
+    waits.arrive("cool-down")
+    waits.clock.moment += 3 * DAY
+    monkeypatch.setattr("asya.pause.lambdas.sweep.RELEASES_SECONDS", -1.0)
+    waits.sweep()
+    assert (len(waits.sent("x-sink")), len(waits.sent("cool-down"))) == (1, 1)
+    for _ in range(2):
+        waits.sweep()
+    assert {each.id for each in waits.sent("x-sink")} == {"paused-0", "paused-1", "paused-2"}
+
+
 @pytest.mark.rule("11.wait.removed")
 def test_an_envelope_whose_actor_was_removed_goes_to_x_sump(waits: WaitingWorld) -> None:
     waits.arrive("cool-down")
