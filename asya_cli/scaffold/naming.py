@@ -11,8 +11,8 @@ from asya.protocol.names import check_label, is_reserved
 
 _TOOL = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _GATEWAY_TOOLS = frozenset({"wait_for_task", "cancel_task", "resume_task"})
-_TAKEN_MODULES = frozenset({"asya", "asya_spark", "boto3", "botocore", "pyspark", "pytest", "tests"})
-"""Modules that a handler or its test imports. A file of the same name would hide them, as one of the standard library would."""
+_TEST_MODULES = frozenset({"pytest", "tests"})
+"""Modules that a test imports. A file of the same name would hide them."""
 
 
 class InvalidNameError(ValueError):
@@ -82,12 +82,15 @@ def check_tool(name: str, command: str) -> str:
 
 def code_names(name: str) -> CodeNames:
     """Return names in Python for a checked name: `check-orders` → `check_orders` and `CheckOrders`."""
+    from asya_infra.mesh_file.user_code import LIBRARIES
+
     words = [word for word in re.split(r"[^A-Za-z0-9]+", name) if word]
     module = "_".join(words).lower()
     model = "".join(word[0].upper() + word[1:] for word in words)
     if not module[:1].isalpha():
         module, model = f"actor_{module}", f"Actor{model}"
-    if keyword.iskeyword(module) or module in sys.stdlib_module_names or module in _TAKEN_MODULES:
+    taken = sys.stdlib_module_names | LIBRARIES | _TEST_MODULES
+    if keyword.iskeyword(module) or module in taken:
         module = f"{module}_actor"
     if keyword.iskeyword(model):
         model = f"{model}Payload"

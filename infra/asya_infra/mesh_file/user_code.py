@@ -1,6 +1,7 @@
 """Inspects user code without running it: finds handlers and detects the shape of jobs."""
 
 import ast
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,11 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _IMPORTS_FOLLOWED = 8
 # What scripts call the session and the context.
 _SPARK_NAMES = frozenset({"spark", "sc", "session", "spark_session", "sparkContext", "spark_context", "getOrCreate"})
+
+LIBRARIES = frozenset(
+    {"asya", "asya_spark", "aws_lambda_powertools", "boto3", "botocore", "cronsim", "msgspec", "py4j", "pyspark"}
+)
+"""Packages that functions and job runs import besides user code and the standard library."""
 
 
 class CodeError(Exception):
@@ -34,6 +40,19 @@ class Definition:
 
     definition: ast.AST | None
     path: Path
+
+
+def hidden_modules(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the files of a folder of code that hide a module of Python or of the library, and the names of the modules.
+
+    User code comes first on the path. A package `boto3` is a copy of the original and hides nothing; a file `boto3.py` is none.
+    """
+    for path in sorted(folder.glob("*.py")):
+        if path.stem in sys.stdlib_module_names or path.stem in LIBRARIES:
+            yield path, path.stem
+    for path in sorted(folder.glob("*/__init__.py")):
+        if path.parent.name in sys.stdlib_module_names:
+            yield path.parent, path.parent.name
 
 
 def find_definition(folder: Path, name: str) -> Definition:

@@ -6,7 +6,7 @@ from pathlib import Path
 from asya.contracts.spark_types import is_name
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.spark_model import SparkSection
-from asya_infra.mesh_file.user_code import CodeError, check_model, detect_shape, find_definition
+from asya_infra.mesh_file.user_code import CodeError, check_model, detect_shape, find_definition, hidden_modules
 from asya_infra.product.places import JOB_LIBRARY
 
 # User code comes before the library on the path, and `mesh.json` is the actor table.
@@ -57,3 +57,6 @@ def _folder(key: str, folder: Path) -> Iterator[Finding]:
     for name in _RESERVED_FILES:
         if (folder / name).exists() and (folder / name).resolve() != JOB_LIBRARY:
             yield (key,), f"{folder / name} would hide a file of the mesh with the same name; rename it"
+    for path, module in hidden_modules(folder):
+        if path.name not in _RESERVED_FILES:
+            yield (key,), f"{path} would hide the module {module!r}, which other code imports; rename it"

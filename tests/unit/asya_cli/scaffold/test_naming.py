@@ -57,6 +57,7 @@ def test_a_tool_has_the_characters_of_the_model_context_protocol(name: str) -> N
         ("json", "json_actor", "Json"),
         ("import", "import_actor", "Import"),
         ("pyspark", "pyspark_actor", "Pyspark"),
+        ("msgspec", "msgspec_actor", "Msgspec"),
         ("none", "none", "NonePayload"),
         ("Find.products", "find_products", "FindProducts"),
     ],

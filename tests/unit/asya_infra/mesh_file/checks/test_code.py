@@ -124,3 +124,34 @@ def test_folders(folder: Path) -> None:
     (folder / "functions/handlers/asya").mkdir()
     (problem,) = problems_of("namespace: shop\nactors:\n  a: {handler: shop.one}\n")
     assert problem.startswith("1: code: functions/handlers/asya would hide a file of the mesh with the same name")
+
+
+@pytest.mark.parametrize(
+    ("file", "hidden"),
+    [
+        ("email.py", "email"),
+        ("email/__init__.py", "email"),
+        ("msgspec.py", "msgspec"),
+        ("email/texts.py", None),  # a folder without __init__.py comes last on the path
+        ("boto3/__init__.py", None),  # a copy that `pip install --target` has made
+        ("emails.py", None),
+        ("shops/email.py", None),
+    ],
+)
+def test_a_file_that_hides_a_module_is_found(folder: Path, file: str, hidden: str | None) -> None:
+    """The function could not import it: the mesh would run no handler of the folder."""
+    path = folder / "functions/handlers" / file
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+    place = path.parent if path.name == "__init__.py" else path
+    problem = (
+        f"1: code: {place.relative_to(folder)} would hide the module '{hidden}', which other code imports; rename it"
+    )
+    expected = [problem] if hidden else []
+    assert problems_of("namespace: shop\nactors:\n  a: {handler: shop.one}\n") == expected
+
+
+def test_a_job_file_that_hides_a_module_is_found(folder: Path) -> None:
+    (folder / "spark_jobs/py4j.py").touch()
+    (problem,) = problems_of("namespace: shop\nactors:\n  a: {spark: {job: heavy.crunch}}\n")
+    assert problem == "1: jobs: spark_jobs/py4j.py would hide the module 'py4j', which other code imports; rename it"
