@@ -64,21 +64,19 @@ def logs(
     without the id of the envelope. All lines of the envelope's job runs follow, of the driver and of the executors; they tell no
     time. EMR Serverless uploads them a minute or more after they were written. A mesh of `asya dev` keeps its newest 20,000 lines.
     """
-    from botocore.exceptions import BotoCoreError, ClientError
-
+    from asya_cli.aws_errors import aws_errors
     from asya_cli.gateway_logs import logs_of
     from asya_cli.tasks.selection import moment
 
     mesh = client(state, namespace, region, profile)
     start = moment(since, datetime.now(UTC)).timestamp()
     try:
-        reader = LogReader(logs_of(mesh), as_json=as_json)
-        if reader.functions.has_logs(subject):
-            _follow_actor(reader, subject, start, follow=follow)
-        else:
-            _follow_task(reader, mesh, subject, as_typed(state, namespace, region, profile), follow=follow)
-    except (ClientError, BotoCoreError) as error:
-        raise CommandError(f"cannot read the logs: {error}", _PERMISSIONS) from error
+        with aws_errors("cannot read the logs", _PERMISSIONS):
+            reader = LogReader(logs_of(mesh), as_json=as_json)
+            if reader.functions.has_logs(subject):
+                _follow_actor(reader, subject, start, follow=follow)
+            else:
+                _follow_task(reader, mesh, subject, as_typed(state, namespace, region, profile), follow=follow)
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
 

@@ -6,13 +6,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
 from asya.client.errors import ConflictError
 from asya.dead_letters import letters as dead_letters
 from asya.dead_letters.aws.queue import DeadLetterQueue, ReceivedMessage
 from asya.operations.dead_letters import envelope_of, letter_id
 from asya.protocol import names
+from asya_cli.aws_errors import aws_errors
 from asya_cli.errors import CommandError, ExitCode
 from asya_cli.suggestions import deployed_actors, meant
 
@@ -119,7 +120,7 @@ class DeadLetters:
 
     def _with_dead_letters(self) -> list[str]:
         start = names.queue_name(self._namespace, "")
-        with _aws_errors("cannot list the queues of the mesh"):
+        with aws_errors("cannot list the queues of the mesh"):
             pages = self._sqs.get_paginator("list_queues").paginate(QueueNamePrefix=start)
             urls = [url for page in pages for url in page.get("QueueUrls", []) if url.endswith(_DLQ)]
             nonempty = [url for url in urls if self._is_own(url) and DeadLetterQueue(self._sqs, url).count().total]
@@ -136,7 +137,7 @@ class DeadLetters:
         Raises:
             CommandError: SQS fails or denies access.
         """
-        with _aws_errors(f"cannot count the dead letters of {actor}"):
+        with aws_errors(f"cannot count the dead letters of {actor}"):
             return self._queue(actor).count().hidden
 
     @contextmanager
@@ -146,7 +147,7 @@ class DeadLetters:
         Raises:
             CommandError: The queue does not exist, or SQS fails or denies access.
         """
-        with _aws_errors(f"cannot read the dead letters of {actor}"):
+        with aws_errors(f"cannot read the dead letters of {actor}"):
             queue = self._queue(actor)
             seen: list[ReceivedMessage] = []
             try:
@@ -199,7 +200,7 @@ class DeadLetters:
         except ConflictError as error:
             return RedriveResult(letter, problem=error.problem)
         self._redriven.add(_redrive_key(letter, letter.generation if generation is None else generation))
-        with _aws_errors(f"cannot delete the dead letter {letter.seen.message_id} of {letter.actor}"):
+        with aws_errors(f"cannot delete the dead letter {letter.seen.message_id} of {letter.actor}"):
             self._queue(letter.actor).delete(letter.seen)
         return RedriveResult(letter, generation)
 
@@ -225,12 +226,3 @@ class DeadLetters:
 
 def _redrive_key(letter: QueuedLetter, generation: int) -> tuple[str, str, int]:
     return (letter.actor, letter.id, generation)
-
-
-@contextmanager
-def _aws_errors(problem: str) -> Iterator[None]:
-    """Turn an error of AWS into a CommandError."""
-    try:
-        yield
-    except (ClientError, BotoCoreError) as error:
-        raise CommandError(f"{problem}: {error}") from error

@@ -5,11 +5,12 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
 from asya.client.errors import MeshError
 from asya.dead_letters.aws.queue import DeadLetterQueue
 from asya.protocol import names
+from asya_cli.aws_errors import aws_errors
 from asya_cli.errors import CommandError
 
 if TYPE_CHECKING:
@@ -57,8 +58,10 @@ class ReportLetters:
                     problem = f"cannot send the dead letter {message.message_id} of {name}: {error.problem}"
                     raise CommandError(problem, advice) from error
                 count += 1
-                advice = "It has been sent. The next replay sends it once more, which changes nothing."
-                with _aws_errors(f"cannot delete the dead letter {message.message_id} of {name}", advice):
+                problem = (
+                    f"cannot delete the dead letter {message.message_id} of {name}, which has been sent; the next "
+                )
+                with aws_errors(f"{problem}replay sends it once more, which changes nothing"):
                     queue.delete(message)
         return count
 
@@ -73,7 +76,7 @@ class ReportLetters:
                 seen.extend(batch)
                 yield batch
 
-        with _aws_errors(f"cannot read the dead letters of {name}"):
+        with aws_errors(f"cannot read the dead letters of {name}"):
             try:
                 yield batches()
             finally:
@@ -83,21 +86,13 @@ class ReportLetters:
         return DeadLetterQueue(self._sqs, self._url(names.dlq_name(self._namespace, name)))
 
     def _url(self, queue: str) -> str:
-        try:
-            return str(self._sqs.get_queue_url(QueueName=queue)["QueueUrl"])
-        except ClientError as error:
-            if error.response["Error"]["Code"].endswith(("NonExistentQueue", "QueueDoesNotExist")):
-                raise CommandError(
-                    f"the mesh {self._namespace!r} has no queue {queue}",
-                    "A mesh of an earlier version reports without queues: deploy it again.",
-                ) from None
-            raise CommandError(f"cannot find the queue {queue}: {error}") from error
-
-
-@contextmanager
-def _aws_errors(problem: str, advice: str = "") -> Iterator[None]:
-    """Turn an error of AWS into a CommandError."""
-    try:
-        yield
-    except (ClientError, BotoCoreError) as error:
-        raise CommandError(f"{problem}: {error}", advice) from error
+        with aws_errors(f"cannot find the queue {queue}"):
+            try:
+                return str(self._sqs.get_queue_url(QueueName=queue)["QueueUrl"])
+            except ClientError as error:
+                if error.response["Error"]["Code"].endswith(("NonExistentQueue", "QueueDoesNotExist")):
+                    raise CommandError(
+                        f"the mesh {self._namespace!r} has no queue {queue}",
+                        "A mesh of an earlier version reports without queues: deploy it again.",
+                    ) from None
+                raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from datetime import timedelta
 from functools import cached_property
 from itertools import islice
@@ -22,11 +21,12 @@ from asya.spark.aws.manifests import Manifests
 from asya.spark.aws.pending import Pending
 from asya.spark.aws.run_records import RunRecords
 from asya.spark.aws.run_results import RunResults
+from asya_cli.aws_errors import aws_errors as aws_errors_with
 from asya_cli.errors import CommandError, ExitCode
 from asya_cli.suggestions import deployed_actors, unknown_actor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from mypy_boto3_s3 import S3Client
 
@@ -188,10 +188,6 @@ class MeshRuns:
         return names.table_name(self.namespace, "pending")
 
 
-@contextmanager
-def aws_errors(problem: str) -> Iterator[None]:
-    """Turn an error of AWS into a `CommandError`."""
-    try:
-        yield
-    except (ClientError, BotoCoreError) as error:
-        raise CommandError(f"{problem}: {error}", _ADVICE) from error
+def aws_errors(problem: str) -> AbstractContextManager[None]:
+    """Turn an error of AWS in the block into that of a command, which names the permissions of an operator."""
+    return aws_errors_with(problem, _ADVICE)

@@ -22,7 +22,9 @@ def test_without_a_mesh_the_command_says_how_to_start_one(tmp_path: Path, monkey
     assert_two_lines(asya("local", "env"), UNREACHABLE, "no local cloud runs in .asya", "`asya local up`")
 
 
-def test_a_mesh_that_does_not_answer_is_unreachable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def silent_mesh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A state folder that names a gateway and services that do not answer."""
     monkeypatch.chdir(tmp_path)
     address = "http://127.0.0.1:1"
     names = ("namespace", "region", "access_key", "secret_key", "data_bucket", "data_prefix", "results_bucket")
@@ -30,9 +32,34 @@ def test_a_mesh_that_does_not_answer_is_unreachable(tmp_path: Path, monkeypatch:
     local |= {"gateway_url": address, "endpoint_url": address, "emr_endpoint_url": address}
     (tmp_path / ".asya").mkdir()
     (tmp_path / ".asya" / "local.json").write_text(json.dumps(local))
+
+
+@pytest.mark.usefixtures("silent_mesh")
+def test_a_mesh_that_does_not_answer_is_unreachable() -> None:
     for command in (("list",), ("status", "a"), ("call", "order")):
         assert_two_lines(asya(*command), UNREACHABLE, "did not answer", "`asya local status`")
     assert_two_lines(asya("send", "-", "--actor", "a", text="{}"), UNREACHABLE, "cannot send", "`asya local status`")
+
+
+@pytest.mark.usefixtures("silent_mesh")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "dlq list",
+        "dlq show a",
+        "dlq redrive bill",
+        "dlq reports replay",
+        "dlq reports replay --dry-run",
+        "job list",
+        "job show asya.us-east-1.count.0000000001",
+        "job drain count",
+        "logs a",
+        "data ls",
+        "report",
+    ],
+)
+def test_services_that_do_not_answer_are_unreachable(command: str) -> None:
+    assert_two_lines(asya(*command.split()), UNREACHABLE, "Could not connect", "`asya local status`")
 
 
 @pytest.mark.parametrize(
