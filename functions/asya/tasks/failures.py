@@ -23,6 +23,8 @@ _ID = re.compile(r"(?=.{6})(?:[A-Za-z]*\d+[A-Za-z]+\d[0-9A-Za-z]*|\d+[A-Za-z]{4,
 """A word in which letters and digits alternate, such as `00bss0ojnopziwff`, and not `utf8` or `250ms`."""
 _DIGEST = re.compile(r"[0-9a-fA-F]{7,}")
 _RUN_OF_NUMBERS = re.compile(r"#(?:\.#)+")
+_KIND_LIMIT = 300
+"""Characters of the error of a group: it is shown in tables, and given as a filter."""
 
 
 class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +32,7 @@ class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         actor: the actor at which they failed; empty if it is unknown.
-        error: the first line of their error, with numbers, times and ids as `#`.
+        error: the first line of their error, at most 300 characters, with numbers, times and ids as `#`.
         count: the number of tasks.
         first, last: when the first and the last of them were created.
         example: the id of the last one.
@@ -67,9 +69,13 @@ def failure_text(status: str, error: ErrorInfo | None, reason: str | None) -> st
 
 
 def kind_of(text: str) -> str:
-    """The first line of an error without what differs between tasks of one cause: numbers, times and ids are `#`."""
+    """The first line of an error without what differs between tasks of one cause: numbers, times and ids are `#`.
+
+    So are characters that cannot be printed: nobody could type the text as a filter.
+    """
     line = _TIME.sub("#", _UUID.sub("#", text.partition("\n")[0]))
-    return _RUN_OF_NUMBERS.sub("#", _WORD.sub(lambda word: _without_number(word[0]), line))
+    kind = _RUN_OF_NUMBERS.sub("#", _WORD.sub(lambda word: _without_number(word[0]), line))[:_KIND_LIMIT]
+    return kind if kind.isprintable() else "".join(each if each.isprintable() else "#" for each in kind)
 
 
 def _without_number(word: str) -> str:

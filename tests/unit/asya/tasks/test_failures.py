@@ -28,6 +28,8 @@ UUIDS = ("6b1ffbc0-5d1e-4c8a-9f61-2a7d1f0f9a11", "1F6A0A54-3f0e-4f8e-9d3c-0f6f1c
         ("Deadline 2026-11-25T22:38:21.037834Z passed, 5s after", "Deadline # passed, #s after"),
         ("s3://data/part-00017 is not utf8, 250ms late, row17", "s3://data/part-# is not utf#, #ms late, row#"),
         ("version 1.2.3 of x86", "version # of x#"),
+        ("ValueError: \x1b[31mred\x07\tor not\u202e", "ValueError: #[###or not#"),
+        (f"OSError: {'disk ' * 100}", f"OSError: {'disk ' * 100}"[:300]),
         ("", ""),
     ],
 )
