@@ -71,19 +71,27 @@ def for_each(
     if asks(yes=yes):
         confirm(f"{verb} {counted(len(tasks), 'task')}?")
     refused = done = 0
-    with leaving(lambda: f"{done} of {counted(len(tasks), 'task')} done; the others are as they were"):
+    at_work = ""
+
+    def state() -> str:
+        return f"{done} of {counted(len(tasks), 'task')} done{at_work}; the others are as they were"
+
+    with leaving(state, MeshError, OSError):
         for task in tracked(tasks, verb, len(tasks)):
+            at_work = f", and perhaps {one_line(task.id)}"
             try:
                 outcome = act(task)
             except MeshError as error:
                 if exit_code_of(error) is ExitCode.UNREACHABLE:
                     raise
+                at_work = ""
                 refused += 1
                 reason = " ".join(filter(None, (error.problem, error.advice)))
                 if as_json:
                     write_json_line(Refusal(task.id, reason))
                 echo(f"{one_line(task.id)}: {reason}", err=True)
             else:
+                at_work = ""
                 done += 1
                 if outcome is not None:
                     write(outcome, str(outcome), as_json=as_json)
@@ -123,10 +131,18 @@ def tracked(items: Iterable[T], verb: str, total: int | None) -> Iterable[T]:
 
 
 @contextmanager
-def leaving(state: Callable[[], str]) -> Iterator[None]:
-    """Let Ctrl-C end the block, and say what was done until then."""
+def leaving(state: Callable[[], str], *errors: type[Exception]) -> Iterator[None]:
+    """Let Ctrl-C end the block, and say what was done until then.
+
+    Args:
+        state: Returns what was done.
+        errors: Errors that end the block alike; they go on. An `OSError` tells that nobody reads standard output any more.
+    """
     try:
         yield
     except KeyboardInterrupt:
         echo(state(), err=True)
         raise typer.Exit(INTERRUPTED) from None
+    except errors:
+        echo(state(), err=True)
+        raise

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from unittest import mock
 
 import pytest
 from typer.testing import CliRunner
 
+from asya.client.errors import UnreachableError
 from asya_cli.errors import CommandError
 from asya_cli.main import app
 from tests.unit.asya_cli.tasks.conftest import FakeMesh, failed
@@ -124,18 +126,29 @@ def test_running_tasks_are_canceled(fake_mesh: FakeMesh) -> None:
     assert run("cancel", "--running", "--actor", "nobody").stderr == "no task is selected\n"
 
 
-def test_ctrl_c_says_how_many_are_done(fake_mesh: FakeMesh, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake_mesh.tasks = [failed("b", 20, "E: x"), failed("a", 10, "E: x")]
+@pytest.mark.parametrize(("end", "code"), [(KeyboardInterrupt(), 130), (UnreachableError("no answer"), 1)])
+def test_an_early_end_says_how_many_are_done(
+    fake_mesh: FakeMesh, monkeypatch: pytest.MonkeyPatch, end: BaseException, code: int
+) -> None:
+    fake_mesh.tasks = [failed("c", 30, "E: x"), failed("b", 20, "E: x"), failed("a", 10, "E: x")]
     answer = fake_mesh._answer
 
     def interrupted(method: str, url: Any, body: Any) -> tuple[int, Any]:
         if method == "POST" and fake_mesh.replayed:
-            raise KeyboardInterrupt
+            raise end
         return answer(method, url, body)
 
     monkeypatch.setattr(fake_mesh, "_answer", interrupted)
     done = run("replay", "--failed")
-    assert (done.exit_code, done.stdout) == (130, "a → a-again\n")
+    assert (done.exit_code, done.stdout) == (code, "a → a-again\n")
+    assert done.stderr == "1 of 3 tasks done, and perhaps b; the others are as they were\n"
+
+
+def test_a_closed_pipe_says_how_many_are_done(fake_mesh: FakeMesh, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_mesh.tasks = [failed("b", 20, "E: x"), failed("a", 10, "E: x")]
+    monkeypatch.setattr("asya_cli.tasks.bulk.write", mock.Mock(side_effect=BrokenPipeError))
+    done = run("replay", "--failed")
+    assert fake_mesh.replayed == [("a", {})]
     assert done.stderr == "1 of 2 tasks done; the others are as they were\n"
 
 
