@@ -13,6 +13,8 @@ test.each([
   ["Deadline 2026-11-25T22:38:21.037834Z passed, 5s after", "Deadline # passed, #s after"],
   ["s3://data/part-00017 is not utf8, 250ms late, row17", "s3://data/part-# is not utf#, #ms late, row#"],
   ["version 1.2.3 of x86", "version # of x#"],
+  ["ValueError: \u001b[31mred\u0007\tor not\u202e", "ValueError: #[###or not#"],
+  [`OSError: ${"disk ".repeat(100)}`, `OSError: ${"disk ".repeat(100)}`.slice(0, 300)],
 ])("%j is of the kind %j", (text, kind) => expect(kindOf(text)).toBe(kind));
 
 test("failed tasks of one cause are one group, and the largest comes first", () => {

@@ -9,6 +9,9 @@ const WORD = /s3(?=:\/\/)|[0-9A-Za-z]*\d[0-9A-Za-z]*/g;
 /** A word in which letters and digits alternate, such as `00bss0ojnopziwff`, and not `utf8` or `250ms`. */
 const ID = /^(?=.{6})(?:[A-Za-z]*\d+[A-Za-z]+\d[0-9A-Za-z]*|\d+[A-Za-z]{4,}|[A-Za-z]+\d+[A-Za-z]{4,})$/;
 const DIGEST = /^[0-9a-f]{7,}$/i;
+/** What nobody could type as a filter: control characters, and white space other than the blank. */
+const UNPRINTABLE = /\p{C}|(?! )\p{Z}/gu;
+const KIND_LIMIT = 300;
 
 /** Return the error of a task, such as `KeyError: 'price'`; else its reason, or nothing. */
 export function failureText(task: TaskView): string {
@@ -16,10 +19,14 @@ export function failureText(task: TaskView): string {
   return task.status === "failed" || task.status === "canceled" ? (task.reason ?? "") : "";
 }
 
-/** Return the first line of an error without what differs between tasks of one cause: numbers, times and ids are `#`. */
+/**
+ * Return the first line of an error without what differs between tasks of one cause: numbers, times and ids are `#`, as are
+ * characters that cannot be printed. It has 300 characters at most.
+ */
 export function kindOf(text: string): string {
   const line = (text.split("\n", 1)[0] ?? "").replace(UUID, "#").replace(TIME, "#");
-  return line.replace(WORD, withoutNumber).replace(/#(?:\.#)+/g, "#");
+  const kind = line.replace(WORD, withoutNumber).replace(/#(?:\.#)+/g, "#");
+  return [...kind].slice(0, KIND_LIMIT).join("").replace(UNPRINTABLE, "#");
 }
 
 /** Return a word with `#` for its number; an id is `#` as a whole, because parts of it would tell ids apart. */
