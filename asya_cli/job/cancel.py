@@ -28,10 +28,10 @@ def cancel(
     one at work is charged an attempt. Drain the actor before, so that no new run starts at once; or cancel the tasks with
     `asya cancel ID`, which also ends a run without a remaining task.
     """
-    from asya_cli.job.mesh_runs import MeshRuns, aws_errors
+    from asya_cli.job.mesh_runs import MeshRuns, run_errors
 
     mesh = MeshRuns(client(state, namespace, region, profile).connection)
-    with aws_errors(f"cannot cancel the job run {run_id}"):
+    with run_errors(f"cannot cancel the job run {run_id}"):
         record = mesh.read(run_id)
         cancel_run(mesh, record)
         drained = mesh.drains.get(record.actor) is not None

@@ -31,10 +31,10 @@ def drain(
     Deadlines of waiting envelopes count. The drain outlasts deployments.
     """
     from asya_cli.job.listing import drain_line
-    from asya_cli.job.mesh_runs import MeshRuns, aws_errors
+    from asya_cli.job.mesh_runs import MeshRuns, run_errors
 
     mesh = MeshRuns(client(state, namespace, region, profile).connection)
-    with aws_errors(f"cannot drain {actor}"):
+    with run_errors(f"cannot drain {actor}"):
         mesh.check_actor(actor)
         is_known = mesh.is_heavy(actor)
         found = mesh.drains.start(actor, now=datetime.now(UTC), by=caller(mesh.connection), reason=reason)
@@ -55,10 +55,10 @@ def undrain(
     profile: Profile = None,
 ) -> None:
     """End the drain of a heavy actor: the runs of its waiting envelopes start."""
-    from asya_cli.job.mesh_runs import MeshRuns, aws_errors
+    from asya_cli.job.mesh_runs import MeshRuns, run_errors
 
     mesh = MeshRuns(client(state, namespace, region, profile).connection)
-    with aws_errors(f"cannot end the drain of {actor}"):
+    with run_errors(f"cannot end the drain of {actor}"):
         if mesh.drains.get(actor) is None:
             mesh.check_actor(actor)
             echo(f"{actor} is not drained", err=True)

@@ -42,7 +42,7 @@ def list_runs(
     """
     from asya.operations.aws.job_runs import line_of, read_runs
     from asya.operations.prices import prices_of
-    from asya_cli.job.mesh_runs import MeshRuns, aws_errors
+    from asya_cli.job.mesh_runs import MeshRuns, run_errors
     from asya_cli.suggestions import check_actor
 
     if before is not None and actor is None:
@@ -50,7 +50,7 @@ def list_runs(
             "--before needs an actor", "Run numbers belong to one actor: asya job list ACTOR --before N."
         )
     mesh = MeshRuns(client(state, namespace, region, profile).connection)
-    with aws_errors("cannot list the job runs"):
+    with run_errors("cannot list the job runs"):
         actors = mesh.heavy_actors() if actor is None else [actor]
         if not as_json:
             _show_waiting(mesh, actors)

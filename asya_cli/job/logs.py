@@ -44,10 +44,10 @@ def logs(
     last lines after its end. For a live view open the Spark UI that `asya job show` links to. The local cloud uploads the
     driver's logs once, at the end of the run, and has no executors.
     """
-    from asya_cli.job.mesh_runs import MeshRuns, aws_errors
+    from asya_cli.job.mesh_runs import MeshRuns, run_errors
 
     mesh = MeshRuns(client(state, namespace, region, profile).connection)
-    with aws_errors(f"cannot read the logs of {run_id}"):
+    with run_errors(f"cannot read the logs of {run_id}"):
         record = mesh.read(run_id)
         tail = LogTail(mesh, record, executor or DRIVER)
         if follow:

@@ -21,7 +21,7 @@ from asya.spark.aws.manifests import Manifests
 from asya.spark.aws.pending import Pending
 from asya.spark.aws.run_records import RunRecords
 from asya.spark.aws.run_results import RunResults
-from asya_cli.aws_errors import aws_errors as aws_errors_with
+from asya_cli.aws_errors import aws_errors
 from asya_cli.errors import CommandError, ExitCode
 from asya_cli.suggestions import deployed_actors, unknown_actor
 
@@ -188,6 +188,6 @@ class MeshRuns:
         return names.table_name(self.namespace, "pending")
 
 
-def aws_errors(problem: str) -> AbstractContextManager[None]:
+def run_errors(problem: str) -> AbstractContextManager[None]:
     """Turn an error of AWS in the block into that of a command, which names the permissions of an operator."""
-    return aws_errors_with(problem, _ADVICE)
+    return aws_errors(problem, _ADVICE)

@@ -44,10 +44,10 @@ def show(
     from asya.operations.prices import prices_of
     from asya.protocol.job_runs import driver_log_key
     from asya.spark.aws.run_items import job_run_number
-    from asya_cli.job.mesh_runs import MeshRuns, aws_errors
+    from asya_cli.job.mesh_runs import MeshRuns, run_errors
 
     mesh = MeshRuns(client(state, namespace, region, profile).connection)
-    with aws_errors(f"cannot read the job run {run_id}"):
+    with run_errors(f"cannot read the job run {run_id}"):
         record = mesh.read(run_id)
         prices = prices_of(mesh.architecture(record), vcpu=vcpu_price, memory=memory_price)
         report = read_report(mesh.reader, record, prices)

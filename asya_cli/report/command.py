@@ -54,13 +54,13 @@ def report(
 
 def _with_jobs(summary: Summary, connection: Connection) -> Summary:
     from asya.operations.prices import prices_of
-    from asya_cli.job.mesh_runs import MeshRuns, aws_errors
+    from asya_cli.job.mesh_runs import MeshRuns, run_errors
     from asya_cli.report.summary import JobCost
 
     mesh = MeshRuns(connection)
     jobs: list[JobCost] = []
     source = ""
-    with aws_errors("cannot read the job runs"):
+    with run_errors("cannot read the job runs"):
         for actor in mesh.heavy_actors():
             recent = takewhile(lambda record: record.formed_at >= summary.since, mesh.records.recent(actor))
             ended = [record for record in recent if record.usage is not None]
