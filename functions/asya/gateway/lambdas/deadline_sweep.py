@@ -60,9 +60,10 @@ class DeadlineSweep:
         count, last_minute = 0, None
         try:
             for minute in islice(unswept_minutes(self.marks.read(), until), MAX_MINUTES):
-                count += self._fail_overdue(minute_of(format_time(minute)), until, now)
-                last_minute = minute
-                if self.services.environment.monotonic() > ends_at:
+                failed, is_done = self._fail_overdue(minute_of(format_time(minute)), until, now, ends_at)
+                count += failed
+                last_minute = minute if is_done else last_minute
+                if self._is_over(ends_at):
                     break
             self.services.telemetry.count("Sweeps")
         finally:
@@ -82,13 +83,22 @@ class DeadlineSweep:
         self.services.telemetry.count("Sweeps")
         self.services.telemetry.flush()
 
-    def _fail_overdue(self, minute: str, until: datetime, now: datetime) -> int:
-        """Fail the tasks with a deadline in a minute that were overdue at `until`; returns their number."""
+    def _is_over(self, ends_at: float) -> bool:
+        return self.services.environment.monotonic() > ends_at
+
+    def _fail_overdue(self, minute: str, until: datetime, now: datetime, ends_at: float) -> tuple[int, bool]:
+        """Fail the tasks with a deadline in a minute that were overdue at `until`.
+
+        Returns:
+            their number, and whether these are all: one minute may have more than a sweep has time for.
+        """
         due, count = self.index.due(minute), 0
         while ids := list(islice(due, BATCH_SIZE)):
+            if count and self._is_over(ends_at):
+                return count, False
             for task_id, stored in self.store.records(ids, now).items():
                 if is_overdue(stored.record, until):
                     # The update checks the latest record again, because the task may have ended or paused since the read.
                     self.tasks.update(task_id, lambda record, _: fail_if_overdue(record, until), now)
                     count += 1
-        return count
+        return count, True

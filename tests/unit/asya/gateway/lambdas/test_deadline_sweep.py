@@ -181,6 +181,26 @@ def test_no_deadline_is_skipped_without_sweeps(gateway: Gateway) -> None:
     assert {written(task_id)[0] for task_id in tasks} == {"failed"}
 
 
+@pytest.mark.rule("13.backstop.written")
+def test_a_minute_with_more_deadlines_than_a_sweep_has_time_for_is_read_again(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each sweep has time for one of them. Otherwise the function would die, and so would the sweeps after this one."""
+    sweep(gateway, 0)
+    tasks = [start(gateway, timeout=70) for _ in range(3)]
+    before = 0
+
+    def failed() -> int:
+        return sum(written(task_id)[0] == "failed" for task_id in tasks)
+
+    monkeypatch.setattr(DeadlineSweep, "_is_over", lambda *_: failed() > before)
+    monkeypatch.setattr("asya.gateway.lambdas.deadline_sweep.BATCH_SIZE", 1)
+    for number in range(3):
+        before = failed()
+        sweep(gateway, 600 + 60 * number)
+        assert failed() == before + 1
+
+
 def test_a_task_that_is_created_after_its_deadline_fails_too(gateway: Gateway) -> None:
     sweep(gateway, 3600)
     report(gateway, "late", "received", 3610, data={"deadline_at": "2026-11-20T09:30:00Z"})
