@@ -51,18 +51,23 @@ class SlotSweep:
 
         Raises:
             TaskStoreError: the states cannot be read.
+            Exception: an unexpected error at a trigger, after the slots of the others.
         """
         triggers = self.services.settings.table.triggers
         schedules = {name: (each, each.schedule) for name, each in triggers.items() if each.schedule is not None}
         if not schedules:
             return
-        states = self.states.read_all()
+        states, unexpected = self.states.read_all(), list[Exception]()
         for name, (trigger, schedule) in schedules.items():
             try:
                 self._decide(name, trigger, schedule, states.get(name), now or self.services.now())
             except (TaskStoreError, SlotsNotSentError, ClientError, BotoCoreError):
                 self.services.telemetry.log.exception("the slots of a trigger wait", trigger=name)
+            except Exception as error:  # noqa: BLE001 - it is raised below
+                unexpected.append(error)
         self.services.telemetry.flush()
+        if unexpected:
+            raise unexpected[0]
 
     def _decide(
         self, name: str, trigger: Trigger, schedule: Schedule, seen: ScheduleState | None, now: datetime

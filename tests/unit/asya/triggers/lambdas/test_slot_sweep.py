@@ -7,13 +7,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from pathlib import Path
-from zoneinfo import ZoneInfo
+from types import SimpleNamespace
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pytest
 from croniter import croniter
 
+from asya.messaging.aws.telemetry import Telemetry
 from asya.protocol.times import parse_time
+from asya.protocol.triggers import Schedule, Trigger
 from asya.testing import Mesh
+from asya.triggers.due_slots import schedule_digest
+from asya.triggers.lambdas.slot_sweep import SlotSweep
+from asya.triggers.schedule_state import ScheduleState
 
 MESH = """
 namespace: shop
@@ -178,3 +185,27 @@ def test_the_model_tells_the_modes_apart() -> None:
     assert len(slots(case)) - len(expected(case, "skip")) == 3
     outage = CASES["hours of an outage"]
     assert len(slots(outage)) - len(arrivals(outage)) == 2
+
+
+@pytest.mark.rule("16.due")
+def test_16_an_unexpected_error_at_a_trigger_stops_no_other() -> None:
+    """Such as a time zone that the function does not have."""
+    schedules = {"lost": "Europe/Nowhere", "hourly": "UTC"}
+    triggers = {
+        name: Trigger(route=("work",), schedule=Schedule(cron="0 * * * *", timezone=zone))
+        for name, zone in schedules.items()
+    }
+    decided = {
+        name: ScheduleState(decided=datetime(2026, 11, 25, 12, tzinfo=UTC), schedule=schedule_digest(trigger.schedule))
+        for name, trigger in triggers.items()
+        if trigger.schedule is not None
+    }
+    sent: list[str] = []
+    services: Any = SimpleNamespace(
+        settings=SimpleNamespace(table=SimpleNamespace(triggers=triggers)), telemetry=Telemetry("shop", "x-task-sweep")
+    )
+    states: Any = SimpleNamespace(read_all=lambda: decided, write=lambda *_: True)
+    sender: Any = SimpleNamespace(send=lambda name, due, **_: sent.append(name) if due else None)
+    with pytest.raises(ZoneInfoNotFoundError):
+        SlotSweep(services, states, sender).sweep(datetime(2026, 11, 25, 13, tzinfo=UTC))
+    assert sent == ["hourly"]
