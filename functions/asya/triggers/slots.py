@@ -75,4 +75,7 @@ def last_slot(schedule: Schedule, moment: datetime) -> datetime | None:
 
 def is_slot(schedule: Schedule, moment: datetime) -> bool:
     """Whether a time is a slot of the schedule."""
-    return next(slots_after(schedule, moment - timedelta(seconds=1)), None) == moment
+    try:
+        return next(slots_after(schedule, moment - timedelta(seconds=1)), None) == moment
+    except OverflowError:
+        return False  # the calendar ends before the next slot

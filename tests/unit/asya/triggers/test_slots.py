@@ -102,6 +102,13 @@ def test_slots_are_found_from_both_sides(cron: str, zone: str) -> None:
     assert list(slots_between(schedule, first, second)) == [second]
 
 
+@pytest.mark.rule("16.messages")
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00+00:00", "9999-12-31T23:59:59+00:00"])
+def test_16_the_ends_of_the_calendar_are_no_slots(text: str) -> None:
+    """A message with such a time would come again and again."""
+    assert not is_slot(Schedule(cron="0 3 * * *", timezone=OSLO), datetime.fromisoformat(text))
+
+
 def test_a_yearly_schedule_has_its_last_slot_until_the_next_one() -> None:
     """The last day of a year lies 364 to 366 days after its first moment."""
     yearly = Schedule(cron="0 0 1 1 *")
