@@ -83,6 +83,11 @@ def admit(lane: Lane, overlap: Overlap, start: Start) -> Change:
     Raises:
         LaneFullError: it would have to wait, and no more may wait.
     """
+    if len(lane.starting) >= MOST_QUEUED and overlap != "skip":
+        # No process can perform them now, and the item of the lane has 400 KB at most.
+        raise LaneFullError(
+            f"{MOST_QUEUED:,} starts of the trigger wait already; redrive this one when they have begun"
+        )
     if overlap == "allow":
         return Change(replace(lane, starting=(*lane.starting, start)), "started")
     if lane.running is None and not lane.queued:

@@ -55,6 +55,26 @@ def test_16_an_occurrence_beyond_a_full_queue_is_a_dead_letter_that_can_be_redri
     assert numbers(world) == [1, 2, 3, 4]
 
 
+@pytest.mark.rule("16.overlap.queue.full")
+@pytest.mark.parametrize("overlap", ["cancel-previous", "queue"])
+def test_16_starts_that_no_process_can_perform_fill_a_lane_too(
+    overlap: Overlap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the queue of an actor refuses messages, the item of the lane would grow beyond what the table takes."""
+    monkeypatch.setattr(lane_changes, "MOST_QUEUED", 2)
+    world = LaneWorld(Trigger(route=("infer",), overlap=overlap))
+    with monkeypatch.context() as outage:
+        outage.setattr(LaneQueue, "_look_at", lambda lanes, key: lanes.store.read(key).lane)
+        for number in (1, 2, 3, 4):
+            world.occur(number)
+        world.run()
+    assert len(world.dead) == (2 if overlap == "cancel-previous" else 1)
+    assert all("2 starts of the trigger wait already" in problem for _, problem in world.dead)
+    world.run(120)
+    end_all(world)
+    assert numbers(world) == ([1, 2] if overlap == "cancel-previous" else [1, 2, 3])
+
+
 @pytest.mark.rule("16.lane")
 def test_16_lanes_do_not_wait_for_each_other() -> None:
     """Payloads without the key share a lane with those that have null."""
