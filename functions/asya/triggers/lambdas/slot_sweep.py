@@ -4,11 +4,13 @@ The slots are sent first and noted second. A process that dies between the two s
 task once.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
+from msgspec.structs import replace
 
 from asya.messaging.aws.settings import Settings
 from asya.protocol.times import format_time
@@ -50,13 +52,11 @@ class SlotSweep:
             now: the time in the place of the clock's; a local cloud decides slots before their time.
 
         Raises:
-            TaskStoreError: the states cannot be read.
+            TaskStoreError: the states cannot be read, or those of removed schedules cannot be written.
             Exception: an unexpected error at a trigger, after the slots of the others.
         """
         triggers = self.services.settings.table.triggers
         schedules = {name: (each, each.schedule) for name, each in triggers.items() if each.schedule is not None}
-        if not schedules:
-            return
         states, unexpected = self.states.read_all(), list[Exception]()
         for name, (trigger, schedule) in schedules.items():
             try:
@@ -66,8 +66,16 @@ class SlotSweep:
             except Exception as error:  # noqa: BLE001 - it is raised below
                 unexpected.append(error)
         self.services.telemetry.flush()
+        self._turn_off({name: state for name, state in states.items() if name not in schedules})
         if unexpected:
             raise unexpected[0]
+
+    def _turn_off(self, removed: Mapping[str, ScheduleState]) -> None:
+        """Note which schedules the mesh does not have any more: they begin anew if it has them again."""
+        for name, state in removed.items():
+            # A trigger of another source has a state too, once it was paused.
+            if state.schedule and not state.off:
+                self.states.write(name, replace(state, off=True), state)
 
     def _decide(
         self, name: str, trigger: Trigger, schedule: Schedule, seen: ScheduleState | None, now: datetime

@@ -18,6 +18,9 @@ from asya.messaging.aws.telemetry import Telemetry
 from asya.protocol.times import parse_time
 from asya.protocol.triggers import Schedule, Trigger
 from asya.testing import Mesh
+from asya.testing.dynamo.indexes import new_table
+from asya.testing.dynamo.tables import MemoryDynamo
+from asya.triggers.aws.schedule_states import ScheduleStates
 from asya.triggers.due_slots import schedule_digest
 from asya.triggers.lambdas.slot_sweep import SlotSweep
 from asya.triggers.schedule_state import ScheduleState
@@ -185,6 +188,36 @@ def test_the_model_tells_the_modes_apart() -> None:
     assert len(slots(case)) - len(expected(case, "skip")) == 3
     outage = CASES["hours of an outage"]
     assert len(slots(outage)) - len(arrivals(outage)) == 2
+
+
+@pytest.mark.rule("16.due.off")
+def test_16_a_schedule_that_was_removed_begins_anew() -> None:
+    """No slot of the time in between starts, although catch_up is longer. Its pause stays, as that of a webhook does."""
+    tables = MemoryDynamo({"asya-shop-tasks": new_table("tasks")})
+    states = ScheduleStates(tables, "asya-shop-tasks")  # type: ignore[arg-type]
+    hourly = Trigger(route=("work",), schedule=Schedule(cron="0 * * * *", catch_up=86400.0))
+    began = datetime(2026, 11, 25, 12, 30, tzinfo=UTC)
+    for name in ("quarterly", "hook"):
+        states.pause(name, began)
+    sent: list[datetime] = []
+
+    def sweep(hours: float, **triggers: Trigger) -> None:
+        services: Any = SimpleNamespace(
+            settings=SimpleNamespace(table=SimpleNamespace(triggers=triggers)),
+            telemetry=Telemetry("shop", "x-task-sweep"),
+        )
+        sender: Any = SimpleNamespace(send=lambda _, due, **__: sent.extend(due))
+        SlotSweep(services, states, sender).sweep(began + hours * HOUR)
+
+    for hours in (0, 1):
+        sweep(hours, hourly=hourly, quarterly=hourly)
+    assert sent == [began + 0.5 * HOUR]
+    for hours in (2, 4):
+        sweep(hours)
+    for hours in (5, 6):
+        sweep(hours, hourly=hourly, quarterly=hourly)
+    assert sent == [began + 0.5 * HOUR, began + 5.5 * HOUR]
+    assert {name for name, state in states.read_all().items() if state.paused} == {"quarterly", "hook"}
 
 
 @pytest.mark.rule("16.due")
