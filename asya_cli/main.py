@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -57,6 +58,7 @@ class Asya(typer.Typer):
         """Run the command line."""
         try:
             code = super().__call__(*args, **{**kwargs, "standalone_mode": False})
+            sys.stdout.flush()  # an error at the exit of the interpreter would have no message
         except MeshError as error:
             code = exit_code_of(error)
             _print_error(error.problem, error.advice or (_ADVICE if code is ExitCode.UNREACHABLE else ""))
@@ -76,10 +78,16 @@ class Asya(typer.Typer):
         except typer.Abort:  # a question without an answer
             _print_error("nothing was changed", "Give --yes where nobody can answer.")
             sys.exit(ExitCode.COMMAND_FAILED)
+        except OSError as error:
+            _stop_writing(error)
+            sys.exit(ExitCode.COMMAND_FAILED)
         sys.exit(code if isinstance(code, int) else ExitCode.DONE)
 
 
 _ADVICE = "Is it running? `asya local status` shows a local cloud; on AWS check --namespace, --region and the network."
+
+_UNWRITABLE = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""The errors of a closed pipe and of a full disk."""
 
 
 def _usage(error: ClickException) -> tuple[str, str]:
@@ -88,6 +96,21 @@ def _usage(error: ClickException) -> tuple[str, str]:
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "asya"
     return problem[:1].lower() + problem[1:], f"`{command} --help` shows what it takes."
+
+
+def _stop_writing(error: OSError) -> None:
+    """Say that standard output cannot be written, unless its reader has closed it; what it still holds is lost.
+
+    Raises:
+        OSError: It is another error.
+    """
+    if error.errno not in _UNWRITABLE or error.filename is not None:
+        raise error
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if error.errno != errno.EPIPE:
+        _print_error(
+            f"cannot write standard output: {os.strerror(error.errno)}", "Make room there, or write elsewhere."
+        )
 
 
 def _print_error(problem: str, advice: str) -> None:
