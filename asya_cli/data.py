@@ -73,6 +73,8 @@ def get(
     from asya.client.objects import open_object
 
     name = _checked(reference)
+    if file is not None and file.is_dir():
+        raise CommandError(f"{file} is a folder", f"Give a file, such as {file / Path(name).name}.")
     mesh = client(state, namespace, region, profile)
     data = mesh.connection.data
     body = open_object(mesh.connection, data.bucket, data.prefix + name)
@@ -90,7 +92,9 @@ def get(
         finally:
             draft.unlink(missing_ok=True)
     except OSError as error:
-        raise unwritable(file or "standard output", error) from error
+        if file is None or str(file) == "-":
+            raise
+        raise unwritable(file, error) from error
     except BotoCoreError as error:
         raise CommandError(f"reading {data.uri}{name} broke off: {error}", code=ExitCode.UNREACHABLE) from error
     echo(f"{file}: {counted(file.stat().st_size, 'byte')}", err=True)

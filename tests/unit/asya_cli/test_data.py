@@ -120,6 +120,15 @@ def test_a_file_that_is_not_there_is_not_found(bucket: Any) -> None:
     assert isinstance(run("ls", "../other").exception, CommandError)
 
 
+@pytest.mark.parametrize("folder", [".", "..", "/"])
+def test_a_folder_is_no_file_to_write(bucket: Any, folder: str) -> None:
+    bucket.put_object(Bucket="bucket", Key="data/raw/a.txt", Body=b"whale")
+    error = run("get", "raw/a.txt", folder).exception
+    assert isinstance(error, CommandError)
+    assert error.problem == f"{folder} is a folder"
+    assert error.advice == f"Give a file, such as {Path(folder) / 'a.txt'}."
+
+
 def test_a_file_stays_whole_when_the_reading_breaks_off(
     bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
