@@ -32,6 +32,17 @@ EnvelopeId = Annotated[str, typer.Argument(metavar="ID", help="The envelope's id
 OptionalId = Annotated[str | None, typer.Argument(metavar="ID", help="The envelope's id.", show_default=False)]
 
 
+def not_empty(text: str | None) -> str | None:
+    """Refuse an empty text: as a filter it would select everything, such as after a misspelled variable of a shell.
+
+    Raises:
+        BadParameter: The text is empty.
+    """
+    if text == "":
+        raise typer.BadParameter("it is empty; leave it out to select all")
+    return text
+
+
 def client(state: Path, namespace: str | None, region: str | None, profile: str | None) -> MeshClient:
     """Connect to the mesh that the options select.
 

@@ -30,9 +30,9 @@ _COLUMNS = ("actor", "id", "hop", "generation", "sent", "task", "error")
 def list_(
     actor: Actor = None,
     *,
-    envelope_id: Id = "",
-    error: ErrorText = "",
-    since: Since = "",
+    envelope_id: Id = None,
+    error: ErrorText = None,
+    since: Since = None,
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of dead letters per actor.")] = 100,
     as_json: JsonLines = False,
     state: State = DEFAULT_STATE,

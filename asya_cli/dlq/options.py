@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asya_cli.options import client
+from asya_cli.options import client, not_empty
 from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
@@ -15,19 +15,34 @@ if TYPE_CHECKING:
 
     from asya_cli.dlq.letters import DeadLetters, Filter
 
-Actor = Annotated[str | None, typer.Argument(help="Only the dead letters of this actor.", show_default=False)]
+Actor = Annotated[
+    str | None,
+    typer.Argument(help="Only the dead letters of this actor.", callback=not_empty, show_default=False),
+]
 Id = Annotated[
-    str, typer.Option("--id", help="Only the dead letter with this envelope id or SQS message id.", show_default=False)
+    str | None,
+    typer.Option(
+        "--id",
+        help="Only the dead letter with this envelope id or SQS message id.",
+        callback=not_empty,
+        show_default=False,
+    ),
 ]
 ErrorText = Annotated[
-    str,
-    typer.Option("--error", help="Only dead letters with this text in their reason or error.", show_default=False),
+    str | None,
+    typer.Option(
+        "--error",
+        help="Only dead letters with this text in their reason or error.",
+        callback=not_empty,
+        show_default=False,
+    ),
 ]
 Since = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--since",
         help="Only messages sent since then: 90s, 30m, 2h, 7d, or a time such as 2026-11-24T22:00:00Z.",
+        callback=not_empty,
         show_default=False,
     ),
 ]
@@ -44,7 +59,7 @@ def dead_letters_of(state: Path, namespace: str | None, region: str | None, prof
     return DeadLetters(client(state, namespace, region, profile))
 
 
-def filter_of(envelope_id: str, error: str, since: str) -> Filter:
+def filter_of(envelope_id: str | None, error: str | None, since: str | None) -> Filter:
     """Return the filter of these options.
 
     Raises:
@@ -53,7 +68,8 @@ def filter_of(envelope_id: str, error: str, since: str) -> Filter:
     from asya_cli.dlq.letters import Filter
     from asya_cli.tasks.selection import moment
 
-    return Filter(envelope_id, error, moment(since, datetime.now(UTC)) if since else None)
+    earliest = None if since is None else moment(since, datetime.now(UTC))
+    return Filter(envelope_id or "", error or "", earliest)
 
 
 def actors_of(dead_letters: DeadLetters, actor: str | None) -> list[str]:

@@ -44,9 +44,9 @@ class RedriveLine:
 def redrive(
     actor: Actor = None,
     *,
-    envelope_id: Id = "",
-    error: ErrorText = "",
-    since: Since = "",
+    envelope_id: Id = None,
+    error: ErrorText = None,
+    since: Since = None,
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of dead letters in total.")] = 1000,
     dry_run: DryRun = False,
     yes: Yes = False,

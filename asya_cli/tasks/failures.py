@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 def failures(
     *,
-    actor: Actor = "",
-    tool: Tool = "",
-    owner: Owner = "",
-    error: ErrorText = "",
-    since: Since = "",
+    actor: Actor = None,
+    tool: Tool = None,
+    owner: Owner = None,
+    error: ErrorText = None,
+    since: Since = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of groups.")] = 20,
     as_json: JsonLines = False,
     state: State = DEFAULT_STATE,

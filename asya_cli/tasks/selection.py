@@ -14,6 +14,7 @@ from asya.protocol.times import format_time, parse_time
 from asya.tasks.failures import failure_text
 from asya.tasks.filters import TaskFilter
 from asya_cli.errors import CommandError
+from asya_cli.options import not_empty
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -31,22 +32,36 @@ P = TypeVar("P")
 
 Status = Literal["pending", "running", "paused", "succeeded", "failed", "canceled"]
 
-Actor = Annotated[str, typer.Option("--actor", help="Only tasks at this actor.", show_default=False)]
-Tool = Annotated[str, typer.Option("--tool", help="Only tasks of this tool.", show_default=False)]
+Actor = Annotated[
+    str | None, typer.Option("--actor", help="Only tasks at this actor.", callback=not_empty, show_default=False)
+]
+Tool = Annotated[
+    str | None, typer.Option("--tool", help="Only tasks of this tool.", callback=not_empty, show_default=False)
+]
 Owner = Annotated[
-    str,
+    str | None,
     typer.Option(
-        "--owner", help="Only tasks of this principal, as `asya status` shows it; for operators.", show_default=False
+        "--owner",
+        help="Only tasks of this principal, as `asya status` shows it; for operators.",
+        callback=not_empty,
+        show_default=False,
     ),
 ]
 ErrorText = Annotated[
-    str, typer.Option("--error", help="Only tasks with this text in their error or reason.", show_default=False)
+    str | None,
+    typer.Option(
+        "--error",
+        help="Only tasks with this text in their error or reason.",
+        callback=not_empty,
+        show_default=False,
+    ),
 ]
 Since = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--since",
         help="Only tasks created since then: 90s, 30m, 2h, 7d, or a time such as 2026-11-24T22:00:00Z.",
+        callback=not_empty,
         show_default=False,
     ),
 ]
@@ -72,28 +87,28 @@ class Selection:
         *,
         status: Status | None = None,
         parent: str | None = None,
-        actor: str = "",
-        tool: str = "",
-        owner: str = "",
-        error: str = "",
-        since: str = "",
+        actor: str | None = None,
+        tool: str | None = None,
+        owner: str | None = None,
+        error: str | None = None,
+        since: str | None = None,
         roots: bool = False,
         now: datetime | None = None,
     ) -> Selection:
-        """Return the selection of these options; an empty text means any.
+        """Return the selection of these options; None means any.
 
         Raises:
             CommandError: `since` is neither an age nor a time.
         """
-        earliest = format_time(moment(since, now or datetime.now(UTC))) if since else None
+        earliest = None if since is None else format_time(moment(since, now or datetime.now(UTC)))
         return cls(
             TaskFilter(
                 status=status,
                 parent=parent,
-                actor=actor or None,
-                tool=tool or None,
-                owner=owner or None,
-                error=error or None,
+                actor=actor,
+                tool=tool,
+                owner=owner,
+                error=error,
                 since=earliest,
                 roots=roots,
             )

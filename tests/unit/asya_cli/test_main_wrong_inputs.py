@@ -50,6 +50,11 @@ WRONG = [
     Wrong("job show nope", NOT_FOUND, "'nope' is not a job run of the mesh 'shop'", "`asya job list` shows them"),
     Wrong("job logs asya.shop.clean.0000000001", NOT_FOUND, "there is no job run", "`asya job list`"),
     Wrong("send - --actor check --id ", FAILED, "--id has 0 bytes; an id has 1 to", "--new-id"),
+    # A variable of the shell that is not set would select all
+    Wrong("replay --failed --since ", USAGE, "'--since': it is empty", "`asya replay --help` shows"),
+    Wrong("cancel --running --actor ", USAGE, "'--actor': it is empty", "`asya cancel --help` shows"),
+    Wrong("dlq redrive check --id ", USAGE, "'--id': it is empty", "`asya dlq redrive --help` shows"),
+    Wrong("dlq redrive ", USAGE, "'actor': it is empty", "`asya dlq redrive --help` shows"),
     # Tasks in another state
     Wrong("result RUNNING", NOT_FOUND, "its task is running", "--follow --state .asya` shows it"),
     Wrong("replay RUNNING", FAILED, "has not failed: its status is running", STATUS_OF.format("RUNNING")),

@@ -110,11 +110,11 @@ def test_a_gateway_that_does_not_know_a_filter_ends_the_command(tasks: FakeMesh,
         ("2h", "2026-11-20T10:00:00.000000Z"),
         ("7d", "2026-11-13T12:00:00.000000Z"),
         ("2026-11-24T22:00:00+01:00", "2026-11-24T21:00:00.000000Z"),
-        ("", ""),
+        (None, None),
     ],
 )
-def test_since_is_an_age_or_a_time(since: str, earliest: str) -> None:
-    assert Selection.of(since=since, now=NOW).wanted.since == (earliest or None)
+def test_since_is_an_age_or_a_time(since: str | None, earliest: str | None) -> None:
+    assert Selection.of(since=since, now=NOW).wanted.since == earliest
 
 
 @pytest.mark.parametrize("since", ["yesterday", "2", "-2h", "1.5h", "999999999d", "2026-11-24"])
