@@ -8,10 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asya_cli.dlq.options import Actor, ErrorText, Id, Since, actors_of, dead_letters_of, filter_of, warn_of_hidden
+from asya_cli.dlq.options import (
+    Actor,
+    ErrorText,
+    Id,
+    Since,
+    actors_of,
+    dead_letters_of,
+    filter_of,
+    not_found,
+    warn_of_hidden,
+)
 from asya_cli.dlq.redrive import redrive
 from asya_cli.dlq.reports import app as reports
-from asya_cli.errors import CommandError, ExitCode
 from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State
 from asya_cli.output.text import echo, one_line, write_exact, write_json
 
@@ -46,6 +55,7 @@ def list_(
     from asya_cli.output.console import table_console
 
     dead_letters, selection = dead_letters_of(state, namespace, region, profile), filter_of(envelope_id, error, since)
+    hidden = 0
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
     for column in _COLUMNS:
         table.add_column(column, overflow="fold")
@@ -57,10 +67,10 @@ def list_(
                     write_json(json.dumps(dict(zip(_COLUMNS, row, strict=True))).encode() + b"\n")
                 else:
                     table.add_row(*map(one_line, row))
-        warn_of_hidden(dead_letters, name)
+        hidden += warn_of_hidden(dead_letters, name)
     if table.row_count:
         table_console().print(table)
-    elif not as_json:
+    elif not as_json and not hidden:
         echo("no dead letters", err=True)
     for name in dead_letters.report_queues() if actor is None else ():
         echo(f"{name}: dead letters of reports; `asya dlq reports replay` sends them again", err=True)
@@ -83,16 +93,15 @@ def show(
 
     dead_letters = dead_letters_of(state, namespace, region, profile)
     count = 0
-    for name in actors_of(dead_letters, actor):
+    actors = actors_of(dead_letters, actor)
+    for name in actors:
         with dead_letters.scan(name, Filter(envelope_id)) as letters:
             for letter in letters:
                 count += 1
                 echo(f"{name}, SQS message {letter.seen.message_id}", err=True)
                 write_exact(_pretty(letter.seen.arrival.body))
     if not count:
-        raise CommandError(
-            f"there is no dead letter {envelope_id!r}", "`asya dlq list` shows all dead letters.", ExitCode.NOT_FOUND
-        )
+        raise not_found(dead_letters, actors, envelope_id)
 
 
 app.command()(redrive)

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from asya_cli.errors import CommandError, ExitCode
 from asya_cli.options import client, not_empty
 from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from asya_cli.dlq.letters import DeadLetters, Filter
@@ -47,6 +49,9 @@ Since = Annotated[
     ),
 ]
 
+_HIDDEN = "hidden by another reader, such as a second `asya dlq` or one that was interrupted"
+_LATER = "Try again in 5 minutes."
+
 
 def dead_letters_of(state: Path, namespace: str | None, region: str | None, profile: str | None) -> DeadLetters:
     """Connect to the dead-letter queues of the mesh that the options select.
@@ -77,11 +82,18 @@ def actors_of(dead_letters: DeadLetters, actor: str | None) -> list[str]:
     return [actor] if actor else dead_letters.actors()
 
 
-def warn_of_hidden(dead_letters: DeadLetters, actor: str) -> None:
-    """Report messages that another reader hides at the moment."""
+def warn_of_hidden(dead_letters: DeadLetters, actor: str) -> int:
+    """Report messages that another reader hides at the moment, and return their number."""
     count = dead_letters.hidden_count(actor)
     if count:
-        echo(
-            f"{actor}: {count} more hidden by another reader, such as a second `asya dlq`; try again in 5 minutes",
-            err=True,
-        )
+        echo(f"{actor}: {count} {_HIDDEN}; try again in 5 minutes", err=True)
+    return count
+
+
+def not_found(dead_letters: DeadLetters, actors: Iterable[str], message_id: str) -> CommandError:
+    """Return the error for an id that no dead letter of these actors has, unless it is a hidden one."""
+    problem = f"there is no dead letter {message_id!r}"
+    count = sum(map(dead_letters.hidden_count, actors))
+    if count:
+        return CommandError(f"{problem} among those that can be read; {count} {_HIDDEN}", _LATER, ExitCode.NOT_FOUND)
+    return CommandError(problem, "`asya dlq list` shows all dead letters.", ExitCode.NOT_FOUND)

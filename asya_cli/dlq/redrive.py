@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asya_cli.dlq.options import Actor, ErrorText, Id, Since, actors_of, dead_letters_of, filter_of, warn_of_hidden
+from asya_cli.dlq.options import (
+    Actor,
+    ErrorText,
+    Id,
+    Since,
+    actors_of,
+    dead_letters_of,
+    filter_of,
+    not_found,
+    warn_of_hidden,
+)
 from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State
 from asya_cli.output.results import write
 from asya_cli.output.text import counted, echo, one_line
@@ -73,6 +83,8 @@ def redrive(
     if dry_run or asks(yes=yes):
         found = _found(dead_letters, actors, selection, limit)
         total = len(found)
+        if envelope_id and not found:
+            raise not_found(dead_letters, actors, envelope_id)
         if dry_run or not found:
             _show(dead_letters, actors, found, as_json=as_json)
             return
@@ -89,6 +101,8 @@ def redrive(
             sent, refused = (sent, refused + 1) if result.problem else (sent + 1, refused)
             if sent >= limit:
                 break
+    if envelope_id and not sent and not refused:
+        raise not_found(dead_letters, actors, envelope_id)
     for name in actors:
         warn_of_hidden(dead_letters, name)
     echo(_counts(sent, refused), err=True)

@@ -20,7 +20,7 @@ from asya.protocol.slices import SetDue, encode_message
 from asya.tasks.view import TaskView
 from asya_cli.dlq import options, redrive
 from asya_cli.dlq.letters import DeadLetters, Filter
-from asya_cli.errors import CommandError
+from asya_cli.errors import CommandError, ExitCode
 from asya_cli.main import app
 from tests.doubles.envelopes import message, status
 
@@ -256,7 +256,20 @@ def test_an_actor_that_does_not_exist_is_an_error(mesh: Mesh) -> None:
 def test_messages_hidden_by_another_reader_are_reported(mesh: Mesh) -> None:
     mesh.put("infer", message())
     mesh.receive("infer-dlq")
-    assert "infer: 1 more hidden by another reader" in run("list")
+    listed = run("list")
+    assert "infer: 1 hidden by another reader" in listed
+    assert "no dead letters" not in listed
+    with pytest.raises(CommandError, match="1 hidden by another reader") as shown:
+        run_raising("show", "env-1")
+    assert (shown.value.code, shown.value.advice) == (ExitCode.NOT_FOUND, "Try again in 5 minutes.")
+
+
+@pytest.mark.parametrize("options", [(), ("--dry-run",)])
+def test_an_id_without_a_dead_letter_is_not_found(mesh: Mesh, options: tuple[str, ...]) -> None:
+    mesh.put("infer", message(id="another"))
+    with pytest.raises(CommandError, match="there is no dead letter 'env-1'") as redriven:
+        run_raising("redrive", "infer", "--id", "env-1", *options)
+    assert (redriven.value.code, mesh.requests) == (ExitCode.NOT_FOUND, [])
 
 
 def test_since_selects_by_the_time_of_the_message(mesh: Mesh) -> None:
