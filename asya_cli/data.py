@@ -11,7 +11,7 @@ import typer
 
 from asya_cli.errors import CommandError, ExitCode
 from asya_cli.json_input import unreadable, unwritable
-from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State, client
+from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State, as_typed, client
 from asya_cli.output.results import write
 from asya_cli.output.text import counted, echo, one_line
 
@@ -79,7 +79,8 @@ def get(
     data = mesh.connection.data
     body = open_object(mesh.connection, data.bucket, data.prefix + name)
     if body is None:
-        raise CommandError(f"there is no {data.uri}{name}", "`asya data ls` lists the files.", ExitCode.NOT_FOUND)
+        command = f"asya data ls{as_typed(state, namespace, region, profile)}"
+        raise CommandError(f"there is no {data.uri}{name}", f"`{command}` lists the files.", ExitCode.NOT_FOUND)
     try:
         if file is None or str(file) == "-":
             _print(body)

@@ -106,7 +106,7 @@ def _follow_task(reader: LogReader, mesh: MeshClient, envelope_id: str, options:
             ExitCode.NOT_FOUND,
         )
     start = parse_time(task.created_at).timestamp() - _BEFORE_SECONDS
-    runs = RunLines(MeshRuns(mesh.connection), options, as_json=reader.as_json)
+    runs = RunLines(MeshRuns(mesh.connection, options), options, as_json=reader.as_json)
     ended_at: float | None = None
     count = 0
     while True:

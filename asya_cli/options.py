@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +11,8 @@ import typer
 
 if TYPE_CHECKING:
     from asya.client.mesh_client import MeshClient
+
+_COMMAND = re.compile(r"`(asya [^`]+)`")
 
 DEFAULT_STATE = Path(".asya")
 DEFAULT_MESH = Path("mesh.yaml")
@@ -30,6 +33,11 @@ JsonDocument = Annotated[bool, typer.Option("--json", help="Print one JSON docum
 EnvelopeId = Annotated[str, typer.Argument(metavar="ID", help="The envelope's id.", show_default=False)]
 
 OptionalId = Annotated[str | None, typer.Argument(metavar="ID", help="The envelope's id.", show_default=False)]
+
+
+def completed(text: str, options: str) -> str:
+    """Add the options that select the mesh to the commands in a text of the mesh itself, which does not know them."""
+    return _COMMAND.sub(lambda match: f"`{match[1]}{options}`", text)
 
 
 def not_empty(text: str | None) -> str | None:

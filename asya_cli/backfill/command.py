@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from asya.client.errors import MeshError
 from asya_cli.backfill.start import Follow, start
 from asya_cli.options import (
     DEFAULT_STATE,
@@ -17,9 +19,13 @@ from asya_cli.options import (
     Region,
     State,
     as_typed,
+    completed,
 )
 from asya_cli.output.results import write, write_list, write_view
 from asya_cli.output.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _START = "start"
 
@@ -82,7 +88,8 @@ def show(
 
     triggers = triggers_of(state, namespace, region, profile)
     options = as_typed(state, namespace, region, profile)
-    view = follow_backfill(triggers, backfill_id, options) if follow else triggers.backfill(backfill_id)
+    with _naming_mesh(options):
+        view = follow_backfill(triggers, backfill_id, options) if follow else triggers.backfill(backfill_id)
     write_view(view, show_backfill, as_json=as_json)
     if follow:
         raise typer.Exit(exit_code(view))
@@ -101,7 +108,8 @@ def resume(
     """Let a backfill go on that --stop-after has stopped. As many failures are allowed again."""
     from asya_cli.triggers.command import triggers_of
 
-    view = triggers_of(state, namespace, region, profile).resume_backfill(backfill_id)
+    with _naming_mesh(as_typed(state, namespace, region, profile)):
+        view = triggers_of(state, namespace, region, profile).resume_backfill(backfill_id)
     write(view, f"{one_line(view.id)}: {view.state}", as_json=as_json)
 
 
@@ -118,5 +126,16 @@ def cancel(
     """Cancel a backfill: it starts nothing any more, and its running tasks are canceled. A second call cancels the rest."""
     from asya_cli.triggers.command import triggers_of
 
-    view = triggers_of(state, namespace, region, profile).cancel_backfill(backfill_id)
+    with _naming_mesh(as_typed(state, namespace, region, profile)):
+        view = triggers_of(state, namespace, region, profile).cancel_backfill(backfill_id)
     write(view, f"{one_line(view.id)}: {view.state}", as_json=as_json)
+
+
+@contextmanager
+def _naming_mesh(options: str) -> Iterator[None]:
+    """Add the options that select the mesh to the commands in the errors of its client."""
+    try:
+        yield
+    except MeshError as error:
+        error.advice = completed(error.advice, options)
+        raise

@@ -73,7 +73,8 @@ def list_(
     elif not as_json and not hidden:
         echo("no dead letters", err=True)
     for name in dead_letters.report_queues() if actor is None else ():
-        echo(f"{name}: dead letters of reports; `asya dlq reports replay` sends them again", err=True)
+        command = f"asya dlq reports replay{dead_letters.options}"
+        echo(f"{name}: dead letters of reports; `{command}` sends them again", err=True)
 
 
 @app.command()

@@ -15,6 +15,7 @@ from asya.operations.dead_letters import envelope_of, letter_id
 from asya.protocol import names
 from asya_cli.aws_errors import aws_errors
 from asya_cli.errors import CommandError, ExitCode
+from asya_cli.options import completed
 from asya_cli.suggestions import deployed_actors, meant
 
 if TYPE_CHECKING:
@@ -91,10 +92,16 @@ class RedriveResult:
 
 
 class DeadLetters:
-    """The dead-letter queues of one mesh, with an operator's credentials."""
+    """The dead-letter queues of one mesh, with an operator's credentials.
 
-    def __init__(self, mesh: MeshClient) -> None:
+    Args:
+        mesh: The mesh.
+        options: The options that select it, as typed; messages name commands with them.
+    """
+
+    def __init__(self, mesh: MeshClient, options: str = "") -> None:
         self._mesh = mesh
+        self.options = options
         self._sqs = mesh.connection.sqs()
         self._namespace = mesh.connection.namespace
         # A message that this process has redriven may fail and return during the scan. This scan skips it.
@@ -198,7 +205,7 @@ class DeadLetters:
         try:
             generation = self._mesh.redrive(letter.actor, letter.seen.arrival, force=force)
         except ConflictError as error:
-            return RedriveResult(letter, problem=error.problem)
+            return RedriveResult(letter, problem=completed(error.problem, self.options))
         self._redriven.add(_redrive_key(letter, letter.generation if generation is None else generation))
         with aws_errors(f"cannot delete the dead letter {letter.seen.message_id} of {letter.actor}"):
             self._queue(letter.actor).delete(letter.seen)
@@ -208,7 +215,7 @@ class DeadLetters:
         if actor in names.REPORT_QUEUES:
             raise CommandError(
                 f"the dead letters of {actor} are reports, which are no envelopes",
-                "`asya dlq reports replay` sends them to their queue again.",
+                f"`asya dlq reports replay{self.options}` sends them to their queue again.",
             )
         name = names.dlq_name(self._namespace, actor)
         try:
@@ -218,7 +225,7 @@ class DeadLetters:
                 known = deployed_actors(self._mesh.connection)
                 raise CommandError(
                     f"the mesh {self._namespace!r} has no dead-letter queue for an actor {actor!r}{meant(actor, known)}",
-                    "`asya dlq list` shows every actor with dead letters.",
+                    f"`asya dlq list{self.options}` shows every actor with dead letters.",
                     ExitCode.NOT_FOUND,
                 ) from None
             raise

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.errors import CommandError, ExitCode
-from asya_cli.options import client, not_empty
+from asya_cli.options import as_typed, client, not_empty
 from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def dead_letters_of(state: Path, namespace: str | None, region: str | None, prof
     """
     from asya_cli.dlq.letters import DeadLetters
 
-    return DeadLetters(client(state, namespace, region, profile))
+    return DeadLetters(client(state, namespace, region, profile), as_typed(state, namespace, region, profile))
 
 
 def filter_of(envelope_id: str | None, error: str | None, since: str | None) -> Filter:
@@ -96,4 +96,4 @@ def not_found(dead_letters: DeadLetters, actors: Iterable[str], message_id: str)
     count = sum(map(dead_letters.hidden_count, actors))
     if count:
         return CommandError(f"{problem} among those that can be read; {count} {_HIDDEN}", _LATER, ExitCode.NOT_FOUND)
-    return CommandError(problem, "`asya dlq list` shows all dead letters.", ExitCode.NOT_FOUND)
+    return CommandError(problem, f"`asya dlq list{dead_letters.options}` shows all dead letters.", ExitCode.NOT_FOUND)

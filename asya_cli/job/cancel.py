@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from asya_cli.errors import CommandError
 from asya_cli.job.options import RunId
-from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
+from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
 from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
@@ -30,12 +30,13 @@ def cancel(
     """
     from asya_cli.job.mesh_runs import MeshRuns, run_errors
 
-    mesh = MeshRuns(client(state, namespace, region, profile).connection)
+    options = as_typed(state, namespace, region, profile)
+    mesh = MeshRuns(client(state, namespace, region, profile).connection, options)
     with run_errors(f"cannot cancel the job run {run_id}"):
         record = mesh.read(run_id)
         cancel_run(mesh, record)
         drained = mesh.drains.get(record.actor) is not None
-    echo(f"{run_id}: canceling; `asya job show {run_id}` shows the verdict once it has ended")
+    echo(f"{run_id}: canceling; `asya job show {run_id}{options}` shows the verdict once it has ended")
     if not drained:
         echo(f"its unfinished envelopes run again at once, because {record.actor} is not drained", err=True)
 

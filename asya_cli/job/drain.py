@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
+from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
 from asya_cli.output.text import counted, echo
 
 if TYPE_CHECKING:
@@ -33,15 +33,16 @@ def drain(
     from asya_cli.job.listing import drain_line
     from asya_cli.job.mesh_runs import MeshRuns, run_errors
 
-    mesh = MeshRuns(client(state, namespace, region, profile).connection)
+    options = as_typed(state, namespace, region, profile)
+    mesh = MeshRuns(client(state, namespace, region, profile).connection, options)
     with run_errors(f"cannot drain {actor}"):
         mesh.check_actor(actor)
         is_known = mesh.is_heavy(actor)
         found = mesh.drains.start(actor, now=datetime.now(UTC), by=caller(mesh.connection), reason=reason)
         open_runs = len(list(mesh.records.open_numbers(actor)))
-        echo(drain_line(actor, found, mesh.pending(actor)))
+        echo(drain_line(actor, found, mesh.pending(actor), options))
     if open_runs:
-        echo(f"{counted(open_runs, 'run')} still open; `asya job list {actor}` shows them", err=True)
+        echo(f"{counted(open_runs, 'run')} still open; `asya job list {actor}{options}` shows them", err=True)
     if not is_known:
         echo(f"{actor} has had no envelope yet; if it is a light actor, the drain does nothing", err=True)
 

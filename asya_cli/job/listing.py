@@ -8,7 +8,7 @@ import typer
 
 from asya_cli.errors import CommandError
 from asya_cli.job.options import MemoryPrice, VcpuPrice
-from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
+from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
 from asya_cli.output.text import counted, echo, one_line, write_json_line
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def list_runs(
         raise CommandError(
             "--before needs an actor", "Run numbers belong to one actor: asya job list ACTOR --before N."
         )
-    mesh = MeshRuns(client(state, namespace, region, profile).connection)
+    options = as_typed(state, namespace, region, profile)
+    mesh = MeshRuns(client(state, namespace, region, profile).connection, options)
     with run_errors("cannot list the job runs"):
         actors = mesh.heavy_actors() if actor is None else [actor]
         if not as_json:
@@ -88,13 +89,13 @@ def age(formed_at: str, now: datetime) -> str:
     return f"{seconds}s"
 
 
-def drain_line(actor: str, drain: Drain, pending: int) -> str:
-    """Return what an operator should know about a drained actor."""
+def drain_line(actor: str, drain: Drain, pending: int, options: str) -> str:
+    """Return what an operator should know about a drained actor, with the options that select the mesh."""
     by = f" by {one_line(drain.by)}" if drain.by else ""
     reason = f" ({one_line(drain.reason)})" if drain.reason else ""
     return (
         f"{actor}: drained{by} since {drain.since[:19]}{reason}; {counted(pending, 'envelope')} pending. "
-        f"`asya job undrain {actor}` lets its runs start"
+        f"`asya job undrain {actor}{options}` lets its runs start"
     )
 
 
@@ -102,7 +103,7 @@ def _show_waiting(mesh: MeshRuns, actors: list[str]) -> None:
     for actor in actors:
         drain, pending = mesh.drains.get(actor), mesh.pending(actor)
         if drain is not None:
-            echo(drain_line(actor, drain, pending), err=True, color="yellow")
+            echo(drain_line(actor, drain, pending, mesh.options), err=True, color="yellow")
         elif pending:
             echo(f"{actor}: {counted(pending, 'envelope')} pending", err=True)
 

@@ -10,7 +10,7 @@ import typer
 
 from asya_cli.errors import CommandError
 from asya_cli.job.options import RunId
-from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
+from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
 from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ def logs(
     """
     from asya_cli.job.mesh_runs import MeshRuns, run_errors
 
-    mesh = MeshRuns(client(state, namespace, region, profile).connection)
+    options = as_typed(state, namespace, region, profile)
+    mesh = MeshRuns(client(state, namespace, region, profile).connection, options)
     with run_errors(f"cannot read the logs of {run_id}"):
         record = mesh.read(run_id)
         tail = LogTail(mesh, record, executor or DRIVER)

@@ -39,10 +39,16 @@ _MISSING_QUEUE = ("NonExistentQueue", "QueueDoesNotExist")
 
 
 class MeshRuns:
-    """The job runs of one mesh, with an operator's credentials."""
+    """The job runs of one mesh, with an operator's credentials.
 
-    def __init__(self, connection: Connection) -> None:
+    Args:
+        connection: The mesh.
+        options: The options that select it, as typed; errors name commands with them.
+    """
+
+    def __init__(self, connection: Connection, options: str = "") -> None:
         self.connection = connection
+        self.options = options
 
     @property
     def namespace(self) -> str:
@@ -138,14 +144,14 @@ class MeshRuns:
             raise CommandError(
                 f"{text!r} is not a job run of the mesh {self.namespace!r}",
                 f"A run id has the form asya.{self.namespace}.ACTOR.NUMBER; the number has ten digits. "
-                "`asya job list` shows them.",
+                f"`asya job list{self.options}` shows them.",
                 ExitCode.NOT_FOUND,
             )
         record = self.records.get(*place)
         if record is None:
             raise CommandError(
                 f"there is no job run {text!r}",
-                "`asya job list` shows the runs; the records of old ones expire.",
+                f"`asya job list{self.options}` shows the runs; the records of old ones expire.",
                 ExitCode.NOT_FOUND,
             )
         return record

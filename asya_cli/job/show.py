@@ -8,7 +8,7 @@ import typer
 
 from asya.protocol.times import format_duration
 from asya_cli.job.options import MemoryPrice, RunId, VcpuPrice
-from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
+from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
 from asya_cli.output.text import counted, echo, one_line, write_json_document
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ def show(
     from asya.spark.aws.run_items import job_run_number
     from asya_cli.job.mesh_runs import MeshRuns, run_errors
 
-    mesh = MeshRuns(client(state, namespace, region, profile).connection)
+    options = as_typed(state, namespace, region, profile)
+    mesh = MeshRuns(client(state, namespace, region, profile).connection, options)
     with run_errors(f"cannot read the job run {run_id}"):
         record = mesh.read(run_id)
         prices = prices_of(mesh.architecture(record), vcpu=vcpu_price, memory=memory_price)

@@ -11,7 +11,7 @@ import typer
 from asya_cli.errors import CommandError
 from asya_cli.json_input import unreadable
 from asya_cli.mesh_file.loading import load
-from asya_cli.options import DEFAULT_MESH, DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State, client
+from asya_cli.options import DEFAULT_MESH, DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State, as_typed, client
 from asya_cli.output.text import echo, styled, visible, write_json_line
 from asya_cli.tasks.bulk import leaving
 
@@ -66,9 +66,11 @@ def smoke(
         namespace, region = selected.namespace, region or selected.mesh.region
         application = selected.mesh.spark.application
         is_python_pinned = application.id is None and pins_python(application.release)
-    steps = Smoke(client(state, namespace, region, profile), uuid.uuid4().hex[:12], timeout * 60, is_python_pinned)
+    options = as_typed(state, namespace, region, profile)
+    mesh_client = client(state, namespace, region, profile)
+    steps = Smoke(mesh_client, uuid.uuid4().hex[:12], timeout * 60, is_python_pinned, options)
     failed = False
-    with leaving(lambda: "The test envelopes that were sent go on; `asya list` shows them."):
+    with leaving(lambda: f"The test envelopes that were sent go on; `asya list{options}` shows them."):
         for step in run(steps, tool, body, alarms=alarms):
             failed = failed or step.state == "failed"
             _print(step, as_json=as_json)

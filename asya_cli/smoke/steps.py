@@ -54,12 +54,14 @@ class Smoke:
         mark: The suffix of the ids of all envelopes, different in each call of the command.
         heavy_seconds: How long a job run may take, the start of the Spark application included.
         is_python_pinned: Whether the mesh file is known, and selects a Python for job runs.
+        options: The options that select the mesh, as typed; messages name commands with them.
     """
 
     mesh: MeshClient
     mark: str
     heavy_seconds: float
     is_python_pinned: bool = False
+    options: str = ""
 
     def gateway(self) -> Step:
         """Read the list of tasks: the API, the caller's permission, the function and its table."""
@@ -132,7 +134,8 @@ class Smoke:
         return self._ended(envelope_id, seconds)
 
     def _ended(self, envelope_id: str, seconds: float) -> TaskView:
-        advice = f"`asya status {envelope_id} --timeline` shows its hops. Then see the dead letters: `asya dlq list`. "
+        advice = f"`asya status {envelope_id} --timeline{self.options}` shows its hops. "
+        advice += f"Then see the dead letters: `asya dlq list{self.options}`. "
         advice += "If the mesh file names `operators`, you must be one to follow the task."
         task: TaskView | None = None
         try:
@@ -144,7 +147,8 @@ class Smoke:
         assert task is not None  # `watch` ends with the ended task
         if task.status == "paused":
             raise CommandError(
-                f"{envelope_id} waits for an answer", f"Answer it: `asya resume {envelope_id} --input JSON`."
+                f"{envelope_id} waits for an answer",
+                f"Answer it: `asya resume {envelope_id} --input JSON{self.options}`.",
             )
         if task.status != "succeeded":
             error_text = f"{task.error.type}: {task.error.message}" if task.error else task.reason or "no reason given"

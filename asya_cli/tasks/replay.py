@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.errors import CommandError
-from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, OptionalId, Profile, Region, State, as_typed, client
+from asya_cli.options import (
+    DEFAULT_STATE,
+    JsonLines,
+    Namespace,
+    OptionalId,
+    Profile,
+    Region,
+    State,
+    as_typed,
+    client,
+    completed,
+)
 from asya_cli.output.results import write
 from asya_cli.output.text import echo, one_line
 from asya_cli.tasks.bulk import DryRun, Yes, for_each
@@ -126,7 +137,7 @@ def _refusal(mesh: MeshClient, envelope_id: str, error: ConflictError, options: 
     """Return why a task cannot be replayed, and the command that does what can be done."""
     from asya.client.errors import ConflictError
 
-    problem = error.problem.replace("failed_only", "--failed-only")
+    problem = completed(error.problem.replace("failed_only", "--failed-only"), options)
     task, name = mesh.task(envelope_id), quote(envelope_id)
     if error.code == "slice" and task is not None and task.parent_id:
         advice = f"`asya replay {quote(task.parent_id)} --failed-only{options}` runs it again with its set."

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from shlex import quote
 
 from asya.dead_letters import redrive
 from asya.dead_letters.letters import SYSTEM_QUEUES, DeadLetter, read_letter, watched_actors
@@ -72,7 +73,7 @@ class RedriveRoutes:
             self._send(Delivery(letter.actor, letter.arrival.body, "next"))
             return Response(200, Redriven(id=letter_id, generation=None))
         if redrive.is_past_deadline(envelope, now):
-            problem = f"its deadline has passed; `asya replay {envelope.id}` starts a task with a new deadline"
+            problem = f"its deadline has passed; `asya replay {quote(envelope.id)}` starts a task with a new deadline"
             raise ApiError(409, "deadline_passed", problem)
         next_generation = min(envelope.generation + 1, GENERATION_LIMIT)
         # Before the task is reopened: a reopened task waits for its envelope.

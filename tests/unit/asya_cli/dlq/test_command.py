@@ -253,6 +253,12 @@ def test_an_actor_that_does_not_exist_is_an_error(mesh: Mesh) -> None:
         run_raising("list", "nobody")
 
 
+def test_a_command_in_a_refusal_names_the_mesh(mesh: Mesh) -> None:
+    mesh.generations["env-1"] = ConflictError("its deadline has passed; `asya replay env-1` starts a task")
+    mesh.put("infer", message())
+    assert "`asya replay env-1 --state .asya` starts a task" in run("redrive", "infer", code=1)
+
+
 def test_messages_hidden_by_another_reader_are_reported(mesh: Mesh) -> None:
     mesh.put("infer", message())
     mesh.receive("infer-dlq")

@@ -170,7 +170,7 @@ def test_the_list_counts_reports_apart_from_envelopes(mesh: Mesh) -> None:
     mesh.put("x-ends-dlq", END)
     output = run("list")
     assert "no dead letters" in output
-    assert "x-ends: dead letters of reports; `asya dlq reports replay` sends them again" in output
+    assert "x-ends: dead letters of reports; `asya dlq reports replay --state .asya` sends them again" in output
     assert mesh.bodies("x-ends-dlq") == [END]
 
 

@@ -94,10 +94,10 @@ def test_a_task_that_went_on_is_reopened_only_with_force(gateway: Gateway) -> No
 def test_after_the_deadline_a_redrive_is_refused_with_or_without_reports(
     gateway: Gateway, headers: dict[str, str]
 ) -> None:
-    late = message(headers=headers, status=status(deadline_at="2026-01-01T00:00:00Z"))
+    late = message(id="env 1", headers=headers, status=status(deadline_at="2026-01-01T00:00:00Z"))
     code, body = redrive(gateway, late, force="true")
     assert (code, body["error"]["code"]) == (409, "deadline_passed")
-    assert "`asya replay env-1`" in body["error"]["message"]
+    assert "`asya replay 'env 1'`" in body["error"]["message"]
     assert gateway.messages("infer") == []
 
 
