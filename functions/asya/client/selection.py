@@ -49,9 +49,21 @@ def select(
     folder = Path(defaults.get("state") or DEFAULT_STATE)
     if namespace is None:
         return read_local(folder)
-    if name is not None and not names_aws:
-        with suppress(MeshError):  # there is none, or its file is not readable: then the mesh is on AWS
-            local = read_local(folder)
-            if local.namespace == name:
-                return local
-    return find_on_aws(namespace, region, profile)
+    if name is None or names_aws:
+        return find_on_aws(namespace, region, profile)
+    local = _local(folder)
+    if local is not None and local.namespace == name:
+        return local
+    try:
+        return find_on_aws(name, region, profile)
+    except MeshError as error:
+        here = f"{folder} runs the mesh {local.namespace!r}" if local else f"no mesh is running in {folder}"
+        local_advice = "For a local mesh, run `asya dev` in this folder, or name its folder with `state`."
+        raise type(error)(f"{error.problem}; {here}", f"{error.advice} {local_advice}") from error
+
+
+def _local(folder: Path) -> Connection | None:
+    """Return the local cloud in a state folder; None if there is none, or its file is not readable."""
+    with suppress(MeshError):
+        return read_local(folder)
+    return None

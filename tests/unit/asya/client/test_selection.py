@@ -90,3 +90,25 @@ def test_a_state_folder_and_a_region_name_two_meshes(folder: Path) -> None:
 def test_without_a_mesh_the_error_says_how_to_start_one() -> None:
     with pytest.raises(UnreachableError, match="no mesh is running here"):
         select(None)
+
+
+@pytest.mark.parametrize(
+    ("local", "here"), [(None, "no mesh is running in .asya"), ("shop", ".asya runs the mesh 'shop'")]
+)
+def test_a_name_that_means_no_mesh_is_an_error_about_both_places(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, local: str | None, here: str
+) -> None:
+    """Most often the program runs in another folder, or the name is mistyped."""
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    for variable in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "ASYA_STATE", "ASYA_REGION", "ASYA_PROFILE"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", "none")
+    if local:
+        local_cloud(folder / ".asya", local)
+    with pytest.raises(MeshError) as caught:
+        select("shpo")
+    assert caught.value.problem == f"no AWS region is configured; {here}"
+    assert caught.value.advice == (
+        "Set --region or AWS_REGION. For a local mesh, run `asya dev` in this folder, or name its folder with `state`."
+    )
