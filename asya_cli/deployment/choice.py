@@ -69,6 +69,17 @@ class Choice:
         if code := self.synthesized().run([*arguments, "--app", str(self.folder)]):
             raise CommandError(f"`cdk {arguments[0]}` failed with exit code {code}; its output is above")
 
+    def check_credentials(self) -> None:
+        """Check that there are credentials, before the templates are made.
+
+        Raises:
+            CommandError: The mesh file is missing, or there are no credentials.
+        """
+        check_exists(self.mesh)
+        if session_in(self.region, self.profile).get_credentials() is None:
+            advice = "Log in as for the AWS CLI, or give --profile NAME."
+            raise CommandError("there are no AWS credentials", advice, ExitCode.UNREACHABLE)
+
     def act(
         self,
         action: Callable[[Deployment], None],
@@ -95,10 +106,7 @@ class Choice:
         from asya_infra.assembly import read_assembly
         from asya_infra.deployment.commands import Deployment, DeploymentError
 
-        check_exists(self.mesh)
-        if session_in(self.region, self.profile).get_credentials() is None:  # before the templates are made
-            advice = "Log in as for the AWS CLI, or give --profile NAME."
-            raise CommandError("there are no AWS credentials", advice, ExitCode.UNREACHABLE)
+        self.check_credentials()
         cdk = self.synthesized()
         is_terminal = sys.stdin.isatty()
         if not is_terminal and not yes:

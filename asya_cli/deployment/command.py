@@ -109,4 +109,6 @@ def diff(
     profile: Profile = None,
 ) -> None:
     """Show what a deployment would change in the AWS account of your credentials. It changes nothing."""
-    Choice(mesh, stage, tuple(context or ()), output, region, profile).run(["diff", "--all"])
+    choice = Choice(mesh, stage, tuple(context or ()), output, region, profile)
+    choice.check_credentials()
+    choice.run(["diff"])  # of all stacks

@@ -7,8 +7,9 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
+from asya_cli.deployment import choice
 from asya_cli.deployment.choice import Choice
-from asya_cli.errors import CommandError
+from asya_cli.errors import CommandError, ExitCode
 from asya_cli.main import app
 from asya_infra.deployment.commands import Deployment
 
@@ -56,7 +57,20 @@ def test_diff_changes_nothing_and_tells_a_failure(monkeypatch: pytest.MonkeyPatc
         return codes.pop(0)
 
     monkeypatch.setattr(Choice, "synthesized", lambda self: SimpleNamespace(run=run))
+    monkeypatch.setattr(Choice, "check_credentials", lambda self: None)
     CliRunner().invoke(app, ["diff"], catch_exceptions=False)
-    assert calls == [["diff", "--all", "--app", str(Path("cdk.out").resolve())]]
+    assert calls == [["diff", "--app", str(Path("cdk.out").resolve())]]
     with pytest.raises(CommandError, match="exit code 1"):
         CliRunner().invoke(app, ["diff"], catch_exceptions=False)
+
+
+def test_diff_without_credentials_says_so_and_makes_no_templates(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    mesh = tmp_path / "mesh.yaml"
+    mesh.touch()
+    monkeypatch.setattr(choice, "session_in", lambda region, profile: SimpleNamespace(get_credentials=lambda: None))
+    monkeypatch.setattr(Choice, "synthesized", lambda self: pytest.fail("the templates are made"))
+    with pytest.raises(CommandError, match="there are no AWS credentials") as caught:
+        CliRunner().invoke(app, ["diff", "--mesh", str(mesh)], catch_exceptions=False)
+    assert caught.value.code == ExitCode.UNREACHABLE
