@@ -39,7 +39,7 @@ def show_backfill(console: Console, view: BackfillView) -> None:
     """Print a backfill, its running slots and its newest failures."""
     console.print(Text.assemble((one_line(view.id), "bold"), "  ", _state(view)), soft_wrap=True)
     for name, value in _facts(view):
-        console.print(Text.assemble((f"  {name:<10}", "dim"), one_line(value)), soft_wrap=True)
+        console.print(Text.assemble((f"  {name:<12}", "dim"), one_line(value)), soft_wrap=True)
     for slot in view.running:
         status = slot.status or "starting"
         at = local_time(slot.at, view.timezone)

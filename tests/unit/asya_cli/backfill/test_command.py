@@ -51,7 +51,8 @@ def test_16_a_stopped_backfill_is_shown_and_resumed(cloud: KitCloud) -> None:
     shown = asya("backfill", "show", backfill, "--follow")
     assert shown.code == 3
     assert "stopped" in shown.stdout
-    assert "2 of 5 slots, 0 succeeded, 2 failed" in shown.stdout
+    assert "  progress    2 of 5 slots, 0 succeeded, 2 failed\n" in shown.stdout
+    assert "  stop after  2 failures\n" in shown.stdout
     assert shown.stdout.count("ValueError: no such day") == 2
     lines = asya("backfill", "list").stdout.splitlines()
     assert lines[1].split() == [backfill, "nightly", "stopped", "2/5", "2"]
