@@ -41,7 +41,7 @@ def show_task_report(
     """Print the record, completed from the stored envelope."""
     console.print(headline(task, envelope), soft_wrap=True)
     for name, value in facts_of(task, stored, envelope):
-        console.print(Text.assemble((f"  {one_line(name):<12}", "dim"), value), soft_wrap=True)
+        console.print(Text.assemble((f"  {one_line(name):<11} ", "dim"), value), soft_wrap=True)
     error = error_of(task, envelope)
     if error is not None and error.traceback:
         trace = error.traceback.rstrip().removesuffix(f"{error.type}: {error.message}").rstrip()  # it is above

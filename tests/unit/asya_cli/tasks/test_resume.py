@@ -91,6 +91,7 @@ def test_status_shows_prompt_and_fields() -> None:
         PauseField(name="title", type="string", required=False),
         PauseField(name="channel", type="string", options=("web", "mail"), default="web"),
         PauseField(name="tags", type="array", options=("a", 1)),
+        PauseField(name="responsible_editor", type="string"),
     )
     task = TaskView(
         id="one",
@@ -118,3 +119,4 @@ def test_status_shows_prompt_and_fields() -> None:
     assert "title text (optional)" in lines
     assert 'channel one of "web", "mail" (default "web")' in lines
     assert 'tags a list of one of "a", 1' in lines
+    assert "responsible_editor text" in lines
