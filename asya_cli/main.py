@@ -31,6 +31,7 @@ from asya_cli.logs import logs
 from asya_cli.mesh_file.graph import graph
 from asya_cli.mesh_file.schema import schema
 from asya_cli.mesh_file.validate import validate
+from asya_cli.output.help_text import wrap_at_the_terminal
 from asya_cli.output.text import echo
 from asya_cli.report.command import report
 from asya_cli.run.command import run
@@ -178,6 +179,7 @@ app.add_typer(job, name="job")
 app.add_typer(trigger, name="trigger")
 app.add_typer(backfill, name="backfill")
 app.add_typer(local, name="local")
+wrap_at_the_terminal(app)
 
 
 if __name__ == "__main__":
