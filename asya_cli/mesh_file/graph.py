@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from asya_cli.errors import CommandError
 from asya_cli.json_input import unwritable
 from asya_cli.mesh_file.loading import load
 from asya_cli.options import DEFAULT_MESH, MeshFile
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from asya_cli.mesh_file.diagram import Diagram, Way
 
 Format = Literal["mermaid", "svg"]
+
+_OTHER_PICTURES = frozenset({".gif", ".jpeg", ".jpg", ".pdf", ".png", ".webp"})
 
 _SHAPES = {
     "tool": (">", "]"),
@@ -51,9 +54,9 @@ def graph(
     from asya_cli.mesh_file.diagram import diagram_of
     from asya_cli.mesh_file.svg import svg
 
+    is_svg = (form or _form_of(output)) == "svg"
     loaded = load(mesh, stage)
     diagram = diagram_of(loaded.mesh)
-    is_svg = form == "svg" or (form is None and output is not None and output.suffix == ".svg")
     text = svg(diagram, f"The mesh {loaded.namespace}") if is_svg else "".join(f"{line}\n" for line in mermaid(diagram))
     if output is None:
         echo(text.removesuffix("\n"))
@@ -63,6 +66,18 @@ def graph(
     except OSError as error:
         raise unwritable(output, error) from error
     echo(f"{output} shows {loaded.namespace}", err=True)
+
+
+def _form_of(output: Path | None) -> Format:
+    """Return the format that the name of a file asks for.
+
+    Raises:
+        CommandError: It is that of a picture that the command does not draw.
+    """
+    suffix = output.suffix.lower() if output is not None else ""
+    if suffix in _OTHER_PICTURES:
+        raise CommandError(f"the picture of a mesh is SVG, and not {suffix}", "Type: asya graph -o mesh.svg")
+    return "svg" if suffix == ".svg" else "mermaid"
 
 
 def mermaid(diagram: Diagram) -> Iterator[str]:

@@ -117,6 +117,7 @@ WRONG = [
     Wrong("deploy --mesh none.yaml", NOT_FOUND, "there is no mesh file none.yaml", "Name it with --mesh"),
     Wrong("graph --stage live", FAILED, "there is no stage 'live'", "declared: prod"),
     Wrong("graph --format png", USAGE, "'png' is not one of 'mermaid', 'svg'", "`asya graph --help` shows"),
+    Wrong("graph -o mesh.png", FAILED, "the picture of a mesh is SVG, and not .png", "asya graph -o mesh.svg"),
 ]  # fmt: skip
 
 
