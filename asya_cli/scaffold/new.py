@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asya_cli.errors import CommandError
+from asya_cli.errors import CommandError, ExitCode
 from asya_cli.options import DEFAULT_MESH, MeshFile
 from asya_cli.output.text import echo
 
@@ -108,7 +108,7 @@ def _load(mesh: Path) -> LoadedMesh:
 
     if not mesh.is_file():
         advice = "Go to its folder, name it with --mesh, or make a mesh: asya init NAME"
-        raise CommandError(f"there is no mesh file {mesh}", advice)
+        raise CommandError(f"there is no mesh file {mesh}", advice, ExitCode.NOT_FOUND)
     try:
         return load_mesh(mesh)
     except MeshFileError as error:

@@ -113,6 +113,7 @@ WRONG = [
     Wrong("validate --mesh none.yaml", NOT_FOUND, "there is no mesh file none.yaml", "Name it with --mesh"),
     Wrong("dev --mesh none.yaml", NOT_FOUND, "there is no mesh file none.yaml", "Name it with --mesh"),
     Wrong("local up --mesh none.yaml", NOT_FOUND, "there is no mesh file none.yaml", "Name it with --mesh"),
+    Wrong("new actor a --mesh none.yaml", NOT_FOUND, "there is no mesh file none.yaml", "name it with --mesh"),
     Wrong("doctor --mesh none.yaml", NOT_FOUND, "there is no mesh file none.yaml", "Name it with --mesh"),
     Wrong("deploy --mesh none.yaml", NOT_FOUND, "there is no mesh file none.yaml", "Name it with --mesh"),
     Wrong("graph --stage live", FAILED, "there is no stage 'live'", "declared: prod"),
