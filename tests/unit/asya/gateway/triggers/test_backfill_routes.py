@@ -113,6 +113,23 @@ def test_16_a_dry_run_counts_and_a_repeated_key_begins_one(mesh: Mesh) -> None:
     assert len(mesh.runs()) == 2
 
 
+@pytest.mark.rule("16.backfill.repeated")
+def test_16_a_repeated_key_has_the_same_range(mesh: Mesh) -> None:
+    """A range into the future ends at the first call, however late the repetition comes."""
+    body = '{"trigger": "nightly", "from": "2026-11-01", "to": "%s"}'
+    answers = []
+    for last, key in (
+        ("2999-01-01", "a"),
+        ("2999-01-01", "a"),
+        ("2026-11-02", "a"),
+        ("2026-11-02", "b"),
+        ("2026-11-03", "b"),
+    ):
+        answers.append(call(mesh, "POST", "/api/v1/backfills", body % last, **{"Idempotency-Key": key}))
+        mesh._time.advance(90_000)
+    assert [status for status, _ in answers] == [201, 201, 409, 201, 409]
+
+
 @pytest.mark.rule("16.backfill", "16.calls")
 @pytest.mark.parametrize(
     ("fields", "problem"),
