@@ -54,12 +54,14 @@ class CallbackRoutes:
     def resume(self, request: Request, now: datetime) -> Response:
         """`POST /callbacks`: 200, or 422 with the problem of each field; the task then stays paused."""
         callback = self._callback(request, now)
-        if len(request.body) > min(ANSWERS_LIMIT, self.resumes.mesh.gateway.max_body):
-            raise ApiError(413, "too_large", "the answer is too long")
+        limit = min(ANSWERS_LIMIT, self.resumes.mesh.gateway.max_body)
+        _check_length(len(request.body), limit)
         pause = self._pause(callback, now)
         is_form = request.headers.get("content-type", "").partition(";")[0].strip().lower() == MEDIA_TYPE
         try:
             answers: Answers = read_form(request.body, pause.fields) if is_form else read_request(request.body)
+            # A control character has one byte in a form, and six in JSON.
+            _check_length(sum(len(bytes(answer)) for answer in answers.values()), limit)
             self.resumes.end_pause(callback.task_id, answers, now, lambda record: _check(record, callback))
         except InvalidInputError as invalid:
             return _refused(request, pause, invalid)
@@ -97,6 +99,11 @@ class CallbackRoutes:
         if stored.record.pause is None:
             raise _OVER
         return stored.record.pause
+
+
+def _check_length(length: int, limit: int) -> None:
+    if length > limit:
+        raise ApiError(413, "too_large", "the answer is too long")
 
 
 def _check(record: TaskRecord, callback: Callback) -> None:

@@ -104,6 +104,7 @@ def test_wrong_answers_leave_the_task_paused(mesh: Mesh, run: Run) -> None:
     for body in (b"{", b"[1]", b'{"answers": {}}'):
         assert call(mesh, "POST", link, body, content_type=JSON)[0] == 400
     assert call(mesh, "POST", link, b"x" * 200_000, content_type=FORM)[0] == 413
+    assert call(mesh, "POST", link, b"approved=true&title=" + b"\x01" * 100_000, content_type=FORM)[0] == 413
     assert run.status == "paused"
 
 
