@@ -165,11 +165,11 @@ def advance(
 
 
 def _to_start(backfill: Backfill, records: Mapping[str, TaskRecord]) -> tuple[str, ...]:
-    """The noted slots to start. A stopped backfill only finishes the starts under way, whose tasks have a record."""
+    """The noted slots to start. A stopped or canceled backfill only finishes the starts under way, whose tasks have a record."""
     slots = [each.slot for each in backfill.noted if not each.is_started]
-    if backfill.state == "stopped":
+    if backfill.state != "running":
         slots = [slot for slot in slots if backfill.task_id(slot) in records]
-    return tuple(slots) if backfill.state != "canceled" else ()
+    return tuple(slots)
 
 
 def with_starts(backfill: Backfill, started: set[str], failed: Mapping[str, str]) -> Backfill:

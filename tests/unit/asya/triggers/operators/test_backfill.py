@@ -137,6 +137,16 @@ def test_16_the_state_names_the_newest_failures_only() -> None:
 
 
 @pytest.mark.rule("16.backfill.cancel")
+def test_16_a_canceled_one_finishes_a_start_under_way() -> None:
+    """A process died after the record of its task. Else the task would be pending for ever, and so would the backfill be open."""
+    before = canceled(backfill_of(noted=noted(1, 2, is_started=False), decided=slot(2), at_once=2), NOW)
+    backfill, to_start = step(before, record(before, 1, "pending"))
+    assert (backfill.noted, to_start) == (noted(1, is_started=False), (slot(1),))
+    backfill, to_start = step(with_starts(backfill, {slot(1)}, {}), record(before, 1, "succeeded"))
+    assert (to_start, backfill.is_open) == ((), False)
+
+
+@pytest.mark.rule("16.backfill.cancel")
 def test_16_a_canceled_one_starts_nothing() -> None:
     """It waits for its running tasks."""
     before = replace(backfill_of(decided=slot(2)), noted=(*noted(1), *noted(2, is_started=False)))
