@@ -255,6 +255,24 @@ def _as_received(stored: Envelope, spec: Actor) -> Raw:
     return stored.payload
 
 
+def check_no_slice(stored: Envelope) -> None:
+    """Check that an envelope is no slice of a set: only the set can take its result, so its origin repeats it.
+
+    Raises:
+        ApiError: 409 with the command that repeats the set.
+    """
+    try:
+        header = slice_header(stored)
+    except ValueError as error:
+        raise ApiError(409, "slice", f"{stored.id!r} has a malformed slice header: {error}") from None
+    if header is not None:
+        if header.origin_id == stored.id:  # the origin of a set within that of its slice
+            header = header.enclosing or header
+        command = f"asya replay {shlex.quote(header.origin_id)} --failed-only"
+        problem = f"{stored.id!r} is slice {header.slice_index} of a set, which its origin repeats: `{command}`"
+        raise ApiError(409, "slice", problem)
+
+
 def _check_start(stored: Envelope, mesh: MeshTable, *, repeats_set: bool) -> str:
     """Check that the envelope may start, and return the actor to send it to."""
     curr = stored.route.curr
@@ -264,14 +282,7 @@ def _check_start(stored: Envelope, mesh: MeshTable, *, repeats_set: bool) -> str
         target = check_target(mesh, overrides(stored).get(curr, curr))
     except TargetError as error:
         raise ApiError(409, "unknown_actor", f"it would start at {curr!r}, but {error}") from None
-    try:
-        header = slice_header(stored)
-    except ValueError as error:
-        raise ApiError(409, "slice", f"{stored.id!r} has a malformed slice header: {error}") from None
-    if header is not None:
-        command = f"asya replay {shlex.quote(header.origin_id)} --failed-only"
-        problem = f"{stored.id!r} is slice {header.slice_index} of a set, which its origin repeats: `{command}`"
-        raise ApiError(409, "slice", problem)
+    check_no_slice(stored)
     if mesh.actors[target].kind == "fan_in" and not repeats_set:
         command = f"asya replay {shlex.quote(stored.id)}"
         problem = f"it would start at {curr!r}, which only merges slices; `{command}` repeats a failed set"

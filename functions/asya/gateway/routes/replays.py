@@ -74,6 +74,7 @@ class ReplayRoutes:
 
             return Response(201, self.set_replays.start(replay_request, origin, compose_repeat, caller.principal, now))
         if replay_request.failed_only:
+            replay.check_no_slice(envelope)
             problem = f"{old_id!r} did not fail at a fan-in actor; replay it without failed_only"
             raise ApiError(409, "not_a_set", problem, "failed_only")
 

@@ -24,6 +24,7 @@ FRAMES = "buffered/split/env-1/0/1.json"
 HEADER = {
     "actor": "x-fan-in", "set_id": SET, "origin_id": "env-1", "slice_index": 0, "slice_count": 5, "aggregation_key": "/r",
 }  # fmt: skip
+OUTER = HEADER | {"origin_id": "outer-1", "slice_index": 1}
 
 
 @pytest.fixture
@@ -179,11 +180,15 @@ def test_the_dead_letter_of_an_origin_is_replayed_as_its_set(gateway: Gateway) -
 
 
 @pytest.mark.rule("12.slice")
-@pytest.mark.parametrize("header", [HEADER | {"slice_index": 2}, HEADER | {"outer": HEADER}])
-def test_a_slice_is_refused_at_its_fan_in_actor_too(gateway: Gateway, header: dict[str, Any]) -> None:
+@pytest.mark.parametrize("header", [OUTER | {"slice_index": 2}, HEADER | {"outer": OUTER}])
+@pytest.mark.parametrize("failed_only", [False, True])
+def test_a_slice_is_refused_at_its_fan_in_actor_too(
+    gateway: Gateway, header: dict[str, Any], failed_only: bool
+) -> None:
     fail_set(gateway, arrived={1}, headers={"x-asya-fan-in": header})
-    code, body = gateway.post("env-1", "replay")
+    code, body = gateway.post("env-1", "replay", {"failed_only": failed_only})
     assert (code, body["error"]["code"]) == (409, "slice")
+    assert "`asya replay outer-1 --failed-only`" in body["error"]["message"]
 
 
 @pytest.mark.rule("12.failed-only")
