@@ -143,6 +143,8 @@ def _refusal(mesh: MeshClient, envelope_id: str, error: ConflictError, options: 
         advice = f"`asya replay {quote(task.parent_id)} --failed-only{options}` runs it again with its set."
     elif task is not None and task.status == "failed":
         advice = f"`asya replay {name}{options}` runs it again from where it failed."
+    elif error.code == "nothing_to_replay" and task is not None and (command := _restart(mesh, task, options)):
+        advice = f"`{command}` runs it again from there."
     elif task is not None and task.status == "succeeded":
         advice = f"`asya result {name}{options}` prints its result."
     else:
@@ -150,6 +152,20 @@ def _refusal(mesh: MeshClient, envelope_id: str, error: ConflictError, options: 
     refusal = ConflictError(problem, error.code)
     refusal.advice = advice
     return refusal
+
+
+def _restart(mesh: MeshClient, task: TaskView, options: str) -> str | None:
+    """Return the command that runs a task again that has ended without a failure; None if nothing of it is kept."""
+    from asya.client.errors import MeshError
+    from asya.client.operations import Operations
+    from asya_cli.tasks.status import restart_command
+
+    if task.status not in ("succeeded", "canceled"):
+        return None
+    try:
+        return restart_command(Operations(mesh), task, options)
+    except MeshError:  # the refusal counts
+        return None
 
 
 def _describe(slices: RepeatedSlices) -> str:

@@ -104,6 +104,34 @@ def test_a_conflict_has_the_message_of_the_gateway(client: Any) -> None:
         mesh.redrive("infer", LETTER, force=False)
 
 
+@pytest.mark.parametrize(
+    ("status", "copy", "advice"),
+    [
+        ("canceled", "input", "`asya replay 'a b' --from 0 --state .asya` runs it again from there."),
+        ("succeeded", "checkpoint", "`asya replay 'a b' --from-checkpoint 0 --state .asya` runs it again from there."),
+        ("succeeded", None, "`asya result 'a b' --state .asya` prints its result."),
+        ("running", "input", "`asya status 'a b' --state .asya` shows it."),
+    ],
+)
+def test_a_task_that_has_not_failed_names_the_command_that_replays_it(
+    client: Any, monkeypatch: pytest.MonkeyPatch, status: str, copy: str | None, advice: str
+) -> None:
+    times = dict.fromkeys(("created_at", "updated_at"), "2026-11-20T09:00:00.000000Z")
+    task = {"id": "a b", "status": status, "progress_percent": 50, "generation": 0, **times}
+    hop = {"hop": 0, "actor": "read", "generation": 0, "before": True, "after": True, "size": 1, "copy": copy}
+
+    def call(_: MeshClient, method: str, path: str, *_others: object) -> tuple[int, bytes]:
+        if method == "POST":
+            return 409, json.dumps({"error": {"code": "nothing_to_replay", "message": "it has not failed"}}).encode()
+        return 200, json.dumps({"items": [hop]} if path.endswith("/payloads") else task).encode()
+
+    client(200, {})
+    monkeypatch.setattr(MeshClient, "_call", call)
+    refused = CliRunner().invoke(app, ["replay", "a b"]).exception
+    assert isinstance(refused, ConflictError)
+    assert (refused.problem, refused.advice) == ("it has not failed", advice)
+
+
 def test_a_task_that_does_not_exist(client: Any) -> None:
     mesh = client(404, {"error": {"code": "not_found", "message": "there is no task"}})
     with pytest.raises(MeshError, match="the gateway knows no actor 'infer'"):
