@@ -14,11 +14,20 @@ from asya_cli.output.text import counted, echo, one_line, write_json_document
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rich.table import Table
+
     from asya.operations.aws.run_reports import EnvelopeLine, RunReport
     from asya.protocol.job_runs import Usage
     from asya.spark.aws.run_items import RunRecord
     from asya_cli.job.mesh_runs import MeshRuns
 
+_COLUMNS = ("envelope", "attempt", "outcome", "ms", "vCPU-hours", "GB-hours", "$", "error")
+_NUMBERS = frozenset({"attempt", "ms", "vCPU-hours", "GB-hours", "$"})
+_LEFT_OUT = ("GB-hours", "vCPU-hours", "$")
+"""The columns that a narrow terminal lacks, the first one first; the facts above have their sums."""
+_GAP = 2
+_SMALLEST_ERROR = 16
+"""Columns below which an error tells little."""
 _IDLE_SECONDS = 60
 """How long no task of a stage may end before that is told."""
 
@@ -109,22 +118,41 @@ def usage_text(usage: Usage) -> str:
 
 
 def _print_envelopes(lines: Sequence[EnvelopeLine], limit: int) -> None:
-    from rich.table import Table
-
     from asya_cli.output.console import table_console
 
     if not lines or not limit:
         return
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("envelope", "attempt", "outcome", "ms", "vCPU-hours", "GB-hours", "$", "error"):
-        right = column in ("attempt", "ms", "vCPU-hours", "GB-hours", "$")
-        table.add_column(column, no_wrap=column == "envelope", justify="right" if right else "left")
-    for line in lines[:limit]:
-        table.add_row(*map(one_line, _row(line)))
     echo("")
-    table_console().print(table)
+    console = table_console()
+    console.print(_table_of([tuple(map(one_line, _row(line))) for line in lines[:limit]], console.width))
     if len(lines) > limit:
         echo(f"{len(lines) - limit} more; -n {len(lines)} shows all", err=True)
+
+
+def _table_of(rows: Sequence[tuple[str, ...]], width: int) -> Table:
+    """Return the table of envelopes; columns are left out until there is room for errors."""
+    from rich.table import Table
+    from rich.text import Text
+
+    widths = {
+        name: max(map(len, column)) + _GAP
+        for name, column in zip(_COLUMNS, zip(_COLUMNS, *rows, strict=True), strict=True)
+    }
+    widths["error"] = min(widths["error"], _SMALLEST_ERROR)
+    for name in _LEFT_OUT:
+        if sum(widths.values()) > width:
+            del widths[name]
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, _GAP, 0, 0))
+    for name in widths:
+        table.add_column(
+            name,
+            overflow="fold",
+            no_wrap=name not in ("outcome", "error"),
+            justify="right" if name in _NUMBERS else "left",
+        )
+    for row in rows:
+        table.add_row(*(Text(cell) for name, cell in zip(_COLUMNS, row, strict=True) if name in widths))
+    return table
 
 
 def _row(line: EnvelopeLine) -> tuple[str, ...]:

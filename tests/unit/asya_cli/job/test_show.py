@@ -35,6 +35,26 @@ def outcomes(asya: Asya) -> dict[str, str]:
     return {member["id"]: member["outcome"] for member in report(asya)["members"]}
 
 
+def test_outcome_and_error_are_readable_at_80_columns(
+    world: HeavyWorld, asya: Asya, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "e0e80374-0df3-8c68-928b-705aa090d8ae"
+    start_run(world, name)
+    world.write_results(1, [failed_result(0)])
+    end_run(world, 1)
+
+    def table(columns: int) -> list[str]:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        return asya("show", RUN).stdout.split("\n\n")[1].splitlines()
+
+    head, row = table(80)
+    assert (head.split()[0], row.split()[0], row.split()[2]) == ("envelope", name, "failed")
+    assert row.rstrip().endswith("ValueError: bad")
+    assert len(row.rstrip()) <= 80
+    assert "GB-hours" not in head
+    assert "GB-hours" in table(160)[0]
+
+
 def test_envelopes_share_the_cost_by_the_duration_of_their_calls(world: HeavyWorld, asya: Asya) -> None:
     start_run(world, "a", "b", "c")
     slow = done_result(0, 1)
