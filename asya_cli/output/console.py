@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _WIDTH = 160
 """Columns of a table where the output is no terminal."""
 
+WHOLE_IDS = 64
+"""Columns from which on a table breaks no id; in fewer columns it would leave no room for anything else."""
+
 
 class Console(RichConsole):
     """Makes the control characters in texts visible. Styles, and the cursor movements of live displays, stay."""

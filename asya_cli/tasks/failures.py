@@ -40,7 +40,7 @@ def failures(
 
     from asya.client.operations import Operations
     from asya.tasks.failures import merged
-    from asya_cli.output.console import table_console
+    from asya_cli.output.console import WHOLE_IDS, table_console
 
     selection = Selection.of(actor=actor, tool=tool, owner=owner, error=error, since=since)
     mesh = client(state, namespace, region, profile)
@@ -62,11 +62,12 @@ def failures(
     table.add_column("error", overflow="fold", ratio=1)
     table.add_column("first", justify="right")
     table.add_column("last", justify="right")
-    table.add_column("example", no_wrap=True)
+    console = table_console()
+    table.add_column("example", overflow="fold", no_wrap=console.width >= WHOLE_IDS)
     for each in groups[:limit]:
         texts = (each.actor, each.error, age(each.first, now), age(each.last, now), each.example)
         table.add_row(str(each.count), *(Text(one_line(text)) for text in texts))
-    table_console().print(table)
+    console.print(table)
     if len(groups) > limit:
         echo(f"and {counted(len(groups) - limit, 'group')} more; -n shows them", err=True)
     options = as_typed(state, namespace, region, profile)

@@ -67,14 +67,11 @@ def table_of(tasks: Sequence[TaskView], now: datetime, width: int) -> Table:
     from rich.table import Table
     from rich.text import Text
 
+    from asya_cli.output.console import WHOLE_IDS
     from asya_cli.tasks.report import COLORS
 
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, _GAP, 0, 0))
     names = (*_COLUMNS, *(["waits until"] if any(task.waiting_until for task in tasks) else []))
-    for name in names:
-        table.add_column(
-            name, no_wrap=name != "actor", overflow="fold", justify="right" if name in ("%", "age") else "left"
-        )
     rows = [
         (
             *(task.id, task.status, str(task.progress_percent), age(task.created_at, now), task.actor or ""),
@@ -84,6 +81,13 @@ def table_of(tasks: Sequence[TaskView], now: datetime, width: int) -> Table:
     ]
     lines = [tuple(map(one_line, row)) for row in rows]
     used = sum(max(map(len, column)) + _GAP for column in zip(names, *lines, strict=True))
+    for name in names:
+        table.add_column(
+            name,
+            no_wrap=name != "actor" and width >= WHOLE_IDS,
+            overflow="fold",
+            justify="right" if name in ("%", "age") else "left",
+        )
     errors = [one_line(_why(task).partition("\n")[0]) for task in tasks]
     room = width - used
     is_shown = room >= _SMALLEST_ERROR and any(errors)

@@ -35,6 +35,19 @@ def test_tasks_of_one_cause_are_one_group(fake_mesh: FakeMesh) -> None:
     assert [(each["actor"], each["count"]) for each in groups[1:]] == [("bill", 1), ("check", 1)]
 
 
+@pytest.mark.parametrize(("columns", "is_whole"), [("40", False), ("64", True), ("80", True)])
+def test_a_narrow_terminal_breaks_ids_before_it_hides_columns(
+    fake_mesh: FakeMesh, monkeypatch: pytest.MonkeyPatch, columns: str, is_whole: bool
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    fake_mesh.tasks = [failed(UUIDS[0], 40, "KeyError: 'price'", actor="check")]
+    for command, words in (("failures", ["1", "check"]), ("list", ["failed", "33", "check"])):
+        row = CliRunner().invoke(app, [command]).stdout.splitlines()[1]
+        assert [word for word in row.split() if word in words] == words
+        assert (UUIDS[0] in row) == is_whole
+        assert len(row.rstrip()) <= int(columns)
+
+
 def test_a_task_without_an_error_has_its_reason(fake_mesh: FakeMesh) -> None:
     fake_mesh.tasks = [failed("a", 10, "", actor="check", reason="Timeout") | {"error": None}]
     output = CliRunner().invoke(app, ["failures"]).stdout
