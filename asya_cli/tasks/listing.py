@@ -9,7 +9,7 @@ import typer
 
 from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
 from asya_cli.output.results import write_list
-from asya_cli.output.text import one_line
+from asya_cli.output.text import echo, one_line
 from asya_cli.tasks.selection import Actor, ErrorText, Owner, Roots, Selection, Since, Status, Tool, age, text_of
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("task", "status", "%", "age", "actor")
 _GAP = 1
+_MOST = 10_000
+"""Tasks that a list shows at most."""
 _SMALLEST_ERROR = 12
 """Columns below which an error tells nothing."""
 _TO_SECONDS = len("2026-11-20T09:30:00")
@@ -36,7 +38,7 @@ def list_tasks(
     since: Since = None,
     roots: Roots = False,
     parent: Annotated[str | None, typer.Option("--parent", metavar="ID", help="Only children of this task.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, help="Maximum number of tasks.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=_MOST, help="Maximum number of tasks.")] = 20,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object per line, as the gateway answers.")
     ] = False,
@@ -57,6 +59,9 @@ def list_tasks(
         selection.check(mesh)
     now, width = datetime.now(UTC), table_console().width
     write_list(views, lambda tasks: table_of(tasks, now, width), empty="no tasks", as_json=as_json)
+    more = min(limit * 10, _MOST)
+    if len(views) == limit < more:  # whether there are more may take many calls to know
+        echo(f"the newest {limit}; -n {more} shows up to {more:,}", err=True)
 
 
 def table_of(tasks: Sequence[TaskView], now: datetime, width: int) -> Table:

@@ -62,6 +62,14 @@ def test_tasks_are_listed_over_several_pages(answering: Answering) -> None:
     ]
 
 
+def test_a_list_that_may_be_cut_says_so(answering: Answering) -> None:
+    page = {"items": [TASK | {"id": f"t{number}"} for number in range(3)]}
+    answering.answers = [(200, page), (200, page)]
+    cut = CliRunner().invoke(app, ["list", "-n", "3"])
+    assert (len(cut.stdout.splitlines()), cut.stderr) == (4, "the newest 3; -n 30 shows up to 30\n")
+    assert CliRunner().invoke(app, ["list", "-n", "4"]).stderr == ""
+
+
 def test_tasks_as_json(answering: Answering) -> None:
     answering.answers = [(200, {"items": [TASK | {"id": "t"}]})]
     code, output = run("list", "--json")
