@@ -162,7 +162,7 @@ class LogReader:
     _newest: dict[str, float] = field(default_factory=dict)
 
     def print_new(self, actors: Mapping[str, float], envelope_id: str = "") -> int:
-        """Print the lines that were not printed yet, by time; returns their number.
+        """Print the lines that were not printed yet, by time; returns how many a person sees.
 
         Args:
             actors: From when on, in epoch seconds, by actor. An actor without logs has no lines.
@@ -180,6 +180,7 @@ class LogReader:
             )
             if (line.actor, line.id) not in self._printed and (not envelope_id or mentions(line.line, envelope_id))
         ]
+        count = 0
         for line in sorted(lines, key=lambda line: line.at or ""):
             self._printed.add((line.actor, line.id))
             at = parse_time(line.at or "")
@@ -188,7 +189,8 @@ class LogReader:
                 printed = PrintedLine(at=at, actor=line.actor, line=raw_line(line.line))
                 moment = f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z"
                 write(printed, f"{moment} {one_line(line.actor)}  {text}", as_json=self.as_json)
-        return len(lines)
+                count += 1
+        return count
 
 
 @dataclass

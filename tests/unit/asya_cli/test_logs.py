@@ -242,6 +242,13 @@ def test_an_actor_has_all_its_lines_and_no_metrics(mesh: FakeMesh, monkeypatch: 
     assert lines("bill", "--since", "1s") == ["bill has logged nothing since then"]
 
 
+def test_an_actor_with_metrics_alone_has_logged_nothing(mesh: FakeMesh) -> None:
+    """A healthy actor whose handler prints nothing: the command would print nothing and say nothing."""
+    mesh.write("bill", 2, {"_aws": {"Timestamp": 1}, "Received": [1.0]})
+    mesh.write("bill", 3, "END RequestId: 1")
+    assert lines("bill", "--since", SINCE) == ["bill has logged nothing since then"]
+
+
 def test_what_is_neither_is_not_found(mesh: FakeMesh) -> None:
     with pytest.raises(CommandError, match="there is no task and no actor 'nobody'") as caught:
         lines("nobody")
