@@ -49,8 +49,8 @@ class Part(StrEnum):
 
 
 _TITLES = {
-    Part.CLOUD: "the local cloud (45 MB)",
-    Part.CDK: "the CDK (500 MB)",
+    Part.CLOUD: "the local cloud (70 MB)",
+    Part.CDK: "the CDK (600 MB)",
     Part.SPARK: "Spark (480 MB)",
     Part.DEMO: "the data of the demo (15 MB)",
 }

@@ -33,7 +33,7 @@ def test_an_environment_is_made_once_and_that_is_told(installed: Path) -> None:
     assert first == second == python_of(Part.CLOUD, told.append)
     assert first.exists()
     assert [line for line in told if not line.startswith(" ")] == [
-        f"installing the local cloud (45 MB), once, into {first.parent.parent}"
+        f"installing the local cloud (70 MB), once, into {first.parent.parent}"
     ]
 
 
