@@ -41,5 +41,5 @@ def put(cloud: Deployment, actor: str, body: str, *, sender: str = USER_ID) -> s
     message_id = cloud.queues.send(queue, body, sender=None, by=sender)
     try:
         return decode(body.encode("utf-8", "surrogatepass"), message_id=message_id).id
-    except ParseError:
-        return id_of_message(message_id)
+    except ParseError as error:
+        return error.envelope_id or id_of_message(message_id)

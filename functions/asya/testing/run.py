@@ -120,10 +120,11 @@ class Run:
 
     @property
     def hops(self) -> tuple[Hop, ...]:
-        """The attempts at the hops in order. Children have their own."""
+        """The attempts at the hops in order; none without a record. Children have their own."""
+        timeline = self.mesh.ask("GET", f"/api/v1/mesh/{self.id}/timeline", _Timeline, or_none=True)
+        entries = timeline.items if timeline is not None else ()
         return tuple(
-            Hop(entry.actor, entry.position, entry.attempt, entry.completed_at is not None)
-            for entry in self.mesh.ask("GET", f"/api/v1/mesh/{self.id}/timeline", _Timeline).items
+            Hop(entry.actor, entry.position, entry.attempt, entry.completed_at is not None) for entry in entries
         )
 
     @property

@@ -32,6 +32,29 @@ def test_a_payload_passes_its_route(mesh: Mesh) -> None:
     assert repr(run) == f"<Run {run.id} succeeded: check → price → bill>"
 
 
+@pytest.mark.parametrize(
+    ("body", "envelope_id", "problem"),
+    [
+        ('{"id": "order-7"}', "order-7", "route is missing"),
+        ('{"id": "order-7", "route": "check", "payload": {}}', "order-7", "route: Expected `object`"),
+        ('{"id": 7}', None, "id must be a string, not a number"),
+        ("no envelope", None, "the message is no JSON"),
+    ],
+)
+def test_a_message_that_is_no_envelope_fails_under_its_own_id(
+    mesh: Mesh, body: str, envelope_id: str | None, problem: str
+) -> None:
+    run = mesh.deliver("check", body)
+    assert run.status == "failed"
+    assert run.id == (envelope_id or run.id)
+    assert problem in run.errors[0].message
+
+
+def test_a_run_without_a_record_has_no_hops(mesh: Mesh) -> None:
+    run = mesh.send("check", {"total": 3}, headers={"x-asya-mesh-status": "off"})
+    assert (run.hops, repr(run)) == ((), f"<Run {run.id} unknown: no hop completed>")
+
+
 def test_an_actor_alone_starts_at_the_gateway(mesh: Mesh) -> None:
     assert mesh.send("bill", {}).result == {"billed": True}
 
