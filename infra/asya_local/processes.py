@@ -11,7 +11,7 @@ import json
 import os
 import signal
 import subprocess
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -112,7 +112,8 @@ def end_all(folder: StateFolder, grace_seconds: float = 5.0) -> int:
         psutil.wait_procs(survivors, timeout=grace_seconds)
     for process in recorded:
         _send(process, signal.SIGKILL)
-    write_records(folder, [])
+    with suppress(FileNotFoundError):  # a person has deleted the folder while they ran
+        write_records(folder, [])
     return len(stopped)
 
 

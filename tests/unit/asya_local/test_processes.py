@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -62,6 +63,13 @@ def test_the_worker_of_a_killed_server_is_stopped(folder: StateFolder) -> None:
     assert end_all(folder) == 1
     assert not cloud_processes(folder)
     assert not read_records(folder)
+
+
+def test_a_folder_that_was_deleted_meanwhile_is_no_error(folder: StateFolder) -> None:
+    start("server", SLEEP, os.environ, folder, log=folder.logs / "log", port=0)
+    shutil.rmtree(folder.root)
+    assert end_all(folder) == 1
+    assert not cloud_processes(folder)
 
 
 def test_a_process_with_a_reused_id_is_not_stopped(folder: StateFolder) -> None:
