@@ -160,7 +160,11 @@ NEEDED = {
     ],
     "x-task-sweep": [(WRITE_ITEM, table("asya-shop-tasks"))],
     "x-fan-in-sweep": [(SEND, sqs("asya-shop-gather"))],
-    "x-pause-sweep": [(SEND, sqs("asya-shop-x-resume"))],
+    "x-pause-sweep": [
+        (SEND, sqs("asya-shop-x-resume")),
+        (SEND, sqs("asya-shop-intake")),  # its envelope may have waited before a deployment
+        (GET, f"{BUCKET}/waiting/e/0/1-1.json"),
+    ],
     "x-push-feed": [(SEND, sqs("asya-shop-x-push"))],
     "x-push": [(READ_ITEM, table("asya-shop-tasks"))],
     "x-job-crunch": [
@@ -306,7 +310,7 @@ FORBIDDEN = {
     ],
     "x-task-sweep": [(SEND, sqs("asya-shop-intake"))],
     "x-fan-in-sweep": [(WRITE_ITEM, table("asya-shop-fan-in"))],
-    "x-pause-sweep": [(SEND, sqs("asya-shop-intake"))],
+    "x-pause-sweep": [(SEND, sqs("asya-shop-x-ends")), (PUT, f"{BUCKET}/paused/e/0/1.json")],
     "x-push-feed": [(WRITE_ITEM, table("asya-shop-tasks"))],
     "x-push": [(WRITE_ITEM, table("asya-shop-tasks")), (SEND, sqs("asya-shop-intake"))],
     "x-job-crunch": [
