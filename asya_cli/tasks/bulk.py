@@ -117,6 +117,8 @@ def confirm(question: str) -> None:
 def tracked(items: Iterable[T], verb: str, total: int | None) -> Iterable[T]:
     """Yield the items, with a progress bar on standard error if that is a terminal.
 
+    Where standard output is one too, the line of each item shows the progress: a bar would share its line.
+
     Args:
         items: The items.
         verb: What happens to them.
@@ -126,7 +128,7 @@ def tracked(items: Iterable[T], verb: str, total: int | None) -> Iterable[T]:
 
     from asya_cli.output.console import Console
 
-    is_shown = sys.stderr.isatty() and total != 1
+    is_shown = sys.stderr.isatty() and not sys.stdout.isatty() and total != 1
     return track(items, verb, total=total, console=Console(stderr=True), disable=not is_shown, transient=True)
 
 

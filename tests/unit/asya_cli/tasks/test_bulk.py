@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from io import StringIO
 from typing import Any
 from unittest import mock
 
@@ -12,6 +14,7 @@ from typer.testing import CliRunner
 from asya.client.errors import UnreachableError
 from asya_cli.errors import CommandError
 from asya_cli.main import app
+from asya_cli.tasks.bulk import tracked
 from tests.unit.asya_cli.tasks.conftest import FakeMesh, failed
 
 SLICE = "slice", "it is slice 3 of a set; replay its origin"
@@ -150,6 +153,20 @@ def test_a_closed_pipe_says_how_many_are_done(fake_mesh: FakeMesh, monkeypatch: 
     done = run("replay", "--failed")
     assert fake_mesh.replayed == [("a", {})]
     assert done.stderr == "1 of 2 tasks done; the others are as they were\n"
+
+
+@pytest.mark.parametrize(("is_terminal", "has_bar"), [(True, False), (False, True)])
+def test_lines_on_a_terminal_are_the_progress(
+    monkeypatch: pytest.MonkeyPatch, is_terminal: bool, has_bar: bool
+) -> None:
+    """A bar on the same terminal would share a line with each id."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", screen := StringIO())
+    monkeypatch.setattr(sys, "stdout", output := StringIO())
+    monkeypatch.setattr(screen, "isatty", lambda: True)
+    monkeypatch.setattr(output, "isatty", lambda: is_terminal)
+    assert list(tracked("abc", "replay", 3)) == ["a", "b", "c"]
+    assert ("replay" in screen.getvalue()) == has_bar
 
 
 def test_json_has_a_line_for_each_task(fake_mesh: FakeMesh) -> None:
