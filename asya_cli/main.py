@@ -24,7 +24,7 @@ from asya_cli.deployment.command import cdk, deploy, destroy, diff
 from asya_cli.dev import dev
 from asya_cli.dlq.command import app as dlq
 from asya_cli.doctor import doctor
-from asya_cli.errors import ExitCode, exit_code_of
+from asya_cli.errors import INTERRUPTED, ExitCode, exit_code_of
 from asya_cli.job.command import app as job
 from asya_cli.local import app as local
 from asya_cli.logs import logs
@@ -76,9 +76,10 @@ class Asya(typer.Typer):
         except ClickException as error:
             _print_error(*_usage(error))
             sys.exit(error.exit_code)
-        except typer.Abort:  # a question without an answer
-            _print_error("nothing was changed", "Give --yes where nobody can answer.")
-            sys.exit(ExitCode.COMMAND_FAILED)
+        except typer.Abort as error:  # a question without an answer
+            is_interrupted = isinstance(error.__context__, KeyboardInterrupt)
+            _print_error("nothing was changed", "" if is_interrupted else "Give --yes where nobody can answer.")
+            sys.exit(INTERRUPTED if is_interrupted else ExitCode.COMMAND_FAILED)
         except OSError as error:
             _stop_writing(error)
             sys.exit(ExitCode.COMMAND_FAILED)

@@ -15,6 +15,7 @@ from asya.client.errors import UnreachableError
 from asya_cli.errors import CommandError
 from asya_cli.main import app
 from asya_cli.tasks.bulk import tracked
+from tests.doubles.command_line import asya
 from tests.unit.asya_cli.tasks.conftest import FakeMesh, failed
 
 SLICE = "slice", "it is slice 3 of a set; replay its origin"
@@ -145,6 +146,21 @@ def test_an_early_end_says_how_many_are_done(
     done = run("replay", "--failed")
     assert (done.exit_code, done.stdout) == (code, "a → a-again\n")
     assert done.stderr == "1 of 3 tasks done, and perhaps b; the others are as they were\n"
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "advice"),
+    [(KeyboardInterrupt, 130, ""), (EOFError, 1, "Give --yes where nobody can answer.\n")],
+)
+def test_a_question_without_an_answer_changes_nothing(
+    fake_mesh: FakeMesh, monkeypatch: pytest.MonkeyPatch, end: type[BaseException], code: int, advice: str
+) -> None:
+    fake_mesh.tasks = [failed("a", 10, "E: x")]
+    monkeypatch.setattr("asya_cli.tasks.bulk.asks", lambda *, yes: not yes)
+    monkeypatch.setattr("typer._click.termui.visible_prompt_func", mock.Mock(side_effect=end))
+    done = asya("replay", "--failed")
+    assert (done.code, fake_mesh.replayed) == (code, [])
+    assert done.stderr.endswith(f"asya: nothing was changed\n{advice}")
 
 
 def test_a_closed_pipe_says_how_many_are_done(fake_mesh: FakeMesh, monkeypatch: pytest.MonkeyPatch) -> None:
