@@ -14,6 +14,10 @@ from asya_cli.output.text import counted, echo, one_line, write_json_line
 from asya_cli.tasks.selection import Actor, ErrorText, Owner, Selection, Since, Tool, age, limited
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+
     from asya.tasks.failures import FailureGroup
 
 
@@ -35,12 +39,9 @@ def failures(
 
     `asya replay --failed --actor ACTOR --error TEXT` runs a group again, with the text as it is shown here.
     """
-    from rich.table import Table
-    from rich.text import Text
-
     from asya.client.operations import Operations
     from asya.tasks.failures import merged
-    from asya_cli.output.console import WHOLE_IDS, table_console
+    from asya_cli.output.console import table_console
 
     selection = Selection.of(actor=actor, tool=tool, owner=owner, error=error, since=since)
     mesh = client(state, namespace, region, profile)
@@ -48,30 +49,43 @@ def failures(
     groups = merged(chain.from_iterable(page.items for page in limited(pages)))
     if not groups:
         selection.check(mesh)
+    more = (
+        f"and {counted(len(groups) - limit, 'group')} more; -n {len(groups)} shows them" if len(groups) > limit else ""
+    )
     if as_json:
         for each in groups[:limit]:
             write_json_line(each)
+        if more:
+            echo(more, err=True)
         return
     if not groups:
         echo("no failed tasks", err=True)
         return
-    now = datetime.now(UTC)
+    console = table_console()
+    console.print(_table_of(groups[:limit], datetime.now(UTC), console.width))
+    if more:
+        echo(more, err=True)
+    options = as_typed(state, namespace, region, profile)
+    echo(f"Show the first: {_command(groups[0])} --dry-run{options}; without --dry-run it runs again", err=True)
+
+
+def _table_of(groups: Sequence[FailureGroup], now: datetime, width: int) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    from asya_cli.output.console import WHOLE_IDS
+
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
     table.add_column("tasks", justify="right")
     table.add_column("actor", overflow="fold")
     table.add_column("error", overflow="fold", ratio=1)
     table.add_column("first", justify="right")
     table.add_column("last", justify="right")
-    console = table_console()
-    table.add_column("example", overflow="fold", no_wrap=console.width >= WHOLE_IDS)
-    for each in groups[:limit]:
+    table.add_column("example", overflow="fold", no_wrap=width >= WHOLE_IDS)
+    for each in groups:
         texts = (each.actor, each.error, age(each.first, now), age(each.last, now), each.example)
         table.add_row(str(each.count), *(Text(one_line(text)) for text in texts))
-    console.print(table)
-    if len(groups) > limit:
-        echo(f"and {counted(len(groups) - limit, 'group')} more; -n shows them", err=True)
-    options = as_typed(state, namespace, region, profile)
-    echo(f"Show the first: {_command(groups[0])} --dry-run{options}; without --dry-run it runs again", err=True)
+    return table
 
 
 def _command(group: FailureGroup) -> str:

@@ -54,11 +54,12 @@ def test_a_task_without_an_error_has_its_reason(fake_mesh: FakeMesh) -> None:
     assert output.split()[-6:] == ["1", "check", "Timeout", *output.split()[-3:]]
 
 
-def test_groups_beyond_the_limit_are_told(fake_mesh: FakeMesh) -> None:
+@pytest.mark.parametrize(("options", "lines"), [((), 3), (("--json",), 2)])
+def test_groups_beyond_the_limit_are_told(fake_mesh: FakeMesh, options: tuple[str, ...], lines: int) -> None:
     fake_mesh.tasks = [failed(name, 10, f"E{name}: x") for name in "abc"]
-    done = CliRunner().invoke(app, ["failures", "-n", "2"])
-    assert len(done.stdout.splitlines()) == 3
-    assert done.stderr.startswith("and 1 group more; -n shows them\n")
+    done = CliRunner().invoke(app, ["failures", "-n", "2", *options])
+    assert len(done.stdout.splitlines()) == lines
+    assert done.stderr.startswith("and 1 group more; -n 3 shows them\n")
 
 
 def test_no_failure_at_all(fake_mesh: FakeMesh) -> None:
