@@ -105,9 +105,8 @@ def replay(
         tasks = sorted(selection.tasks(mesh), key=lambda task: task.created_at)
         if not tasks:
             selection.check(mesh)
+        _name_dead_letters(tasks, as_typed(state, namespace, region, profile))  # before the question
         for_each(tasks, "replay", SetReplays(mesh), dry_run=dry_run, yes=yes, as_json=as_json)
-        if dry_run:
-            _name_dead_letters(tasks, as_typed(state, namespace, region, profile))
         return
     request = ReplayRequest(hop=hop, checkpoint=checkpoint, failed_only=failed_only)
     options = as_typed(state, namespace, region, profile)

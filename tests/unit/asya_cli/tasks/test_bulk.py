@@ -45,14 +45,15 @@ def test_a_dry_run_replays_nothing(fake_mesh: FakeMesh) -> None:
     assert fake_mesh.replayed == []
 
 
-def test_a_dry_run_names_the_dead_letters_which_want_a_redrive(fake_mesh: FakeMesh) -> None:
+@pytest.mark.parametrize("options", [("--dry-run",), ()])
+def test_a_replay_names_the_dead_letters_which_want_a_redrive(fake_mesh: FakeMesh, options: tuple[str, ...]) -> None:
     fake_mesh.tasks = [
         failed("b", 20, "AccessDenied: x", actor="check", reason="DeliveryExhausted"),
         failed("a", 10, "KeyError: 'x'"),
     ]
-    done = run("replay", "--failed", "--dry-run")
-    assert done.stderr.splitlines()[1] == "dead letters, which want a redrive instead: b"
-    assert done.stderr.splitlines()[2].strip().startswith("asya dlq redrive check")
+    done = run("replay", "--failed", *options)
+    assert done.stderr.splitlines()[0] == "dead letters, which want a redrive instead: b"
+    assert done.stderr.splitlines()[1].strip().startswith("asya dlq redrive check")
 
 
 def test_failed_slices_run_again_with_their_set_once(fake_mesh: FakeMesh) -> None:
