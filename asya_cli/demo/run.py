@@ -18,6 +18,7 @@ from asya_cli.demo.stopwatch import Stopwatch
 from asya_cli.demo.summary import summary
 from asya_cli.sending.send import parse_envelope
 from asya_infra.product.places import FILES
+from asya_local.state_folder import StateFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,6 +47,7 @@ class Demo:
             CommandError: The pipeline failed.
             LocalCloudError: The local cloud did not start.
         """
+        StateFolder.at(self.state)  # a file is an error for people
         for name in (RESULT, REPORT):  # a failed run must not leave the files of an earlier one
             (self.state / name).unlink(missing_ok=True)
         self.console.print("[bold]Flight delays[/]  SQS → Lambda → Spark → S3, on a local cloud\n")

@@ -27,8 +27,15 @@ class StateFolder:
 
     @classmethod
     def at(cls, path: Path) -> StateFolder:
-        """Return the state folder at `path`. Links are resolved, so that a link means the same cloud."""
-        return cls(path.expanduser().resolve())
+        """Return the state folder at `path`. Links are resolved, so that a link means the same cloud.
+
+        Raises:
+            LocalCloudError: There is a file.
+        """
+        root = path.expanduser().resolve()
+        if root.is_file():
+            raise LocalCloudError(f"The state folder {root} is a file. Use another --state.")
+        return cls(root)
 
     @property
     def connection(self) -> Path:
@@ -129,7 +136,12 @@ class StateFolder:
 
     def _make_private(self) -> None:
         """Create the folder, or close it to other users: it holds keys, and the code that the cloud runs."""
-        self.root.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        try:
+            self.root.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        except OSError as error:
+            raise LocalCloudError(
+                f"The state folder {self.root} cannot be made: {error.strerror}. Use another --state."
+            ) from None
         try:
             self.root.chmod(PRIVATE_FOLDER)
         except PermissionError:
@@ -140,7 +152,7 @@ class StateFolder:
         """Lock the folder for one `up` or `down`; the operating system releases the lock when the process ends.
 
         Raises:
-            LocalCloudError: Another `up` or `down` holds the lock, or the folder belongs to another user.
+            LocalCloudError: Another `up` or `down` holds the lock, or the folder cannot be made or belongs to another user.
         """
         self._make_private()
         handle = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)

@@ -127,6 +127,16 @@ def test_one_command_at_a_time(folder: StateFolder) -> None:
         pass
 
 
+@pytest.mark.parametrize(("place", "problem"), [("file", "file is a file"), ("file/state", "state cannot be made: .+")])
+def test_a_place_where_no_folder_can_be_is_an_error_for_people(tmp_path: Path, place: str, problem: str) -> None:
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(LocalCloudError, match=f"{problem}. Use another --state"),
+        StateFolder.at(tmp_path / place).locked(),
+    ):
+        pytest.fail("it is locked")
+
+
 def test_a_link_to_a_state_folder_is_the_same_folder(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
