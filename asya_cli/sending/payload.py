@@ -18,7 +18,7 @@ def read_payload(parts: list[str], subject: str = "--payload") -> msgspec.Raw:
         subject: What errors call it.
 
     Raises:
-        CommandError: A part is none of these, or keys are mixed with another form.
+        CommandError: A part is none of these, keys are mixed with another form, or a key comes twice.
     """
     if not parts:
         return msgspec.Raw(b"{}")
@@ -30,7 +30,12 @@ def read_payload(parts: list[str], subject: str = "--payload") -> msgspec.Raw:
     for part in parts:
         if not part.isprintable() and any("\ud800" <= character <= "\udfff" for character in part):
             raise CommandError(f"{subject} is not UTF-8: {part!a}")
-    values = dict(_key_and_value(part, subject) for part in parts)
+    values: dict[str, object] = {}
+    for part in parts:
+        key, value = _key_and_value(part, subject)
+        if key in values:
+            raise CommandError(f"{subject}: the key {key!r} comes twice", f"Give it once; a list is {key}='[1, 2]'.")
+        values[key] = value
     return msgspec.Raw(msgspec.json.encode(values))
 
 
@@ -43,6 +48,8 @@ def _json(text: bytes, source: str) -> msgspec.Raw:
 
 def _key_and_value(part: str, subject: str) -> tuple[str, object]:
     key, sign, text = part.partition("=")
+    if not sign and (part == "-" or part.startswith(("@", "{", "["))):
+        raise CommandError(f"{subject}: {part!r} is a whole payload, so no key fits beside it", _ADVICE)
     if not sign or not key:
         raise CommandError(f"{subject}: {part!r} is neither KEY=VALUE nor a payload", _ADVICE)
     try:

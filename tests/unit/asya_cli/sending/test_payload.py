@@ -31,7 +31,10 @@ def test_a_payload_comes_from_a_file(tmp_path: Path) -> None:
     ("parts", "problem"),
     [
         (["three"], "neither KEY=VALUE nor a payload"),
-        (["n=1", '{"n": 1}'], "neither KEY=VALUE nor a payload"),
+        (["n=1", '{"n": 1}'], "is a whole payload, so no key fits beside it"),
+        (["@order.json", "n=1"], "'@order.json' is a whole payload"),
+        (["-", "n=1"], "'-' is a whole payload"),
+        (["n=1", "m=2", "n=3"], "the key 'n' comes twice"),
         (["{n}"], "not valid JSON"),
         (["@missing.json"], "cannot read missing.json"),
     ],
