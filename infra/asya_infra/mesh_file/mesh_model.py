@@ -15,7 +15,7 @@ from asya_infra.mesh_file.notify_model import NotifySection
 from asya_infra.mesh_file.spark_model import SparkSettings
 from asya_infra.mesh_file.telemetry_model import TelemetrySection
 from asya_infra.mesh_file.triggers.model import TriggerSection
-from asya_infra.mesh_file.units import Bytes, Duration, Lifetime, Megabytes
+from asya_infra.mesh_file.units import Bytes, Duration, Lifetime, Megabytes, TaskTimeout
 
 _DAY = 86400.0
 # The default of a tool whose route has a heavy actor: its run may wait for capacity, and for an application that starts.
@@ -60,7 +60,7 @@ class ToolSection(Section):
     description: str = ""
     route: tuple[str, ...] = Field(default=(), min_length=1)
     """The actors in order; by default the actor with the name of the tool."""
-    timeout: Duration = Field(default=300.0, ge=2)
+    timeout: TaskTimeout = 300.0
     """The deadline of a task; by default 2h if the route has a heavy actor."""
     input_schema: InputSchema = Field(default=_ANY_OBJECT)
     """The JSON Schema of the arguments, or a model in the `code` folder, such as `shop.models.Order`."""

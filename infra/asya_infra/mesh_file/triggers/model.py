@@ -11,7 +11,7 @@ from asya.triggers.slots import check_cron, check_zone
 from asya_infra.mesh_file.actor_model import check_reference
 from asya_infra.mesh_file.base import Section, Texts
 from asya_infra.mesh_file.problems import did_you_mean
-from asya_infra.mesh_file.units import Duration
+from asya_infra.mesh_file.units import Duration, TaskTimeout
 
 
 def _check_zone(name: str) -> str:
@@ -78,7 +78,7 @@ class TriggerSection(Section):
     """The tool that it calls."""
     route: tuple[str, ...] = ()
     """The actors in order, if it calls no tool."""
-    timeout: Annotated[Duration, Field(ge=2.0)] | None = None
+    timeout: TaskTimeout | None = None
     """The deadline of a task on a route. A tool has its own."""
     enabled: bool = True
     payload: dict[str, JsonValue] | None = None

@@ -11,6 +11,7 @@ pytestmark = pytest.mark.usefixtures("folder")
     ("tool", "problem"),
     [
         ("{route: [a], timeout: 1s}", "4: tools.t.timeout: should be at least 2s; got '1s'"),
+        ("{route: [a], timeout: 367d}", "4: tools.t.timeout: should be at most 366d; got '367d'"),
         ("{route: []}", "4: tools.t.route: should not be empty"),
     ],
 )

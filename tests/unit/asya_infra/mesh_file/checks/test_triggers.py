@@ -44,6 +44,11 @@ SLOT_VALUES = "the values are {date}, {scheduled_at}, {time}"
         ),
         ("{route: [a], event: {source: shop}, debounce: 1h}", [".n.debounce: should be at most 15m; got '1h'"]),
         ('{route: [a], cron: "0 2 * * *", timeout: 0s}', [".n.timeout: should be at least 2s; got '0s'"]),
+        # No start could compute the deadline.
+        (
+            '{route: [a], cron: "0 2 * * *", timeout: 9999999d}',
+            [".n.timeout: should be at most 366d; got '9999999d'"],
+        ),
         ('{route: [a], cron: "0 2 * * *", catch_up: 1m}', [".n.catch_up: should be at least 2m; got '1m'"]),
         (
             '{route: [a], cron: "0 2 * * *", payload: {day: "{dat}"}}',
