@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from pathlib import Path
@@ -57,6 +58,7 @@ class Asya(typer.Typer):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the command line."""
+        _open_streams()
         try:
             code = super().__call__(*args, **{**kwargs, "standalone_mode": False})
             sys.stdout.flush()  # an error at the exit of the interpreter would have no message
@@ -98,6 +100,16 @@ def _usage(error: ClickException) -> tuple[str, str]:
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "asya"
     return problem[:1].lower() + problem[1:], f"`{command} --help` shows what it takes."
+
+
+def _open_streams() -> None:
+    """Let each text be written: with escapes where the encoding lacks a character, and nowhere if a stream is closed."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _stop_writing(error: OSError) -> None:
