@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import io
 import os
 import sys
 from pathlib import Path
@@ -33,6 +31,7 @@ from asya_cli.mesh_file.graph import graph
 from asya_cli.mesh_file.schema import schema
 from asya_cli.mesh_file.validate import validate
 from asya_cli.output.help_text import wrap_at_the_terminal
+from asya_cli.output.streams import end_output, open_streams
 from asya_cli.output.text import echo
 from asya_cli.report.command import report
 from asya_cli.run.command import run
@@ -58,7 +57,7 @@ class Asya(typer.Typer):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the command line."""
-        _open_streams()
+        open_streams()
         try:
             code = super().__call__(*args, **{**kwargs, "standalone_mode": False})
             sys.stdout.flush()  # an error at the exit of the interpreter would have no message
@@ -83,15 +82,13 @@ class Asya(typer.Typer):
             _print_error("nothing was changed", "" if is_interrupted else "Give --yes where nobody can answer.")
             sys.exit(INTERRUPTED if is_interrupted else ExitCode.COMMAND_FAILED)
         except OSError as error:
-            _stop_writing(error)
+            if problem := end_output(error):
+                _print_error(problem, "Make room there, or write elsewhere.")
             sys.exit(ExitCode.COMMAND_FAILED)
         sys.exit(code if isinstance(code, int) else ExitCode.DONE)
 
 
 _ADVICE = "Is it running? `asya local status` shows a local cloud; on AWS check --namespace, --region and the network."
-
-_UNWRITABLE = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
-"""The errors of a closed pipe and of a full disk."""
 
 
 def _usage(error: ClickException) -> tuple[str, str]:
@@ -100,31 +97,6 @@ def _usage(error: ClickException) -> tuple[str, str]:
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "asya"
     return problem[:1].lower() + problem[1:], f"`{command} --help` shows what it takes."
-
-
-def _open_streams() -> None:
-    """Let each text be written: with escapes where the encoding lacks a character, and nowhere if a stream is closed."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
-        elif isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
-def _stop_writing(error: OSError) -> None:
-    """Say that standard output cannot be written, unless its reader has closed it; what it still holds is lost.
-
-    Raises:
-        OSError: It is another error.
-    """
-    if error.errno not in _UNWRITABLE or error.filename is not None:
-        raise error
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    if error.errno != errno.EPIPE:
-        _print_error(
-            f"cannot write standard output: {os.strerror(error.errno)}", "Make room there, or write elsewhere."
-        )
 
 
 def _print_error(problem: str, advice: str) -> None:
