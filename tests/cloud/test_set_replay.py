@@ -82,7 +82,7 @@ def test_a_failed_slice_is_found_by_its_error_and_runs_again_with_its_set(
     assert (groups["score"]["count"], groups["score"]["example"]) == (1, child(failed_set, 2))
     assert groups["x-fan-in"]["error"] == f"ValueError: slice # (#) at score: {error}"
     refused = CliRunner().invoke(app, ["replay", child(failed_set, 2), "--state", str(paths.state)])
-    assert f"`asya replay {failed_set} --failed-only`" in str(refused.exception)
+    assert f"`asya replay {failed_set} --failed-only --state {paths.state}`" in str(refused.exception)
 
     done = replay(paths, "--failed", "--actor", "score", "--error", error)
     origin, _, new_id = done.stdout.strip().partition(" → ")
