@@ -142,6 +142,7 @@ def expected(case: Case, overlap: str) -> dict[datetime, str]:
 @pytest.mark.rule("16.slots", "16.slots.daylight-saving", "16.due.catch-up", "16.overlap", "16.overlap.slots")
 @pytest.mark.rule("16.overlap.skip", "16.overlap.queue", "16.overlap.cancel-previous")
 @pytest.mark.parametrize("name", TABLE)
+@pytest.mark.slow
 def test_16_schedules_agree_with_a_model(tmp_path: Path, name: str) -> None:
     """The same slots start, are missed, skipped, queued and canceled."""
     case, overlap = TABLE[name]
