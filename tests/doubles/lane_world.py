@@ -210,6 +210,17 @@ class LaneWorld:
                 self.death = Death()
                 tasks.report([event], self.clock.time, may_create=False)
 
+    def numbers(self) -> list[Any]:
+        """The numbers of the occurrences whose tasks have started, in order."""
+        return [payload["n"] for payload in self.started.values()]
+
+    def end_all(self, seconds: float = 0.0) -> None:
+        """End tasks until none starts any more, and run for some time after each round."""
+        while running := set(self.started) - self.ended:
+            for task_id in running:
+                self.end(task_id)
+            self.run(seconds)
+
     def status(self, task_id: str) -> str:
         """The status in the record of a task; empty without a record."""
         item = self.tables.tables["asya-shop-tasks"].items.get((task_id, "record"))

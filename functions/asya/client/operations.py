@@ -27,10 +27,8 @@ if TYPE_CHECKING:
 class Operations:
     """Reads what a mesh does and what went wrong in it.
 
-    Numbers and logs are for operators. The other methods show each caller the tasks that are its own.
-
-    Raises:
-        MeshError: The caller is no operator, or the gateway fails or does not answer; each method may raise this error.
+    Numbers and logs are for operators. The other methods show each caller the tasks that are its own. Each method raises a
+    `MeshError` if the caller has no right to the call, or if the gateway fails or does not answer.
     """
 
     mesh: MeshClient

@@ -37,9 +37,8 @@ T = TypeVar("T")
 class Triggers:
     """Shows and changes the triggers and the backfills of a mesh.
 
-    Raises:
-        NotFoundError: The mesh has no such trigger or backfill; each method may raise this error.
-        MeshError: The caller is no operator, or the gateway fails or does not answer; each method may raise this error.
+    Each method raises a `MeshError` if the caller is no operator, or if the gateway fails or does not answer. A method that
+    takes the name of a trigger or the id of a backfill raises a `NotFoundError` if the mesh does not have it.
     """
 
     mesh: MeshClient

@@ -15,7 +15,9 @@ _MOST_VALUES = 1_000
 
 
 def read_form(body: bytes, fields: Iterable[PauseField]) -> Answers:
-    """The answers of a submitted form. An empty text is no answer, but that of boxes whose ticks were removed.
+    """Read the answers of a submitted form.
+
+    An empty value is no answer. Boxes that are ticked by default are the exception: their empty value is the empty list.
 
     A text that is not of the type of its field stays a text, so that the check of the answers names it.
 

@@ -17,11 +17,6 @@ BATCH = Trigger(route=("infer",), batch=TriggerBatch(size=3, window=60.0), by="/
 Story = Callable[[LaneWorld], None]
 
 
-def numbers(world: LaneWorld) -> list[int]:
-    """The numbers of the occurrences whose tasks have started, in order."""
-    return [payload["n"] for payload in world.started.values()]
-
-
 def one_after_the_other(world: LaneWorld) -> None:
     """Two occurrences; the first task ends between them."""
     first = world.occur(1, times=2)
@@ -39,18 +34,10 @@ def while_one_runs(world: LaneWorld) -> None:
     world.occur(3, times=2)
     world.occur(2)
     world.run(120)
-    end_all(world)
+    world.end_all(120)
     for number in (1, 2, 3):
         world.occur(number)  # a copy that comes late
     world.run(120)
-
-
-def end_all(world: LaneWorld) -> None:
-    """End tasks until none starts any more."""
-    while running := set(world.started) - world.ended:
-        for task_id in running:
-            world.end(task_id)
-        world.run(120)
 
 
 def without_notices(world: LaneWorld) -> None:
@@ -68,10 +55,10 @@ def while_off(world: LaneWorld) -> None:
     trigger, world.trigger = world.trigger, replace(world.trigger, enabled=False)
     world.end(next(iter(world.started)))
     world.run(120)
-    assert numbers(world) == [1]
+    assert world.numbers() == [1]
     world.trigger = trigger
     world.run(120)
-    end_all(world)
+    world.end_all(120)
 
 
 def deaths(story: Story, trigger: Trigger) -> Iterator[LaneWorld]:
@@ -94,7 +81,9 @@ def test_16_each_occurrence_starts_as_the_overlap_says_wherever_a_process_dies(
 ) -> None:
     """No two tasks of a lane run at the same time, nothing is lost, and nothing starts twice."""
     for number, world in enumerate(deaths(while_one_runs, trigger)):
-        assert (numbers(world) if not number else sorted(numbers(world))) == (sorted(expected) if number else expected)
+        assert (world.numbers() if not number else sorted(world.numbers())) == (
+            sorted(expected) if number else expected
+        )
         assert (world.overlaps, world.dead, world.waiting) == ([], [], [])
 
 
@@ -114,7 +103,7 @@ def test_16_the_order_of_events_decides(trigger: Trigger, story: Story, expected
     """The sweep repairs what no notice tells, and what was decided before a deployment."""
     world = LaneWorld(trigger)
     story(world)
-    assert numbers(world) == expected
+    assert world.numbers() == expected
     assert (world.overlaps, world.dead, world.waiting) == ([], [], [])
 
 
@@ -140,7 +129,7 @@ def a_burst(world: LaneWorld) -> None:
 def test_16_debounce_starts_one_task_for_a_burst_wherever_a_process_dies() -> None:
     """It has the payload of the occurrence that was sent last. Copies, also late ones, start nothing."""
     for world in deaths(a_burst, DEBOUNCE):
-        assert numbers(world) == [4, 5]
+        assert world.numbers() == [4, 5]
         assert (world.dead, world.waiting) == ([], [])
 
 

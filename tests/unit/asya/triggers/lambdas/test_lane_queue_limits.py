@@ -9,11 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from asya.protocol.triggers import Overlap, Trigger, TriggerBatch
-from asya.starts.aws.task_starter import TaskStarter
 from asya.starts.idempotency import KeyClaim
 from asya.tasks.aws.task_store import UnreadableRecordError
 from asya.triggers import lane_changes
-from asya.triggers.aws.lane_store import LaneStore
 from asya.triggers.lambdas.lane_queue import LaneQueue
 from asya.triggers.lambdas.lane_starts import LaneStarts
 from asya.triggers.lambdas.wiring import build_triggers
@@ -21,19 +19,6 @@ from asya.triggers.lanes import LaneKey, Start
 from tests.doubles.lane_world import LaneWorld, ProcessDied
 
 QUEUE = Trigger(route=("infer",), overlap="queue", by="/lane")
-
-
-def numbers(world: LaneWorld) -> list[object]:
-    """The numbers of the occurrences whose tasks have started, in order."""
-    return [payload["n"] for payload in world.started.values()]
-
-
-def end_all(world: LaneWorld) -> None:
-    """End tasks until none starts any more."""
-    while running := set(world.started) - world.ended:
-        for task_id in running:
-            world.end(task_id)
-        world.run()
 
 
 @pytest.mark.rule("16.overlap.queue.full")
@@ -49,10 +34,10 @@ def test_16_an_occurrence_beyond_a_full_queue_is_a_dead_letter_that_can_be_redri
     assert [problem for _, problem in world.dead] == [
         "2 starts of the trigger wait already; redrive this one when they have ended"
     ]
-    end_all(world)
+    world.end_all()
     world.occur(4)
     world.run()
-    assert numbers(world) == [1, 2, 3, 4]
+    assert world.numbers() == [1, 2, 3, 4]
 
 
 @pytest.mark.rule("16.overlap.queue.full")
@@ -71,8 +56,8 @@ def test_16_starts_that_no_process_can_perform_fill_a_lane_too(
     assert len(world.dead) == (2 if overlap == "cancel-previous" else 1)
     assert all("2 starts of the trigger wait already" in problem for _, problem in world.dead)
     world.run(120)
-    end_all(world)
-    assert numbers(world) == ([1, 2] if overlap == "cancel-previous" else [1, 2, 3])
+    world.end_all()
+    assert world.numbers() == ([1, 2] if overlap == "cancel-previous" else [1, 2, 3])
 
 
 @pytest.mark.rule("16.lane")
@@ -85,9 +70,9 @@ def test_16_lanes_do_not_wait_for_each_other() -> None:
     world.occur(6, lane={"b": 1, "a": 2})
     world.occur(7, lane={"a": 2, "b": 1})
     world.run()
-    assert numbers(world) == [1, 2, 4, 6]
-    end_all(world)
-    assert sorted(numbers(world), key=str) == [1, 2, 3, 4, 5, 6, 7]
+    assert world.numbers() == [1, 2, 4, 6]
+    world.end_all()
+    assert sorted(world.numbers(), key=str) == [1, 2, 3, 4, 5, 6, 7]
 
 
 @pytest.mark.rule("16.lane.failed")
@@ -100,8 +85,8 @@ def test_16_a_start_that_can_never_succeed_is_a_dead_letter_and_the_next_one_sta
     world.occur(3, n="three")
     world.occur(4)
     world.run()
-    end_all(world)
-    assert numbers(world) == [1, 2, 4]
+    world.end_all()
+    assert world.numbers() == [1, 2, 4]
     ((body, problem),) = world.dead
     assert problem.startswith("invalid_arguments")
     world.redrive(body)
@@ -113,10 +98,10 @@ def test_16_a_start_that_can_never_succeed_is_a_dead_letter_and_the_next_one_sta
     for _ in range(2):
         world.redrive(body)
     world.run()
-    end_all(world)
+    world.end_all()
     world.redrive(body)
     world.run()
-    assert (numbers(world), len(world.dead)) == ([1, 2, 4, 5, "three"], 2)
+    assert (world.numbers(), len(world.dead)) == ([1, 2, 4, 5, "three"], 2)
 
 
 @pytest.mark.rule("16.lane.failed")
@@ -129,7 +114,7 @@ def test_16_a_start_whose_payload_has_expired_is_a_dead_letter() -> None:
     items = world.tables.tables["asya-shop-tasks"].items
     for key in [key for key in items if f"trigger#payload#{second.task_id}" in key[1]]:
         del items[key]
-    end_all(world)
+    world.end_all()
     ((body, problem),) = world.dead
     assert "the payload has expired" in problem
     world.redrive(body)
@@ -144,13 +129,13 @@ def test_16_payloads_of_any_size_wait() -> None:
     world.occur(1)
     world.occur(2, text="ø" * 150_000)
     world.run()
-    end_all(world)
+    world.end_all()
     assert world.started[list(world.started)[1]]["text"] == "ø" * 150_000
     world.trigger = Trigger(route=("infer",), debounce=30.0)
     world.occur(3, text="x" * 600_000)
     world.occur(4, text="short")
     world.run(60)
-    assert numbers(world) == [1, 2, 4]
+    assert world.numbers() == [1, 2, 4]
     assert not [key for key in world.tables.tables["asya-shop-tasks"].items if "trigger#payload" in key[1]]
 
 
@@ -162,7 +147,7 @@ def test_16_a_window_without_silence_closes_after_an_hour() -> None:
         world.occur(number)
         world.run(20)
     world.run(60)
-    assert numbers(world) == [179, 199]
+    assert world.numbers() == [179, 199]
 
 
 @pytest.mark.rule("16.batch")
@@ -190,7 +175,7 @@ def test_16_windows_start_as_the_overlap_says_and_a_full_queue_keeps_them_open(
     world.run(180)
     assert [[item["n"] for item in payload["items"]] for payload in world.started.values()] == [[0, 1]]
     assert "so its window cannot close" in world.dead[0][1]
-    end_all(world)
+    world.end_all()
     assert [[item["n"] for item in payload["items"]] for payload in world.started.values()] == [[0, 1], [2, 3], [4, 5]]
     assert world.overlaps == []
 
@@ -204,10 +189,10 @@ def test_16_new_settings_hold_for_what_waits() -> None:
         world.run(700)
     world.occur(4)
     world.run()
-    assert numbers(world) == [1]
+    assert world.numbers() == [1]
     world.trigger = Trigger(route=("infer",))
     world.run(120)
-    assert numbers(world) == [1, 2, 3, 4]
+    assert world.numbers() == [1, 2, 3, 4]
 
 
 @pytest.mark.rule("16.lane.once")
@@ -223,7 +208,7 @@ def test_16_an_occurrence_that_a_function_without_lanes_has_claimed_is_finished(
         assert isinstance(claim, KeyClaim)
         keys.release(claimed.owner, claimed.key)
     world.run()
-    assert numbers(world) == [1, 2]
+    assert world.numbers() == [1, 2]
 
 
 @pytest.mark.rule("16.overlap")
@@ -237,7 +222,7 @@ def test_16_a_record_that_cannot_be_read_counts_as_running() -> None:
     world.occur(2)
     with pytest.raises(UnreadableRecordError):
         world.run()
-    assert numbers(world) == [1]
+    assert world.numbers() == [1]
 
 
 @pytest.mark.rule("16.lane.state")
@@ -262,7 +247,7 @@ def test_16_many_waiting_starts_follow_a_deployment_without_overlap() -> None:
     for number in range(61):
         world.occur(number)
     world.run()
-    assert numbers(world) == [0]
+    assert world.numbers() == [0]
     world.end(next(iter(world.started)))
     world.waiting.clear()
     world.trigger = Trigger(route=("infer",), overlap="allow", batch=TriggerBatch(size=1, window=60.0))
@@ -298,7 +283,7 @@ def test_16_the_starts_of_an_outage_are_performed_though_no_process_has_time_for
     monkeypatch.setattr(LaneStarts, "_start", start_in_time)
     monkeypatch.setattr(LaneWorld, "lanes", new_process)
     world.run(600)
-    assert numbers(world) == list(range(120))
+    assert world.numbers() == list(range(120))
     assert [world.status(each.task_id) for each in occurrences] == ["canceled"] * 119 + ["pending"]
 
 
@@ -335,72 +320,4 @@ def test_16_the_lanes_of_a_removed_trigger_expire() -> None:
     world.sweep()
     assert world.tables.tables["asya-shop-tasks"].items[key]["expires_at"] == before
     world.run()
-    assert numbers(world) == [1]
-
-
-@pytest.mark.rule("16.lane.once")
-@pytest.mark.parametrize("overlap", ["skip", "queue"])
-def test_16_of_two_copies_at_once_one_decides(overlap: Overlap, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second one has looked for a decision before the first one wrote it, and goes on after the task has ended."""
-    world = LaneWorld(replace(QUEUE, overlap=overlap))
-    first = world.occur(1)
-    world.run()
-    world.occur(2)
-    world.run()
-    world.end(first.task_id)
-    monkeypatch.setattr(LaneStore, "decision", lambda *_: None)
-    monkeypatch.setattr(TaskStarter, "task_of", lambda *_: None)
-    world.occur(2)
-    world.run()
-    assert numbers(world) == ([1] if overlap == "skip" else [1, 2])
-    monkeypatch.undo()
-    end_all(world)
-    assert numbers(world) == ([1] if overlap == "skip" else [1, 2])
-
-
-@pytest.mark.rule("16.window")
-def test_16_an_occurrence_joins_a_window_that_ends_while_the_lane_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is no dead letter: the queue is not full."""
-    world = LaneWorld(Trigger(route=("infer",), overlap="queue", batch=TriggerBatch(size=10, window=60.0)))
-    world.occur(1)
-    world.run(61)
-    world.occur(2)
-    world.run(59)
-    has_ended = LaneQueue._has_ended
-
-    def slow(lanes: LaneQueue, task_id: str) -> bool:
-        """Read the record of the running task, which takes two seconds."""
-        world.clock.time += timedelta(seconds=2)
-        return has_ended(lanes, task_id)
-
-    with monkeypatch.context() as reads:
-        reads.setattr(LaneQueue, "_has_ended", slow)
-        world.occur(3)
-        world.run(sweeps=False)
-    assert world.dead == []
-    world.run(120)
-    end_all(world)
-    assert [[item["n"] for item in payload["items"]] for payload in world.started.values()] == [[1], [2, 3]]
-
-
-@pytest.mark.rule("16.lane.start")
-def test_16_a_payload_that_another_process_is_deleting_is_no_dead_letter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That process has started the task, and of the two items of the payload it has deleted one so far."""
-    world = LaneWorld(replace(QUEUE, tool="infer", route=()))
-    world.occur(1, text="x" * 400_000)
-    load = LaneStore.load
-
-    def load_late(store: LaneStore, key: LaneKey, start: Start) -> Any:
-        """Read the payload after the other process has begun to delete it."""
-        monkeypatch.setattr(LaneStore, "load", load)
-        world.lanes()._look_at(key)
-        return load(store, key, start)
-
-    def forget_first(_store: LaneStore, _key: LaneKey, start: Start) -> None:
-        items = world.tables.tables["asya-shop-tasks"].items
-        del items[min(key for key in items if f"trigger#payload#{start.id}" in key[1])]
-
-    monkeypatch.setattr(LaneStore, "load", load_late)
-    monkeypatch.setattr(LaneStore, "forget", forget_first)
-    world.run()
-    assert (numbers(world), world.dead) == ([1], [])
+    assert world.numbers() == [1]

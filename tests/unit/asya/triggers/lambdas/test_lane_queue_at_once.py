@@ -1,0 +1,84 @@
+"""Two processes at work on one lane, and time that passes between the calls of one."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from asya.protocol.triggers import Overlap, Trigger, TriggerBatch
+from asya.starts.aws.task_starter import TaskStarter
+from asya.triggers.aws.lane_store import LaneStore
+from asya.triggers.lambdas.lane_queue import LaneQueue
+from asya.triggers.lanes import LaneKey, Start
+from tests.doubles.lane_world import LaneWorld
+
+QUEUE = Trigger(route=("infer",), overlap="queue", by="/lane")
+
+
+@pytest.mark.rule("16.lane.once")
+@pytest.mark.parametrize("overlap", ["skip", "queue"])
+def test_16_of_two_copies_at_once_one_decides(overlap: Overlap, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second one has looked for a decision before the first one wrote it, and goes on after the task has ended."""
+    world = LaneWorld(replace(QUEUE, overlap=overlap))
+    first = world.occur(1)
+    world.run()
+    world.occur(2)
+    world.run()
+    world.end(first.task_id)
+    monkeypatch.setattr(LaneStore, "decision", lambda *_: None)
+    monkeypatch.setattr(TaskStarter, "task_of", lambda *_: None)
+    world.occur(2)
+    world.run()
+    assert world.numbers() == ([1] if overlap == "skip" else [1, 2])
+    monkeypatch.undo()
+    world.end_all()
+    assert world.numbers() == ([1] if overlap == "skip" else [1, 2])
+
+
+@pytest.mark.rule("16.window")
+def test_16_an_occurrence_joins_a_window_that_ends_while_the_lane_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no dead letter: the queue is not full."""
+    world = LaneWorld(Trigger(route=("infer",), overlap="queue", batch=TriggerBatch(size=10, window=60.0)))
+    world.occur(1)
+    world.run(61)
+    world.occur(2)
+    world.run(59)
+    has_ended = LaneQueue._has_ended
+
+    def slow(lanes: LaneQueue, task_id: str) -> bool:
+        """Read the record of the running task, which takes two seconds."""
+        world.clock.time += timedelta(seconds=2)
+        return has_ended(lanes, task_id)
+
+    with monkeypatch.context() as reads:
+        reads.setattr(LaneQueue, "_has_ended", slow)
+        world.occur(3)
+        world.run(sweeps=False)
+    assert world.dead == []
+    world.run(120)
+    world.end_all()
+    assert [[item["n"] for item in payload["items"]] for payload in world.started.values()] == [[1], [2, 3]]
+
+
+@pytest.mark.rule("16.lane.start")
+def test_16_a_payload_that_another_process_is_deleting_is_no_dead_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That process has started the task, and of the two items of the payload it has deleted one so far."""
+    world = LaneWorld(replace(QUEUE, tool="infer", route=()))
+    world.occur(1, text="x" * 400_000)
+    load = LaneStore.load
+
+    def load_late(store: LaneStore, key: LaneKey, start: Start) -> Any:
+        """Read the payload after the other process has begun to delete it."""
+        monkeypatch.setattr(LaneStore, "load", load)
+        world.lanes()._look_at(key)
+        return load(store, key, start)
+
+    def forget_first(_store: LaneStore, _key: LaneKey, start: Start) -> None:
+        items = world.tables.tables["asya-shop-tasks"].items
+        del items[min(key for key in items if f"trigger#payload#{start.id}" in key[1])]
+
+    monkeypatch.setattr(LaneStore, "load", load_late)
+    monkeypatch.setattr(LaneStore, "forget", forget_first)
+    world.run()
+    assert (world.numbers(), world.dead) == ([1], [])
