@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 from asya.client.errors import ConflictError
 from asya.dead_letters import letters as dead_letters
 from asya.dead_letters.aws.queue import DeadLetterQueue, ReceivedMessage
+from asya.messaging.aws.missing_queues import is_missing_queue
 from asya.operations.dead_letters import envelope_of, letter_id
 from asya.protocol import names
 from asya_cli.aws_errors import aws_errors
@@ -221,7 +222,7 @@ class DeadLetters:
         try:
             return DeadLetterQueue(self._sqs, self._sqs.get_queue_url(QueueName=name)["QueueUrl"])
         except ClientError as error:
-            if error.response["Error"]["Code"].endswith(("NonExistentQueue", "QueueDoesNotExist")):
+            if is_missing_queue(error):
                 known = deployed_actors(self._mesh.connection)
                 raise CommandError(
                     f"the mesh {self._namespace!r} has no dead-letter queue for an actor {actor!r}{meant(actor, known)}",

@@ -9,6 +9,7 @@ from botocore.exceptions import ClientError
 
 from asya.client.errors import MeshError
 from asya.dead_letters.aws.queue import DeadLetterQueue
+from asya.messaging.aws.missing_queues import is_missing_queue
 from asya.protocol import names
 from asya_cli.aws_errors import aws_errors
 from asya_cli.errors import CommandError
@@ -90,7 +91,7 @@ class ReportLetters:
             try:
                 return str(self._sqs.get_queue_url(QueueName=queue)["QueueUrl"])
             except ClientError as error:
-                if error.response["Error"]["Code"].endswith(("NonExistentQueue", "QueueDoesNotExist")):
+                if is_missing_queue(error):
                     raise CommandError(
                         f"the mesh {self._namespace!r} has no queue {queue}",
                         "A mesh of an earlier version reports without queues: deploy it again.",

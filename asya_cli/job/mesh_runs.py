@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya.messaging.aws.missing_queues import is_missing_queue
 from asya.operations.aws.job_runs import RunReader
 from asya.operations.aws.run_logs import RunLogs
 from asya.protocol import names
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 _ADVICE = "An operator needs the permissions that docs/how-to/operate.md lists under “Job runs”."
 _RECENT = 20
-_MISSING_QUEUE = ("NonExistentQueue", "QueueDoesNotExist")
 
 
 class MeshRuns:
@@ -106,7 +106,7 @@ class MeshRuns:
         try:
             url = sqs.get_queue_url(QueueName=name)["QueueUrl"]
         except ClientError as error:
-            if not error.response["Error"]["Code"].endswith(_MISSING_QUEUE):
+            if not is_missing_queue(error):
                 raise
             raise CommandError(f"the mesh {self.namespace!r} has no heavy actor", "Check the namespace.") from error
         return names.bucket_name(self.namespace, url.split("/")[-2], self.connection.region)

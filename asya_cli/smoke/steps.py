@@ -12,6 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.client.errors import MeshError
 from asya.client.watch import watch
+from asya.messaging.aws.missing_queues import is_missing_queue
 from asya.protocol import names
 from asya.protocol.envelope import Envelope
 from asya.protocol.job_runs import attempts_prefix, parse_run_id
@@ -163,7 +164,7 @@ class Smoke:
         try:
             return sqs.get_queue_url(QueueName=names.queue_name(self.mesh.connection.namespace, actor))["QueueUrl"]
         except ClientError as error:
-            if error.response["Error"]["Code"].endswith(("NonExistentQueue", "QueueDoesNotExist")):
+            if is_missing_queue(error):
                 return None
             raise CommandError(f"cannot look up the queue of {actor}: {error}") from error
         except BotoCoreError as error:

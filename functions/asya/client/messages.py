@@ -8,6 +8,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.client.errors import MeshError, NotFoundError, OversizedEnvelopeError, UnreachableError
 from asya.messaging.aws.claim_check import ClaimCheck
+from asya.messaging.aws.missing_queues import is_missing_queue
 from asya.messaging.claim_check import INBOX_PREFIX, EnvelopeTooLargeError
 from asya.messaging.delivery import Delivery
 from asya.protocol import names
@@ -34,7 +35,7 @@ def send_envelope(connection: Connection, envelope: Envelope) -> str:
         body = _message_body(envelope, _claim_check(connection, url))
         return sqs.send_message(QueueUrl=url, MessageBody=body.decode())["MessageId"]
     except ClientError as error:
-        if error.response["Error"]["Code"].endswith(("NonExistentQueue", "QueueDoesNotExist")):
+        if is_missing_queue(error):
             raise NotFoundError(
                 f"the mesh {connection.namespace!r} has no actor {actor!r}",
                 "Check the name in the mesh file, and the namespace.",

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import msgspec
 from botocore.exceptions import ClientError
 
+from asya.messaging.aws.missing_queues import is_missing_queue
 from asya.operations.mesh_numbers import QueueCount, QueueState
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 _THREADS = 16
-_MISSING = ("NonExistentQueue", "QueueDoesNotExist")
 
 
 class _RedrivePolicy(msgspec.Struct, rename="camel"):
@@ -64,7 +64,7 @@ class QueueStates:
         try:
             attributes = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
         except ClientError as error:
-            if not error.response["Error"]["Code"].endswith(_MISSING):
+            if not is_missing_queue(error):
                 raise
             return QueueCount()
         waiting = int(attributes["ApproximateNumberOfMessages"]) + int(
