@@ -9,8 +9,10 @@ class StateReads(DynamoClient):
     """The client of pre-flights, which notes for the checks when it was answered in full."""
 
     def _call(self, name: str, request: dict[str, Any]) -> dict[str, Any]:
-        began = self._process.simulation.scheduler.seconds
+        began, invocation = self._process.monotonic(), self._process.invocation
+        if invocation is not None:
+            invocation.states_asked_at = began
         answer = super()._call(name, request)
-        if self._process.invocation is not None and not answer["UnprocessedKeys"]:
-            self._process.invocation.states_queried_at = began
+        if invocation is not None and not answer["UnprocessedKeys"]:
+            invocation.states_queried_at = began
         return answer

@@ -7,6 +7,9 @@ from asya.runtime.call import BLOCKED_LOOP_GRACE
 from tests.simulation.checks.ledger import Ledger, hop_key
 from tests.simulation.inputs.programs import HandlerCall, OutputFrame
 
+# A state that was read longer ago is read again before a hop starts, in seconds.
+STATE_AGE = 5.0
+
 
 @dataclass
 class CallChecks:
@@ -76,19 +79,26 @@ class CallChecks:
                 )
 
     def _check_not_canceled(self, call: HandlerCall) -> None:
-        """After a query of the task states, the sidecar does not call handlers of canceled tasks."""
+        """After a query of the task states, the sidecar does not call handlers of canceled tasks.
+
+        A call that took long is followed by another query.
+        """
         invocation = call.process.invocation
         if invocation is None or invocation.states_queried_at is None:
             return
+        before, invocation.last_call = invocation.last_call, call
+        asked_at = invocation.states_queried_at
+        is_old = before is not None and before.spent_until - asked_at > STATE_AGE
         for message in invocation.messages:
             envelope = self.ledger.read(message)
             if envelope is None or envelope.trail != call.trail or envelope.is_stealth or not envelope.status:
                 continue
+            if is_old and asked_at == invocation.states_asked_at:
+                self.ledger.report_violation(
+                    f"the handler of {call.actor} was called for {envelope.id} with the states of {asked_at:.1f} s"
+                )
             for task in (envelope.id, envelope.headers.get("x-asya-root")):
-                if (
-                    isinstance(task, str)
-                    and self.ledger.canceled.get(task, float("inf")) < invocation.states_queried_at
-                ):
+                if isinstance(task, str) and self.ledger.canceled.get(task, float("inf")) < asked_at:
                     self.ledger.report_violation(
                         f"the handler of {call.actor} was called for {envelope.id} after {task} was canceled"
                     )

@@ -168,12 +168,17 @@ class OutputFrame:
 
 @dataclass
 class HandlerCall:
-    """One call of a handler."""
+    """One call of a handler.
+
+    Attributes:
+        spent_until: when the time that it takes has passed, in virtual seconds.
+    """
 
     actor: str
     trail: Trail
     process: Process
     began: float
+    spent_until: float = 0.0
     deadline: datetime | None = None
     frames: list[OutputFrame] = field(default_factory=list)
     outcome: Literal["unfinished", "succeeded", "raised"] = "unfinished"
@@ -204,9 +209,12 @@ def handler_of(program: Program, recorder: CallRecorder) -> Callable[[Any], Any]
         plan = program.plan(trail)
         if plan.behavior == "slow" and before >= plan.times:
             return Plan("pass"), call, before
-        call.process.spend(
-            program.timeout * 5.0 if plan.behavior == "overtaken" and before >= plan.times else plan.seconds
-        )
+        try:
+            call.process.spend(
+                program.timeout * 5.0 if plan.behavior == "overtaken" and before >= plan.times else plan.seconds
+            )
+        finally:
+            call.spent_until = process.monotonic()
         return plan, call, before
 
     def frame(

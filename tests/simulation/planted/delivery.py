@@ -116,6 +116,7 @@ MISTAKES = (
         seed=0,
     ),
     Mistake("loses required reports", wrap(RequiredReports, "report", _report_resolved), "errors", seed=2),
+    Mistake("asks for the states of a batch once", substitute(preflight, "FRESH_SECONDS", float("inf")), seed=19),
     Mistake("does not register tasks", wrap(preflight, "register", lambda *_: {})),
     Mistake(
         "drops the neighbors of a refused report",

@@ -18,12 +18,11 @@ from asya.sidecar.lambdas import preflight
 from asya.sidecar.lambdas.problems import report_problem
 from asya.sidecar.lambdas.services import Services
 from asya.sidecar.late_copies import is_late_copy
-from asya.tasks.task_state import TaskState
 
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """A received batch, with its registrations and task states, before its first handler runs.
+    """A received batch, with its registrations and task states.
 
     Payloads behind claim checks are not part of it, so its memory is that of the messages.
 
@@ -34,7 +33,7 @@ class Intake:
     services: Services
     received: dict[str, Hop | Diversion | Exception]
     registrations: dict[str, Receipt]
-    states: dict[str, TaskState]
+    states: preflight.BatchStates
 
     def process(
         self,
@@ -74,7 +73,7 @@ class Intake:
             raise received
         if isinstance(received, Diversion):
             return received
-        state = self.states.get(received.envelope.id)
+        state = self.states.at_start(received)
         started = arrival.start(received, state, now=self.services.now(), new_span=self.services.environment.new_span)
         if isinstance(started, Hop):
             self._check_version(received, record)
@@ -105,7 +104,7 @@ class Intake:
             last: the last progress report of the hop; None if it had not begun, or if its function keeps none.
         """
         match self.received.get(record.message_id):
-            case Hop() as hop if not is_late_copy(hop, self.states.get(hop.envelope.id)):
+            case Hop() as hop if not is_late_copy(hop, self.states.last_read(hop)):
                 envelope = hop.envelope
             case Diversion(deliveries=(delivery, *_)):
                 # The message may be unreadable, but not what leaves in its place.
@@ -162,4 +161,5 @@ def receive_batch(services: Services, items: Sequence[Record], *, asks_states: b
             received[record.message_id] = error
     hops = [outcome for outcome in received.values() if isinstance(outcome, Hop)]
     registrations = preflight.register(services, hops)
-    return Intake(services, received, registrations, preflight.task_states(services, hops) if asks_states else {})
+    states = preflight.BatchStates(services, hops if asks_states else ())
+    return Intake(services, received, registrations, states)
