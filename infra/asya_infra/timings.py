@@ -2,6 +2,9 @@
 
 import math
 
+from asya.protocol import names
+from asya.starts.idempotency import STARTERS
+
 MARGIN = 30
 FUNCTION_TIMEOUT_LIMIT = 900
 QUEUE_RETENTION_DAYS = 4
@@ -64,7 +67,7 @@ REPORTS_BATCH = 10
 # Concurrent batches of each queue. More of them would meet at the same tasks, and would take from the actors.
 REPORTS_CONCURRENCY = 20
 # A start takes a few calls. Its receives fail while the tasks table is unavailable or another process is at the same start.
-TRIGGERS_TIMEOUT = 60
+TRIGGERS_TIMEOUT = STARTERS[names.TRIGGERS]
 TRIGGERS_MAX_RECEIVES = 20
 # The functions of push notifications. A client may take ten seconds for a notification.
 PUSH_TIMEOUT = 60

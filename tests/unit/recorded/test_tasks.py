@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from asya.gateway.a2a.aws.push_configs import PushConfigStore
 from asya.gateway.a2a.push import PushTarget
 from asya.pause.resuming import check_paused
+from asya.protocol import names
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import PartialEvent
 from asya.protocol.hops import HopRecord
@@ -21,7 +22,7 @@ from asya.protocol.route import Route
 from asya.protocol.run_progress import RunNote, StageNote
 from asya.protocol.task import EarlierGeneration, TaskPause, TaskRecord
 from asya.starts.aws.idempotency_keys import IdempotencyKeys
-from asya.starts.idempotency import InProgress, KeyClaim, KeyMismatch, StartedTask
+from asya.starts.idempotency import IdempotencyKey, InProgress, KeyClaim, KeyMismatch, StartedTask
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.index import NEWEST, ListKey, TaskIndex
 from asya.tasks.aws.items import record_of
@@ -339,15 +340,19 @@ def test_a_list_goes_on_from_a_cursor_that_a_client_holds(
 
 
 def test_an_idempotency_key_stands_for_its_task(state: Recording) -> None:
-    keys = IdempotencyKeys(state.dynamodb, TABLE, RETENTION)  # type: ignore[arg-type]
+    keys = IdempotencyKeys(state.dynamodb, TABLE, RETENTION, names.GATEWAY_API)  # type: ignore[arg-type]
     assert keys.task_of(ANALYST, "finished") == "task-done"
-    assert keys.claim(ANALYST, "finished", "digest-1", "other", NOW) == StartedTask("task-done")
-    assert keys.claim(ANALYST, "finished", "digest-2", "other", NOW) == KeyMismatch()
-    assert keys.claim(ANALYST, "at work", "digest-1", "other", at(10)) == InProgress()
-    assert keys.claim(ANALYST, "at work", "digest-1", "other", at(60)) == KeyClaim("task-begun", at(0))
+    assert keys.claim(IdempotencyKey(ANALYST, "finished", "digest-1"), "other", NOW) == StartedTask("task-done")
+    assert keys.claim(IdempotencyKey(ANALYST, "finished", "digest-2"), "other", NOW) == KeyMismatch()
+    assert keys.claim(IdempotencyKey(ANALYST, "at work", "digest-1"), "other", at(10)) == InProgress()
+    assert keys.claim(IdempotencyKey(ANALYST, "at work", "digest-1"), "other", at(60)) == KeyClaim(
+        "task-begun", at(0), may_be_sent=True
+    )
     # Nothing was sent, so the task begins with the repetition.
-    assert keys.claim(ANALYST, "released", "digest-1", "other", at(1)) == KeyClaim("task-refused", at(1))
-    assert keys.claim("somebody else", "finished", "digest-1", "other", NOW) == KeyClaim("other", NOW)
+    assert keys.claim(IdempotencyKey(ANALYST, "released", "digest-1"), "other", at(1)) == KeyClaim(
+        "task-refused", at(1)
+    )
+    assert keys.claim(IdempotencyKey("somebody else", "finished", "digest-1"), "other", NOW) == KeyClaim("other", NOW)
 
 
 def test_the_sweep_goes_on_where_it_was(state: Recording) -> None:

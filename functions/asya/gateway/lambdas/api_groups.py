@@ -42,7 +42,7 @@ from asya.messaging.lambdas.environment import REAL, Environment
 from asya.messaging.spans import submission_span
 from asya.operations.aws.kept_payloads import KeptPayloads
 from asya.pause.lambdas.wiring import build_releases
-from asya.protocol import ids
+from asya.protocol import ids, names
 from asya.senders.lambdas.wiring import build_admission
 from asya.starts.aws.idempotency_keys import IdempotencyKeys
 from asya.starts.aws.task_starter import TaskStarter
@@ -88,7 +88,7 @@ def build_api(
     sender = SubmissionSender(clients.sqs(), settings.queue_url, claim_check.offload)
     starter = TaskStarter(
         tasks=tasks,
-        keys=IdempotencyKeys(client, table, mesh.retention.tasks),
+        keys=IdempotencyKeys(client, table, mesh.retention.tasks, names.GATEWAY_API),
         sender=sender,
         warn=warn,
         trace=_trace(settings, telemetry, environment),

@@ -7,19 +7,31 @@ import hashlib
 from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
+from botocore.exceptions import ClientError
+
+from asya.messaging.aws.conditional_writes import failed_conditions, is_condition_failure
 from asya.protocol.times import format_time, parse_time
-from asya.starts.idempotency import LEASE, ClaimOutcome, InProgress, KeyClaim, StoredKey, decide_repetition
+from asya.starts.idempotency import (
+    ClaimOutcome,
+    IdempotencyKey,
+    InProgress,
+    KeyClaim,
+    StoredKey,
+    decide_repetition,
+    lease_of,
+)
+from asya.tasks.aws import items as task_items
 from asya.tasks.aws.table_calls import table_errors
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef, TransactWriteItemTypeDef, UpdateTypeDef
 
     from asya.tasks.aws.items import Item
 
 
 _RELEASED = "0"
-"""The end of the lease of a request that has sent nothing."""
+"""The end of a lease that was released."""
 
 
 class IdempotencyKeys:
@@ -29,37 +41,38 @@ class IdempotencyKeys:
         client: the client of DynamoDB.
         table: the name of the table.
         retention: seconds until a key expires, as for tasks.
+        function: the function that claims keys; one of `STARTERS`.
     """
 
-    def __init__(self, client: "DynamoDBClient", table: str, retention: float) -> None:
+    def __init__(self, client: "DynamoDBClient", table: str, retention: float, function: str) -> None:
         self._client = client
         self._table = table
         self._retention = retention
+        self._lease = lease_of(function)
 
-    def claim(self, owner: str, key: str, digest: str, task_id: str, now: datetime) -> ClaimOutcome:
+    def claim(self, key: IdempotencyKey, task_id: str, now: datetime) -> ClaimOutcome:
         """Claim a key for a request.
 
         Args:
-            owner: the principal of the caller; keys of different callers are independent.
-            key: the text of the key.
-            digest: the digest of the request.
+            key: the key; keys of different callers are independent.
             task_id: the id of the task if this is the first request.
             now: the creation time of the task if this is the first request.
 
         Raises:
             TaskStoreError: the table is unavailable; no task has been started.
         """
-        lease = now.timestamp() + LEASE
+        first = KeyClaim(task_id, now)
         with table_errors("claim an idempotency key"):
             try:
                 self._client.put_item(
                     TableName=self._table,
-                    Item=_key(owner, key)
+                    Item=_key(key.owner, key.text)
                     | {
                         "task_id": {"S": task_id},
-                        "digest": {"S": digest},
+                        "digest": {"S": key.digest},
                         "created_at": {"S": format_time(now)},
-                        "lease_until": {"N": f"{lease:.3f}"},
+                        "lease_until": self._lease_from(now),
+                        "attempt": {"N": str(first.attempt)},
                         "expires_at": {"N": str(int(now.timestamp() + self._retention))},
                     },
                     ConditionExpression="attribute_not_exists(pk) OR expires_at <= :now",
@@ -69,8 +82,8 @@ class IdempotencyKeys:
             except self._client.exceptions.ConditionalCheckFailedException as conflict:
                 item = cast("Item | None", conflict.response.get("Item"))
             else:
-                return KeyClaim(task_id, now)
-        return self._claim_again(owner, key, digest, item, now) if item else InProgress()
+                return first
+        return self._claim_again(key, _stored(item), now) if item else InProgress()
 
     def task_of(self, owner: str, key: str) -> str | None:
         """The id of the task of a key; None if the key is unused.
@@ -82,65 +95,114 @@ class IdempotencyKeys:
             item = self._client.get_item(TableName=self._table, Key=_key(owner, key), ConsistentRead=True).get("Item")
         return item["task_id"]["S"] if item else None
 
-    def mark_sent(self, owner: str, key: str) -> None:
-        """Mark the message as sent, so that repetitions send nothing.
+    def mark_sent(self, key: IdempotencyKey, claim: KeyClaim) -> None:
+        """Mark the message as sent, so that repetitions send nothing. That holds whoever has the claim by now.
 
         Raises:
             TaskStoreError: the table is unavailable.
         """
-        self._update(owner, key, "SET sent = :value", {"BOOL": True})
+        with table_errors("update an idempotency key"):
+            try:
+                self._client.update_item(
+                    TableName=self._table,
+                    Key=_key(key.owner, key.text),
+                    UpdateExpression="SET sent = :yes",
+                    ConditionExpression="task_id = :task",
+                    ExpressionAttributeValues={":yes": {"BOOL": True}, ":task": {"S": claim.task_id}},
+                )
+            except ClientError as error:
+                # The key has expired, and may stand for another task.
+                if not is_condition_failure(error):
+                    raise
 
-    def release(self, owner: str, key: str) -> None:
-        """Release the lease of a request that has sent nothing, so that a repetition may retry at once.
+    def undo(self, key: IdempotencyKey, claim: KeyClaim, *, removes_record: bool) -> None:
+        """Release a claim that has sent nothing, so that a repetition may start the task at once.
+
+        One write releases the key and removes the record, and only while the claim holds: a process that took it over needs
+        both. A record that has changed since its creation stays.
 
         The task then begins with the repetition, which may come hours later: its time until the deadline has not run down.
 
+        Args:
+            key: the key.
+            claim: the claim.
+            removes_record: whether this claim has written the record of the task.
+
         Raises:
-            TaskStoreError: the table is unavailable.
+            TaskStoreError: the table is unavailable; nothing has changed.
         """
-        self._update(owner, key, "SET lease_until = :value", {"N": _RELEASED})
+        release: UpdateTypeDef = {
+            "TableName": self._table,
+            "Key": _key(key.owner, key.text),
+            "UpdateExpression": "SET lease_until = :released",
+            "ConditionExpression": "task_id = :task AND attempt = :mine AND attribute_not_exists(sent)",
+            "ExpressionAttributeValues": {
+                ":released": {"N": _RELEASED},
+                ":task": {"S": claim.task_id},
+                ":mine": {"N": str(claim.attempt)},
+            },
+        }
+        remove = task_items.withdrawal(self._table, claim.task_id)
+        with table_errors("release an idempotency key"):
+            if removes_record and not claim.may_be_sent:
+                failed = self._transact([{"Update": release}, {"Delete": remove}])
+                if failed is None or 0 in failed:
+                    return
+            self._transact([{"Update": release}])
 
-    def _claim_again(self, owner: str, key: str, digest: str, item: "Item", now: datetime) -> ClaimOutcome:
-        stored = StoredKey(
-            task_id=item["task_id"]["S"],
-            digest=item["digest"]["S"],
-            lease_until=float(item["lease_until"]["N"]),
-            is_sent="sent" in item,
-        )
-        outcome = decide_repetition(stored, digest, now)
-        return self._take_over(owner, key, item, now) if outcome is None else outcome
+    def _claim_again(self, key: IdempotencyKey, stored: StoredKey, now: datetime) -> ClaimOutcome:
+        outcome = decide_repetition(stored, key.digest, now)
+        return self._take_over(key, stored, outcome, now) if isinstance(outcome, KeyClaim) else outcome
 
-    def _take_over(self, owner: str, key: str, item: "Item", now: datetime) -> ClaimOutcome:
-        """Take over an expired lease; the conditional write lets one of several concurrent requests win."""
-        # After a crash the message may have been sent, and a second one must be equal.
-        is_released = item["lease_until"]["N"] == _RELEASED
-        created_at = now if is_released else parse_time(item["created_at"]["S"])
+    def _take_over(self, key: IdempotencyKey, seen: StoredKey, claim: KeyClaim, now: datetime) -> ClaimOutcome:
+        """Take over a key; the conditional write lets one of several concurrent requests win."""
+        # An earlier version of the mesh numbers no claims.
+        unchanged = "attempt = :seen" if seen.attempt else "attribute_not_exists(attempt) AND lease_until = :seen"
+        value = str(seen.attempt) if seen.attempt else f"{seen.lease_until:.3f}"
         with table_errors("take over an idempotency key"):
             try:
                 self._client.update_item(
                     TableName=self._table,
-                    Key=_key(owner, key),
-                    UpdateExpression="SET lease_until = :lease, created_at = :created",
-                    ConditionExpression="lease_until = :seen AND attribute_not_exists(sent)",
+                    Key=_key(key.owner, key.text),
+                    UpdateExpression="SET lease_until = :lease, created_at = :created, attempt = :mine, may_be_sent = :may",
+                    ConditionExpression=f"{unchanged} AND attribute_not_exists(sent)",
                     ExpressionAttributeValues={
-                        ":lease": {"N": f"{now.timestamp() + LEASE:.3f}"},
-                        ":seen": {"N": item["lease_until"]["N"]},
-                        ":created": {"S": format_time(created_at)},
+                        ":lease": self._lease_from(now),
+                        ":created": {"S": format_time(claim.created_at)},
+                        ":mine": {"N": str(claim.attempt)},
+                        ":may": {"BOOL": claim.may_be_sent},
+                        ":seen": {"N": value},
                     },
                 )
             except self._client.exceptions.ConditionalCheckFailedException:
                 return InProgress()
-        return KeyClaim(item["task_id"]["S"], created_at)
+        return claim
 
-    def _update(self, owner: str, key: str, expression: str, value: "AttributeValueTypeDef") -> None:
-        with table_errors("update an idempotency key"):
-            self._client.update_item(
-                TableName=self._table,
-                Key=_key(owner, key),
-                UpdateExpression=expression,
-                ConditionExpression="attribute_exists(pk)",
-                ExpressionAttributeValues={":value": value},
-            )
+    def _lease_from(self, now: datetime) -> "AttributeValueTypeDef":
+        return {"N": f"{now.timestamp() + self._lease:.3f}"}
+
+    def _transact(self, parts: "list[TransactWriteItemTypeDef]") -> set[int] | None:
+        """Write all or nothing; the indexes of the failed conditions, or None if all was written."""
+        try:
+            self._client.transact_write_items(TransactItems=parts)
+        except ClientError as error:
+            failed = failed_conditions(error)
+            if not failed:
+                raise
+            return failed
+        return None
+
+
+def _stored(item: "Item") -> StoredKey:
+    return StoredKey(
+        task_id=item["task_id"]["S"],
+        digest=item["digest"]["S"],
+        created_at=parse_time(item["created_at"]["S"]),
+        lease_until=float(item["lease_until"]["N"]),
+        is_sent="sent" in item,
+        attempt=int(item["attempt"]["N"]) if "attempt" in item else 0,
+        may_be_sent="may_be_sent" in item and item["may_be_sent"]["BOOL"],
+    )
 
 
 def _key(owner: str, key: str) -> "dict[str, AttributeValueTypeDef]":

@@ -4,7 +4,7 @@
 |---|---|
 | crash before the send | The record stays `pending` until its deadline or expiry; a repetition with the key finishes the start |
 | crash after the send | The task runs without a response to the caller. With a key, a repeated request returns its id |
-| SQS rejects the message | The record is removed |
+| SQS rejects the message | The record is removed, unless another process has taken the start over, or may have sent its message |
 | SQS does not answer | The record stays, because the task may run; the error names its id |
 """
 
@@ -66,22 +66,13 @@ class TaskStarter:
             TaskStoreError: the record was not written; nothing has been sent.
         """
         first = compose(task_id, now)
-        if not first.envelope.is_stealth:
-            self.tasks.create(prepare(first_record(first.envelope, owner)), now)
+        is_new = self._create(first, owner, now, prepare)
         try:
-            self.sender.send(first.delivery)
-        except NotSentError as error:
-            self._clean_up(lambda: self.tasks.withdraw(task_id))
-            if isinstance(error, TooLargeError):
-                raise ApiError(413, "too_large", str(error), "payload") from error
-            self.warn(f"task {task_id} was not started: {error}")
-            raise ApiError(
-                503, "not_sent", "the task was not started: its queue rejected the message", "actor"
-            ) from error
-        except MaybeSentError as error:
-            self.warn(f"task {task_id} may or may not have been started: {error}")
-            problem = f"task {task_id} may or may not have been started: its queue did not answer"
-            raise ApiError(503, "maybe_sent", problem) from error
+            self._send(first)
+        except ApiError as error:
+            if is_new and not _may_be_sent(error):
+                self._clean_up(lambda: self.tasks.withdraw(task_id))
+            raise
         self.trace(first, now)
         return task_id
 
@@ -94,7 +85,7 @@ class TaskStarter:
             ApiError: as `start`; 409 if the key belongs to a different request, or to a request in progress.
             TaskStoreError: the table is unavailable; nothing has been sent.
         """
-        match self.keys.claim(key.owner, key.text, key.digest, task_id, now):
+        match self.keys.claim(key, task_id, now):
             case StartedTask(task_id=started):
                 return started
             case InProgress():
@@ -103,8 +94,8 @@ class TaskStarter:
             case KeyMismatch():
                 problem = "this Idempotency-Key was used for a different request; use a new key"
                 raise ApiError(409, "idempotency_mismatch", problem, "Idempotency-Key")
-            case KeyClaim(task_id=claimed, created_at=created_at):
-                return self._start_claimed(compose, key, claimed, created_at, prepare)
+            case KeyClaim() as claim:
+                return self._start_claimed(compose, key, claim, prepare)
 
     def task_of(self, owner: str, key: str) -> str | None:
         """The id of the task of a key; None if the key is unused.
@@ -114,18 +105,48 @@ class TaskStarter:
         """
         return self.keys.task_of(owner, key)
 
-    def _start_claimed(
-        self, compose: Composer, key: IdempotencyKey, task_id: str, created_at: datetime, prepare: Prepare
-    ) -> str:
+    def _start_claimed(self, compose: Composer, key: IdempotencyKey, claim: KeyClaim, prepare: Prepare) -> str:
+        # A failed write may have been done.
+        is_new = True
         try:
-            self.start(compose, key.owner, task_id, created_at, prepare)
+            first = compose(claim.task_id, claim.created_at)
+            is_new = self._create(first, key.owner, claim.created_at, prepare)
+            self._send(first)
         except (ApiError, TaskStoreError) as error:
-            if not isinstance(error.__cause__, MaybeSentError):
-                self._clean_up(lambda: self.keys.release(key.owner, key.text))
+            if not _may_be_sent(error):
+                self._clean_up(lambda: self.keys.undo(key, claim, removes_record=is_new))
             raise
         # A failure here must not fail the call, because the task runs.
-        self._clean_up(lambda: self.keys.mark_sent(key.owner, key.text))
-        return task_id
+        self._clean_up(lambda: self.keys.mark_sent(key, claim))
+        self.trace(first, claim.created_at)
+        return claim.task_id
+
+    def _create(self, first: FirstMessage, owner: str, now: datetime, prepare: Prepare) -> bool:
+        """Write the record of a task; False if nothing was written, because another record exists or the task has none."""
+        if first.envelope.is_stealth:
+            return False
+        return self.tasks.create(prepare(first_record(first.envelope, owner)), now)
+
+    def _send(self, first: FirstMessage) -> None:
+        """Send the first message.
+
+        Raises:
+            ApiError: 413 if the message is too large, 503 if it was not sent, or may not have been.
+        """
+        task_id = first.envelope.id
+        try:
+            self.sender.send(first.delivery)
+        except TooLargeError as error:
+            raise ApiError(413, "too_large", str(error), "payload") from error
+        except NotSentError as error:
+            self.warn(f"task {task_id} was not started: {error}")
+            raise ApiError(
+                503, "not_sent", "the task was not started: its queue rejected the message", "actor"
+            ) from error
+        except MaybeSentError as error:
+            self.warn(f"task {task_id} may or may not have been started: {error}")
+            problem = f"task {task_id} may or may not have been started: its queue did not answer"
+            raise ApiError(503, "maybe_sent", problem) from error
 
     def _clean_up(self, action: Callable[[], None]) -> None:
         """Run an action whose failure does not change the response."""
@@ -133,3 +154,7 @@ class TaskStarter:
             action()
         except TaskStoreError as error:
             self.warn(str(error))
+
+
+def _may_be_sent(error: Exception) -> bool:
+    return isinstance(error.__cause__, MaybeSentError)

@@ -120,13 +120,7 @@ class DynamoTaskStore:
         """See `TaskStore`."""
         with table_errors(f"withdraw task {task_id}"):
             try:
-                self._client.delete_item(
-                    TableName=self._table,
-                    Key=task_items.record_key(task_id),
-                    ConditionExpression="revision = :first AND #status = :pending",
-                    ExpressionAttributeNames={"#status": "status"},
-                    ExpressionAttributeValues={":first": {"N": "1"}, ":pending": {"S": "pending"}},
-                )
+                self._client.delete_item(**task_items.withdrawal(self._table, task_id))
             except self._client.exceptions.ConditionalCheckFailedException:
                 return  # the record does not exist, or has changed since its creation
 

@@ -22,7 +22,7 @@ from asya.tasks.aws.index import index_attributes
 from asya.tasks.aws.task_store import UnreadableRecordError
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef, DeleteTypeDef
 
 Item = Mapping[str, "AttributeValueTypeDef"]
 
@@ -60,6 +60,17 @@ _pause_release_decoder = msgspec.json.Decoder(PauseRelease)
 def record_key(task_id: str) -> "dict[str, AttributeValueTypeDef]":
     """The key of a task's record."""
     return {"pk": {"S": task_id}, "sk": {"S": RECORD}}
+
+
+def withdrawal(table: str, task_id: str) -> "DeleteTypeDef":
+    """The deletion of a record that has not changed since its creation."""
+    return {
+        "TableName": table,
+        "Key": record_key(task_id),
+        "ConditionExpression": "revision = :first AND #status = :pending",
+        "ExpressionAttributeNames": {"#status": "status"},
+        "ExpressionAttributeValues": {":first": {"N": "1"}, ":pending": {"S": "pending"}},
+    }
 
 
 def hop_prefix(generation: int) -> str:

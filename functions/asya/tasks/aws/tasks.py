@@ -52,13 +52,15 @@ class Tasks:
         self._cache = _RecordCache(CACHE_SIZE)
         self._map = ThreadPoolExecutor(WRITERS, thread_name_prefix="records").map if threaded else map
 
-    def create(self, record: TaskRecord, now: datetime) -> None:
-        """Store a new task; an existing task stays unchanged.
+    def create(self, record: TaskRecord, now: datetime) -> bool:
+        """Store a new task; False if another one exists, which stays unchanged.
 
         Raises:
             TaskStoreError: the table is unavailable.
         """
-        self._store.put_record(record, None, now)
+        outcome = self._store.put_record(record, None, now)
+        # A write whose answer was lost is repeated, and finds its own record.
+        return isinstance(outcome, StoredRecord) or (outcome.current is not None and outcome.current.record == record)
 
     def withdraw(self, task_id: str) -> None:
         """Remove a task that was created but never started.

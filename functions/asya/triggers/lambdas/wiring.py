@@ -40,7 +40,7 @@ def build_triggers(services: Services) -> TriggerQueue:
     tasks = Tasks(store, warn, threaded=environment.is_threaded)
     starter = TaskStarter(
         tasks=tasks,
-        keys=IdempotencyKeys(clients.dynamodb(), table, settings.table.retention.tasks),
+        keys=IdempotencyKeys(clients.dynamodb(), table, settings.table.retention.tasks, names.TRIGGERS),
         sender=SubmissionSender(clients.sqs(), settings.queue_url, offload),
         warn=warn,
     )

@@ -14,6 +14,7 @@ from constructs import Construct
 
 from asya.gateway.calls import calls_of
 from asya.protocol import names
+from asya.starts.idempotency import STARTERS
 from asya_infra.build.functions import build_gateway, build_table
 from asya_infra.constructs.customer_key import customer_key
 from asya_infra.constructs.function import FunctionSettings, MeshFunction
@@ -26,7 +27,8 @@ from asya_infra.mesh import Mesh
 from asya_infra.permissions import common, gateway, operations, triggers
 from asya_infra.permissions.grant import Grant
 
-_TIMEOUT = 29  # seconds; API Gateway waits for 30
+# API Gateway waits for 30 seconds. The lease of a start exceeds this time.
+_TIMEOUT = STARTERS[names.GATEWAY_API]
 
 
 _HANDLERS = {

@@ -1,6 +1,7 @@
 """protocol §13, POST and `Idempotency-Key`: the start of a task with a crash or an AWS failure at any step."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -10,21 +11,23 @@ from moto import mock_aws
 
 from asya.messaging.aws.submission_sender import MaybeSentError, NotSentError, TooLargeError
 from asya.messaging.delivery import Delivery
+from asya.protocol import names
 from asya.protocol.api_errors import ApiError
 from asya.protocol.codec import decode, encode
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.starts.aws.idempotency_keys import IdempotencyKeys
 from asya.starts.aws.task_starter import TaskStarter
-from asya.starts.idempotency import LEASE, IdempotencyKey
+from asya.starts.idempotency import STARTERS, IdempotencyKey, KeyClaim, lease_of
 from asya.starts.submission import FirstMessage, Origin, first_envelope, read_submission
+from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.tasks.aws.tasks import Tasks
 from tests.doubles.dynamo import create_tasks_table
-from tests.doubles.task_store import MemoryTaskStore
 from tests.doubles.tasks import at
 
 MESH = MeshTable(namespace="flights", actors={"inspect": Actor(kind="handler")})
+LEASE = lease_of(names.GATEWAY_API)
 KEY = IdempotencyKey("AIDA", "nightly", "digest")
 
 
@@ -34,13 +37,21 @@ class Died(BaseException):
 
 @dataclass
 class Queue:
-    """Accepts messages, or raises before or after accepting one."""
+    """Accepts messages, or raises before or after accepting one.
+
+    Attributes:
+        meanwhile: what other processes do before the queue answers; it happens once.
+    """
 
     sent: list[Envelope] = field(default_factory=list)
     before: BaseException | None = None
     after: BaseException | None = None
+    meanwhile: Callable[[], None] | None = None
 
     def send(self, delivery: Delivery) -> None:
+        if self.meanwhile:
+            do, self.meanwhile = self.meanwhile, None
+            do()
         if self.before:
             raise self.before
         self.sent.append(decode(delivery.body))
@@ -57,7 +68,7 @@ class Gateway:
     """A starter whose store, keys and sender can fail."""
 
     starter: TaskStarter
-    store: MemoryTaskStore
+    store: DynamoTaskStore
     queue: Queue
     warnings: list[str]
     body: bytes = b'{"timeout": 60}'
@@ -83,10 +94,10 @@ def gateway() -> Iterator[Gateway]:
     with mock_aws():
         client = boto3.client("dynamodb", region_name="us-east-1")
         create_tasks_table(client, "tasks")
-        store, queue, warnings = MemoryTaskStore(1e6), Queue(), list[str]()
+        store, queue, warnings = DynamoTaskStore(client, "tasks", 1e6), Queue(), list[str]()
         starter = TaskStarter(
             tasks=Tasks(store, warnings.append),
-            keys=IdempotencyKeys(client, "tasks", retention=3600.0),
+            keys=IdempotencyKeys(client, "tasks", 3600.0, names.GATEWAY_API),
             sender=queue,  # type: ignore[arg-type]
             warn=warnings.append,
         )
@@ -104,8 +115,12 @@ def test_the_record_is_there_before_the_message(gateway: Gateway) -> None:
     assert (gateway.status("t1"), gateway.queue.ids) == ("pending", [])
 
 
-def test_nothing_is_sent_without_a_record(gateway: Gateway) -> None:
-    gateway.store.broken = True
+def broken(*_: object) -> None:
+    raise TaskStoreError("the table is down")
+
+
+def test_nothing_is_sent_without_a_record(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gateway.store, "put_record", broken)
     with pytest.raises(TaskStoreError):
         gateway.start("t1")
     assert gateway.queue.ids == []
@@ -209,10 +224,10 @@ def test_a_task_whose_message_was_rejected_begins_with_the_repetition(gateway: G
 
 
 def test_a_failed_write_of_the_record_releases_the_key(gateway: Gateway) -> None:
-    gateway.store.broken = True
-    with pytest.raises(TaskStoreError):
-        gateway.start_once("t1")
-    gateway.store.broken = False
+    with pytest.MonkeyPatch.context() as outage:
+        outage.setattr(gateway.store, "put_record", broken)
+        with pytest.raises(TaskStoreError):
+            gateway.start_once("t1")
     assert gateway.start_once("t2", 1) == "t1"
 
 
@@ -231,3 +246,93 @@ def test_keys_expire_with_their_tasks(gateway: Gateway) -> None:
     gateway.start_once("t1")
     assert gateway.start_once("t2", 3599) == "t1"
     assert gateway.start_once("t3", 3601) == "t3"
+
+
+@pytest.mark.rule("13.start.lease")
+def test_a_claim_outlives_each_function_that_starts_tasks() -> None:
+    assert STARTERS.keys() == {names.GATEWAY_API, names.TRIGGERS}
+    assert all(lease_of(function) > timeout for function, timeout in STARTERS.items())
+
+
+@pytest.mark.rule("13.start.fence")
+@pytest.mark.parametrize("is_marked", [True, False])
+def test_a_slow_process_withdraws_nothing_from_the_one_that_took_over(gateway: Gateway, is_marked: bool) -> None:
+    """Its send is refused after the other process has sent the message, and perhaps before that has marked it."""
+
+    def take_over() -> None:
+        gateway.queue.before = None
+        if not is_marked:
+            gateway.queue.after = Died()
+        with suppress(Died):
+            gateway.start_once("t2", LEASE + 1)
+        gateway.queue.before, gateway.queue.after = NotSentError("throttled"), None
+
+    gateway.queue.meanwhile = take_over
+    gateway.queue.before = NotSentError("throttled")
+    with pytest.raises(ApiError):
+        gateway.start_once("t1")
+    assert (gateway.status("t1"), gateway.queue.ids) == ("pending", ["t1"])
+    with pytest.raises(ApiError) if not is_marked else nullcontext():
+        gateway.start_once("t3", LEASE + 2)
+    assert gateway.queue.ids == ["t1"]
+
+
+@pytest.mark.rule("13.start.fence")
+def test_a_message_that_may_be_under_way_keeps_its_record(gateway: Gateway) -> None:
+    """The first process died after its send; the send of the second is refused."""
+    gateway.queue.after = Died()
+    with pytest.raises(Died):
+        gateway.start_once("t1")
+    gateway.queue.after, gateway.queue.before = None, NotSentError("throttled")
+    for second in (LEASE + 1, LEASE + 2):
+        with pytest.raises(ApiError) as caught:
+            gateway.start_once("t1", second)
+        assert refused(caught) == (503, "not_sent")
+        assert gateway.status("t1") == "pending"
+    gateway.queue.before = None
+    gateway.start_once("t1", LEASE + 3)
+    first, last = gateway.queue.sent
+    assert first.status == last.status
+
+
+@pytest.mark.rule("13.start.fence")
+def test_a_refused_send_after_another_one_was_accepted_undoes_nothing(gateway: Gateway) -> None:
+    """The slow process has sent the message after all, while the one that took over was waiting for its queue."""
+
+    def slow_one_goes_on() -> None:
+        claim = KeyClaim("t1", at(0))
+        gateway.starter.keys.mark_sent(KEY, claim)
+
+    gateway.queue.after = Died()
+    with pytest.raises(Died):
+        gateway.start_once("t1")
+    gateway.queue.after, gateway.queue.before = None, NotSentError("throttled")
+    gateway.queue.meanwhile = slow_one_goes_on
+    with pytest.raises(ApiError):
+        gateway.start_once("t1", LEASE + 1)
+    assert gateway.status("t1") == "pending"
+    assert gateway.start_once("t2", LEASE + 2) == "t1"
+    assert gateway.queue.ids == ["t1"]
+
+
+@pytest.mark.rule("13.start.fence")
+def test_a_record_that_was_there_before_stays(gateway: Gateway) -> None:
+    """Another sender has used the id, so the record is not that of the refused start."""
+    gateway.start("t1")
+    gateway.queue.before = NotSentError("throttled")
+    with pytest.raises(ApiError):
+        gateway.starter.start_once(gateway.compose, IdempotencyKey("AIDBOB", "other", "digest"), "t1", at(1))
+    assert gateway.status("t1") == "pending"
+
+
+@pytest.mark.rule("13.start.fence")
+def test_a_key_that_stands_for_another_task_by_now_is_not_marked(gateway: Gateway) -> None:
+    gateway.queue.before = Died()
+    with pytest.raises(Died):
+        gateway.start_once("t1")
+    with pytest.raises(Died):
+        gateway.start_once("t2", 3601)
+    gateway.starter.keys.mark_sent(KEY, KeyClaim("t1", at(0)))
+    gateway.queue.before = None
+    assert gateway.start_once("t3", 3601 + LEASE) == "t2"
+    assert gateway.queue.ids == ["t2"]

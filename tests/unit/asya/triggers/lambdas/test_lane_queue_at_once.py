@@ -4,13 +4,17 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
+from asya.protocol import names
+from asya.protocol.api_errors import ApiError
 from asya.protocol.triggers import Overlap, Trigger, TriggerBatch
 from asya.starts.aws.task_starter import TaskStarter
+from asya.starts.idempotency import lease_of
 from asya.triggers.aws.lane_store import LaneStore
 from asya.triggers.lambdas.lane_queue import LaneQueue
-from asya.triggers.lanes import LaneKey, Start
+from asya.triggers.lanes import LaneKey, Start, lane_of
 from tests.doubles.lane_world import LaneWorld
 
 QUEUE = Trigger(route=("infer",), overlap="queue", by="/lane")
@@ -82,3 +86,31 @@ def test_16_a_payload_that_another_process_is_deleting_is_no_dead_letter(monkeyp
     monkeypatch.setattr(LaneStore, "forget", forget_first)
     world.run()
     assert (world.numbers(), world.dead) == ([1], [])
+
+
+@pytest.mark.rule("13.start.fence", "16.overlap.queue")
+@pytest.mark.parametrize("overlap", ["skip", "queue", "cancel-previous"])
+def test_16_a_refused_send_of_a_slow_process_frees_no_lane(overlap: Overlap, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process has taken the start over: its task runs and keeps its owner, and the next one waits."""
+    world = LaneWorld(replace(QUEUE, overlap=overlap))
+    first = world.occur(1)
+
+    def slow(_envelope: Any) -> None:
+        """Take longer than the lease; in the meantime the sweep lets another process finish the start."""
+        monkeypatch.undo()
+        world.clock.time += timedelta(seconds=lease_of(names.TRIGGERS) + 1)
+        world.sweep()
+        with world.active():
+            world.lanes()._look_at(lane_of(first, world.trigger))
+        assert world.numbers() == [1]
+        refusal = {"Error": {"Code": "RequestThrottled"}, "ResponseMetadata": {"HTTPStatusCode": 400}}
+        raise ClientError(refusal, "SendMessage")  # type: ignore[arg-type]
+
+    monkeypatch.setattr(world, "_start", slow)
+    with pytest.raises(ApiError, match="was not started"):
+        world.run()
+    record = world.tables.tables["asya-shop-tasks"].items[first.task_id, "record"]
+    assert record["owner"]["S"] == "trigger:orders"
+    world.occur(2)
+    world.run(120)
+    assert world.overlaps == []

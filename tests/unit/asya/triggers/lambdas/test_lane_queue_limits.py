@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from asya.protocol.triggers import Overlap, Trigger, TriggerBatch
-from asya.starts.idempotency import KeyClaim
+from asya.starts.idempotency import IdempotencyKey, KeyClaim
 from asya.tasks.aws.task_store import UnreadableRecordError
 from asya.triggers import lane_changes
 from asya.triggers.lambdas.lane_queue import LaneQueue
@@ -203,10 +203,10 @@ def test_16_an_occurrence_that_a_function_without_lanes_has_claimed_is_finished(
     world.run()
     claimed = world.occur(2)
     with world.active():
-        keys = world.lanes().starter.keys
-        claim = keys.claim(claimed.owner, claimed.key, "", claimed.task_id, world.clock.time)
+        keys, key = world.lanes().starter.keys, IdempotencyKey(claimed.owner, claimed.key, "")
+        claim = keys.claim(key, claimed.task_id, world.clock.time)
         assert isinstance(claim, KeyClaim)
-        keys.release(claimed.owner, claimed.key)
+        keys.undo(key, claim, removes_record=True)
     world.run()
     assert world.numbers() == [1, 2]
 
