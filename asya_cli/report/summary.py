@@ -116,4 +116,4 @@ def _start(row: ResultRow) -> str:
 
 
 def _error(row: ResultRow) -> str:
-    return kind_of(f"{row.error_type}: {row.error_message}") if row.error_type else row.reason or "no error"
+    return kind_of(row.error_message or "", row.error_type) if row.error_type else row.reason or "no error"

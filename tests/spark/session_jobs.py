@@ -172,13 +172,27 @@ def _bad_row(row):
 
 
 def fails(spark, payload):
+    folder = Path(payload["folder"])
     match payload["kind"]:
         case "missing-file":
-            spark.read.parquet(f"file://{payload['folder']}/nowhere")
+            spark.read.parquet(f"file://{folder}/nowhere")
         case "broken-file":
-            path = Path(payload["folder"]) / "broken.parquet"
-            path.write_text("no parquet")
-            spark.read.schema("a int").parquet(f"file://{path}").collect()
+            (folder / "broken.parquet").write_text("this is no parquet")
+            spark.read.schema("a int").parquet(f"file://{folder}/broken.parquet").collect()
+        case "broken-footer":
+            (folder / "footer.parquet").write_text("this is no parquet")
+            spark.read.parquet(f"file://{folder}/footer.parquet")
+        case "malformed-row":
+            (folder / "rows.csv").write_text("1,2\nx,3\n")
+            spark.read.schema("a int, b int").csv(f"file://{folder}/rows.csv", mode="FAILFAST").collect()
+        case "division":
+            spark.range(1).select(F.lit(1) / F.col("id")).collect()
+        case "cast":
+            spark.createDataFrame([("abc",)], ["text"]).select(F.col("text").cast("int")).collect()
+        case "column":
+            spark.range(1).select("price")
+        case "statement":
+            spark.sql("selec 1")
         case "worker":
             spark.range(1).select(F.udf(_bad_row, "int")("id")).collect()
         case "worker-rdd":

@@ -1,7 +1,11 @@
 """What the calls of a job share, and what they do not (`protocol §10`, inside the job)."""
 
+import re
+from pathlib import Path
+
 import pytest
 
+from asya.tasks.failures import kind_of
 from asya_spark.calls.sessions import ContextStoppedError, Sessions
 from asya_spark.calls.warm_up import warm_up
 from tests.spark import session_jobs
@@ -141,17 +145,86 @@ def test_10_a_context_that_is_gone_is_noticed(spark):
 
 
 @pytest.mark.rule("10.jvm-errors")
-def test_10_errors_of_the_jvm_can_be_told_apart(spark, tmp_path):
-    kinds = ["missing-file", "broken-file", "worker", "worker-rdd", "java"]
+def test_10_errors_of_the_jvm_are_those_of_their_causes(spark, tmp_path):
+    folder = f"file://{tmp_path}"
+    # Type, start of the message, what else its first line has, what else the message has.
+    expected = {
+        "missing-file": (
+            "PATH_NOT_FOUND",
+            f"Path does not exist: file:{tmp_path}/nowhere. (fails at session_jobs.py:",
+            "",
+            "",
+        ),
+        "broken-file": (
+            "FAILED_READ_FILE.NO_HINT",
+            f"Encountered error while reading file {folder}/broken.parquet.",
+            f"(java.lang.RuntimeException: file:{tmp_path}/broken.parquet is not a Parquet file.",
+            "",
+        ),
+        "broken-footer": (
+            "FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER",
+            f"Encountered error while reading file file:{tmp_path}/footer.parquet. Could not read footer.",
+            "(java.lang.RuntimeException: ",
+            "",
+        ),
+        "malformed-row": (
+            "MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION",
+            "Malformed records are detected in record parsing: [null,3].",
+            '(java.lang.NumberFormatException: For input string: "x"; ',
+            f"\nwhile reading {folder}/rows.csv\n",
+        ),
+        "division": ("DIVIDE_BY_ZERO", "Division by zero. Use `try_divide`", "", '\n"__truediv__" was called from\n'),
+        "cast": (
+            "CAST_INVALID_INPUT",
+            'The value \'abc\' of the type "STRING" cannot be cast to "INT"',
+            "",
+            "was called",
+        ),
+        "column": (
+            "UNRESOLVED_COLUMN.WITH_SUGGESTION",
+            "A column, variable, or function parameter with name `price`",
+            "",
+            "",
+        ),
+        "statement": ("PARSE_SYNTAX_ERROR", "Syntax error at or near 'selec'.", "", "\nselec 1\n"),
+        "java": ("java.lang.ClassNotFoundException", "nowhere.Nothing (", "", ""),
+    }
+    kinds = [*expected, "worker", "worker-rdd"]
 
     done = Run(spark, tmp_path, [{"kind": kind, "folder": str(tmp_path)} for kind in kinds], job=f"{JOBS}.fails")
 
     errors = {kind: done.heads[index].error for index, kind in enumerate(kinds)}
-    assert errors["missing-file"].type == "pyspark.errors.exceptions.captured.AnalysisException"
-    assert {"PATH_NOT_FOUND", "org.apache.spark.sql.AnalysisException"} <= set(errors["missing-file"].mro)
-    broken = {"FAILED_READ_FILE", "FAILED_READ_FILE.NO_HINT", "java.lang.RuntimeException"}
-    assert broken <= set(errors["broken-file"].mro)
+    lines = Path(session_jobs.__file__).read_text().splitlines()
+    for kind, (name, start, first, rest) in expected.items():
+        error, line = errors[kind], errors[kind].message.partition("\n")[0]
+        assert error.type == name
+        assert line.startswith(start)
+        assert first in line
+        assert rest in error.message
+        assert "SQLSTATE" not in line
+        # The line is that of the call that failed: it follows the case of its kind.
+        number = int(re.search(r"fails at session_jobs\.py:(\d+)\)$", line)[1])
+        case = next(text for text in reversed(lines[: number - 1]) if "case" in text)
+        assert case.strip() == f'case "{kind}":'
     for kind in ("worker", "worker-rdd"):
         assert (errors[kind].type, errors[kind].message) == (f"{JOBS}.BadRowError", "row 0 is bad\nand so is the next")
         assert {"ValueError", "Exception", "org.apache.spark.api.python.PythonException"} <= set(errors[kind].mro)
-    assert "java.lang.ClassNotFoundException" in errors["java"].mro
+    # Policies match by what they matched before: Python's types, Spark's classes, and those of Java.
+    assert {
+        "pyspark.errors.exceptions.captured.AnalysisException",
+        "pyspark.errors.exceptions.base.PySparkException",
+        "org.apache.spark.sql.AnalysisException",
+    } <= set(errors["missing-file"].mro)
+    broken = {
+        "py4j.protocol.Py4JJavaError",
+        "FAILED_READ_FILE",
+        "org.apache.spark.SparkException",
+        "java.lang.RuntimeException",
+    }
+    assert broken <= set(errors["broken-file"].mro)
+    malformed = {"FAILED_READ_FILE.NO_HINT", "MALFORMED_RECORD_IN_PARSING", "java.lang.NumberFormatException"}
+    assert malformed <= set(errors["malformed-row"].mro)
+    assert all(error.type not in error.mro for error in errors.values())
+    # Each of these causes is a group of failures of its own.
+    groups = {kind_of(error.message, error.type) for kind, error in errors.items() if kind != "worker-rdd"}
+    assert len(groups) == len(kinds) - 1

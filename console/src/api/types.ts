@@ -91,6 +91,8 @@ export interface TaskView {
   result?: unknown;
   result_uri?: string;
   error?: ErrorInfo;
+  /** The error of its group, of a failed task (§13.failures). */
+  error_group?: string;
   reason?: string;
   provisional?: boolean;
   pause?: TaskPause;

@@ -2,7 +2,7 @@
 
 import type { TaskView } from "../api/types";
 import { ageSeconds, type TaskFilter } from "../view";
-import { failureText, kindOf } from "./failures";
+import { failureText } from "./failures";
 
 /** Return the query of a list: the names of the gateway's parameters. */
 export function listQuery(filter: TaskFilter, now: Date): Record<string, string> {
@@ -36,7 +36,6 @@ export function isSelected(task: TaskView, filter: TaskFilter, since: string | u
 }
 
 function hasError(task: TaskView, text: string): boolean {
-  const failure = failureText(task);
   const wanted = text.toLowerCase();
-  return [failure, task.reason ?? "", kindOf(failure)].some((each) => each.toLowerCase().includes(wanted));
+  return [failureText(task), task.reason ?? "", task.error_group ?? ""].some((each) => each.toLowerCase().includes(wanted));
 }

@@ -16,11 +16,26 @@ if TYPE_CHECKING:
 
 _UUID = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
 _TIME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?")
-_WORD = re.compile(r"s3(?=://)|[0-9A-Za-z]*\d[0-9A-Za-z]*")
-"""The scheme of an address in S3, and each word with a digit."""
+_NAMED = (
+    r"u?int(?:2|4|8|16|32|64|96|128|256)|b?float(?:4|8|16|32|64|128)|complex(?:64|128)|decimal(?:32|64|128|256)"
+    r"|(?:datetime|timedelta|duration|timestamp)64|(?:date|time)(?:32|64)|n?varchar2"
+    r"|utf[-_]?(?:8|16|32)(?:[bl]e|mb[34])?|ucs[-_]?[24]|latin[-_]?[19]|iso[-_]?8859[-_]\d{1,2}|(?:cp|windows[-_])125[0-8]"
+    r"|sha[-_]?(?:1|3|224|256|384|512)|md5|base(?:16|32|58|64|85)|crc(?:32|64)c?|x(?:64|86)(?:_64)?|x509|a(?:rm|arch|md)64"
+    r"|ipv?[46]|http[123]|h2|oauth[12]|s3[an]?|ec2|k8s|lz4|bz2|h5|mp[34]|db2|(?:py|log|slf|neo)4j"
+)
+"""Types, encodings, digests, protocols and products that have a number in their name."""
+_NAME = re.compile(
+    r"(?<![\w.$/-])(?:[A-Za-z_]\w*[.$]){2,}[A-Z]\w*[a-z]\w*"
+    r"|(?:[A-Za-z_]\w*[.$])?[A-Z]\w*(?:Error|Exception|Failure|Fault|Warning|Type)(?![0-9a-z])"
+    rf"|(?<![0-9A-Za-z])(?i:{_NAMED})(?:(?=[A-Z])[A-Za-z]+|(?![0-9A-Za-z]))"
+    r"|(?<![0-9A-Za-z])(?:[iu](?:8|16|32|64|128)|f(?:16|32|64))(?![0-9A-Za-z])"
+)
+"""Names of types: qualified ones, errors, and those that begin with a known name, such as `S3AFileSystem` and `int64`."""
+_WORD = re.compile(rf"(?P<name>{_NAME.pattern})|(?P<address>\b0x[0-9a-fA-F]+\b)|[0-9A-Za-z]*\d[0-9A-Za-z]*")
+"""A name of a type, which keeps its digits, and each other word with a digit."""
 _NUMBER = re.compile(r"\d+")
 _ID = re.compile(r"(?=.{6})(?:[A-Za-z]*\d+[A-Za-z]+\d[0-9A-Za-z]*|\d+[A-Za-z]{4,}|[A-Za-z]+\d+[A-Za-z]{4,})")
-"""A word in which letters and digits alternate, such as `00bss0ojnopziwff`, and not `utf8` or `250ms`."""
+"""A word in which letters and digits alternate, such as `00bss0ojnopziwff`, and not `250ms`."""
 _DIGEST = re.compile(r"[0-9a-fA-F]{7,}")
 _RUN_OF_NUMBERS = re.compile(r"#(?:\.#)+")
 _KIND_LIMIT = 300
@@ -32,7 +47,7 @@ class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         actor: the actor at which they failed; empty if it is unknown.
-        error: the first line of their error, at most 300 characters, with numbers, times and ids as `#`.
+        error: type and first line of their error, at most 300 characters, with numbers, times and ids of its values as `#`.
         count: the number of tasks.
         first, last: when the first and the last of them were created.
         example: the id of the last one.
@@ -68,28 +83,39 @@ def failure_text(status: str, error: ErrorInfo | None, reason: str | None) -> st
     return (reason or "") if status in ("failed", "canceled") else ""
 
 
-def kind_of(text: str) -> str:
+def failure_kind(status: str, error: ErrorInfo | None, reason: str | None) -> str:
+    """The error of a task as its group has it: `failure_text` without what differs between tasks of one cause."""
+    if error is None:
+        return kind_of(failure_text(status, error, reason))
+    return kind_of(error.message, error.type)
+
+
+def kind_of(message: str, type_name: str = "") -> str:
     """The first line of an error without what differs between tasks of one cause: numbers, times and ids are `#`.
 
-    So are characters that cannot be printed: nobody could type the text as a filter.
+    So are characters that cannot be printed: nobody could type the text as a filter. Names of types keep their digits: that of
+    the error, and those in its message.
     """
-    line = _TIME.sub("#", _UUID.sub("#", text.partition("\n")[0]))
-    kind = _RUN_OF_NUMBERS.sub("#", _WORD.sub(lambda word: _without_number(word[0]), line))[:_KIND_LIMIT]
+    name, end, _ = type_name.partition("\n")
+    line = "" if end else _TIME.sub("#", _UUID.sub("#", message.partition("\n")[0]))
+    masked = _RUN_OF_NUMBERS.sub("#", _WORD.sub(_without_number, line))
+    kind = (f"{name}: {masked}" if name and not end else name or masked)[:_KIND_LIMIT]
     return kind if kind.isprintable() else "".join(each if each.isprintable() else "#" for each in kind)
 
 
-def _without_number(word: str) -> str:
+def _without_number(word: re.Match[str]) -> str:
     """A word with `#` for its number; an id is `#` as a whole, because parts of it would tell ids apart."""
-    if word == "s3":
-        return word
-    return "#" if _ID.fullmatch(word) or _DIGEST.fullmatch(word) else _NUMBER.sub("#", word)
+    text = word[0]
+    if word["name"]:
+        return text
+    return "#" if word["address"] or _ID.fullmatch(text) or _DIGEST.fullmatch(text) else _NUMBER.sub("#", text)
 
 
 def group_of(task: "TaskRecord | TaskView") -> FailureGroup:
     """The group of one failed task; the summary of its record is enough."""
     return FailureGroup(
         actor=task.actor or "",
-        error=kind_of(failure_text(task.status, shortened_error(task.error), task.reason)),
+        error=failure_kind(task.status, shortened_error(task.error), task.reason),
         count=1,
         first=task.created_at,
         last=task.created_at,

@@ -13,7 +13,7 @@ from asya.protocol.api_errors import ApiError
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.task import TaskRecord, TaskStatus
 from asya.protocol.times import format_time, parse_time
-from asya.tasks.failures import failure_text, kind_of, shortened_error
+from asya.tasks.failures import failure_kind, failure_text, shortened_error
 from asya.tasks.view import TaskView, fail_if_overdue
 
 STATUSES: tuple[str, ...] = get_args(TaskStatus)
@@ -96,8 +96,9 @@ class TaskFilter:
     def _matches_error(self, status: str, error: ErrorInfo | None, reason: str | None) -> bool:
         if self.error is None:
             return True
-        text = failure_text(status, shortened_error(error), reason)
-        return any(self.error in each for each in (text, reason or "", kind_of(text)))
+        shown = shortened_error(error)
+        texts = failure_text(status, shown, reason), reason or "", failure_kind(status, shown, reason)
+        return any(self.error in each for each in texts)
 
 
 def read_filter(parameters: Mapping[str, str]) -> TaskFilter:

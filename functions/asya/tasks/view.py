@@ -13,7 +13,7 @@ from asya.protocol.route import HIGHEST_BEFORE_END, Route
 from asya.protocol.run_progress import RunNote
 from asya.protocol.task import Cancellation, EarlierGeneration, StartedBy, TaskRecord, ViewStatus
 from asya.protocol.times import parse_time
-from asya.tasks.failures import shortened_error
+from asya.tasks.failures import failure_kind, shortened_error
 
 TIMEOUT_ERROR = ErrorInfo(type="Timeout", message="task timed out")
 
@@ -32,6 +32,7 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     result: Raw | UnsetType = UNSET
     result_uri: str | None = None
     error: ErrorInfo | None = None
+    error_group: str | None = None
     reason: str | None = None
     provisional: bool = False
     pause: TaskPause | None = None
@@ -94,6 +95,7 @@ def task_view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
         result=record.result,
         result_uri=record.result_uri,
         error=record.error,
+        error_group=_error_group(record),
         reason=record.reason,
         provisional=record.provisional,
         pause=record.pause,
@@ -111,6 +113,13 @@ def task_view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
         started_by=record.started_by,
         canceled=_cancellation(record) if record.status == "canceled" else None,
     )
+
+
+def _error_group(record: TaskRecord) -> str | None:
+    """The error of the group of a failed task (`protocol §13.failures`)."""
+    if record.status != "failed":
+        return None
+    return failure_kind(record.status, shortened_error(record.error), record.reason) or None
 
 
 def _cancellation(record: TaskRecord) -> Cancellation | None:

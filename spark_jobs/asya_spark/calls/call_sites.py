@@ -1,4 +1,4 @@
-"""Names the line of the user's code that a Spark stage works for.
+"""Names the line of the user's code that a Spark stage works for, or that an error of Spark came through.
 
 Spark names a stage after the outermost call into PySpark. In a call's own thread that is PySpark's wrapper of the thread, and for
 data frames a method of Java.
@@ -8,7 +8,9 @@ import os
 import sys
 import sysconfig
 import threading
-from types import FrameType
+from collections.abc import Iterable
+from traceback import walk_tb
+from types import CodeType, FrameType, TracebackType
 
 import pyspark
 from py4j import java_gateway  # type: ignore[import-untyped]
@@ -23,6 +25,8 @@ _OTHERS = (
     *(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib", "purelib", "platlib")),
 )
 """The folders of code that is not the user's."""
+
+_Place = tuple[CodeType, int]
 
 
 def lines_of_stages(context: SparkContext) -> dict[int, str]:
@@ -51,15 +55,24 @@ def user_line(frame: FrameType | None) -> str:
 
     Without a call of Spark it is the innermost line of the user; without such a line it is empty.
     """
-    stack: list[FrameType] = []
+    stack: list[_Place] = []
     while frame is not None:
-        stack.append(frame)
+        stack.append((frame.f_code, frame.f_lineno))
         frame = frame.f_back
+    return _line_of(reversed(stack))
+
+
+def user_line_of(trace: TracebackType | None) -> str:
+    """Return the line of the user's code that an error of Spark came through, as `user_line` does."""
+    return _line_of((frame.f_code, number) for frame, number in walk_tb(trace))
+
+
+def _line_of(stack: Iterable[_Place]) -> str:
+    """Return the line of the user of a stack, outermost call first."""
     line = ""
-    for each in reversed(stack):
-        file = each.f_code.co_filename
-        if line and file.startswith(_SPARK):
+    for code, number in stack:
+        if line and code.co_filename.startswith(_SPARK):
             break  # what is below has been called by Spark
-        if not file.startswith(("<", *_OTHERS)):
-            line = f"{each.f_code.co_name} at {os.path.basename(file)}:{each.f_lineno}"
+        if not code.co_filename.startswith(("<", *_OTHERS)):
+            line = f"{code.co_name} at {os.path.basename(code.co_filename)}:{number}"
     return line

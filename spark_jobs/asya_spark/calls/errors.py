@@ -24,8 +24,8 @@ class JobError:
 def describe(error: BaseException) -> JobError:
     """Describes an error of user code; the traceback starts in user code and keeps its last 16 KiB.
 
-    An error of the JVM has Spark's error class and the classes of its causes among its ancestors. An error of a Python worker
-    is that of the user's own function, with PySpark's among its ancestors (`protocol §10.jvm-errors`).
+    An error of the JVM is that of its cause, with Spark's error class as its type. An error of a Python worker is that of the
+    user's own function. PySpark's types are among the ancestors of both (`protocol §10.jvm-errors`).
     """
     if isinstance(error, ContractError):
         return JobError(contract_errors.NAME, str(error), contract_errors.MRO)
@@ -34,12 +34,14 @@ def describe(error: BaseException) -> JobError:
     jvm = jvm_error(error)
     if jvm is None:
         return JobError(qualified_name(kind), _message(error), _ancestors(kind), text)
-    names = (*_ancestors(kind), *jvm.names)
-    if jvm.worker is None:
-        return JobError(qualified_name(kind), _message(error), names, text)
-    own = _ancestors(jvm.worker.loaded) if jvm.worker.loaded else ()
-    names = tuple(dict.fromkeys((*own, qualified_name(kind), *names)))
-    return JobError(jvm.worker.name, _tail(jvm.worker.message), names, text)
+    own = _ancestors(jvm.worker.loaded) if jvm.worker is not None and jvm.worker.loaded else ()
+    if jvm.worker is not None:
+        name, message = jvm.worker.name, _tail(jvm.worker.message)
+    else:
+        name, message = jvm.type, _head(jvm.message)
+    names = dict.fromkeys((*own, qualified_name(kind), *_ancestors(kind), *jvm.names))
+    names.pop(name, None)
+    return JobError(name, message, tuple(names), text)
 
 
 def _ancestors(kind: type) -> tuple[str, ...]:
@@ -67,6 +69,14 @@ def _message(error: BaseException) -> str:
         return f"<{type(error).__name__}; str() raised {type(unprintable).__name__}>"
     # Py4J appends the JVM's stack to the message; the traceback has it too.
     return _tail(text.partition("\n\tat ")[0])
+
+
+def _head(text: str) -> str:
+    """The beginning of what Spark says: a cause comes first, and a plan that may be long comes last."""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= TRACEBACK_LIMIT:
+        return data.decode("utf-8")
+    return data[: TRACEBACK_LIMIT - 4].decode("utf-8", "ignore") + "…"
 
 
 def _tail(text: str) -> str:

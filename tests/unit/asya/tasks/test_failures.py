@@ -7,34 +7,59 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asya.protocol.errors import ErrorInfo
+from asya.protocol.hops import fold
 from asya.protocol.task import TaskRecord
 from asya.tasks.failures import FailureGroup, failure_text, group_of, kind_of, merged
-from tests.doubles.listed_tasks import meshes
+from asya.tasks.view import list_view, task_view
+from tests.doubles.listed_tasks import meshes, records
+from tests.doubles.tasks import at
 
 UUIDS = ("6b1ffbc0-5d1e-4c8a-9f61-2a7d1f0f9a11", "1F6A0A54-3f0e-4f8e-9d3c-0f6f1c9f7f10")
 
 
 @pytest.mark.rule("13.failures")
 @pytest.mark.parametrize(
-    ("text", "kind"),
+    ("name", "message", "kind"),
     [
-        ("KeyError: 'price'", "KeyError: 'price'"),
-        (f"ValueError: order {UUIDS[0]} has 3.5 parts\nmore", "ValueError: order # has # parts"),
-        (f"ValueError: order {UUIDS[1]} has 12 parts", "ValueError: order # has # parts"),
-        ("no order 3f2504e0-4f89-11d3-9a0c-0305e82c3301", "no order #"),
-        ("this function has version 08822cf5fe1a of it", "this function has version # of it"),
-        ("version 0a8bcf2 and 1234567", "version # and #"),
-        ("job run 00bss0ojnopziwff (asya.shop.risk.0000000003) ended", "job run # (asya.shop.risk.#) ended"),
-        ("Deadline 2026-11-25T22:38:21.037834Z passed, 5s after", "Deadline # passed, #s after"),
-        ("s3://data/part-00017 is not utf8, 250ms late, row17", "s3://data/part-# is not utf#, #ms late, row#"),
-        ("version 1.2.3 of x86", "version # of x#"),
-        ("ValueError: \x1b[31mred\x07\tor not\u202e", "ValueError: #[###or not#"),
-        (f"OSError: {'disk ' * 100}", f"OSError: {'disk ' * 100}"[:300]),
-        ("", ""),
+        ("KeyError", "'price'", "KeyError: 'price'"),
+        ("ValueError", f"order {UUIDS[0]} has 3.5 parts\nmore", "ValueError: order # has # parts"),
+        ("ValueError", f"order {UUIDS[1]} has 12 parts", "ValueError: order # has # parts"),
+        ("", "no order 3f2504e0-4f89-11d3-9a0c-0305e82c3301", "no order #"),
+        ("", "this function has version 08822cf5fe1a of it", "this function has version # of it"),
+        ("", "version 0a8bcf2 and 1234567", "version # and #"),
+        ("", "job run 00bss0ojnopziwff (asya.shop.risk.0000000003) ended", "job run # (asya.shop.risk.#) ended"),
+        ("", "Deadline 2026-11-25T22:38:21.037834Z passed, 5s after", "Deadline # passed, #s after"),
+        ("", "s3://data/part-00017 is not utf8, 250ms late, row17", "s3://data/part-# is not utf8, #ms late, row#"),
+        ("", "version 1.2.3 of x86", "version # of x86"),
+        ("ValueError", "\x1b[31mred\x07\tor not\u202e", "ValueError: #[###or not#"),
+        ("OSError", "disk " * 100, f"OSError: {'disk ' * 100}"[:300]),
+        ("", "", ""),
+        ("shop.Step2Error", "2 of 3", "shop.Step2Error: # of #"),
+        ("shop.Two\nLines", "2 of 3", "shop.Two"),
+        (
+            "py4j.protocol.Py4JJavaError",
+            "calling o59.collectToPython",
+            "py4j.protocol.Py4JJavaError: calling o#.collectToPython",
+        ),
+        (
+            "",
+            "a Py4JJavaError and an S3Exception of S3AFileSystem",
+            "a Py4JJavaError and an S3Exception of S3AFileSystem",
+        ),
+        ("", "as com.amazon.s3.v2.S3Client7 says", "as com.amazon.s3.v2.S3Client7 says"),
+        ("", "psycopg2.OperationalError in host17", "psycopg2.OperationalError in host#"),
+        ("", "cannot cast int64 to UINT8, datetime64[ns] or f32", "cannot cast int64 to UINT8, datetime64[ns] or f32"),
+        ("", "'utf-8' codec can't decode byte 0xff in 10", "'utf-8' codec can't decode byte # in #"),
+        ("", "sha256 of base64 over HTTP2 from s3a://b/k7", "sha256 of base64 over HTTP2 from s3a://b/k#"),
+        ("", "<Order object at 0x7f21c0a3d5e0>", "<Order object at #>"),
+        ("", "int6 of S33 and row64 in shop/v2.Total", "int# of S# and row# in shop/v#.Total"),
+        ("", "read part-00000-6b1ffbc0-5d1e-4c8a-9f61-2a7d1f0f9a11-c000.parquet", "read part-#-#-c#.parquet"),
     ],
 )
-def test_an_error_is_grouped_without_numbers_and_ids(text: str, kind: str) -> None:
-    assert kind_of(text) == kind
+def test_an_error_is_grouped_without_numbers_and_ids_but_with_the_names_of_types(
+    name: str, message: str, kind: str
+) -> None:
+    assert kind_of(message, name) == kind
 
 
 @pytest.mark.parametrize(
@@ -64,6 +89,13 @@ def test_pages_add_up_to_the_groups_of_all_tasks(tasks: list[TaskRecord], size: 
         times = {task.id: task.created_at for task in members}
         assert (group.first, group.last) == (min(times.values()), max(times.values()))
         assert times[group.example] == group.last
+
+
+@pytest.mark.rule("13.failures")
+@given(records())
+def test_a_failed_task_has_the_error_of_its_group(record: TaskRecord) -> None:
+    view = list_view(task_view(record, fold([]), at(-1_000_000)))
+    assert view.error_group == ((group_of(record).error or None) if record.status == "failed" else None)
 
 
 def test_the_example_of_a_group_is_its_last_task() -> None:
