@@ -24,7 +24,7 @@ function descending(from: number, to: number): TaskView[] {
   return Array.from({ length: from - to + 1 }, (_, index) => task(from - index));
 }
 
-const NOW = new Date(Date.UTC(2026, 10, 25, 13));
+const NOW = Date.UTC(2026, 10, 25, 13);
 
 test("a round shows new tasks and changes of those on the screen", async () => {
   const gateway = new Gateway(descending(300, 1));

@@ -28,7 +28,7 @@ ASYA = Path(sys.executable).parent / "asya"
 def console(paths: DeployedCloud) -> Iterator[OpenedPage]:
     """The page, on the paths mesh."""
     with running_ui(ASYA, paths.state, os.environ) as address, running_browser() as browser:
-        opened = OpenedPage.of(browser, address)
+        opened = OpenedPage.of(browser, address, clock=None)
         opened.open()
         yield opened
         assert opened.problems() == []

@@ -31,7 +31,7 @@ RUN_MILLISECONDS = 300_000
 
 def test_a_run_shows_its_envelopes_verdict_cost_and_lines(heavy: HeavyCloud) -> None:
     with running_ui(ASYA, heavy.cloud.state, os.environ) as address, running_browser() as browser:
-        opened = OpenedPage.of(browser, address)
+        opened = OpenedPage.of(browser, address, clock=None)
         page = opened.open("#/runs")
         ended = page.get_by_role("row").filter(has=page.get_by_text("SUCCESS", exact=False))
         expect(ended.first).to_be_visible(timeout=RUN_MILLISECONDS)

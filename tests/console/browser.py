@@ -17,10 +17,13 @@ from asya_cli.console.opening import page_address
 from asya_cli.console.page import page_folder, read_page
 from asya_cli.console.running import make_server
 from asya_cli.console.server import Console, MeshInfo
+from tests.console.stub_gateway import NOW
+from tests.doubles.server_faults import no_server_faults
 from tests.paths import PROJECT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
@@ -87,13 +90,26 @@ class OpenedPage:
 
     @classmethod
     def of(
-        cls, browser: Browser, address: str, width: int = 1280, height: int = 900, scheme: Any = "light"
+        cls,
+        browser: Browser,
+        address: str,
+        width: int = 1280,
+        height: int = 900,
+        scheme: Any = "light",
+        *,
+        clock: datetime | None = NOW,
     ) -> OpenedPage:
-        """Open a context with one empty page."""
+        """Open a context with one empty page.
+
+        Args:
+            clock: What the clock of the page shows; None for that of the machine, beside a mesh that has it too.
+        """
         context = browser.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme, timezone_id="Europe/Oslo", locale="en-GB"
         )
         context.set_default_timeout(TIMEOUT_MILLISECONDS)
+        if clock is not None:
+            context.clock.set_fixed_time(clock)
         page = context.new_page()
         complaints: list[str] = []
 
@@ -132,9 +148,10 @@ def running_console(gateway: StubGateway, *, is_local: bool = True) -> Iterator[
         console = Console(Guard(port, SECRET), read_page(page_folder()), info, gateway, gateway.redrive)
         server = make_server(console)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-        thread.start()
-        try:
-            yield page_address(port, SECRET)
-        finally:
-            server.should_exit = True
-            thread.join(timeout=30)
+        with no_server_faults():
+            thread.start()
+            try:
+                yield page_address(port, SECRET)
+            finally:
+                server.should_exit = True
+                thread.join(timeout=30)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 START = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
 """The creation of the first task that a test makes."""
+NOW = START + timedelta(hours=1)
+"""What the clock of the page shows."""
 
 _TASK = re.compile(r"/api/v1/mesh/([^/]+)(?:/(.+))?")
 
@@ -70,6 +72,8 @@ class StubGateway:
             status, answer = self._answer(method, parts.path, query, sent)
         if isinstance(answer, list):
             return GatewayAnswer(status, {"content-type": "text/event-stream"}, iter(answer))
+        if answer is None:  # as of 204, which has no body
+            return GatewayAnswer(status, {}, iter(()))
         return GatewayAnswer(status, {"content-type": "application/json"}, iter([json.dumps(answer).encode()]))
 
     def redrive(self, request: RedriveRequest) -> RedriveAnswer:
@@ -105,7 +109,7 @@ class StubGateway:
             case "GET", "set":
                 return 200, {"set": None}
             case "GET", "events":
-                return (200, self.events[task_id]) if task_id in self.events else (204, [])
+                return (200, self.events[task_id]) if task_id in self.events else (204, None)
             case "DELETE", "":
                 self.tasks[task_id] = {**self.tasks[task_id], "status": "canceled", "reason": "Canceled"}
                 return 204, None

@@ -187,7 +187,7 @@ def test_a_task_is_canceled_and_a_dead_letter_redriven(gateway: StubGateway, ope
     page = opened.open("#/tasks/order-2001")
     page.get_by_role("button", name="Redrive…").click()
     page.get_by_role("button", name="Redrive 1 task").click()
-    expect(page.get_by_role("dialog")).to_contain_text("1 task done")
+    expect(page.get_by_role("dialog")).to_contain_text("1 task done, 0 refused")
     assert gateway.redrives == ["order-2001"]
 
 

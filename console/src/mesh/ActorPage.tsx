@@ -3,12 +3,14 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { useClient } from "../api/context";
+import { now } from "../shared/clock";
 import { Copy } from "../shared/parts";
 import { LogLines, Refused } from "../shared/LogLines";
 import { Tabs } from "../shared/Tabs";
 import { usePolling } from "../shared/usePolling";
 import { show } from "../shared/useView";
-import { ageSeconds, type View } from "../view";
+import { earliest } from "../tasks/matching";
+import { type View } from "../view";
 import { ActorOverview } from "./ActorOverview";
 import { DeadLetters } from "./DeadLetters";
 import { AGES, type ActorTab, DEFAULT_AGE, type LogAge } from "./view";
@@ -64,7 +66,7 @@ export default function ActorPage({ view }: { view: ActorView }) {
 
 function ActorLogs({ view: { actor, age = DEFAULT_AGE } }: { view: ActorView }) {
   const client = useClient();
-  const since = useMemo(() => new Date(Date.now() - ageSeconds(age) * 1000).toISOString(), [age]);
+  const since = useMemo(() => earliest(age, now()), [age]);
   return (
     <>
       <label className="choice">

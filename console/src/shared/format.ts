@@ -1,15 +1,17 @@
 /** Times and sizes as people read them, in the reader's language and zone. */
 
+import { now } from "./clock";
+
 const TIME = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
 const DAY_MILLISECONDS = 86_400_000;
 
 /** Return a time within a day from now with seconds, and any other one with its date. */
-export function shortTime(at: string, now: number = Date.now()): string {
+export function shortTime(at: string, current: number = now()): string {
   const time = Date.parse(at);
   if (Number.isNaN(time)) return at;
-  return (Math.abs(now - time) < DAY_MILLISECONDS ? TIME : DAY).format(time);
+  return (Math.abs(current - time) < DAY_MILLISECONDS ? TIME : DAY).format(time);
 }
 
 /** Return a time with its date and zone. */

@@ -1,13 +1,12 @@
 /** The attempts at each hop over time: on the queue, and at work. */
 
-import { Fragment, useEffect, useState } from "react";
+import { Fragment } from "react";
 import { hasEnded, type TaskView, type TimelineEntry } from "../api/types";
+import { useNow } from "../shared/clock";
 import { duration } from "../shared/format";
 import { Time } from "../shared/parts";
 import { addressOf } from "../view";
 import { type Bar, type Gantt, ganttOf, percentOf, type StageBar, stageBarsOf } from "./gantt";
-
-const TICK_MILLISECONDS = 1000;
 
 export function Hops({ task, timeline }: { task: TaskView; timeline: readonly TimelineEntry[] }) {
   const isOver = hasEnded(task.status);
@@ -106,15 +105,4 @@ function StageRow({ bar: { stage, from, doneUntil, until }, gantt }: { bar: Stag
 function place(from: number, until: number, gantt: Gantt): { left: string; width: string } {
   const left = percentOf(from, gantt);
   return { left: `${left}%`, width: `max(1px, ${percentOf(until, gantt) - left}%)` };
-}
-
-/** Return the time, each second while it counts. */
-function useNow(counts: boolean): number {
-  const [now, setNow] = useState(() => Date.now());
-  useEffect(() => {
-    if (!counts) return undefined;
-    const timer = setInterval(() => setNow(Date.now()), TICK_MILLISECONDS);
-    return () => clearInterval(timer);
-  }, [counts]);
-  return now;
 }

@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { CallError, type Client } from "../api/client";
 import { useClient } from "../api/context";
 import type { FailureGroup, TaskView } from "../api/types";
+import { now } from "../shared/clock";
 import { addressOf, type TaskFilter } from "../view";
 import { addGroups, groupFailures } from "./failures";
 import { earliest } from "./matching";
@@ -18,7 +19,7 @@ export function Groups({ filter, tasks }: { filter: TaskFilter; tasks: readonly 
   const { age, actor, tool, owner, error } = filter;
   const answer = useQuery({
     queryKey: ["failures", age, actor, tool, owner, error],
-    queryFn: () => allGroups(client, { since: age && earliest(age, new Date()), actor, tool, owner, error }),
+    queryFn: () => allGroups(client, { since: age && earliest(age, now()), actor, tool, owner, error }),
     refetchInterval: ({ state }) => (state.error === null ? POLL_MILLISECONDS : false),
     retry: (count, problem) => count < 1 && !isUnavailable(problem),
   });

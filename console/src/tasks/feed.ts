@@ -34,7 +34,7 @@ export class TaskFeed {
   constructor(
     private readonly client: Pick<Client, "tasks">,
     filter: TaskFilter,
-    now: Date,
+    now: number,
   ) {
     const since = filter.age ? earliest(filter.age, now) : undefined;
     this.query = { ...listQuery(filter, now), limit: PAGE_SIZE };

@@ -5,7 +5,7 @@ import { ageSeconds, type TaskFilter } from "../view";
 import { failureText } from "./failures";
 
 /** Return the query of a list: the names of the gateway's parameters. */
-export function listQuery(filter: TaskFilter, now: Date): Record<string, string> {
+export function listQuery(filter: TaskFilter, now: number): Record<string, string> {
   const query: Record<string, string> = {};
   if (filter.status) query["status"] = filter.status;
   if (filter.tool) query["tool"] = filter.tool;
@@ -18,8 +18,8 @@ export function listQuery(filter: TaskFilter, now: Date): Record<string, string>
 }
 
 /** Return the time before `now` by an age, in UTC. */
-export function earliest(age: string, now: Date): string {
-  return new Date(now.getTime() - ageSeconds(age) * 1000).toISOString();
+export function earliest(age: string, now: number): string {
+  return new Date(now - ageSeconds(age) * 1000).toISOString();
 }
 
 /** Return whether a filter selects a task; `since` is the time of its age. */

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useClient } from "../api/context";
+import { now } from "../shared/clock";
 import type { TaskFilter } from "../view";
 import { type FeedState, TaskFeed } from "./feed";
 
@@ -23,7 +24,7 @@ export interface Feed extends FeedState {
 /** Read the tasks of a filter, and follow them while the page is visible. */
 export function useFeed(filter: TaskFilter): Feed {
   const client = useClient();
-  const feed = useMemo(() => new TaskFeed(client, filter, new Date()), [client, filter]);
+  const feed = useMemo(() => new TaskFeed(client, filter, now()), [client, filter]);
   const range = useRef({ first: 0, last: 0 });
   const [older, setOlder] = useState<{ state: FeedState; error: unknown } | null>(null);
   const isReading = useRef(false);
