@@ -95,8 +95,8 @@ class Console:
             return _refused(refusal)
         if (file := self.page.get(path)) is not None and method in ("GET", "HEAD"):
             return Response(
-                file.body if method == "GET" else b"", media_type=None, headers={"content-type": file.media_type}
-            )
+                file.body, media_type=None, headers={"content-type": file.media_type}
+            )  # HEAD gets the headers
         if refusal := self.guard.refuse_call(method, headers):
             return _refused(refusal)
         try:
