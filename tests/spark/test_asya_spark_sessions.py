@@ -113,7 +113,9 @@ def test_10_a_run_without_an_executor_dies_before_any_envelope_is_at_work(spark,
 
     def gives_up(session):
         warm_up(session)
-        stages = session.sparkContext._jsc.sc().statusStore().activeStages()
+        context = session.sparkContext._jsc.sc()
+        context.listenerBus().waitUntilEmpty()  # the store learns of the end of a stage from an event
+        stages = context.statusStore().activeStages()
         # The calls that the test before abandoned may be at work too.
         at_work.extend(str(stages.apply(index).description()) for index in range(stages.size()))
         raise RuntimeError("no executor being launched")

@@ -18,7 +18,7 @@ from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.tasks import Tasks
 from tests.doubles.emf import metric_values, metrics
 from tests.doubles.mesh_world import MeshWorld, batch_failures
-from tests.doubles.report_queues import NOW, batch, body, foreign, items, record, refused
+from tests.doubles.report_queues import NOW, Clock, batch, body, foreign, items, record, refused
 from tests.doubles.tasks import ACTORS, at, event, hop, run_note
 
 pytestmark = pytest.mark.lists_roles
@@ -173,7 +173,7 @@ def test_an_end_that_a_foreign_gateway_refuses_for_good_is_kept(
 def test_any_address_on_the_own_host_is_the_own_gateway(world: MeshWorld, url: str) -> None:
     settings = dataclasses.replace(world.services("x-reports").settings, gateway_url="https://own.example")
     report = msgspec.to_builtins(event("t", "failed", 1)) | {"gateway_url": url}
-    assert batch_failures(build_report_queues(Services(settings)).process(batch("x-ends", body(report)))) == []
+    assert batch_failures(build_report_queues(Services(settings, Clock())).process(batch("x-ends", body(report)))) == []
     assert record(world)["status"]["S"] == "failed"
 
 
