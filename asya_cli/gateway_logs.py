@@ -10,6 +10,7 @@ from asya.client.errors import NotFoundError
 from asya.client.operations import Operations
 from asya.operations.aws.function_logs import FunctionLogs
 from asya.protocol import names
+from asya_cli import clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,7 @@ class GatewayLogs:
     def has_logs(self, actor: str) -> bool:
         """Return whether the mesh has a function for an actor."""
         try:
-            next(self.operations.actor_lines(actor, datetime.now(UTC)), None)
+            next(self.operations.actor_lines(actor, clock.now()), None)
         except NotFoundError:
             return False
         return True

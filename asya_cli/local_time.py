@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from asya_cli import clock
 from asya_cli.errors import CommandError
 from asya_cli.options import DEFAULT_STATE, JsonLines, client
 from asya_cli.output.results import write
-from asya_cli.output.text import counted, echo, one_line
+from asya_cli.output.text import counted, echo, one_line, without_fraction
 
 _SPAN = re.compile(r"\+?(\d{1,6})([mhd])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
@@ -35,9 +36,9 @@ def time(
     match = _SPAN.fullmatch(span.strip())
     if match is None:
         raise CommandError(f"{span!r} is no span of time", "Type +90m, +12h or +1d.")
-    until = datetime.now(UTC) + timedelta(**{_UNITS[match[2]]: int(match[1])})
+    until = clock.now() + timedelta(**{_UNITS[match[2]]: int(match[1])})
     count = 0
     for slot in Triggers(client(state, None, None, None)).decide(until):
         count += 1
-        write(slot, f"{slot.at[:19]}Z  {one_line(slot.trigger)}  {slot.id}", as_json=as_json)
+        write(slot, f"{without_fraction(slot.at)}  {one_line(slot.trigger)}  {slot.id}", as_json=as_json)
     echo(counted(count, "slot"), err=True)

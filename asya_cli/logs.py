@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
+from asya_cli import clock
 from asya_cli.errors import INTERRUPTED, CommandError, ExitCode
 from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State, as_typed, client
 from asya_cli.output.results import write
@@ -69,7 +69,7 @@ def logs(
     from asya_cli.tasks.selection import moment
 
     mesh = client(state, namespace, region, profile)
-    start = moment(since, datetime.now(UTC)).timestamp()
+    start = moment(since, clock.now()).timestamp()
     try:
         with aws_errors("cannot read the logs", _PERMISSIONS):
             reader = LogReader(logs_of(mesh), as_json=as_json)
@@ -88,7 +88,7 @@ def _follow_actor(reader: LogReader, actor: str, start: float, *, follow: bool) 
             if not count:
                 echo(f"{actor} has logged nothing since then", err=True)
             return
-        time.sleep(_POLL_SECONDS)
+        clock.sleep(_POLL_SECONDS)
 
 
 def _follow_task(reader: LogReader, mesh: MeshClient, envelope_id: str, options: str, *, follow: bool) -> None:
@@ -117,16 +117,16 @@ def _follow_task(reader: LogReader, mesh: MeshClient, envelope_id: str, options:
         count += reader.print_new(actors, envelope_id)
         for run in dict.fromkeys(hop.run.run_id for hop in hops if hop.run is not None):
             count += runs.print_new(run)
-        if ended_at is not None and time.monotonic() > ended_at + (_LATE_RUN_SECONDS if runs.names else _LATE_SECONDS):
+        if ended_at is not None and clock.monotonic() > ended_at + (_LATE_RUN_SECONDS if runs.names else _LATE_SECONDS):
             return
         task = mesh.task(envelope_id)
         if ended_at is None and (task is None or task.status in TERMINAL):
-            ended_at = time.monotonic()
+            ended_at = clock.monotonic()
         if not follow:
             if not count:
                 echo("no function has logged about it", err=True)
             return
-        time.sleep(_POLL_SECONDS)
+        clock.sleep(_POLL_SECONDS)
 
 
 _PERMISSIONS = (

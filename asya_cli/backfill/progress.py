@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import typer
 
+from asya_cli import clock
 from asya_cli.errors import INTERRUPTED, ExitCode
 from asya_cli.output.console import Console
 from asya_cli.output.text import echo, one_line
@@ -37,7 +37,7 @@ def follow(triggers: Triggers, backfill_id: str, options: str) -> BackfillView:
                 if has_ended(view):
                     return view
                 status.update(line_of(view))
-                time.sleep(SECONDS)
+                clock.sleep(SECONDS)
     except KeyboardInterrupt:
         again = f"`asya backfill show {one_line(backfill_id)} --follow{options}`"
         echo(f"{one_line(backfill_id)} goes on. {again} shows it again.", err=True)

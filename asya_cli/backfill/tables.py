@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from asya_cli.backfill.progress import line_of
-from asya_cli.output.text import counted, one_line
+from asya_cli.output.text import counted, one_line, without_fraction
 from asya_cli.tasks.report import COLORS
 from asya_cli.triggers.moments import local_time
 
@@ -60,7 +60,7 @@ def _facts(view: BackfillView) -> list[tuple[str, str]]:
         ("at once", str(view.at_once)),
     ]
     facts += [("stop after", counted(view.stop_after, "failure"))] if view.stop_after is not None else []
-    return [*facts, ("by", view.by), ("since", view.created_at[:19])]
+    return [*facts, ("by", view.by), ("since", without_fraction(view.created_at))]
 
 
 def _state(view: BackfillView) -> Text:

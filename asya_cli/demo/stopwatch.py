@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.table import Table
 from rich.text import Text
+
+from asya_cli import clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,11 +34,11 @@ class Stopwatch:
     @contextmanager
     def lap(self, name: str) -> Iterator[None]:
         """Measure the body, also when it fails. Parts noted by the body follow this step."""
-        began, place = time.monotonic(), len(self.laps)
+        began, place = clock.monotonic(), len(self.laps)
         try:
             yield
         finally:
-            self.laps.insert(place, Lap(name, time.monotonic() - began))
+            self.laps.insert(place, Lap(name, clock.monotonic() - began))
 
     def note(self, name: str, seconds: float) -> None:
         """Add a part of a step that was measured elsewhere."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from asya_cli import clock
 from asya_cli.deployment.cdk import Cdk
 from asya_cli.doctor import session_in
 from asya_cli.errors import CommandError, ExitCode
@@ -121,7 +121,7 @@ class Choice:
                 assembly=assembly,
                 cdk=cdk.run,
                 tell=_tell,
-                sleep=time.sleep,
+                sleep=clock.sleep,
                 asks=is_terminal and not yes,
                 waits=waits,
                 dropped=dropped,

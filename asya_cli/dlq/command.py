@@ -22,7 +22,7 @@ from asya_cli.dlq.options import (
 from asya_cli.dlq.redrive import redrive
 from asya_cli.dlq.reports import app as reports
 from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State
-from asya_cli.output.text import echo, one_line, write_exact, write_json
+from asya_cli.output.text import echo, one_line, without_fraction, write_exact, write_json
 
 if TYPE_CHECKING:
     from asya_cli.dlq.letters import DeadLetters, QueuedLetter
@@ -110,9 +110,10 @@ app.command()(redrive)
 
 def _row(dead_letters: DeadLetters, letter: QueuedLetter) -> tuple[str, ...]:
     from asya.operations.dead_letters import letter_error
+    from asya.protocol.times import format_time
 
     envelope, task = letter.envelope, dead_letters.task(letter)
-    sent = letter.seen.arrival.sent_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    sent = without_fraction(format_time(letter.seen.arrival.sent_at))
     status = task.status if task else "no record"
     reason = f" ({task.reason})" if task and task.reason else ""
     error = letter_error(letter.read, task)

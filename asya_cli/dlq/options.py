@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from asya_cli import clock
 from asya_cli.errors import CommandError, ExitCode
 from asya_cli.options import as_typed, client, not_empty
 from asya_cli.output.text import echo
@@ -73,7 +73,7 @@ def filter_of(envelope_id: str | None, error: str | None, since: str | None) -> 
     from asya_cli.dlq.letters import Filter
     from asya_cli.tasks.selection import moment
 
-    earliest = None if since is None else moment(since, datetime.now(UTC))
+    earliest = None if since is None else moment(since, clock.now())
     return Filter(envelope_id or "", error or "", earliest)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from asya_cli import clock
 from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
 from asya_cli.output.text import counted, echo
 
@@ -38,7 +38,7 @@ def drain(
     with run_errors(f"cannot drain {actor}"):
         mesh.check_actor(actor)
         is_known = mesh.is_heavy(actor)
-        found = mesh.drains.start(actor, now=datetime.now(UTC), by=caller(mesh.connection), reason=reason)
+        found = mesh.drains.start(actor, now=clock.now(), by=caller(mesh.connection), reason=reason)
         open_runs = len(list(mesh.records.open_numbers(actor)))
         echo(drain_line(actor, found, mesh.pending(actor), options))
     if open_runs:

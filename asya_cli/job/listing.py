@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from asya_cli import clock
 from asya_cli.errors import CommandError
 from asya_cli.job.options import MemoryPrice, VcpuPrice
 from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
-from asya_cli.output.text import counted, echo, one_line, write_json_line
+from asya_cli.output.text import counted, echo, one_line, without_fraction, write_json_line
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -94,7 +95,7 @@ def drain_line(actor: str, drain: Drain, pending: int, options: str) -> str:
     by = f" by {one_line(drain.by)}" if drain.by else ""
     reason = f" ({one_line(drain.reason)})" if drain.reason else ""
     return (
-        f"{actor}: drained{by} since {drain.since[:19]}{reason}; {counted(pending, 'envelope')} pending. "
+        f"{actor}: drained{by} since {without_fraction(drain.since)}{reason}; {counted(pending, 'envelope')} pending. "
         f"`asya job undrain {actor}{options}` lets its runs start"
     )
 
@@ -109,13 +110,12 @@ def _show_waiting(mesh: MeshRuns, actors: list[str]) -> None:
 
 
 def _print(lines: list[RunLine]) -> None:
-    from datetime import UTC, datetime
 
     from rich.table import Table
 
     from asya_cli.output.console import table_console
 
-    now = datetime.now(UTC)
+    now = clock.now()
     # One space between columns: an id of 37 characters and a plain state fit into 80.
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
     for column in ("run", "state", "envelopes", "age", "vCPU-h", "$"):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from asya_cli import clock
 from asya_cli.errors import CommandError
 from asya_cli.job.options import RunId
 from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
@@ -52,7 +52,7 @@ def logs(
         record = mesh.read(run_id)
         tail = LogTail(mesh, record, executor or DRIVER)
         if follow:
-            follow_logs(tail, lambda: mesh.read(run_id), time.sleep)
+            follow_logs(tail, lambda: mesh.read(run_id), clock.sleep)
         else:
             tail.print_new()
         others = sorted(tail.workers - {tail.worker})

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from rich.text import Text
+
+from asya_cli import clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +29,7 @@ class EventPrinter:
         if level not in _STYLES:
             return
         head, separator, rest = text.partition("\n")
-        line = Text.assemble((f"{time.strftime('%H:%M:%S')} ", "dim"), (head, _STYLES[level]), separator, rest)
+        line = Text.assemble((f"{clock.now().astimezone():%H:%M:%S} ", "dim"), (head, _STYLES[level]), separator, rest)
         with suppress(OSError, ValueError):  # a terminal that is gone stops nothing
             self._console.print(line, soft_wrap=True)
 
@@ -36,7 +37,7 @@ class EventPrinter:
     def measured(self) -> Iterator[list[str]]:
         """Print what was loaded again within the block, and how long it took."""
         changed: list[str] = []
-        began = time.monotonic()
+        began = clock.monotonic()
         yield changed
         if changed:
-            self.tell("news", f"{' and '.join(changed)} loaded in {time.monotonic() - began:.1f} s")
+            self.tell("news", f"{' and '.join(changed)} loaded in {clock.monotonic() - began:.1f} s")

@@ -31,6 +31,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def without_fraction(at: str) -> str:
+    """Return a time of the mesh to the second, in UTC: `2026-11-20T09:00:00Z`; an empty text as it is."""
+    return at and f"{at[:19]}Z"
+
+
 def echo(text: str, *, err: bool = False, color: str | None = None) -> None:
     """Write a text and a newline to standard output, or to standard error."""
     typer.echo(styled(visible(text), color), err=err)  # noqa: TID251 - the text is visible

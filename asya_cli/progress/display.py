@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import contextmanager
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from asya.client.watch import watch
+from asya_cli import clock
 from asya_cli.errors import INTERRUPTED
 from asya_cli.output.console import Console
 from asya_cli.output.text import echo, one_line
@@ -59,7 +59,7 @@ class Display:
         self._progress = progress
         self._remarks = remarks or {}
         self._spinner = Spinner("dots", style="cyan")
-        self._began = time.monotonic()
+        self._began = clock.monotonic()
         self._live = self._new_live() if console.is_terminal else None
 
     @property
@@ -110,16 +110,17 @@ class Display:
         table.add_column(style="dim", no_wrap=True)
         table.add_column(no_wrap=True, min_width=10)
         table.add_column(justify="right", no_wrap=True, min_width=8)
+        now = clock.now().timestamp()
         for line in self._progress.all_lines:
             mark = self._spinner if line.stage in ("received", "processing") else Text.from_markup(MARKS[line.stage])
             stage = Text(line.stage, STYLES[line.stage])
-            table.add_row(
-                mark, Text(one_line(line.actor)), self._remarks.get(line.actor, ""), stage, duration(line, time.time())
-            )
+            seconds = duration(line, now)
+            table.add_row(mark, Text(one_line(line.actor)), self._remarks.get(line.actor, ""), stage, seconds)
         total = Table.grid(padding=(0, 2))
         color = "red" if self._progress.status in ("failed", "canceled") else "cyan"
         bar = ProgressBar(100, self._progress.percent, width=BAR_WIDTH, complete_style=color, finished_style="green")
-        total.add_row("", bar, f"{self._progress.percent:3d} %", Text(f"{time.monotonic() - self._began:.0f} s", "dim"))
+        elapsed = f"{clock.monotonic() - self._began:.0f} s"
+        total.add_row("", bar, f"{self._progress.percent:3d} %", Text(elapsed, "dim"))
         return Group(table, Text(), total)
 
 
@@ -172,10 +173,10 @@ def follow(
         CommandError: As in `watch`.
     """
     task: TaskView | None = None
-    began, is_told = time.monotonic(), False
+    began, is_told = clock.monotonic(), False
     with Display(console, Progress(())) as display:
         for task in watch(mesh, envelope_id, seconds, unknown_seconds):
-            if task is None and not is_told and time.monotonic() > began + _SILENT_SECONDS:
+            if task is None and not is_told and clock.monotonic() > began + _SILENT_SECONDS:
                 is_told = True
                 console.print(
                     f"  no record of {one_line(envelope_id)}: no actor has received it yet, or you may not see it",

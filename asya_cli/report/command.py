@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from asya_cli import clock
 from asya_cli.options import DEFAULT_STATE, JsonDocument, Namespace, Profile, Region, State, client
-from asya_cli.output.text import counted, echo, one_line, write_json_line
+from asya_cli.output.text import counted, echo, one_line, without_fraction, write_json_line
 from asya_cli.tasks.selection import moment
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def report(
     from asya_cli.report.index_rows import read_rows
     from asya_cli.report.summary import summarize
 
-    now = datetime.now(UTC)
+    now = clock.now()
     earliest = moment(since, now)
     connection = client(state, namespace, region, profile).connection
     summary = summarize(read_rows(connection, earliest, now), format_time(earliest), start, tool)
@@ -89,7 +89,7 @@ def _print(summary: Summary) -> None:
 
     console = table_console()
     total = sum(each.succeeded + each.failed + each.canceled for each in summary.ends)
-    console.print(f"{counted(total, 'task')} ended since {summary.since[:19]}Z")
+    console.print(f"{counted(total, 'task')} ended since {without_fraction(summary.since)}")
     tables = (
         (
             ("start", "succeeded", "failed", "canceled", "median", "slowest"),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import msgspec
 from rich.text import Text
 
 from asya.sidecar import retry_policy
+from asya_cli import clock
 from asya_cli.output.text import one_line
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _show_error(console: Console, actor: Actor, error: ErrorInfo, *, timed_out: 
     console.print(Text(f"{one_line(error.type)}: {one_line(error.message)}"), soft_wrap=True)
     if error.traceback:
         console.print(Text(error.traceback.rstrip(), style="dim"), soft_wrap=True)
-    now = datetime.now(UTC)
+    now = clock.now()
     decision = retry_policy.decide(
         actor.resiliency, error, attempt=1, first_attempt=now, now=now, jitter=0.5, time_limit=timed_out
     )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -18,6 +16,7 @@ from asya.protocol.envelope import Envelope
 from asya.protocol.job_runs import attempts_prefix, parse_run_id
 from asya.protocol.route import Route
 from asya.spark.job_python import JOB_PYTHON
+from asya_cli import clock
 from asya_cli.errors import CommandError
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ class Smoke:
         return f"{envelope_id}: x-checkpoint → x-sink, {stored.uri}"
 
     def _run_index(self, envelope_id: str) -> str:
-        today = datetime.now(UTC).date().isoformat()
+        today = clock.now().date().isoformat()
         self._send(envelope_id, names.INDEX, {"days": [today]}, self.heavy_seconds)
         run_id = next((entry.run.run_id for entry in reversed(self.mesh.timeline(envelope_id)) if entry.run), None)
         if run_id is None:
@@ -194,12 +193,12 @@ class Smoke:
 
 def measured(name: str, run: Callable[[], str]) -> Step:
     """Run a step; a `CommandError` is a failed step."""
-    began = time.monotonic()
+    began = clock.monotonic()
     try:
         detail = run()
     except MeshError as error:
-        return Step(name, "failed", time.monotonic() - began, error.problem, error.advice)
-    return Step(name, "ok", time.monotonic() - began, detail)
+        return Step(name, "failed", clock.monotonic() - began, error.problem, error.advice)
+    return Step(name, "ok", clock.monotonic() - began, detail)
 
 
 class _Commit(msgspec.Struct):

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from itertools import chain
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from asya_cli import clock
 from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State, as_typed, client
 from asya_cli.output.text import counted, echo, one_line, write_json_line
 from asya_cli.tasks.selection import Actor, ErrorText, Owner, Selection, Since, Tool, age, limited
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from rich.table import Table
 
@@ -62,7 +63,7 @@ def failures(
         echo("no failed tasks", err=True)
         return
     console = table_console()
-    console.print(_table_of(groups[:limit], datetime.now(UTC), console.width))
+    console.print(_table_of(groups[:limit], clock.now(), console.width))
     if more:
         echo(more, err=True)
     options = as_typed(state, namespace, region, profile)

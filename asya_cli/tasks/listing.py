@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from asya_cli import clock
 from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
 from asya_cli.output.results import write_list
-from asya_cli.output.text import echo, one_line
+from asya_cli.output.text import echo, one_line, without_fraction
 from asya_cli.tasks.selection import Actor, ErrorText, Owner, Roots, Selection, Since, Status, Tool, age, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from rich.table import Table
 
@@ -25,7 +26,6 @@ _MOST = 10_000
 """Tasks that a list shows at most."""
 _SMALLEST_ERROR = 12
 """Columns below which an error tells nothing."""
-_TO_SECONDS = len("2026-11-20T09:30:00")
 
 
 def list_tasks(
@@ -57,7 +57,7 @@ def list_tasks(
     views = selection.newest(mesh, limit)
     if not views:
         selection.check(mesh)
-    now, width = datetime.now(UTC), table_console().width
+    now, width = clock.now(), table_console().width
     write_list(views, lambda tasks: table_of(tasks, now, width), empty="no tasks", as_json=as_json)
     more = min(limit * 10, _MOST)
     if len(views) == limit < more:  # whether there are more may take many calls to know
@@ -80,7 +80,7 @@ def table_of(tasks: Sequence[TaskView], now: datetime, width: int) -> Table:
     rows = [
         (
             *(task.id, task.status, str(task.progress_percent), age(task.created_at, now), task.actor or ""),
-            *([] if len(names) == len(_COLUMNS) else [(task.waiting_until or "")[:_TO_SECONDS]]),
+            *([] if len(names) == len(_COLUMNS) else [without_fraction(task.waiting_until or "")]),
         )
         for task in tasks
     ]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-import time
 from contextlib import contextmanager
 from shlex import quote
 from typing import TYPE_CHECKING
 
 from asya.client.errors import MeshError
+from asya_cli import clock
 from asya_cli.errors import CommandError, ExitCode, exit_code_of
 from asya_cli.output.text import echo
 
@@ -31,9 +31,9 @@ def awaited_task(mesh: MeshClient, envelope_id: str) -> TaskView | None:
         return task
     if sys.stderr.isatty():
         echo(f"no record of {envelope_id} yet; waiting up to {RECORD_SECONDS:.0f} s", err=True)
-    deadline = time.monotonic() + RECORD_SECONDS
-    while task is None and time.monotonic() < deadline:
-        time.sleep(_POLL_SECONDS)
+    deadline = clock.monotonic() + RECORD_SECONDS
+    while task is None and clock.monotonic() < deadline:
+        clock.sleep(_POLL_SECONDS)
         task = mesh.task(envelope_id)
     return task
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from rich.text import Text
 
-from asya_cli.output.text import one_line, visible
+from asya_cli.output.text import one_line, visible, without_fraction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,7 +114,7 @@ def headline(task: TaskView | None, envelope: Envelope | None) -> Text:
 
 def started_by(origin: StartedBy) -> str:
     """Return what started a task: `trigger nightly, slot 2026-11-25T01:00:00Z`."""
-    slot = f", slot {origin.slot[:19]}Z" if origin.slot else ""
+    slot = f", slot {without_fraction(origin.slot)}" if origin.slot else ""
     return f"{origin.kind} {origin.name}{slot}" if origin.name else origin.kind
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
@@ -13,6 +13,7 @@ import typer
 from asya.protocol.times import format_time, parse_time
 from asya.tasks.failures import failure_text
 from asya.tasks.filters import TaskFilter
+from asya_cli import clock
 from asya_cli.errors import CommandError
 from asya_cli.options import not_empty
 
@@ -100,7 +101,7 @@ class Selection:
         Raises:
             CommandError: `since` is neither an age nor a time.
         """
-        earliest = None if since is None else format_time(moment(since, now or datetime.now(UTC)))
+        earliest = None if since is None else format_time(moment(since, now or clock.now()))
         return cls(
             TaskFilter(
                 status=status,

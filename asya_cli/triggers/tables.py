@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
+from asya_cli import clock
 from asya_cli.output.text import one_line
 from asya_cli.tasks.listing import table_of
 from asya_cli.tasks.report import COLORS
@@ -43,7 +43,7 @@ def show_trigger(console: Console, view: TriggerView) -> None:
         console.print(Text.assemble((f"  {name:<10}", "dim"), value), soft_wrap=True)
     if view.tasks:
         console.print()
-        console.print(table_of(view.tasks, datetime.now(UTC), console.width))
+        console.print(table_of(view.tasks, clock.now(), console.width))
 
 
 def _facts(view: TriggerView) -> list[tuple[str, Text]]:

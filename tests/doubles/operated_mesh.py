@@ -9,7 +9,9 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
+from asya_cli.clock import using
 from tests.cloud.environment import environment
+from tests.doubles.command_clock import SetClock
 from tests.doubles.kit_cloud import KitCloud, KitConnection, kit_cloud
 
 if TYPE_CHECKING:
@@ -126,20 +128,7 @@ def operated_mesh(folder: Path) -> Iterator[KitCloud]:
     with ExitStack() as stack:
         cloud = stack.enter_context(kit_cloud(write_mesh(folder), start=START))
 
-        moments = SimpleNamespace(now=lambda _=None: cloud.kit.now, fromtimestamp=datetime.fromtimestamp)
-        for module in (
-            "logs",
-            "tasks.listing",
-            "tasks.failures",
-            "tasks.selection",
-            "dlq.options",
-            "report.command",
-            "triggers.tables",
-        ):
-            stack.enter_context(mock.patch(f"asya_cli.{module}.datetime", moments))
-        clock = SimpleNamespace(monotonic=environment().monotonic, sleep=environment().sleep)
-        for module in ("tasks.records", "logs", "smoke.steps"):
-            stack.enter_context(mock.patch(f"asya_cli.{module}.time", clock))
+        stack.enter_context(using(SetClock(lambda: cloud.kit.now, environment().monotonic, environment().sleep)))
         # The mesh runs on this thread alone.
         serial = nullcontext(SimpleNamespace(map=map))
         stack.enter_context(mock.patch("asya_cli.report.index_rows.ThreadPoolExecutor", lambda _: serial))

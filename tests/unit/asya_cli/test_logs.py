@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,10 +27,12 @@ from asya.spark.aws.run_records import RunRecords
 from asya.tasks.timeline import TimelineEntry
 from asya.tasks.view import TaskView
 from asya_cli import logs as logs_module
+from asya_cli.clock import using
 from asya_cli.errors import CommandError, ExitCode
 from asya_cli.job.mesh_runs import MeshRuns
 from asya_cli.logs import described
 from asya_cli.main import app
+from tests.doubles.command_clock import SetClock
 from tests.doubles.dynamo import create_tasks_table
 from tests.doubles.job_runs import MANIFEST
 
@@ -194,10 +196,9 @@ def test_an_upload_that_comes_later_is_printed_from_where_the_last_one_ended(
     mesh.statuses = ["running", "running", "succeeded"]
     monkeypatch.setattr(logs_module, "_LATE_RUN_SECONDS", 0.0)
     uploads = iter(["one\n", "one\ntwo\n", "one\ntwo\n"])
-    # Threads of other tests in this process sleep too.
-    clock = SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: run("SPARK_EXECUTOR/1", next(uploads)))
-    monkeypatch.setattr(logs_module, "time", clock)
-    assert lines("order-7", "--follow")[1:] == [f"{RUN} executor 1 stdout  {line}" for line in ("one", "two")]
+    with using(SetClock(lambda: NOW, count().__next__, lambda _: run("SPARK_EXECUTOR/1", next(uploads)))):
+        printed = lines("order-7", "--follow")[1:]
+    assert printed == [f"{RUN} executor 1 stdout  {line}" for line in ("one", "two")]
 
 
 def test_a_run_whose_record_has_expired_is_told(mesh: FakeMesh, run: Callable[..., None]) -> None:
@@ -220,12 +221,12 @@ def test_an_envelope_is_followed_to_its_end_without_a_line_twice(
     mesh.statuses = ["running", "running", "running", "succeeded"]
     monkeypatch.setattr(logs_module, "_LATE_SECONDS", 0.0)
     waits = iter(range(2, 100))
-    monkeypatch.setattr(
-        logs_module.time,
-        "sleep",
-        lambda _: mesh.write("bill", next(waits), entry(f"at {next(waits)}", envelope_id="order-7")),
-    )
-    shown = [line.split()[3] for line in lines("order-7", "--follow")]
+
+    def write(_: float) -> None:
+        mesh.write("bill", next(waits), entry(f"at {next(waits)}", envelope_id="order-7"))
+
+    with using(SetClock(lambda: NOW, count().__next__, write)):
+        shown = [line.split()[3] for line in lines("order-7", "--follow")]
     assert shown[:2] == ["one", "at"]
     assert len(shown) == len(set(lines("order-7")))
 

@@ -5,6 +5,7 @@ pure modules from the contracts in pyproject.toml.
 """
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -141,6 +142,33 @@ def test_every_unit_test_file_has_its_module() -> None:
             if not any(subject == name or subject.startswith(f"{name}_") for name in names):
                 orphans.append(str(path.relative_to(PROJECT)))
     assert orphans == []
+
+
+COMMAND_CLOCK = "asya_cli/clock.py"
+_COMMAND_CLOCK_READS = re.compile(
+    r"datetime\.now|\btoday\(|\butcnow|\btime\.(time|monotonic|perf_counter|sleep|localtime|strftime)\b|from time import"
+)
+CONSOLE_CLOCK = "console/src/shared/clock.ts"
+_CONSOLE_CLOCK_READS = re.compile(r"Date\.now|new Date\(\)|\bDate\(\)|performance\.now|timeOrigin|Temporal\.")
+
+
+@pytest.mark.parametrize(
+    ("folder", "suffixes", "reads", "own"),
+    [
+        ("asya_cli", {".py"}, _COMMAND_CLOCK_READS, COMMAND_CLOCK),
+        ("console/src", {".ts", ".tsx"}, _CONSOLE_CLOCK_READS, CONSOLE_CLOCK),
+    ],
+)
+def test_the_command_and_the_console_have_one_clock_each(
+    folder: str, suffixes: set[str], reads: re.Pattern[str], own: str
+) -> None:
+    """So that a test sets the time of all ages at once, and two of them never disagree."""
+    found = {
+        path.relative_to(PROJECT).as_posix()
+        for path in (PROJECT / folder).rglob("*")
+        if path.suffix in suffixes and reads.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == {own}
 
 
 def test_the_wheel_installs_exactly_the_five_packages() -> None:

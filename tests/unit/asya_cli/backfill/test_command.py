@@ -1,11 +1,12 @@
 """`asya backfill` over a mesh in memory."""
 
 import json
-from types import SimpleNamespace
+from collections.abc import Iterator
 
 import pytest
 
-from asya_cli.backfill import progress
+from asya_cli.clock import using
+from tests.doubles.command_clock import SetClock
 from tests.doubles.command_line import asya
 from tests.doubles.kit_cloud import KitCloud
 
@@ -13,9 +14,10 @@ RANGE = ("nightly", "--from", "2026-11-01", "--to", "2026-11-05")
 
 
 @pytest.fixture(autouse=True)
-def clock(cloud: KitCloud, monkeypatch: pytest.MonkeyPatch) -> None:
+def clock(cloud: KitCloud) -> Iterator[None]:
     """The wait between two questions is a minute of the mesh."""
-    monkeypatch.setattr(progress, "time", SimpleNamespace(sleep=lambda _: cloud.kit.travel(minutes=1)))
+    with using(SetClock(lambda: cloud.kit.now, on_sleep=lambda _: cloud.kit.travel(minutes=1))):
+        yield
 
 
 @pytest.mark.rule("16.backfill")
@@ -78,13 +80,13 @@ def test_16_a_backfill_is_canceled(cloud: KitCloud) -> None:
     assert json.loads(asya("backfill", "cancel", backfill, "--json").stdout)["state"] == "canceled"
 
 
-def test_the_end_of_the_terminal_ends_nothing(cloud: KitCloud, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_of_the_terminal_ends_nothing(cloud: KitCloud) -> None:
     def interrupt(_: float) -> None:
         raise KeyboardInterrupt
 
     cloud.kit._cloud.sources.functions.pop("asya-shop-greet")
-    monkeypatch.setattr(progress, "time", SimpleNamespace(sleep=interrupt))
-    outcome = asya("backfill", *RANGE, "--follow")
+    with using(SetClock(lambda: cloud.kit.now, on_sleep=interrupt)):
+        outcome = asya("backfill", *RANGE, "--follow")
     assert outcome.code == 130
     assert "goes on. `asya backfill show " in outcome.stderr
 

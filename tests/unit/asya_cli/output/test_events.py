@@ -1,27 +1,33 @@
 """The lines of `asya dev`."""
 
 import io
-import re
+from datetime import UTC, datetime
 
 from rich.console import Console
 
+from asya_cli.clock import using
 from asya_cli.output.events import EventPrinter
+from tests.doubles.command_clock import SetClock
+
+NOW = datetime(2026, 3, 29, 0, 59, 58, tzinfo=UTC)
 
 
 def test_an_event_is_a_line_with_its_time_and_what_belongs_to_it() -> None:
     output = io.StringIO()
     printer = EventPrinter(Console(file=output, width=40))
-    printer.tell("error", "bill: e-1 failed: KeyError: '[total]' in a line that is longer than the terminal\nTraceback")
-    printer.tell("info", "not for the author")
-    with printer.measured() as changed:
-        changed.extend(["handlers", "jobs"])
-    with printer.measured():
-        pass
-    lines = output.getvalue().splitlines()
-    assert [re.sub(r"^[\d:]{8} ", "", line) for line in lines] == [
-        "bill: e-1 failed: KeyError: '[total]' in a line that is longer than the terminal",
+    seconds = iter((10.0, 10.4, 11.0))
+    with using(SetClock(lambda: NOW, lambda: next(seconds))):
+        printer.tell("error", "bill: e-1 failed: KeyError: '[total]' in a line longer than the terminal\nTraceback")
+        printer.tell("info", "not for the author")
+        with printer.measured() as changed:
+            changed.extend(["handlers", "jobs"])
+        with printer.measured():
+            pass
+    at = f"{NOW.astimezone():%H:%M:%S}"
+    assert output.getvalue().splitlines() == [
+        f"{at} bill: e-1 failed: KeyError: '[total]' in a line longer than the terminal",
         "Traceback",
-        "handlers and jobs loaded in 0.0 s",
+        f"{at} handlers and jobs loaded in 0.4 s",
     ]
 
 
