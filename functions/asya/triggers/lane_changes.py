@@ -1,5 +1,6 @@
 """Decides how a lane changes: by an occurrence, the end of a window, and the end of a task (`protocol §16.overlap`)."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -90,7 +91,7 @@ def admit(lane: Lane, overlap: Overlap, start: Start) -> Change:
         )
     if overlap == "allow":
         return Change(replace(lane, starting=(*lane.starting, start)), "started")
-    if lane.running is None and not lane.queued:
+    if _is_free(lane, overlap) and not lane.queued:
         return Change(_running(lane, start), "started")
     if overlap == "skip":
         return Change(lane, "skipped")
@@ -116,7 +117,7 @@ def settle(lane: Lane, trigger: Trigger, now: datetime, *, oldest: Start | None,
     """The next change that no occurrence causes: the end of a window, or the release of a start.
 
     Args:
-        lane: the lane, without a running task that has ended.
+        lane: the lane, without the awaited tasks that have ended.
         trigger: the settings.
         now: the time.
         oldest: the oldest start that waits.
@@ -127,9 +128,9 @@ def settle(lane: Lane, trigger: Trigger, now: datetime, *, oldest: Start | None,
     """
     if not trigger.enabled:
         return None
-    if trigger.overlap == "allow" and lane.running is not None:
-        return Change(replace(lane, running=None), "started")
-    if lane.queued and lane.running is None and len(lane.starting) < MOST_STARTS:
+    if trigger.overlap == "allow" and (lane.running is not None or lane.canceling):
+        return Change(replace(lane, running=None, canceling=()), "started")
+    if lane.queued and _is_free(lane, trigger.overlap) and len(lane.starting) < MOST_STARTS:
         return _release(lane, trigger, oldest)
     if lane.window is None or not ends(lane.window, trigger, now, size):
         return None
@@ -149,9 +150,30 @@ def ends(window: Window, trigger: Trigger, now: datetime, size: int = 0) -> bool
     return trigger.batch is not None and (window.count >= trigger.batch.size or window.size + size > BATCH_BYTES)
 
 
-def without_running(lane: Lane) -> Lane:
-    """The lane after the end of its running task."""
-    return replace(lane, running=None)
+def awaited(lane: Lane, trigger: Trigger) -> frozenset[str]:
+    """The ids of started tasks whose end lets the lane go on.
+
+    A trigger that cancels no more waits for the tasks that it was about to cancel.
+    """
+    ids = {lane.running, *(() if trigger.overlap == "cancel-previous" else lane.canceling)} - {None}
+    return frozenset(task_id for task_id in ids if task_id is not None and not lane.starts(task_id))
+
+
+def without_ended(lane: Lane, ended: Collection[str]) -> Lane:
+    """The lane after the end of awaited tasks."""
+    running = None if lane.running in ended else lane.running
+    return replace(lane, running=running, canceling=tuple(each for each in lane.canceling if each not in ended))
+
+
+def startable(lane: Lane, trigger: Trigger) -> tuple[Start, ...]:
+    """The noted starts to perform, in order.
+
+    A trigger that cancels no more starts those that were to cancel each other one by one, each after the end of the last.
+    """
+    if trigger.overlap == "cancel-previous" or not lane.canceling:
+        return lane.starting
+    waits = any(not lane.starts(task_id) for task_id in lane.canceling)
+    return () if waits else lane.starting[:1]
 
 
 def performed(lane: Lane, started: frozenset[str], canceled: frozenset[str], failed: frozenset[str]) -> Lane:
@@ -162,6 +184,11 @@ def performed(lane: Lane, started: frozenset[str], canceled: frozenset[str], fai
         canceling=tuple(each for each in lane.canceling if each not in canceled | failed),
         running=None if lane.running in failed else lane.running,
     )
+
+
+def _is_free(lane: Lane, overlap: Overlap) -> bool:
+    """Whether nothing runs in a lane, as far as it knows."""
+    return lane.running is None and (overlap == "cancel-previous" or not lane.canceling)
 
 
 def _release(lane: Lane, trigger: Trigger, oldest: Start | None) -> Change:

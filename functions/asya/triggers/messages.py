@@ -25,7 +25,7 @@ class SlotMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     """A slot of a schedule that is due.
 
     Attributes:
-        then: later slots that are due too, in order, if they must enter their lane in order (`protocol §16.overlap.slots`).
+        then: later slots that are due too, in order (`protocol §16.overlap.slots`).
     """
 
     trigger: str

@@ -209,12 +209,14 @@ class LaneQueue:
             if not lane.starting and not lane.canceling:
                 return lane
             try:
-                done = self.starts.perform(key, lane)
+                done = self.starts.perform(key, lane, trigger)
             except ApiError as error:
                 if error.code != "idempotency_in_progress":
                     raise
                 # Another process is at work on a start. It goes on with the lane, and after its death the sweep does.
                 return lane
+            if done.is_empty:
+                return lane  # the starts wait for the end of a task
             left = lane_changes.performed(lane, done.started, done.canceled, done.failed)
             if self.store.change(key, seen, Change(left, "started"), self.services.now()) is None:
                 self.services.environment.sleep(delay)
@@ -226,16 +228,14 @@ class LaneQueue:
 
     def _settled(self, key: LaneKey, trigger: Trigger, size: int = 0) -> tuple[StoredLane, datetime]:
         """The lane after all changes that are due, which may leave starts to perform, and the time of its reading."""
-        alive: str | None = None
+        alive = set[str]()
         delays = _delays()
         while True:
             seen, now = self.store.read(key), self.services.now()
-            lane = seen.lane
-            if lane.running not in (None, alive) and not lane.starts(lane.running or ""):
-                if self._has_ended(lane.running or ""):
-                    lane = lane_changes.without_running(lane)
-                else:
-                    alive = lane.running
+            asked = lane_changes.awaited(seen.lane, trigger) - alive
+            ended = {task_id for task_id in asked if self._has_ended(task_id)}
+            alive |= asked - ended
+            lane = lane_changes.without_ended(seen.lane, ended)
             oldest = self.store.oldest(key) if lane.queued and lane.running is None else None
             change = lane_changes.settle(lane, trigger, now, oldest=oldest, size=size)
             if change is None and lane == seen.lane:

@@ -13,11 +13,12 @@ from msgspec import Raw
 from asya.cancels.lambdas.task_cancels import TaskCancels
 from asya.protocol.api_errors import ApiError
 from asya.protocol.task import StartedBy
+from asya.protocol.triggers import Trigger
 from asya.sidecar.lambdas.services import Services
 from asya.triggers.aws.failed_messages import FailedMessages
 from asya.triggers.aws.lane_store import LaneStore
 from asya.triggers.lambdas.occurrence_starts import FINAL
-from asya.triggers.lane_changes import MOST_STARTS
+from asya.triggers.lane_changes import MOST_STARTS, startable
 from asya.triggers.lane_messages import encode_again
 from asya.triggers.lanes import Lane, LaneKey, Start, window_key
 from asya.triggers.occurrences import Occurrence, owner_of
@@ -30,6 +31,11 @@ class Performed:
     started: frozenset[str]
     canceled: frozenset[str]
     failed: frozenset[str]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was performed."""
+        return not (self.started or self.canceled or self.failed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +52,10 @@ class LaneStarts:
     failed: FailedMessages
     start: Callable[[Occurrence], None]
 
-    def perform(self, key: LaneKey, lane: Lane) -> Performed:
+    def perform(self, key: LaneKey, lane: Lane, trigger: Trigger) -> Performed:
         """Perform what a lane is about to do, in order: a task is canceled before the next one starts.
+
+        A trigger that cancels no more has no permission to: the start that was to follow waits for the end of the task.
 
         After an outage there may be more than a process has time for. So it performs 25 starts at most, which the lane then
         strikes out.
@@ -56,10 +64,11 @@ class LaneStarts:
             ApiError, TaskStoreError, ClientError, BotoCoreError: something could not be performed now.
         """
         started, canceled, failed = set[str](), set[str](), set[str]()
-        waiting = list(lane.starting)
+        waiting = list(startable(lane, trigger))
+        canceling = lane.canceling if trigger.overlap == "cancel-previous" else ()
         while True:
             open_starts = {start.id for start in waiting}
-            for task_id in lane.canceling:
+            for task_id in canceling:
                 # A task that another process may be starting is started first: it would start after its cancellation.
                 if task_id not in open_starts | canceled | failed:
                     self.cancels.cancel(task_id, self.services.now(), owner_of(key.trigger))

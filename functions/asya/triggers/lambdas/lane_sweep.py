@@ -13,7 +13,7 @@ from asya.tasks.aws.task_store import TaskStore
 from asya.triggers.aws.lane_checks import LaneChecks
 from asya.triggers.aws.lane_items import StoredLane
 from asya.triggers.aws.lane_store import LaneStore
-from asya.triggers.lane_changes import ends
+from asya.triggers.lane_changes import awaited, ends, startable
 from asya.triggers.lanes import Lane
 
 # Somebody is probably at work on a lane that changed lately.
@@ -42,7 +42,8 @@ class LaneSweep:
         now = self.services.now()
         found = 0
         for lanes in chunks(list(self.store.due(now - _GRACE)), _BATCH):
-            alive = self._alive([stored.lane for _, stored in lanes], now)
+            known = [(stored.lane, triggers[key.trigger]) for key, stored in lanes if key.trigger in triggers]
+            alive = self._alive(known, now)
             for key, stored in lanes:
                 trigger = triggers.get(key.trigger)
                 if trigger is None:
@@ -56,17 +57,21 @@ class LaneSweep:
             self.services.telemetry.log.info("lanes to check", count=found)
         self.services.telemetry.flush()
 
-    def _alive(self, lanes: list[Lane], now: datetime) -> frozenset[str]:
-        """The ids of the running tasks that have not ended. A check reads an unreadable record again."""
-        ids = [lane.running for lane in lanes if lane.running is not None]
+    def _alive(self, lanes: list[tuple[Lane, Trigger]], now: datetime) -> frozenset[str]:
+        """The ids of the awaited tasks that have not ended. A check reads an unreadable record again."""
+        ids = frozenset[str]().union(*(awaited(lane, trigger) for lane, trigger in lanes))
         records = self.records.records(ids, now, consistent=True) if ids else {}
         return frozenset(task_id for task_id, stored in records.items() if not stored.record.is_terminal)
 
 
 def _needs_check(stored: StoredLane, trigger: Trigger, alive: frozenset[str], now: datetime) -> bool:
     lane = stored.lane
-    if lane.starting or lane.canceling or (lane.running is None and lane.queued):
+    if startable(lane, trigger) or (lane.canceling and trigger.overlap == "cancel-previous"):
         return True
-    if lane.running is not None and lane.running not in alive:
+    if lane.running is None and not lane.canceling and lane.queued:
+        return True
+    if trigger.overlap == "allow" and (lane.running is not None or lane.canceling):
+        return True  # a deployment has ended the wait
+    if awaited(lane, trigger) - alive:
         return True
     return lane.window is not None and ends(lane.window, trigger, now)

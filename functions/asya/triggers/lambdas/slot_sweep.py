@@ -17,7 +17,7 @@ from asya.protocol.times import format_time
 from asya.protocol.triggers import Schedule, Trigger
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.triggers.aws.schedule_states import ScheduleStates
-from asya.triggers.aws.slot_sender import SlotSender, SlotsNotSentError
+from asya.triggers.aws.slot_sender import SlotSender
 from asya.triggers.due_slots import decide
 from asya.triggers.schedule_state import ScheduleState
 
@@ -61,7 +61,7 @@ class SlotSweep:
         for name, (trigger, schedule) in schedules.items():
             try:
                 self._decide(name, trigger, schedule, states.get(name), now or self.services.now())
-            except (TaskStoreError, SlotsNotSentError, ClientError, BotoCoreError):
+            except (TaskStoreError, ClientError, BotoCoreError):
                 self.services.telemetry.log.exception("the slots of a trigger wait", trigger=name)
             except Exception as error:  # noqa: BLE001 - it is raised below
                 unexpected.append(error)
@@ -82,7 +82,7 @@ class SlotSweep:
     ) -> None:
         telemetry = self.services.telemetry
         decision = decide(trigger, schedule, seen, now)
-        self.slots.send(name, decision.due, in_order=trigger.overlap != "allow")
+        self.slots.send(name, decision.due)
         if decision.state != seen and not self.states.write(name, decision.state, seen):
             # Another sweep or an operator was faster. The keys of the slots start each task once.
             return

@@ -3,6 +3,7 @@
 The model knows only the words of the protocol: when a slot is due, how late it may start, and what happens while a task runs.
 """
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
@@ -180,6 +181,23 @@ def test_16_the_first_and_the_last_missed_slot_are_logged(tmp_path: Path) -> Non
     (line,) = [line for line in mesh.log if "slots missed" in line]
     assert "count=4, first=2026-11-25T13:00:00.000000Z, last=2026-11-25T16:00:00.000000Z" in line
     assert len(mesh.runs()) == 1
+
+
+@pytest.mark.rule("16.due.catch-up", "16.overlap.slots")
+@pytest.mark.parametrize("overlap", MODES)
+def test_16_late_slots_start_oldest_first(tmp_path: Path, overlap: str) -> None:
+    """Whatever the overlap: here after an outage of five hours, more slots than a batch of SQS has."""
+    settings = {"cron": "*/15 * * * *", "zone": "UTC", "overlap": overlap, "lasts": "1m", "catch_up": "24h"}
+    (tmp_path / "mesh.yaml").write_text(MESH.format(**settings))
+    mesh = Mesh(tmp_path / "mesh.yaml", start=datetime(2026, 11, 25, 11, 50, tzinfo=UTC))
+    mesh.travel(minutes=2)
+    mesh._cloud.system.fails_overdue_tasks = False
+    mesh.travel(hours=5)
+    mesh._cloud.system.fails_overdue_tasks = True
+    mesh.travel(hours=1)
+    slots = [found[1] for line in mesh.log if (found := re.search(r"task started.*key=slot (\S+?)[,\s]", line))]
+    assert slots == sorted(slots)
+    assert len(slots) >= (24 if overlap in ("allow", "queue") else 5)
 
 
 def test_the_model_tells_the_modes_apart() -> None:
