@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from asya.operations.mesh_numbers import ActorNumbers
     from asya.protocol.envelope import Envelope
     from asya.protocol.errors import ErrorInfo
-    from asya.protocol.pause import PauseField, TaskPause
+    from asya.protocol.pause import PauseField, ShownValue, TaskPause
     from asya.protocol.route import Route
     from asya.protocol.task import Cancellation, EarlierGeneration, StartedBy
     from asya.tasks.timeline import TimelineEntry
@@ -128,7 +128,7 @@ def facts_of(task: TaskView | None, stored: StoredObject | None, envelope: Envel
     error = error_of(task, envelope)
     lines: list[tuple[str, Text | str | int | None]] = [
         ("route", route_line(route, ended_well=ended_well) if route else None),
-        *(pause_lines(task.pause) if task and task.pause else ()),
+        *(_pause_facts(task.pause) if task and task.pause else ()),
         ("waits until", task.waiting_until if task else None),
         ("attempt", attempts(task, envelope)),
         ("canceled", cancellation_line(task.canceled) if task and task.canceled else None),
@@ -172,6 +172,23 @@ def cancellation_line(canceled: Cancellation) -> str:
 def _indented(value: str) -> Text:
     """A value below which nothing looks like another fact."""
     return Text(visible(value).replace("\n", f"\n{'':<14}"))
+
+
+def _pause_facts(pause: TaskPause) -> list[tuple[str, Text | str]]:
+    return [*pause_lines(pause)[:1], *shown_facts(pause), *pause_lines(pause)[1:]]
+
+
+def shown_facts(pause: TaskPause) -> list[tuple[str, Text | str]]:
+    """Return what a pause shows of the payload: the pointer and the text of each value."""
+    return [(each.name, _shown_text(each)) for each in pause.shown or ()]
+
+
+def _shown_text(value: ShownValue) -> Text:
+    if value.text is None:
+        return Text("missing", style="dim")
+    # A value of several lines begins below its name, so that its indentation stays true.
+    text = f"\n{value.text}" if "\n" in value.text else value.text
+    return Text.assemble(_indented(text), ("  (shortened)" if value.cut else "", "dim"))
 
 
 def pause_lines(pause: TaskPause) -> list[tuple[str, str]]:

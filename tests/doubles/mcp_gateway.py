@@ -5,7 +5,7 @@ A call that waits for its task does not sleep: it runs the next step of the mesh
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -25,7 +25,7 @@ from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey
 from asya.protocol import names
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Actor, Tool
-from asya.protocol.pause import Pause, PauseField
+from asya.protocol.pause import Pause, PauseField, ShownValue
 from asya.protocol.times import format_time
 from tests.doubles.envelopes import hop
 from tests.doubles.gateway_functions import (
@@ -180,7 +180,9 @@ class McpGateway:
         """Returns the last started task."""
         return self.gateway.api(route_event("GET /api/v1/mesh/{id}", ALICE, id=self.task_id()), at(5))[1]
 
-    def pause(self, position: int = 1, seconds: float = 1.0, spec: Actor = APPROVE) -> None:
+    def pause(
+        self, position: int = 1, seconds: float = 1.0, spec: Actor = APPROVE, shown: Sequence[ShownValue] = ()
+    ) -> None:
         """Pauses the last started task."""
         body = {
             "id": self.task_id(),
@@ -199,7 +201,11 @@ class McpGateway:
             "status": "paused",
             "at": format_time(at(seconds)),
             "position": position,
-            "data": {"prompt": pause.prompt, "fields": msgspec.to_builtins(pause.fields)},
+            "data": {
+                "prompt": pause.prompt,
+                "fields": msgspec.to_builtins(pause.fields),
+                "shown": msgspec.to_builtins(shown),
+            },
         }
         assert self.gateway.write_reports([event], at(seconds)) == [204]
 

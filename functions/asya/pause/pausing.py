@@ -10,6 +10,7 @@ from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
 from asya.messaging.sqs_limits import MESSAGE_BYTES, MESSAGE_MARGIN
 from asya.messaging.targets import actual_actor
+from asya.pause.prompts import fill_in
 from asya.pause.resume_input import InvalidInputError, merge_answers
 from asya.protocol import headers, names, status
 from asya.protocol.codec import ParseError, encode
@@ -17,7 +18,7 @@ from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import EventData, TaskEvent
 from asya.protocol.insertion import insert
-from asya.protocol.pause import ANSWERS_LIMIT, Pause, PauseHeader
+from asya.protocol.pause import ANSWERS_LIMIT, Pause, PauseHeader, ShownValue
 from asya.protocol.slices import slice_header
 from asya.protocol.times import format_time
 from asya.reporting.reports import with_origin
@@ -118,8 +119,9 @@ def paused_envelope(hop: Hop, *, now: datetime, callback_until: datetime | None 
     pause = PauseHeader(
         epoch=route.position,
         paused_at=at,
-        prompt=question.prompt,
+        prompt=fill_in(question.prompt, hop.envelope.payload),
         fields=question.fields,
+        show=question.show,
         until=question.until,
         callback_until=None if callback_until is None else format_time(callback_until),
         remaining=None if deadline is None else max((deadline - now).total_seconds(), _time_of_next_hop(hop, ahead)),
@@ -156,8 +158,10 @@ def pause_of(envelope: Envelope) -> PauseHeader | None:
         raise ParseError(f"headers.{headers.PAUSE}: {error}", envelope.id) from None
 
 
-def paused_report(hop: Hop, pause: PauseHeader, callback: str | None = None) -> TaskEvent:
-    """The report of a pause, with the link that answers it; a repeated report is equal."""
+def paused_report(
+    hop: Hop, pause: PauseHeader, callback: str | None = None, shown: tuple[ShownValue, ...] = ()
+) -> TaskEvent:
+    """The report of a pause, with the link that answers it and what it shows; a repeated report is equal."""
     envelope = hop.envelope
     data = EventData(
         actor=hop.actor,
@@ -167,6 +171,7 @@ def paused_report(hop: Hop, pause: PauseHeader, callback: str | None = None) -> 
         fields=pause.fields,
         waiting_until=pause.until,
         callback=callback,
+        shown=shown,
     )
     return TaskEvent(
         id=envelope.id,

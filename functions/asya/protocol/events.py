@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from asya.protocol.errors import ErrorInfo, TaskProblem
-from asya.protocol.pause import PauseField
+from asya.protocol.pause import PauseField, ShownValue
 from asya.protocol.route import Route
 from asya.protocol.run_progress import RunNote
 
@@ -54,6 +54,7 @@ class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         provisional: whether another end of this generation replaces this one (`protocol §11`).
         waiting_until: when a wait, or a pause with a timer, is due.
         callback: the link that answers a pause.
+        shown: what a pause shows of the payload.
     """
 
     actor: str = ""
@@ -76,6 +77,7 @@ class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     problem: TaskProblem | None = None
     waiting_until: str | None = None
     callback: str | None = None
+    shown: tuple[ShownValue, ...] = ()
 
 
 class TaskEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -9,6 +9,7 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.status import Reason
 
 FieldType = Literal["string", "number", "boolean", "array", "object"]
+ShownType = Literal["string", "number", "boolean", "null", "array", "object"]
 
 DEFAULT_PROMPT = "Task paused"
 ANSWERS_LIMIT = 128 * 1024
@@ -40,10 +41,34 @@ class PauseField(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return "/" + self.name.replace("~", "~0").replace("/", "~1")
 
 
+class ShownValue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A value of the payload, as those who answer a pause see it.
+
+    Attributes:
+        pointer: JSON pointer to the value; empty for the whole payload.
+        text: the characters of a text, or the JSON of another value, with the digits that the payload has. None if the payload
+            has no such value.
+        type: of the value; None without one.
+        cut: whether parts of the value are left out.
+    """
+
+    pointer: str
+    text: str | None = None
+    type: ShownType | None = None
+    cut: bool = False
+
+    @property
+    def name(self) -> str:
+        """The pointer, or what it stands for."""
+        return self.pointer or "payload"
+
+
 class Pause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The settings of a pause actor. Without fields, a resume merges its input into the root of the payload.
 
     Attributes:
+        prompt: the question; `{/total}` stands for a value of the payload.
+        show: JSON pointers to what the pause shows of the payload; None for the whole payload, within a bound.
         until: when the pause ends without an answer; None if only an answer ends it.
         callback: whether a link answers the pause too.
         callback_key: JSON pointer to the link in the payload; None to keep it out of the payload.
@@ -51,6 +76,7 @@ class Pause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     prompt: str = DEFAULT_PROMPT
     fields: tuple[PauseField, ...] = ()
+    show: tuple[str, ...] | None = None
     until: str | None = None
     callback: bool = False
     callback_key: str | None = None
@@ -61,6 +87,8 @@ class PauseHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     Attributes:
         epoch: the position of the pause; it orders the pauses of one envelope.
+        prompt: the question, with the values of the payload.
+        show: as in `Pause`.
         remaining: the seconds from the resume until the deadline; None without a deadline.
         until: when the pause ends without an answer; None if only an answer ends it.
         callback_until: when the link that answers the pause expires; None without a link. The link itself is not stored here.
@@ -70,6 +98,7 @@ class PauseHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     paused_at: str
     prompt: str = DEFAULT_PROMPT
     fields: tuple[PauseField, ...] = ()
+    show: tuple[str, ...] | None = None
     remaining: Annotated[float, msgspec.Meta(ge=0)] | None = None
     until: str | None = None
     callback_until: str | None = None
@@ -81,6 +110,7 @@ class TaskPause(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         until: when the pause ends without an answer; unset if only an answer ends it.
         callback: the link that answers the pause; its holder may answer. Unset without one.
+        shown: what the pause shows of the payload; unset if that is nothing.
     """
 
     prompt: str
@@ -88,10 +118,11 @@ class TaskPause(msgspec.Struct, frozen=True, kw_only=True):
     since: str
     until: str | UnsetType = UNSET
     callback: str | UnsetType = UNSET
+    shown: tuple[ShownValue, ...] | UnsetType = UNSET
 
-    def without_callback(self) -> "TaskPause":
-        """The pause for those who may see it and not answer it."""
-        return msgspec.structs.replace(self, callback=UNSET)
+    def shortened(self) -> "TaskPause":
+        """The pause for those who may see it and not answer it: without the link and the values of the payload."""
+        return msgspec.structs.replace(self, callback=UNSET, shown=UNSET)
 
 
 class PauseFailure(msgspec.Struct, frozen=True, kw_only=True):

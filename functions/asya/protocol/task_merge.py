@@ -236,6 +236,7 @@ def _paused(record: TaskRecord, event: TaskEvent) -> TaskRecord:
             since=event.at,
             until=data.waiting_until or UNSET,
             callback=data.callback or UNSET,
+            shown=data.shown or UNSET,
         ),
         actor=data.actor or record.actor,
         route=data.route or record.route,

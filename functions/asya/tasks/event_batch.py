@@ -31,6 +31,9 @@ BATCH_LIMIT = 500
 TEXT_LIMIT = 1024
 NUMBER_LIMIT = 1e12
 PAUSE_LIMIT = 64 * 1024  # bytes of prompt and fields
+SHOWN_LIMIT = (
+    64 * 1024
+)  # bytes of what a pause shows, as JSON: its bound is in characters of text, of which some are escaped
 # Bytes of a route and of a run's note in a report that is no end. The reports of a hop share an item of the tasks table, which
 # may have 400 KB. An end has no item but the record, and must arrive.
 ROUTE_LIMIT = 128 * 1024
@@ -165,6 +168,15 @@ def _hop_problems(data: EventData) -> Iterator[str]:
         yield from _time_problems("data.run.at", data.run.at)
 
 
+def _pause_problems(data: EventData) -> Iterator[str]:
+    size = len(msgspec.json.encode((data.prompt, data.fields)))
+    if size > PAUSE_LIMIT:
+        yield f"data.prompt and data.fields have {size} bytes; they may have {PAUSE_LIMIT} together"
+    size = len(msgspec.json.encode(data.shown))
+    if size > SHOWN_LIMIT:
+        yield f"data.shown has {size} bytes; it may have {SHOWN_LIMIT}"
+
+
 def _time_problems(name: str, text: str) -> Iterator[str]:
     problems = list(_form_problems(name, text or "-"))
     yield from problems
@@ -214,10 +226,8 @@ def _status_problems(event: TaskEvent) -> Iterator[str]:
         yield f"data.route is missing; a progress report ({event.status}) needs it"
     if not is_end(event):
         yield from _hop_problems(data)
-    if data.fields or data.prompt:
-        size = len(msgspec.json.encode((data.prompt, data.fields)))
-        if size > PAUSE_LIMIT:
-            yield f"data.prompt and data.fields have {size} bytes; they may have {PAUSE_LIMIT} together"
+    if data.prompt or data.fields or data.shown:
+        yield from _pause_problems(data)
     if data.result is not UNSET and len(bytes(data.result)) > INLINE_RESULT_LIMIT:
         yield f"data.result has more than {INLINE_RESULT_LIMIT} bytes; report its result_uri instead"
 

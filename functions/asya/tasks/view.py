@@ -157,6 +157,6 @@ def unknown_view(task_id: str, owner: str | None, created_at: str) -> TaskView:
 
 
 def list_view(task: TaskView) -> TaskView:
-    """Shorten a view for lists: no result, of the error only type and message, and no link that answers a pause."""
-    pause = task.pause and task.pause.without_callback()
+    """Shorten a view for lists: no result, of the error only type and message, of a pause only the question."""
+    pause = task.pause and task.pause.shortened()
     return replace(task, result=UNSET, error=shortened_error(task.error), earlier=(), pause=pause)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -70,11 +70,16 @@ class RunError:
 
 @dataclass(frozen=True)
 class Question:
-    """What a paused run waits for; `Mesh.answer` answers it, and so does `Mesh.call_back` if there is a link (`callback`)."""
+    """What a paused run waits for; `Mesh.answer` answers it, and so does `Mesh.call_back` if there is a link (`callback`).
+
+    Attributes:
+        shown: what those who answer see of the payload: the text of each value by its pointer, None for a missing one.
+    """
 
     prompt: str
     fields: tuple[PauseField, ...]
     callback: str | None = None
+    shown: Mapping[str, str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +180,9 @@ class Run:
         pause = view.pause if view is not None and view.status == "paused" else None
         if pause is None:
             return None
-        return Question(pause.prompt, pause.fields, pause.callback if pause.callback is not UNSET else None)
+        callback = pause.callback if pause.callback is not UNSET else None
+        shown = {each.pointer: each.text for each in pause.shown or ()}
+        return Question(pause.prompt, pause.fields, callback, shown)
 
     @property
     def waiting_until(self) -> datetime | None:

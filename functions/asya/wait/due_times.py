@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 from msgspec import Raw
 
-from asya.protocol.json_pointer import parts
+from asya.protocol.raw_values import value_at
 from asya.protocol.times import format_duration, parse_time
 from asya.protocol.wait import Wait
 
@@ -13,9 +13,6 @@ from asya.protocol.wait import Wait
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST = datetime(2200, 1, 1, tzinfo=UTC)
 _TEXT_LIMIT = 100  # characters of a wrong value in an error
-
-_object_decoder = msgspec.json.Decoder(dict[str, Raw])
-_list_decoder = msgspec.json.Decoder(list[Raw])
 
 
 class DueTimeError(ValueError):
@@ -30,7 +27,10 @@ def due_time(wait: Wait, payload: Raw, *, now: datetime) -> datetime:
     """
     if wait.until is None:
         return now + timedelta(seconds=wait.seconds or 0.0)
-    return _time_of(wait.until, _value_at(payload, wait.until))
+    value = value_at(payload, wait.until)
+    if value is None:
+        raise DueTimeError(f"the payload has no value at {wait.until!r}; {_expected(wait.until)}")
+    return _time_of(wait.until, value)
 
 
 def too_long(until: datetime, *, now: datetime, longest: timedelta) -> str | None:
@@ -42,23 +42,6 @@ def too_long(until: datetime, *, now: datetime, longest: timedelta) -> str | Non
         f"the wait of {wanted} is too long: this mesh holds an envelope for {limit} at most "
         "(retention.tasks and retention.payloads)"
     )
-
-
-def _value_at(payload: Raw, pointer: str) -> Raw:
-    value = payload
-    for key in parts(pointer):
-        text = bytes(value).strip()
-        try:
-            if text.startswith(b"{"):
-                value = _object_decoder.decode(text)[key]
-                continue
-            if text.startswith(b"[") and key.isascii() and key.isdecimal():
-                value = _list_decoder.decode(text)[int(key)]
-                continue
-        except (KeyError, IndexError, ValueError, msgspec.MsgspecError):
-            pass  # the error below names the pointer
-        raise DueTimeError(f"the payload has no value at {pointer!r}; {_expected(pointer)}")
-    return value
 
 
 def _time_of(pointer: str, value: Raw) -> datetime:

@@ -70,7 +70,9 @@ def due(hop: Hop, *, is_recorded: bool, longest: timedelta, now: datetime) -> da
 def with_timer(hop: Hop, until: datetime) -> Hop:
     """The hop of an actor whose wait stops the deadline: a pause without a question that ends by itself."""
     at = format_time(until)
-    return replace(hop, spec=replace(hop.spec, pause=Pause(prompt=f"Goes on at {at}, or with a resume", until=at)))
+    return replace(
+        hop, spec=replace(hop.spec, pause=Pause(prompt=f"Goes on at {at}, or with a resume", show=(), until=at))
+    )
 
 
 def held_envelope(hop: Hop, until: datetime, *, now: datetime) -> Envelope:

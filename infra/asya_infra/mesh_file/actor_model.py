@@ -184,6 +184,9 @@ class PauseSection(Section):
     """The questions of a pause."""
 
     prompt: str = DEFAULT_PROMPT
+    """The question. `{/total}` stands for the value at this JSON pointer into the payload, `{{` and `}}` for the characters."""
+    show: Texts | None = None
+    """JSON pointers to the values of the payload that those who answer see; by default the whole payload, shortened."""
     fields: tuple[PauseField, ...] = ()
     """Without fields, the input of a resume is merged into the payload's root."""
     callback: bool = False

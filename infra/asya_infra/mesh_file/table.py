@@ -170,7 +170,11 @@ def pause_of(section: PauseSection) -> Pause:
         for field in section.fields
     )
     return Pause(
-        prompt=section.prompt, fields=tuple(fields), callback=section.callback, callback_key=section.callback_key
+        prompt=section.prompt,
+        fields=tuple(fields),
+        show=section.show,
+        callback=section.callback,
+        callback_key=section.callback_key,
     )
 
 

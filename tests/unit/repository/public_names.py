@@ -44,7 +44,7 @@ FailedSlot Failure FailureGroup FailureList Fault FireRequest Fired GatewayMessa
 HopPayloads KeptHop KeptHops LaneView LegacyEnvelope LegacyFinal LegacyJob LegacyProgress LegacyRoute LetterError LetterPage
 LetterQueue LetterView LogLine LogPage MeshNumbers Message MissingSlice ObjectSource OpenCircuit PartialEvent PauseField
 PayloadText Policy Problem QueueState RecentError Redriven RepeatedSlices ReplayRequest Replayed ResumeRequest
-Resumed Route Rule RunDetails RunLine RunNote RunNumbers RunPage SetView SingleEvent SlotView SlotsRequest StageNote
+Resumed Route Rule RunDetails RunLine RunNote RunNumbers RunPage SetView ShownValue SingleEvent SlotView SlotsRequest StageNote
 StartRequest Started StartedBy StreamToken Success TaskEvent TaskList TaskPause TaskProblem TaskSet TaskView
 Timeline TimelineEntry ToolAnswer ToolRequest ToolRoute TriggerList TriggerView Unread Usage
 """

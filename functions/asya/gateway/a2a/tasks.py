@@ -125,7 +125,9 @@ def partial_update(partial: StreamPartial, task: TaskView, version: A2AVersion) 
 
 def _status_parts(task: TaskView, version: A2AVersion) -> tuple[MessagePart, ...]:
     if task.pause is not None:
-        question = {"fields": task.pause.fields}
+        question: dict[str, object] = {"fields": task.pause.fields}
+        if task.pause.shown is not UNSET:
+            question["shown"] = task.pause.shown
         return (version.text(task.pause.prompt), version.data(Raw(msgspec.json.encode(question))))
     if task.status == "failed":
         message = task.error.message if task.error else "the task failed"

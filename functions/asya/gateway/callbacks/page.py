@@ -1,17 +1,19 @@
 """The page of a callback: the question of a pause as a form (`protocol §11`).
 
-It shows the prompt, the fields and nothing else of the task. It has no script, and loads nothing.
+It shows the prompt, what the pause shows of the payload, and the fields. It has no script, and loads nothing.
 """
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from html import escape
 
 import msgspec
+from msgspec import UNSET
 
 from asya.gateway.callbacks.form import has_ticks_to_remove
-from asya.protocol.pause import PauseField, TaskPause
+from asya.pause.shown import is_web_address, linked_parts
+from asya.protocol.pause import PauseField, ShownValue, TaskPause
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -22,8 +24,14 @@ label, legend { display: block; font-weight: 600; }
 .choice { font-weight: 400; }
 input[type=text], select, textarea { box-sizing: border-box; font: inherit; padding: .4rem; width: 100%; }
 button { font: inherit; padding: .5rem 1.5rem; }
+dl { margin: 0 0 1.5rem; }
+dt { font-weight: 600; overflow-wrap: anywhere; }
+dd { margin: 0 0 .75rem; }
+pre { font: .875rem/1.4 ui-monospace, monospace; margin: 0; max-height: 24rem; overflow: auto; }
+pre { overflow-wrap: anywhere; white-space: pre-wrap; }
+.quiet { color: #666; }
 .problem { color: #b00020; margin: .2rem 0 0; }
-@media (prefers-color-scheme: dark) { .problem { color: #ff8a80; } }
+@media (prefers-color-scheme: dark) { .problem { color: #ff8a80; } .quiet { color: #aaa; } }
 """
 _STYLE_HASH = b64encode(sha256(_STYLE.encode()).digest()).decode()
 HEADERS: Mapping[str, str] = {
@@ -56,6 +64,7 @@ def form_page(
     others = [f"{name}: {problem}" for name, problem in wrong.items() if name not in known]
     parts = [
         f"<h1>{escape(pause.prompt)}</h1>",
+        *(_shown_list(pause.shown) if pause.shown is not UNSET else ()),
         *(f'<p class="problem" role="alert">{escape(problem)}</p>' for problem in others),
         # Without an action the form is sent to the address of the page, with its token.
         '<form method="post">',
@@ -64,6 +73,32 @@ def form_page(
         "</form>",
     ]
     return _page(pause.prompt, "\n".join(parts))
+
+
+def _shown_list(shown: Sequence[ShownValue]) -> Iterator[str]:
+    """What the pause shows of the payload: strangers may have written it, so it is text, and links to data at most."""
+    yield "<dl>"
+    for value in shown:
+        yield f"<dt>{escape(value.name)}</dt>"
+        yield f"<dd>{_value(value)}</dd>"
+    yield "</dl>"
+
+
+def _value(value: ShownValue) -> str:
+    if value.text is None:
+        return '<span class="quiet">missing</span>'
+    text = "".join(_link(part) if is_link else escape(part) for part, is_link in linked_parts(value))
+    # A newline right after the tag would be dropped.
+    cut = '<p class="quiet">shortened: the payload has more</p>' if value.cut else ""
+    return f'<pre tabindex="0">\n{text}</pre>{cut}'
+
+
+def _link(address: str) -> str:
+    """A link to data on the web; the holder of a link to this page may have no rights in AWS, so others stay text."""
+    if not is_web_address(address):
+        return escape(address)
+    rel = "noopener noreferrer nofollow"
+    return f'<a href="{escape(address, quote=True)}" target="_blank" rel="{rel}">{escape(address)}</a>'
 
 
 def message_page(title: str, text: str) -> str:

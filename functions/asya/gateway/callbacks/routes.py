@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec import UNSET
+
 from asya.gateway.callbacks import page
 from asya.gateway.callbacks.form import MEDIA_TYPE, read_form, values_of
 from asya.gateway.http.router import HttpRoute, Request, Response, TextBody
@@ -48,7 +50,9 @@ class CallbackRoutes:
         """`GET /callbacks`: 200 with the question, as a page or as JSON; nothing changes."""
         pause = self._pause(self._callback(request, now), now)
         if _wants_json(request):
-            return Response(200, {"prompt": pause.prompt, "fields": pause.fields}, page.HEADERS)
+            question = {"prompt": pause.prompt, "fields": pause.fields}
+            shown = {"shown": pause.shown} if pause.shown is not UNSET else {}
+            return Response(200, question | shown, page.HEADERS)
         return _html(200, page.form_page(pause))
 
     def resume(self, request: Request, now: datetime) -> Response:

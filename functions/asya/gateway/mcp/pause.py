@@ -8,9 +8,11 @@ of the task can use it.
 from collections.abc import Mapping
 
 import msgspec
+from msgspec import UNSET
 
 from asya.gateway.mcp.types import InputRequired, InputResponse, RequestMeta
 from asya.pause.resume_input import Answers
+from asya.pause.shown import text_lines
 from asya.protocol.pause import PauseField, TaskPause
 
 INPUT_REQUEST = "pause"
@@ -28,6 +30,7 @@ def input_required(task_id: str, pause: TaskPause, problem: str | None = None) -
     """Return the form of a pause.
 
     Args:
+        pause: The pause. Its message has what the pause shows of the payload.
         problem: The mistakes in the previous answers.
     """
     form = {
@@ -35,7 +38,8 @@ def input_required(task_id: str, pause: TaskPause, problem: str | None = None) -
         "properties": {field.name: _property(field) for field in pause.fields},
         "required": [field.name for field in pause.fields if field.required and field.default is None],
     }
-    message = f"{pause.prompt}\n{problem}" if problem else pause.prompt
+    shown = text_lines(pause.shown) if pause.shown is not UNSET else None
+    message = "\n".join(filter(None, (pause.prompt, shown, problem)))
     request = {"method": "elicitation/create", "params": {"mode": "form", "message": message, "requestedSchema": form}}
     return InputRequired(
         input_requests={INPUT_REQUEST: request}, request_state=f"{task_id} {pause.since}", result_type="input_required"

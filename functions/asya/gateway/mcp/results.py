@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from asya.gateway.mcp.types import RESUME_TOOL, TASK_KEY, WAIT_TOOL, ResourceLink, TextContent, ToolResult
+from asya.pause.shown import text_lines
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.pause import PauseField, TaskPause
 from asya.protocol.task import ViewStatus
@@ -117,7 +118,8 @@ def _pause_text(task: TaskView, pause: TaskPause) -> str:
     fields = "".join(f"\n- {_field_text(field)}" for field in pause.fields)
     content = fields or " any JSON object; its members are added to the payload"
     call = f'{RESUME_TOOL} with {{"id": {_quote(task.id)}, "input": {{…}}}}'
-    return f"Task {task.id} is paused and waits for an answer: {pause.prompt}\nCall {call}, where input holds{content}"
+    shown = f"\n{text_lines(pause.shown)}" if pause.shown is not UNSET else ""
+    return f"Task {task.id} is paused and waits for an answer: {pause.prompt}{shown}\nCall {call}, where input holds{content}"
 
 
 def _field_text(field: PauseField) -> str:

@@ -270,7 +270,7 @@ def _status_event(task: TaskView, cursor: StreamCursor, *, is_snapshot: bool = F
         attempt=task.attempt,
         run=task.run,
         # A stream token lets its bearer read, and a link would let it answer.
-        pause=task.pause and task.pause.without_callback(),
+        pause=task.pause and task.pause.shortened(),
         waiting_until=task.waiting_until,
         is_snapshot=is_snapshot,
     )

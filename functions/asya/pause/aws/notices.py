@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from asya.protocol.pause import PauseField
+from asya.protocol.pause import PauseField, ShownValue
 
 if TYPE_CHECKING:
     from mypy_boto3_events import EventBridgeClient
@@ -25,11 +25,13 @@ class PauseNotice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         message: one sentence on the pause.
         resume: the command that resumes the task.
         callback: the link that answers the pause; its holder may answer. None without one.
+        shown: the values of the payload that the actor names.
     """
 
     message: str
     resume: str
     callback: str | None = None
+    shown: tuple[ShownValue, ...] = ()
     namespace: str
     id: str
     actor: str

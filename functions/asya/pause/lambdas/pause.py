@@ -24,9 +24,10 @@ from asya.pause.aws.notices import NotNotifiedError, PauseNotice, PauseNotices
 from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey
 from asya.pause.callback_tokens import Callback, key_label, sign, url_of
 from asya.pause.resuming import release_delivery
+from asya.pause.shown import shown_values
 from asya.protocol.envelope import Envelope
 from asya.protocol.events import TaskEvent
-from asya.protocol.pause import PauseHeader, PauseRelease
+from asya.protocol.pause import PauseHeader, PauseRelease, ShownValue
 from asya.protocol.times import format_time
 from asya.reporting import reports
 from asya.sidecar.lambdas.crew_hops import pass_on, process_batch, send_diversion
@@ -131,8 +132,10 @@ class PauseActor:
                 f"s3://{self.services.settings.bucket}/{key.object_key} holds an envelope that did not pause"
             )
         link = self._link(key, pause.callback_until)
-        self._report(hop, paused_envelope, pausing.paused_report(hop, pause, link), url)
-        self._notify_if_possible(hop, pause, key, link)
+        shown = shown_values(paused_envelope.payload, pause.show, link)
+        self._report(hop, paused_envelope, pausing.paused_report(hop, pause, link, shown), url)
+        # An event leaves the mesh: it has only what the actor names.
+        self._notify_if_possible(hop, pause, key, link, shown if pause.show is not None else ())
         self.services.telemetry.count("Processed", by=("outcome", "paused"))
         trace_hop(self.services, hop, began_at, operation="pause")
 
@@ -183,16 +186,20 @@ class PauseActor:
         if receipt.problem is not None:
             raise receipt.problem
 
-    def _notify_if_possible(self, hop: Hop, pause: PauseHeader, key: PauseKey, link: str | None) -> None:
+    def _notify_if_possible(
+        self, hop: Hop, pause: PauseHeader, key: PauseKey, link: str | None, shown: tuple[ShownValue, ...]
+    ) -> None:
         """Publish the event; the last receive gives up on it, because a dead letter would end the task as failed."""
         try:
-            self._notify(hop, pause, key, link)
+            self._notify(hop, pause, key, link, shown)
         except (ClientError, BotoCoreError, NotNotifiedError):
             if hop.arrival.receive_count < hop.spec.max_receives:
                 raise
             self.services.telemetry.log.exception("paused without a notification", envelope_id=key.envelope_id)
 
-    def _notify(self, hop: Hop, pause: PauseHeader, key: PauseKey, link: str | None) -> None:
+    def _notify(
+        self, hop: Hop, pause: PauseHeader, key: PauseKey, link: str | None, shown: tuple[ShownValue, ...]
+    ) -> None:
         if self.notices is None or self.paused.is_notified(key):
             return
         namespace, task_id = self.services.settings.namespace, key.envelope_id
@@ -201,6 +208,7 @@ class PauseActor:
                 message=f"Task {task_id} of the mesh {namespace} is paused at {hop.actor}: {pause.prompt}",
                 resume=f"asya resume {shlex.quote(task_id)} --namespace {namespace} --input '{{…}}'",
                 callback=link,
+                shown=shown,
                 namespace=namespace,
                 id=task_id,
                 actor=hop.actor,

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 
 import msgspec
 
+from asya.pause.prompts import prompt_problems
 from asya.pause.resume_input import problem_of
+from asya.pause.shown import MOST_SHOWN, POINTER_CHARACTERS
 from asya.protocol.json_pointer import check_pointer
 from asya.protocol.pause import PauseField
 from asya_infra.mesh_file.actor_model import PauseSection
@@ -25,6 +27,8 @@ def check(context: Context) -> Iterator[Finding]:
 
 
 def _findings(pause: PauseSection, place: Location) -> Iterator[Finding]:
+    yield from (((*place, "prompt"), problem) for problem in prompt_problems(pause.prompt))
+    yield from _shown_findings(pause.show or (), (*place, "show"))
     field_names: set[str] = set()
     for index, field in enumerate(pause.fields):
         where = (*place, "fields", index)
@@ -53,3 +57,17 @@ def _findings(pause: PauseSection, place: Location) -> Iterator[Finding]:
         if not _ADDRESS.fullmatch(address):
             expected = "an e-mail address, an https:// URL or the ARN of an SQS queue"
             yield (*place, "notify", index), f"should be {expected}; got {address!r}"
+
+
+def _shown_findings(pointers: tuple[str, ...], place: Location) -> Iterator[Finding]:
+    for index, pointer in enumerate(pointers):
+        try:
+            check_pointer(pointer)
+        except ValueError as error:
+            yield (*place, index), str(error)
+        if pointer in pointers[:index]:
+            yield (*place, index), f"{pointer!r} is there already; remove one of them"
+        if len(pointer) > POINTER_CHARACTERS:
+            yield (*place, index), f"has {len(pointer)} characters; {POINTER_CHARACTERS} at most"
+    if len(pointers) > MOST_SHOWN:
+        yield place, f"has {len(pointers)} values; {MOST_SHOWN} at most"

@@ -17,7 +17,7 @@ from asya.operations.payloads import CopyKind, KeptHop
 from asya.operations.queue_readers import Unread
 from asya.protocol.codec import decode
 from asya.protocol.errors import ErrorInfo, TaskProblem
-from asya.protocol.pause import TaskPause
+from asya.protocol.pause import ShownValue, TaskPause
 from asya.protocol.route import Route
 from asya.protocol.task import Cancellation, EarlierGeneration
 from asya.tasks.view import TaskView
@@ -153,6 +153,25 @@ def test_a_canceled_task_says_who_canceled_it_and_is_where_its_record_says() -> 
     assert "a ✓ → b ● → c" in text
     child = replace(canceled, canceled=Cancellation(at="2026-01-01T00:00:01Z", root="order-1"))
     assert "with its root order-1 at 2026-01-01T00:00:01Z" in report(child, None)
+
+
+@pytest.mark.rule("11.pause.shown-to", "11.pause.shown-value")
+def test_a_paused_task_shows_values_of_the_payload() -> None:
+    shown = (
+        ShownValue(pointer="/total", text="3544790567247868102", type="number"),
+        ShownValue(pointer="/report", text='{\n  "price": 12345678901234567.89,\n…', type="object", cut=True),
+        ShownValue(pointer="/note"),
+        ShownValue(pointer="", text="\x1b[2J", type="string"),
+    )
+    pause = TaskPause(prompt="Publish it?", fields=(), since="2026-01-01T00:00:01.000000Z", shown=shown)
+    text = report(replace(FAILED, status="paused", error=None, reason=None, pause=pause), None)
+    assert "  waiting for Publish it?\n  /total      3544790567247868102\n" in text
+    assert (
+        '  /report     \n              {\n                "price": 12345678901234567.89,\n              …  (shortened)\n'
+        in text
+    )
+    assert "  /note       missing\n" in text
+    assert "  payload     \\x1b[2J\n" in text
 
 
 def test_the_deadline_of_a_paused_task_stands_still() -> None:

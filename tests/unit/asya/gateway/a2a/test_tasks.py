@@ -37,13 +37,16 @@ def test_the_task_of_a_message_names_its_tool(gateway: Gateway) -> None:
     assert gateway.api(read_task_event(start_task(gateway), ALICE))[1]["tool"] == "analyse"
 
 
-@pytest.mark.rule("13.a2a.states")
+@pytest.mark.rule("13.a2a.states", "11.pause.shown-to")
 def test_a_failure_has_its_reason_and_a_pause_its_question(gateway: Gateway) -> None:
     task_id = start_task(gateway)
-    report(gateway, task_id, "paused", 1, data={"prompt": "Go on?", "fields": [{"name": "ok", "type": "boolean"}]})
+    shown = [{"pointer": "/total", "text": "3544790567247868102", "type": "number"}]
+    question = {"prompt": "Go on?", "fields": [{"name": "ok", "type": "boolean"}], "shown": shown}
+    report(gateway, task_id, "paused", 1, data=question)
     message = result(gateway, "GetTask", {"id": task_id})["status"]["message"]
     assert (message["role"], message["parts"][0]) == ("ROLE_AGENT", {"text": "Go on?"})
     assert message["parts"][1]["data"]["fields"][0]["name"] == "ok"
+    assert message["parts"][1]["data"]["shown"] == shown
     failed = start_task(gateway, number=2)
     report(gateway, failed, "failed", 2, data={"reason": "RuntimeError", "error": {"type": "E", "message": "no disk"}})
     message = result(gateway, "tasks/get", {"id": failed})["status"]["message"]

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from asya.gateway.callbacks.page import HEADERS, form_page, message_page
-from asya.protocol.pause import PauseField, TaskPause
+from asya.protocol.pause import PauseField, ShownValue, TaskPause
 
 EVIL = "<script>alert(1)</script>\"'&"
 PAUSE = TaskPause(
@@ -77,9 +77,16 @@ def test_nothing_of_a_question_becomes_an_element() -> None:
     field = PauseField(name=EVIL, type="string", prompt=EVIL, options=(EVIL,), default=EVIL)
     free = PauseField(name="free", type="string", default=EVIL)
     listed = PauseField(name="listed", type="array", options=(EVIL,))
-    pause = TaskPause(prompt=EVIL, fields=(field, free, listed), since=PAUSE.since)
+    shown = (
+        ShownValue(pointer=EVIL, text=EVIL, type="string"),
+        ShownValue(pointer="/a", text="javascript:alert(1)", type="string"),
+        ShownValue(pointer="/b", text=f'["https://x.example/", "https://x.example/{EVIL}"]', type="array", cut=True),
+        ShownValue(pointer=EVIL),
+    )
+    pause = TaskPause(prompt=EVIL, fields=(field, free, listed), since=PAUSE.since, shown=shown)
     page = Elements(form_page(pause, {EVIL: EVIL, "unknown": EVIL}, {EVIL: [EVIL], "free": [EVIL]}))
     assert page.of("script") == []
+    assert [each["href"] for each in page.of("a")] == ["https://x.example/"]
     assert {tag for tag, _ in page.found} <= {
         *(
             "html",
@@ -97,7 +104,7 @@ def test_nothing_of_a_question_becomes_an_element() -> None:
             "select",
             "option",
         ),
-        *("input", "button", "fieldset", "legend", "textarea"),
+        *("input", "button", "fieldset", "legend", "textarea", "dl", "dt", "dd", "pre", "span", "a"),
     }
     assert all(not name.startswith("on") for _, attributes in page.found for name in attributes)
     assert Elements(message_page(EVIL, EVIL)).of("script") == []

@@ -35,12 +35,16 @@ FORM = "application/x-www-form-urlencoded"
 JSON = "application/json"
 
 
+def mesh_of(folder: Path, text: str) -> Mesh:
+    (folder / "handlers").mkdir()
+    (folder / "handlers" / "news.py").write_text("def publish(payload):\n    return {**payload, 'published': True}\n")
+    (folder / "mesh.yaml").write_text(text)
+    return Mesh(folder / "mesh.yaml")
+
+
 @pytest.fixture
 def mesh(tmp_path: Path) -> Mesh:
-    (tmp_path / "handlers").mkdir()
-    (tmp_path / "handlers" / "news.py").write_text("def publish(payload):\n    return {**payload, 'published': True}\n")
-    (tmp_path / "mesh.yaml").write_text(MESH)
-    return Mesh(tmp_path / "mesh.yaml")
+    return mesh_of(tmp_path, MESH)
 
 
 @pytest.fixture
@@ -71,6 +75,42 @@ def test_a_get_shows_the_question_and_changes_nothing(mesh: Mesh, run: Run) -> N
     assert (status, json.loads(content)["prompt"]) == (200, "Publish it?")
     mesh.travel(minutes=2)
     assert run.status == "paused"
+
+
+@pytest.mark.rule("11.callback.shows")
+def test_the_holder_of_a_link_sees_the_payload(mesh: Mesh) -> None:
+    payload = {
+        "total": 3544790567247868102,
+        "price": 1,
+        "customer": "<img src=x onerror=alert(1)>",
+        "note": "n" * 9_000,
+    }
+    body = json.dumps(payload).replace('"price": 1', '"price": 12345678901234567.89').encode()
+    run = mesh.send("approve", json.loads(body), then=["publish"])
+    status, page, _ = call(mesh, "GET", link_of(run))
+    assert status == 200
+    for text in (">\n3544790567247868102<", "&lt;img src=x onerror=alert(1)&gt;", "shortened: the payload has more"):
+        assert text in page
+    assert "<img" not in page
+    assert link_of(run).partition("token=")[2] not in page
+    status, content, _ = call(mesh, "GET", link_of(run), accept=JSON)
+    assert json.loads(content)["shown"][0] == {"pointer": "/total", "text": "3544790567247868102", "type": "number"}
+    assert call(mesh, "POST", link_of(run), b"approved=perhaps", content_type=FORM)[1].count("3544790567247868102") == 1
+
+
+@pytest.mark.rule("11.callback.shows")
+def test_a_page_shows_what_the_actor_names(tmp_path: Path) -> None:
+    text = MESH.replace(
+        "prompt: Publish it?", 'prompt: "Pay {/total} for {/nobody}?"\n      show: [/uri, /nobody, /key]'
+    )
+    mesh = mesh_of(tmp_path, text)
+    payload = {"total": 12, "secret": "s3cr3t", "uri": "https://data.example/r?a=1&b=2", "key": "s3://reports/a.csv"}
+    _, page, headers = call(mesh, "GET", link_of(mesh.send("approve", payload, then=["publish"])))
+    assert "<h1>Pay 12 for (missing)?</h1>" in page
+    assert '<a href="https://data.example/r?a=1&amp;b=2" target="_blank" rel="noopener noreferrer nofollow">' in page
+    assert '<span class="quiet">missing</span>' in page
+    assert ("s3://reports/a.csv" in page, 'href="s3:' in page, "s3cr3t" in page) == (True, False, False)
+    assert headers["referrer-policy"] == "no-referrer"
 
 
 @pytest.mark.rule("11.callback.post")
@@ -117,7 +157,8 @@ def test_a_pause_whose_envelope_is_gone_names_no_task(mesh: Mesh, run: Run, monk
 
 
 @pytest.mark.rule("11.callback.leaks")
-def test_no_answer_shows_more_than_the_question(mesh: Mesh) -> None:
+def test_a_page_that_shows_nothing_has_the_question_alone(tmp_path: Path) -> None:
+    mesh = mesh_of(tmp_path, MESH.replace("callback: true", "callback: true\n      show: []"))
     run = mesh.send("approve", {"report": ["s3cr3t"]}, then=["publish"])
     link, answers = link_of(run), []
     answers.append(call(mesh, "GET", link))

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace as changed
 
 from asya.protocol.mesh_table import Actor
-from asya.protocol.pause import Pause, PauseField
+from asya.protocol.pause import Pause, PauseField, ShownValue
 from tests.doubles.gateway_functions import BOB
 from tests.doubles.mcp_gateway import APPROVE, ARGUMENTS, McpGateway
 
@@ -30,6 +30,17 @@ def test_a_paused_task_explains_how_to_resume_it(mcp: McpGateway) -> None:
     resumed = mcp.call_tool("resume_task", {"id": state["id"], "input": {"approved": True}})
     assert resumed["structuredContent"] == {"sent": True}
     assert "is no longer paused" in mcp.call_tool("resume_task", {"id": state["id"], "input": {}})["content"][0]["text"]
+
+
+@pytest.mark.rule("11.pause.shown-to")
+def test_a_paused_task_shows_values_of_the_payload(mcp: McpGateway) -> None:
+    shown = (ShownValue(pointer="/total", text="3544790567247868102", type="number"), ShownValue(pointer="/note"))
+    mcp.on_wait(lambda: mcp.pause(shown=shown))
+    question = mcp.call_tool("analyse", ARGUMENTS, params=ELICITATION)
+    message = question["inputRequests"]["pause"]["params"]["message"]
+    assert message == "Send it?\n/total: 3544790567247868102\n/note: (missing)"
+    text = mcp.call_tool("wait_for_task", {"id": mcp.task_id()})["content"][0]["text"]
+    assert "Send it?\n/total: 3544790567247868102\n/note: (missing)\nCall resume_task" in text
 
 
 def answer(mcp: McpGateway, question: Any, response: object, **more: Any) -> Any:

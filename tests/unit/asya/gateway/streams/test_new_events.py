@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from asya.gateway.streams.stream_cursor import StreamCursor
 from asya.protocol.hops import HopRecord
+from asya.protocol.pause import ShownValue
 from asya.protocol.task_merge import reopened
 from asya.protocol.times import format_time
 from asya.tasks.stream_events import StreamStatus
@@ -82,6 +83,16 @@ def test_a_repeated_report_causes_no_event() -> None:
 
 
 # --- pauses, runs
+
+
+@pytest.mark.rule("11.pause.shown-to", "11.callback.link")
+def test_the_event_of_a_pause_has_the_question_alone() -> None:
+    world = World()
+    shown = (ShownValue(pointer="/total", text="s3cr3t", type="string"),)
+    world.report(event("t", "paused", 0, 5, prompt="well?", shown=shown, callback="https://mesh.example/token"))
+    (item,) = (item for item in world.new_events(StreamCursor()) if item.data.status == "paused")
+    assert (item.data.pause and item.data.pause.prompt) == "well?"
+    assert not any(word in msgspec.json.encode(item.data) for word in (b"s3cr3t", b"token"))
 
 
 def test_a_late_step_does_not_end_a_pause() -> None:
