@@ -91,7 +91,7 @@ class HadoopFiles:
             stream.close()
 
     def names(self, folder: str) -> list[str]:
-        """The sorted names of the files in a folder, without hidden ones (`_`, `.`); empty if the folder is missing."""
+        """The sorted names of the files in a folder, without hidden ones; empty if the folder is missing."""
         path, system = self._resolve(folder)
         try:
             statuses = system.listStatus(path)
@@ -100,16 +100,26 @@ class HadoopFiles:
                 return []
             raise
         names = [str(status.getPath().getName()) for status in statuses if status.isFile()]
-        return sorted(name for name in names if name[0] not in "_.")
+        return sorted(name for name in names if not is_hidden(name))
 
     def tree(self, folder: str) -> list[str]:
-        """The sorted names of all files below a folder, relative to it, without those with a hidden part (`_`, `.`)."""
+        """The sorted names of all files below a folder, relative to it, without those with a hidden part."""
         path, system = self._resolve(folder)
         base = f"{system.makeQualified(path)}/"
         names, found = [], system.listFiles(path, True)
         while found.hasNext():
             names.append(str(found.next().getPath().toString()).removeprefix(base))
-        return sorted(name for name in names if not any(part[0] in "_." for part in name.split("/")))
+        return sorted(name for name in names if not any(map(is_hidden, name.split("/"))))
+
+    def parquet_rows(self, uri: str) -> int:
+        """The number of rows that the footer of a Parquet file states."""
+        path, _ = self._resolve(uri)
+        parquet = self._jvm.org.apache.parquet.hadoop
+        reader = parquet.ParquetFileReader.open(parquet.util.HadoopInputFile.fromPath(path, self._conf))
+        try:
+            return int(reader.getRecordCount())
+        finally:
+            reader.close()
 
     def exists(self, uri: str) -> bool:
         """Whether there is a file or a folder."""
@@ -144,6 +154,11 @@ class HadoopFiles:
     def _resolve(self, uri: str) -> tuple[Any, Any]:
         path = self._jvm.org.apache.hadoop.fs.Path(uri)
         return path, path.getFileSystem(self._conf)
+
+
+def is_hidden(name: str) -> bool:
+    """Whether Spark passes over a file or folder of this name: `_name` and `.name`, but not the partition `_name=value`."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 class _Stream:

@@ -83,6 +83,51 @@ def test_10_partitions_are_folders_and_a_reference_names_the_table(spark, table)
     }
 
 
+COLUMNS = ("_load_date", "_", "__x", "n", "year=", "a b", "_metadata", "ÅR", "asya", "_asya")
+VALUES = ("2026-01-01", "_", ".", "_temporary", "a/b", "a=b", "50 %", "[x]", "{x}*?", "", None, "\u202f", "_asya")
+
+
+@pytest.mark.rule("10.append-once.rows")
+@pytest.mark.parametrize("column", COLUMNS)
+def test_10_rows_of_any_partition_arrive(spark, table, column):
+    rows = list(enumerate(VALUES))
+    for attempt in (1, 2):
+        with active_context(hop(attempt=attempt)):
+            frame = spark.createDataFrame(rows, f"n_ INT, `{column}` STRING")
+            append_once(frame, table, partition_by=[column])
+    found = spark.read.parquet(table)
+    # Spark reads an empty value as a missing one.
+    assert sorted(row["n_"] for row in found.collect()) == [number for number, _ in rows]
+
+
+@pytest.mark.rule("10.append-once.rows")
+def test_10_partitions_that_no_reader_finds_are_refused_before_anything_is_written(spark, table):
+    with active_context(hop()), pytest.raises(ValueError, match=r"no reader finds the partitions of '\.day'"):
+        append_once(spark.createDataFrame([(1, 2)], "n INT, `.day` INT"), table, partition_by=[".day"])
+    assert not Path(table.removeprefix("file://")).exists()
+
+
+@pytest.mark.rule("10.append-once.rows")
+def test_10_a_staged_file_that_is_not_found_fails_the_call_and_loses_nothing(spark, table, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(HadoopFiles, "tree", lambda *arguments, tree=HadoopFiles.tree: tree(*arguments)[1:])
+        with pytest.raises(
+            AppendError, match=r"has written 10 rows .* the files in .* \(1\) have \d\. Nothing is appended"
+        ):
+            append(spark, table, hop(), 10)
+    assert list(Path(table.removeprefix("file://")).glob("_asya/staging/*/*/*.parquet"))
+    append(spark, table, hop(attempt=2), 10)
+    assert len(contents(spark, table)) == 10
+
+
+@pytest.mark.rule("10.append-once.rows")
+def test_10_a_frame_without_rows_is_appended(spark, table):
+    append(spark, table, hop(), 0)
+    with active_context(hop("e2")):
+        append_once(spark.range(10).where("false"), f"{table}/other")
+    assert contents(spark, table) == []
+
+
 @pytest.mark.rule("10.append-once")
 def test_10_a_dataframe_job_is_told_why_it_cannot(spark, table):
     with pytest.raises(AppendError, match="for jobs with one payload"):

@@ -3,12 +3,13 @@
 Tables of a catalog are in `asya_spark.tables.iceberg`.
 
     {table}/_asya/staging/{key}/{random}/…    the files of one attempt
-    {table}/_asya/commits/{key}.json          the attempt that counts, written on the condition that it is absent
+    {table}/_asya/commits/{key}.json          the attempt that counts: its files, and as many rows as Spark has written.
+                                              Written on the condition that it is absent
     {table}/_asya/commits/{key}.published     all its files are published
     {table}/…/asya-{key}-{number}.parquet     the published files
 
-Readers of the folder ignore names with an underscore. A process may die after any step: the next attempt at the envelope finds
-the commit, and publishes what is left.
+Readers of the folder ignore `_asya`, because they ignore names with an underscore. A process may die after any step: the next
+attempt at the envelope finds the commit, and publishes what is left.
 """
 
 import hashlib
@@ -17,11 +18,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from uuid import uuid4
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
 
 from asya_spark import data
 from asya_spark.context import context
-from asya_spark.files import HadoopFiles
+from asya_spark.files import HadoopFiles, is_hidden
 from asya_spark.tables.commits import commits_for
 from asya_spark.tables.errors import AppendError
 from asya_spark.tables.iceberg import append_to_table, find_table
@@ -42,13 +44,14 @@ def append_once(frame: DataFrame, table: str, *, partition_by: Sequence[str] = (
         frame: the rows.
         table: the folder, as a reference below the data of the mesh, or as a URI; or an Iceberg table, as
             `catalog.database.table` with a catalog of the session.
-        partition_by: columns that become folders. An Iceberg table has partitions of its own.
+        partition_by: columns that become folders. Spark reads folders of a column such as `_load_date`, and other readers such
+            as pyarrow pass over them. An Iceberg table has partitions of its own.
         name: tells this call apart from others of the hop, in place of their order.
 
     Raises:
-        AppendError: in a DataFrame job, whose call has many envelopes; what was staged is gone; or the Iceberg table does not
-            have `write.wap.enabled`.
-        ValueError: `partition_by` for an Iceberg table.
+        AppendError: in a DataFrame job, whose call has many envelopes; what was staged is gone, or has other rows than Spark
+            has written; or the Iceberg table does not have `write.wap.enabled`.
+        ValueError: `partition_by` for an Iceberg table, or with a column that no reader would find.
         RuntimeError: outside a job.
         ModuleNotFoundError: the table is on S3 and the run has no boto3, which writes on a condition; name it in the
             `requirements.txt` of the jobs.
@@ -59,6 +62,10 @@ def append_once(frame: DataFrame, table: str, *, partition_by: Sequence[str] = (
             raise ValueError(f"{table} is an Iceberg table, which has its own partitions; leave partition_by out")
         append_to_table(frame, iceberg, _key(table, name))
         return
+    if unreadable := [column for column in partition_by if is_hidden(f"{column}=")]:
+        raise ValueError(
+            f"{table}: no reader finds the partitions of {unreadable[0]!r}, because its folders begin with a dot; rename it"
+        )
     folder = (table if "://" in table else data.uri(table)).rstrip("/")
     _Append(folder, _key(folder, name), HadoopFiles(frame.sparkSession)).run(frame, partition_by)
 
@@ -77,15 +84,16 @@ def _key(folder: str, name: str) -> str:
 
 @dataclass(frozen=True)
 class _Commit:
-    """The attempt that counts: its staging folder, and its files relative to it."""
+    """The attempt that counts: its staging folder, its files relative to it, and the number of their rows."""
 
     staging: str
     files: tuple[str, ...]
+    rows: int
 
     @classmethod
     def decode(cls, content: bytes) -> "_Commit":
         fields = json.loads(content)
-        return cls(fields["staging"], tuple(fields["files"]))
+        return cls(fields["staging"], tuple(fields["files"]), fields["rows"])
 
     def encode(self) -> bytes:
         return json.dumps(asdict(self)).encode("ascii")
@@ -113,10 +121,7 @@ class _Append:
 
     def _commit(self, frame: DataFrame, partition_by: Sequence[str], staging: str) -> bytes:
         """Stages the rows, and commits them unless another attempt has; returns the commit."""
-        writer = frame.write.partitionBy(*partition_by) if partition_by else frame.write
-        writer.parquet(staging)
-        staged = [name for name in self._files.tree(staging) if name.endswith(".parquet")]
-        content = _Commit(staging, tuple(staged)).encode()
+        content = self._stage(frame, partition_by, staging).encode()
         if self._commits.create(self._commit_uri, content):
             return content
         self._files.remove_folder(staging)
@@ -124,6 +129,20 @@ class _Append:
         if chosen is None:
             raise AppendError(f"{self._commit_uri} was there a moment ago; nobody may remove commits while jobs run")
         return chosen
+
+    def _stage(self, frame: DataFrame, partition_by: Sequence[str], staging: str) -> _Commit:
+        """Writes the rows, and looks that the files have all of them: a file that is not found would be rows lost in silence."""
+        written = Observation()
+        writer = frame.observe(written, F.count(F.lit(1)).alias("rows")).write
+        (writer.partitionBy(*partition_by) if partition_by else writer).parquet(staging)
+        staged = tuple(name for name in self._files.tree(staging) if name.endswith(".parquet"))
+        rows, found = written.get["rows"], sum(self._files.parquet_rows(f"{staging}/{name}") for name in staged)
+        if rows != found:
+            raise AppendError(
+                f"Spark has written {rows} rows for {self._folder}, and the files in {staging} ({len(staged)}) have {found}. "
+                "Nothing is appended; the files stay there"
+            )
+        return _Commit(staging, staged, rows)
 
     def _publish(self, commit: _Commit) -> None:
         """Publishes the committed files that are not published; another attempt may do so at the same time."""
