@@ -12,7 +12,8 @@ from functools import partial
 from tests.simulation.faults import KINDS
 from tests.simulation.inputs.features import read_features
 from tests.simulation.mistake import Mistake
-from tests.simulation.planted_table import HEAVY, LIGHT
+from tests.simulation.named_tests import problems_of_all
+from tests.simulation.planted_table import HEAVY, LIGHT, NAMED
 from tests.simulation.schedule import Outcome, find_seed, run
 
 SEEDS_PER_CHUNK = 20
@@ -71,7 +72,7 @@ def _replay(schedule: Callable[[], Outcome], about: str) -> int:
 
 
 def _find_planted(mistakes: Sequence[Mistake], options: argparse.Namespace) -> int:
-    """Print the seed that finds each mistake; the exit code is 1 if one is missed."""
+    """Print the seed or the test that finds each mistake; the exit code is 1 if one is missed."""
     missed = 0
     seeds = range(options.first, options.first + options.schedules)
     for mistake in [each for each in mistakes if options.mistake in each.name]:
@@ -80,7 +81,14 @@ def _find_planted(mistakes: Sequence[Mistake], options: argparse.Namespace) -> i
         missed += seed is None
         result = "NOT FOUND" if seed is None else f"found by seed {seed}"
         print(f"{mistake.name}: {result}, {time.monotonic() - began:.1f} s", flush=True)
+    missed += _find_named(options.mistake)
     return 1 if missed else 0
+
+
+def _find_named(text: str) -> int:
+    """Run the tests that find mistakes, and return the number of those that do not."""
+    named = [mistake for mistake in NAMED if text in mistake.name]
+    return sum(bool(problem) for problem in problems_of_all(named).values()) if named else 0
 
 
 def _run_all(seeds: range, run_one: Callable[[int], Outcome], processes: int) -> Iterator[ScheduleSummary]:

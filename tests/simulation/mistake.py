@@ -1,4 +1,4 @@
-"""Planted mistakes: patches of the mesh's code that the simulation must detect."""
+"""Planted mistakes: patches of the mesh's code that a simulated schedule or a named test must detect."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -35,13 +35,14 @@ class Patch:
 
 @dataclass(frozen=True)
 class Mistake:
-    """One planted mistake.
+    """One planted mistake. A schedule finds it, or a test that is named here.
 
     Attributes:
         patches: the patches that plant it, together.
         kind: the kind of faults that shows the mistake best; None for any.
         seed: the first seed to try; it showed the mistake before.
         features: the features of the schedules.
+        tests: ids of tests, each of which fails while the mistake is planted; none if a schedule finds it.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Mistake:
     kind: str | None = None
     seed: int = 0
     features: Features = frozenset()
+    tests: tuple[str, ...] = ()
 
     @contextmanager
     def plant(self) -> Iterator[None]:
@@ -62,6 +64,11 @@ class Mistake:
 def substitute(owner: Any, name: str, other: Any) -> Patch:
     """Replace an attribute."""
     return Patch(owner, name, lambda _: other)
+
+
+def found_by(name: str, patches: Patch | tuple[Patch, ...], *tests: str) -> Mistake:
+    """A mistake that each of these tests finds; their ids begin below `tests/`."""
+    return Mistake(name, patches, tests=tuple(f"tests/{test}" for test in tests))
 
 
 def wrap(owner: Any, name: str, wrong: Callable[..., Any]) -> Patch:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from tests.paths import PROJECT
 from tests.simulation.mistake import Mistake, substitute
 from tests.simulation.planted import delivery
-from tests.simulation.planted_table import HEAVY, LIGHT, PAGE, as_page
+from tests.simulation.planted_table import HEAVY, LIGHT, NAMED, PAGE, as_page
 
 
-@pytest.mark.parametrize("mistake", [*LIGHT, *HEAVY], ids=lambda mistake: mistake.name)
+@pytest.mark.parametrize("mistake", [*LIGHT, *HEAVY, *NAMED], ids=lambda mistake: mistake.name)
 def test_a_planted_mistake_replaces_public_names_only(mistake: Mistake) -> None:
     patches = mistake.patches if isinstance(mistake.patches, tuple) else (mistake.patches,)
 
@@ -24,3 +25,14 @@ def test_a_patch_of_a_private_name_is_an_error() -> None:
 
 def test_the_page_lists_all_planted_mistakes() -> None:
     assert PAGE.read_text(encoding="utf-8") == as_page(), "run python -m tests.simulation.planted_table"
+
+
+def test_names_are_unique() -> None:
+    names = [mistake.name for mistake in (*LIGHT, *HEAVY, *NAMED)]
+    assert sorted(names) == sorted(set(names))
+
+
+@pytest.mark.parametrize("test", sorted({test for mistake in NAMED for test in mistake.tests}))
+def test_a_named_test_exists(test: str) -> None:
+    file, _, function = test.partition("::")
+    assert f"def {function.partition('[')[0]}(" in (PROJECT / file).read_text(encoding="utf-8")

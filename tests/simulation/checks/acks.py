@@ -30,7 +30,8 @@ class AckChecks:
     def deleted(self, message: Message, invocation: ObservedInvocation | None) -> None:
         """Check that the effects of a deleted message were accepted."""
         if self.ledger.actor_of(message.queue) in REPORT_QUEUES:
-            self.ledger.reports.deleted(message)
+            for problem in self.ledger.reports.deleted(message):
+                self.ledger.report_violation(problem)
             return
         if invocation is None:
             return

@@ -79,7 +79,7 @@ class Ledger:
 
     def __post_init__(self) -> None:
         """Create the registries of reports, of sets, of pauses, of waits, of ends and of job runs."""
-        self.reports = ReportRegistry(self.simulation)
+        self.reports = ReportRegistry(self.simulation, self.tables["tasks"])
         self.sets = SetRegistry(self.mesh, self.tables["fan-in"])
         self.waits = WaitRegistry(self.objects, self.tables["tasks"])
         self.pauses = PauseRegistry(self.mesh, self.objects, self.tables["tasks"], self.report_violation)

@@ -2,9 +2,11 @@
 
 import json
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from asya.protocol import names
+from asya.testing.dynamo.values import Item
 from asya.testing.services.process import Simulation
 from asya.testing.services.queues import Message
 
@@ -20,11 +22,13 @@ class ReportRegistry:
     """The reports that the queues accepted, and the ends that are not consumed yet.
 
     Attributes:
+        tasks: the items of the tasks table.
         registered: ids of the tasks whose registration was accepted.
         ends: task id → the generations whose end was accepted.
     """
 
     simulation: Simulation
+    tasks: Mapping[tuple[str, str], Item]
     registered: set[str] = field(default_factory=set)
     ends: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     _waiting: dict[str, float] = field(default_factory=dict)
@@ -43,9 +47,15 @@ class ReportRegistry:
             if queue == names.REPORTS and report.get("status") in (*TERMINAL, "paused"):
                 raise AssertionError(f"a report of {report['status']} was sent to {queue}: {message.body[:200]}")
 
-    def deleted(self, message: Message) -> None:
-        """A message was consumed; a duplicate may remain and does not count."""
+    def deleted(self, message: Message) -> Iterator[str]:
+        """A message was consumed; a duplicate may remain and does not count. Yield the reports that left no record."""
         self._waiting.pop(message.message_id, None)
+        for report in json.loads(message.body):
+            # Progress alone makes a record too, of a task that is not registered yet; these two hold for ever.
+            if not isinstance(report, dict) or report.get("status") not in ("registered", *TERMINAL):
+                continue
+            if (report["id"], "record") not in self.tasks:
+                yield f"the report that {report['id']} is {report['status']} was acknowledged, and there is no record"
 
     def is_late(self) -> bool:
         """Whether an end has waited for too long for the deadline sweep to write."""

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from asya.protocol.mesh_table import FanIn, MeshTable
@@ -106,11 +107,20 @@ class SetRegistry:
         return (header["set_id"], f"slice#{header['slice_index']:06d}") in self.items or "delivered" in item
 
     def count_problems(self, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> Iterator[str]:
-        """Yield the slices that a write of a set counts although they are not stored (`protocol §9.count`)."""
+        """Yield the violations of a write of a set, such as slices that it counts and that are not stored (`protocol §9.count`)."""
         set_id = after["pk"]["S"]
         for index in sorted(_arrived(after) - _arrived(before or {})):
             if (set_id, f"slice#{index:06d}") not in self.items:
                 yield f"set {set_id} counts slice {index}, which is not stored"
+        yield from self._expiry_problems(after)
+
+    def _expiry_problems(self, item: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the problem of a set that may expire before its timeout and its `ttl` are over (`protocol §9.expiry`)."""
+        rule = self.mesh.actors[item["actor"]["S"]].fan_in or FanIn()
+        due = datetime.fromisoformat(item["due_at"]["S"]).timestamp()
+        if "delivered" not in item and int(item["expires_at"]["N"]) < int(due + rule.ttl):
+            early = due + rule.ttl - int(item["expires_at"]["N"])
+            yield f"set {item['pk']['S']} expires {early:.0f} s before its timeout and its ttl are over"
 
     def problems(self) -> Iterator[str]:
         """Yield the sets with an origin that never ended."""

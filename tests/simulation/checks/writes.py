@@ -7,6 +7,7 @@ from typing import Any
 
 from asya.protocol import names
 from asya.testing.services.process import Process, current_process
+from tests.simulation.checks.keys import key_problems
 from tests.simulation.checks.ledger import TERMINAL, Ledger
 from tests.simulation.checks.observed_envelope import REFERENCE
 
@@ -31,6 +32,10 @@ class WriteChecks:
             self.ledger.completed_hops.setdefault(key, self.ledger.simulation.scheduler.seconds)
         if table.endswith("-tasks") and key[1] == "record":
             self._record_written(before, after)
+        if table.endswith("-tasks") and key[1] == "key":
+            now = self.ledger.simulation.scheduler.now.timestamp()
+            for problem in key_problems(before, after, now, self.ledger.accepted.__contains__):
+                self.ledger.report_violation(problem)
         if table.endswith("-fan-in") and key[1] == "set":
             for problem in self.ledger.sets.count_problems(before, after):
                 self.ledger.report_violation(problem)

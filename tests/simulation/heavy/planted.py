@@ -6,12 +6,13 @@ from functools import partial
 from itertools import count
 from typing import Any
 
+from botocore.exceptions import ClientError
 from msgspec.structs import replace as changed
 
 from asya.messaging.aws import clients
 from asya.protocol.job_runs import Manifest, Member
 from asya.spark import run_failures
-from asya.spark.aws import batches, completion_messages
+from asya.spark.aws import batches, completion_messages, pending
 from asya.spark.aws.dispatch_requests import DispatchRequest, DispatchRequests
 from asya.spark.aws.drains import Drains
 from asya.spark.aws.emr_serverless import BusyError, EmrServerless
@@ -27,7 +28,7 @@ from asya.spark.lambdas.reconcile import Reconciler
 from asya.spark.lambdas.services import SparkServices
 from asya.spark.run_failures import CHARGED
 from asya.testing.dynamo.tables import MemoryDynamo
-from tests.simulation.mistake import Mistake, Patch, substitute, wrap
+from tests.simulation.mistake import Mistake, Patch, found_by, substitute, wrap
 
 
 def _clear_flag_late() -> tuple[Patch, ...]:
@@ -111,6 +112,34 @@ def _return_under_former_key(real: Any, *args: Any) -> dict[int, Member]:
     return {index: changed(member, returned_by=0) for index, member in real(*args).items()}
 
 
+# The conditions that have failed since the requeue at work began; None outside of one.
+_conflicts: ContextVar[list[object] | None] = ContextVar("conflicts", default=None)
+
+
+def _requeue_until_a_conflict(real: Any, self: Pending, *args: Any, **more: Any) -> None:
+    token = _conflicts.set([])
+    try:
+        real(self, *args, **more)
+    finally:
+        _conflicts.reset(token)
+
+
+def _write_until_a_conflict(real: Any, self: MemoryDynamo, **request: Any) -> Any:
+    conflicts = _conflicts.get()
+    if conflicts:
+        return {}  # the mistake: nobody writes the members beside the one that was claimed before
+    try:
+        return real(self, **request)
+    except ClientError as error:
+        if conflicts is not None:
+            conflicts.append(error)
+        raise
+
+
+def _any_cancellation(real: Any, error: ClientError) -> Any:
+    return real(error) or {0}
+
+
 def _place_unconditionally(real: Any, self: MemoryDynamo, **request: Any) -> Any:
     for write in request["TransactItems"]:
         if write.get("Update", {}).get("UpdateExpression", "").startswith(("SET host", "SET placed")):
@@ -188,5 +217,18 @@ MISTAKES = (
         **_LINGERS,
     ),
     Mistake("remembers resident runs that have ended", substitute(Hosts, "remove", lambda *_: None), **_LINGERS),
+    found_by(
+        "requeues no member beside one that was requeued before",
+        (
+            wrap(Pending, "requeue", _requeue_until_a_conflict),
+            wrap(MemoryDynamo, "transact_write_items", _write_until_a_conflict),
+        ),
+        "unit/asya/spark/aws/test_pending.py::test_10_members_beside_a_requeued_one_are_requeued",
+    ),
+    found_by(
+        "takes a conflict of a requeue for a repetition",
+        wrap(pending, "failed_conditions", _any_cancellation),
+        "unit/asya/spark/aws/test_pending.py::test_10_a_requeue_that_meets_another_write_fails",
+    ),
     Mistake("requeues no members", substitute(Pending, "requeue", lambda *_, **__: None), "poison", seed=12),
 )

@@ -5,7 +5,18 @@ from random import Random
 from typing import Literal, get_args
 
 Feature = Literal[
-    "pauses", "cancels", "overrides", "ends", "deadlines", "moves", "reruns", "deploys", "drains", "lingers", "waits"
+    "pauses",
+    "cancels",
+    "overrides",
+    "ends",
+    "deadlines",
+    "moves",
+    "reruns",
+    "deploys",
+    "drains",
+    "lingers",
+    "waits",
+    "keys",
 ]
 Features = frozenset[Feature]
 
@@ -20,6 +31,7 @@ Features = frozenset[Feature]
 # drains: an operator drains a heavy actor for some minutes.
 # lingers: job runs of heavy actors linger.
 # waits: wait actors, and the sweep that sends what is due.
+# keys: several callers start one task with one idempotency key, at the same time.
 ALL: Features = frozenset(get_args(Feature))
 # The features of a schedule, unless the caller names others.
 DEFAULT: Features = ALL

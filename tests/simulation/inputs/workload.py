@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from hashlib import sha256
 from random import Random
 from typing import Any
@@ -23,6 +24,11 @@ OPERATOR = f"arn:aws:iam::{ACCOUNT}:user/operator"
 PRODUCER = "AROAPRODUCER:session"
 """A role of the mesh whose own code writes whole envelopes; `test_strangers` has the senders outside."""
 START_ATTEMPTS = 40
+# Further starts of a schedule with the feature `keys`.
+KEYED_STARTS = 3
+# Callers with one key call together every so many seconds, and for so large a share of their calls.
+TOGETHER = 20.0
+TOGETHER_SHARE = 0.9
 PADDING = 12_000
 MAX_REDRIVES = 20
 
@@ -35,6 +41,7 @@ class Workload:
         features: the features of the schedule.
         producer: the sender of raw messages.
         started: ids of the tasks whose start the gateway confirmed.
+        by_key: idempotency key → the id of its task.
         progress: the last status rank and percentage of each task and generation.
     """
 
@@ -43,6 +50,7 @@ class Workload:
     features: Features = frozenset()
     producer: str = PRODUCER
     started: list[str] = field(default_factory=list)
+    by_key: dict[str, str] = field(default_factory=dict)
     progress: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
     _numbers: int = 0
 
@@ -59,6 +67,8 @@ class Workload:
                 (self._start_by_gateway, self._send_raw, self._send_wrong, self._send_to_the_end), (6, 7, 2, 1)
             )[0]
             self.cloud.simulation.scheduler.start(send, 0.0 if is_burst else delay)
+        for _ in range(KEYED_STARTS if "keys" in self.features else 0):
+            self.cloud.simulation.scheduler.start(self._start_by_gateway, self.random.uniform(0.0, 20.0))
 
     # --- tasks -----------------------------------------------------------------------------------------------------
 
@@ -75,18 +85,38 @@ class Workload:
         if "overrides" in self.features and self.random.random() < 0.3:
             body["headers"] = body.get("headers", {}) | {"x-asya-route-override": self._overrides()}
         key = f"key-{self._number()}"
+        start = partial(self._start, f"/api/v1/mesh?actor={actor}", body, key)
+        if "keys" in self.features:
+            for _ in range(self.random.choice((1, 2, 3))):
+                self.cloud.simulation.scheduler.start(start)
+        task_id = start()
+        if task_id is not None and "x-asya-mesh-status" not in body.get("headers", {}):
+            self._follow(task_id)
+
+    def _start(self, path: str, body: dict[str, Any], key: str) -> str | None:
+        """Start a task with a key, and repeat the call until it is answered; all calls with the key start one task."""
         for _ in range(START_ATTEMPTS):
-            answer = self._ask("POST", f"/api/v1/mesh?actor={actor}", body, {"idempotency-key": key})
+            answer = self._ask("POST", path, body, {"idempotency-key": key})
             if answer is not None and answer["statusCode"] == 201:
-                task_id = json.loads(answer["body"])["id"]
-                self.started.append(task_id)
-                if "x-asya-mesh-status" not in body.get("headers", {}):
-                    self._follow(task_id)
-                return
+                task_id: str = json.loads(answer["body"])["id"]
+                first = self.by_key.setdefault(key, task_id)
+                if first != task_id:
+                    self.cloud.ledger.report_violation(f"{key} started {first} and {task_id}")
+                if task_id not in self.started:
+                    self.started.append(task_id)
+                return task_id
             if answer is not None and answer["statusCode"] == 404 and "deploys" in self.features:
-                return  # an override names an actor that the new version does not have
-            self.cloud.simulation.scheduler.wait(self.random.uniform(5.0, 40.0))
+                return None  # an override names an actor that the new version does not have
+            self.cloud.simulation.scheduler.wait(self._pause())
         self.cloud.ledger.report_violation(f"a task did not start within {START_ATTEMPTS} attempts")
+        return None
+
+    def _pause(self) -> float:
+        """Seconds until a call is repeated; with keys, callers often repeat theirs at the same moment."""
+        seconds = self.random.uniform(5.0, 40.0)
+        if "keys" in self.features and self.random.random() < TOGETHER_SHARE:
+            return TOGETHER - self.cloud.simulation.scheduler.seconds % TOGETHER
+        return seconds
 
     def _follow(self, task_id: str) -> None:
         """Perhaps cancel a task, and read it a few times."""

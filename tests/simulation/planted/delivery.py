@@ -79,6 +79,12 @@ def _add_unawaited(real: Any, self: Writes, *args: Any) -> Receipt:
     return resolved("task")
 
 
+def _look_at_the_first(real: Any, self: Writes, reports: Sequence[Any], *args: Any) -> Receipt:
+    real(self, reports[1:], *args)
+    receipt: Receipt = real(self, reports[:1], *args)
+    return receipt
+
+
 def _redeem_keeping_reference(real: Any, self: Any, envelope: Envelope) -> Envelope:
     redeemed: Envelope = real(self, envelope)
     if redeemed is envelope:
@@ -123,6 +129,12 @@ MISTAKES = (
         wrap(report_queues, "read_message", _read_all_or_nothing),
         "reports",
         seed=1,
+    ),
+    Mistake(
+        "acknowledges reports after a look at the first of a message",
+        wrap(Writes, "add", _look_at_the_first),
+        "errors",
+        seed=30,
     ),
     Mistake("acknowledges reports that are not written", wrap(Writes, "add", _add_unawaited), "errors", seed=3),
     Mistake("fails overdue tasks while ends wait", substitute(EndsQueue, "delay", lambda _: "none"), "reports"),

@@ -11,6 +11,7 @@ from asya.fan_in.aws.sets import FanInSets
 from asya.fan_in.aws.slice_store import SliceStore
 from asya.fan_in.lambdas import fan_in, set_coordinator
 from asya.fan_in.lambdas.counting import SliceCounter, StoredSlice
+from asya.fan_in.lambdas.set_coordinator import SetCoordinator
 from asya.fan_in.lambdas.sweep import FanInSweep
 from asya.fan_in.sets import Decision
 from asya.messaging.aws.outbox import Outbox
@@ -68,7 +69,16 @@ def _send_without_set_checks(real: Any, self: Outbox, delivery: Delivery) -> Rec
     return real(self, delivery)  # type: ignore[no-any-return]
 
 
+def _expire_after_the_arrival(real: Any, self: SetCoordinator, moment: Any, *args: Any) -> Any:
+    return replace(real(self, moment, *args), expires_at=moment.timestamp() + self.rule.ttl)
+
+
 MISTAKES = (
+    Mistake(
+        "keeps a set for its ttl after its arrival, not after its timeout",
+        wrap(SetCoordinator, "new_set_times", _expire_after_the_arrival),
+        seed=5,
+    ),
     Mistake(
         "merges a set more than once",
         (
@@ -86,7 +96,7 @@ MISTAKES = (
         seed=1,
     ),
     Mistake(
-        "acknowledges slices whose count failed", wrap(SliceCounter, "add", _acknowledge_uncounted), "errors", seed=19
+        "acknowledges slices whose count failed", wrap(SliceCounter, "add", _acknowledge_uncounted), "errors", seed=59
     ),
     Mistake("merges slices in another order", wrap(set_coordinator, "origin_delivery", _swap_slices), seed=11),
     Mistake("drops the header of the enclosing set", wrap(set_coordinator, "origin_delivery", _leave_all_sets), seed=5),
