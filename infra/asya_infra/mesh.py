@@ -9,6 +9,7 @@ from aws_cdk import aws_logs as logs
 
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable, encode_table, with_version
+from asya.triggers.lanes import has_lanes
 from asya_infra.addresses import Addresses
 from asya_infra.build.functions import build_table
 from asya_infra.build.job_packages import needs_packages
@@ -86,9 +87,11 @@ class Mesh:
     def is_in_chains(self, function: str) -> bool:
         """Whether one chain of calls may pass a function many times.
 
-        A route may pass an actor many times. The end of a task may start the next one of a lane or a backfill.
+        A route may pass an actor many times. The end of a task may start the next one of a lane or a backfill, and a window
+        that is extended is looked at again and again. Without them, Lambda's guard ends a loop that leads through other systems.
         """
-        return names.is_routable(function) or (bool(self.table.triggers) and function in _FROM_END_TO_START)
+        chains = any(has_lanes(trigger) or trigger.schedule is not None for trigger in self.table.triggers.values())
+        return names.is_routable(function) or (chains and function in _FROM_END_TO_START)
 
     def table_code(self) -> lambda_.Code:
         """Return the code of a function without user code: `mesh.json`. The layer has the rest."""

@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
+from asya.protocol import names
 from asya.triggers.message_senders import SENDERS
+from asya_infra.mesh import Mesh
+from asya_infra.mesh_file.load import load_mesh
+from asya_infra.options import Options
 from tests.infra.conftest import SynthesizedMesh, synthesize
 
 MESH = """
@@ -128,6 +132,32 @@ def test_16_lambda_stops_no_function_between_the_end_of_a_task_and_the_next_star
     }
     assert {"count", "x-sink", "x-sump", "x-reports", "x-triggers"} <= allowed
     assert not {"x-task-sweep", "x-gateway-api", "x-dlq"} & allowed
+
+
+@pytest.mark.rule("16.loop.guard")
+@pytest.mark.parametrize(
+    ("trigger", "allowed"),
+    [
+        ("s3: {bucket: data, prefix: raw/}", False),
+        ("event: {source: [shop]}", False),
+        ("event: {source: [shop]}, overlap: queue", True),
+        ("event: {source: [shop]}, debounce: 5s", True),
+        ('cron: "0 2 * * *"', True),
+    ],
+)
+def test_16_lambda_ends_a_loop_through_other_systems_where_no_chain_is_wanted(
+    tmp_path: Path, trigger: str, allowed: bool
+) -> None:
+    (tmp_path / "handlers").mkdir()
+    (tmp_path / "handlers" / "work.py").write_text("def keep(payload):\n    return payload\n")
+    file = tmp_path / "mesh.yaml"
+    file.write_text(
+        "namespace: landing\ncode: handlers\nactors: {count: {handler: work.keep}}\n"
+        f"triggers: {{t: {{route: [count], {trigger}}}}}\n"
+    )
+    mesh = Mesh(load_mesh(file, ""), Options(mesh=file))
+    assert mesh.is_in_chains(names.TRIGGERS) is allowed
+    assert mesh.is_in_chains("count")
 
 
 def test_a_mesh_without_such_triggers_has_neither_notifications_nor_rules(plain: SynthesizedMesh) -> None:

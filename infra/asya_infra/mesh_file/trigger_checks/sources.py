@@ -25,10 +25,10 @@ def check(context: Context) -> Iterator[Finding]:
             yield (*place, "input"), "is a key of triggers with event or webhook"
         if section.s3 is not None:
             yield from _objects(section.s3, (*place, "s3"))
-            for problem in LoopCheck(context.mesh, context.namespace).problems(section):
-                yield (*place, "s3"), problem
         if section.event is not None:
             yield from _event(section.event, (*place, "event"))
+    for name, problem in LoopCheck(context.mesh, context.namespace).problems():
+        yield ("triggers", name, context.mesh.triggers[name].sources[0]), problem
 
 
 def _objects(section: ObjectsSection, place: Location) -> Iterator[Finding]:

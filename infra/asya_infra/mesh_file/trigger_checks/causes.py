@@ -1,0 +1,216 @@
+"""What the tasks of a trigger may cause by the mesh file: objects, events and calls of webhooks (`protocol §16.loop`)."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from pydantic import JsonValue
+
+from asya.crew.result_index import RECENT_PREFIX
+from asya.protocol import names
+from asya.protocol.keys import CANCELED_PREFIX, CHECKPOINT_PREFIX, PAUSED_PREFIX, SUMP_PREFIX, SUPERSEDED_PREFIX
+from asya.protocol.s3_prefix import S3Prefix
+from asya_infra.addresses import DATA_PREFIX, RESULTS_PREFIX
+from asya_infra.mesh_file.actor_model import AccessEntry, Statement
+from asya_infra.mesh_file.mesh_model import MeshFile
+from asya_infra.mesh_file.result_index import has_index
+from asya_infra.mesh_file.trigger_checks.key_patterns import intersect, patterns_of
+from asya_infra.mesh_file.triggers.model import EventSection, TriggerSection
+
+_ANY_ACCOUNT = "?" * names.ACCOUNT_LENGTH
+_PUT_OBJECT = "s3:putobject"
+_PUT_EVENTS = "events:putevents"
+_OBJECTS = re.compile(r"arn:[^:]*:s3:::([^/]+)/(.+)")
+_BUS = re.compile(r"(?:arn:[^:]*:events:[^:]*:[^:]*:event-bus/)?(.+)")
+_DEFAULT_BUS = "default"
+_EQUALS = re.compile(r"(ForAllValues:|ForAnyValue:)?String(Equals|Like)(IgnoreCase)?")
+
+
+@dataclass(frozen=True)
+class Causes:
+    """Says how the tasks of one trigger may start another.
+
+    Attributes:
+        namespace: the namespace with its stage.
+    """
+
+    mesh: MeshFile
+    namespace: str
+
+    def of(self, cause: TriggerSection, started: TriggerSection) -> list[str]:
+        """Return the ways in which a task of one trigger may start another trigger, or the same one."""
+        actors = self._reachable(cause.route or self._route_of_tool(cause.tool))
+        if not actors:
+            return []
+        if started.s3 is not None:
+            place = self.place(started.s3.bucket)
+            wanted = patterns_of(place.prefix + started.s3.prefix, started.s3.suffix)
+            told = f"{started.s3.bucket}/{started.s3.prefix}*{started.s3.suffix}"
+            return list(self._writes(actors, S3Prefix(place.bucket, ""), wanted, told))
+        if started.event is not None:
+            return list(self._events(actors, started.event))
+        if started.webhook is not None:
+            return list(self._keys(actors, started.webhook.secret))
+        return []
+
+    def place(self, bucket: str) -> S3Prefix:
+        """Return the place of a bucket of the mesh file; that of the mesh's own bucket is a pattern."""
+        storage = self.mesh.storage
+        existing = {"data": storage.data_bucket, "results": storage.results_bucket}
+        if bucket not in existing:
+            return S3Prefix(bucket, "")
+        if (name := existing[bucket]) is not None:
+            return S3Prefix(name, "")
+        prefix = DATA_PREFIX if bucket == "data" else RESULTS_PREFIX
+        return S3Prefix(names.bucket_name(self.namespace, _ANY_ACCOUNT, "*"), prefix)
+
+    def _writes(self, actors: Sequence[str], place: S3Prefix, wanted: Sequence[str], told: str) -> Iterator[str]:
+        """Yield who writes keys of a bucket that match patterns."""
+
+        def starts_it(written: S3Prefix) -> bool:
+            return intersect(written.bucket, place.bucket) and any(intersect(each, written.prefix) for each in wanted)
+
+        for actor, index, entry in self._entries(actors):
+            if any(starts_it(written) for written in self._written(entry)):
+                yield f"actors.{actor}.access[{index}] lets it write keys of {told}"
+        results = self.place("results")
+        for end, pattern in self._ends():
+            if starts_it(S3Prefix(results.bucket, results.prefix + pattern)):
+                yield f"{end} writes results/{pattern}"
+
+    def _events(self, actors: Sequence[str], event: EventSection) -> Iterator[str]:
+        if event.source is None or not all(source.startswith("aws.") for source in event.source):
+            for actor, index, entry in self._entries(actors):
+                if entry.statement is not None and _puts_events(entry.statement, event):
+                    yield f"actors.{actor}.access[{index}] lets it put events on the bus {event.bus}"
+        if event.bus != _DEFAULT_BUS:
+            return
+        if _may_match(event, "aws.emr-serverless", "EMR Serverless ") and "applicationId" not in (event.detail or {}):
+            for actor in actors:
+                if self.mesh.actors[actor].spark is not None:
+                    yield f"the job runs of the actor {actor!r} send such events"
+        if event.source is not None and _may_match(event, "aws.s3", "Object Created"):
+            buckets = _patterns(event.detail, "bucket", "name")
+            keys = _patterns(event.detail, "object", "key")
+            for bucket in buckets:
+                yield from self._writes(actors, S3Prefix(bucket, ""), keys, f"the bucket {bucket}")
+
+    def _keys(self, actors: Sequence[str], secret: str) -> Iterator[str]:
+        for actor in actors:
+            for variable, reference in self.mesh.actors[actor].secrets.items():
+                if reference == secret:
+                    yield f"actors.{actor}.secrets.{variable} has the keys of the webhook"
+        for actor, index, entry in self._entries(actors):
+            if entry.secret == secret:
+                yield f"actors.{actor}.access[{index}] has the keys of the webhook"
+
+    def _entries(self, actors: Sequence[str]) -> Iterator[tuple[str, int, AccessEntry]]:
+        for actor in actors:
+            for index, entry in enumerate(self.mesh.actors[actor].access):
+                yield actor, index, entry
+
+    def _route_of_tool(self, tool: str | None) -> tuple[str, ...]:
+        section = self.mesh.tools.get(tool) if tool is not None else None
+        return section.route or (tool,) if section is not None and tool is not None else ()
+
+    def _reachable(self, route: tuple[str, ...]) -> list[str]:
+        """Return the actors that a task on a route may come to, as far as the mesh file says."""
+        actors = self.mesh.actors
+        found: list[str] = []
+        waiting = [*route, *(self.mesh.sink.hooks if route else ())]
+        while waiting:
+            actor = waiting.pop(0)
+            section = actors.get(actor)
+            if section is None or actor in found:
+                continue
+            found.append(actor)
+            for policy in section.resiliency.policies.values():
+                waiting += policy.then_route or ()
+            targets = section.can_send_to or ()
+            waiting += sorted(actors) if "*" in targets else targets
+        return found
+
+    def _written(self, entry: AccessEntry) -> Iterator[S3Prefix]:
+        """Yield what an entry lets an actor write: patterns of buckets, with patterns of keys."""
+        if entry.bucket is not None:
+            place = self.place(entry.bucket)
+            yield from (S3Prefix(place.bucket, place.prefix + pattern) for pattern in entry.write)
+        elif entry.database is not None:
+            location = f"{(entry.location or '').rstrip('/')}/"
+            data = self.place("data")
+            place = S3Prefix.from_uri(location) if "://" in location else S3Prefix(data.bucket, data.prefix + location)
+            yield from (S3Prefix(place.bucket, f"{place.prefix}{table}/*") for table in entry.write)
+        elif entry.statement is not None and _allows(entry.statement, _PUT_OBJECT):
+            yield from _of_statement(entry.statement)
+
+    def _ends(self) -> Iterator[tuple[str, str]]:
+        """Yield the crew actors that every task may come to, with patterns of the keys that they write below the results."""
+        sink = self.mesh.sink
+        stored = (*sink.folders, CANCELED_PREFIX, PAUSED_PREFIX, SUPERSEDED_PREFIX) if sink.persist else ()
+        yield from ((names.SINK, f"{prefix}*.json") for prefix in stored)
+        if has_index(self.mesh):
+            yield names.SINK, f"{RECENT_PREFIX}*.jsonl"
+        yield names.SUMP, f"{SUMP_PREFIX}*.json"
+        yield names.CHECKPOINT, f"{CHECKPOINT_PREFIX}*.json"
+
+
+def _allows(statement: Statement, action: str) -> bool:
+    return statement.Effect == "Allow" and any(fnmatchcase(action, each.lower()) for each in statement.Action)
+
+
+def _of_statement(statement: Statement) -> Iterator[S3Prefix]:
+    for resource in statement.Resource:
+        found = _OBJECTS.fullmatch(resource)
+        if found:
+            yield S3Prefix(found[1], found[2])
+        elif resource == "*" or ":accesspoint/" in resource:
+            # An access point does not say its bucket.
+            yield S3Prefix("*", "*")
+
+
+def _puts_events(statement: Statement, event: EventSection) -> bool:
+    """Whether a statement allows events that a pattern may match."""
+    if not _allows(statement, _PUT_EVENTS):
+        return False
+    if not any((found := _BUS.fullmatch(each)) and intersect(found[1], event.bus) for each in statement.Resource):
+        return False
+    for operator, values in statement.Condition.items():
+        if _EQUALS.fullmatch(operator) and isinstance(values, dict):
+            for key, wanted in (("events:source", event.source), ("events:detail-type", event.detail_type)):
+                allowed = _texts(values.get(key))
+                if allowed and wanted is not None and not any(intersect(a, b) for a in allowed for b in wanted):
+                    return False
+    return True
+
+
+def _may_match(event: EventSection, source: str, detail_type: str) -> bool:
+    if event.source is not None and source not in event.source:
+        return False
+    return event.detail_type is None or any(each.startswith(detail_type) for each in event.detail_type)
+
+
+def _patterns(detail: dict[str, JsonValue] | None, *path: str) -> list[str]:
+    """Return patterns of IAM for what a pattern of EventBridge says at a path; `*` for what is not said so simply."""
+    value: JsonValue = detail
+    for part in path:
+        value = value.get(part) if isinstance(value, dict) else None
+    if not isinstance(value, list):
+        return ["*"]
+    return [_pattern(each) for each in value]
+
+
+def _pattern(matcher: JsonValue) -> str:
+    if isinstance(matcher, str):
+        return matcher
+    if isinstance(matcher, dict) and len(matcher) == 1:
+        ((kind, text),) = matcher.items()
+        if isinstance(text, str):
+            return {"prefix": f"{text}*", "suffix": f"*{text}", "wildcard": text}.get(kind, "*")
+    return "*"
+
+
+def _texts(value: JsonValue) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
