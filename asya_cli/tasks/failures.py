@@ -1,4 +1,4 @@
-"""`asya failures`: groups failed tasks by actor and error."""
+"""`asya failures`: groups tasks that failed, or that run again, by actor and error."""
 
 from __future__ import annotations
 
@@ -29,6 +29,9 @@ def failures(
     owner: Owner = None,
     error: ErrorText = None,
     since: Since = None,
+    retrying: Annotated[
+        bool, typer.Option("--retrying", help="Group running tasks by the error after which they run again.")
+    ] = False,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of groups.")] = 20,
     as_json: JsonLines = False,
     state: State = DEFAULT_STATE,
@@ -44,7 +47,7 @@ def failures(
     from asya.tasks.failures import merged
     from asya_cli.output.console import table_console
 
-    selection = Selection.of(actor=actor, tool=tool, owner=owner, error=error, since=since)
+    selection = Selection.of(actor=actor, tool=tool, owner=owner, error=error, since=since, retrying=retrying)
     mesh = client(state, namespace, region, profile)
     pages = Operations(mesh).failure_pages(selection.wanted)
     groups = merged(chain.from_iterable(page.items for page in limited(pages)))
@@ -60,13 +63,16 @@ def failures(
             echo(more, err=True)
         return
     if not groups:
-        echo("no failed tasks", err=True)
+        echo("no tasks that run again after an error" if retrying else "no failed tasks", err=True)
         return
     console = table_console()
     console.print(_table_of(groups[:limit], clock.now(), console.width))
     if more:
         echo(more, err=True)
     options = as_typed(state, namespace, region, profile)
+    if retrying:
+        echo(f"Show the first: asya list --retrying{_selected(groups[0])}{options}", err=True)
+        return
     echo(f"Show the first: {_command(groups[0])} --dry-run{options}; without --dry-run it runs again", err=True)
 
 
@@ -91,9 +97,14 @@ def _table_of(groups: Sequence[FailureGroup], now: datetime, width: int) -> Tabl
 
 def _command(group: FailureGroup) -> str:
     """Return the command that runs the tasks of a group again."""
+    return f"asya replay --failed{_selected(group)}"
+
+
+def _selected(group: FailureGroup) -> str:
+    """Return the options that select the tasks of a group."""
     error = one_line(group.error)
     actor = f" --actor {quote(group.actor)}" if group.actor else ""
-    return f"asya replay --failed{actor}" + (f" --error {readable_quote(error)}" if error else "")
+    return actor + (f" --error {readable_quote(error)}" if error else "")
 
 
 def readable_quote(text: str) -> str:

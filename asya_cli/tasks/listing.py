@@ -10,7 +10,19 @@ from asya_cli import clock
 from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
 from asya_cli.output.results import write_list
 from asya_cli.output.text import echo, one_line, without_fraction
-from asya_cli.tasks.selection import Actor, ErrorText, Owner, Roots, Selection, Since, Status, Tool, age, text_of
+from asya_cli.tasks.selection import (
+    Actor,
+    ErrorText,
+    Owner,
+    Retrying,
+    Roots,
+    Selection,
+    Since,
+    Status,
+    Tool,
+    age,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +49,7 @@ def list_tasks(
     error: ErrorText = None,
     since: Since = None,
     roots: Roots = False,
+    retrying: Retrying = False,
     parent: Annotated[str | None, typer.Option("--parent", metavar="ID", help="Only children of this task.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=_MOST, help="Maximum number of tasks.")] = 20,
     as_json: Annotated[
@@ -51,7 +64,15 @@ def list_tasks(
     from asya_cli.output.console import table_console
 
     selection = Selection.of(
-        status=status, parent=parent, actor=actor, tool=tool, owner=owner, error=error, since=since, roots=roots
+        status=status,
+        parent=parent,
+        actor=actor,
+        tool=tool,
+        owner=owner,
+        error=error,
+        since=since,
+        roots=roots,
+        retrying=retrying,
     )
     mesh = client(state, namespace, region, profile)
     views = selection.newest(mesh, limit)
@@ -105,11 +126,13 @@ def table_of(tasks: Sequence[TaskView], now: datetime, width: int) -> Table:
 
 
 def _why(task: TaskView) -> str:
-    """Return the error of a task, who canceled it, or what keeps it on its queue."""
-    from asya_cli.tasks.report import cancellation_line
+    """Return the error of a task, who canceled it, what keeps it on its queue, or after which error it runs again."""
+    from asya_cli.tasks.report import cancellation_line, retry_line
 
     if task.problem is not None:
         return f"{task.problem.type}: {task.problem.message}"
+    if task.retry is not None:
+        return retry_line(task.retry)
     if task.canceled is not None and task.error is None:
         return f"{task.reason or 'Canceled'} {cancellation_line(task.canceled)}"
     return text_of(task)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from asya.protocol.route import Route
     from asya.protocol.task import Cancellation, EarlierGeneration, StartedBy
     from asya.tasks.timeline import TimelineEntry
-    from asya.tasks.view import TaskView
+    from asya.tasks.view import RetryView, TaskView
     from asya_cli.output.console import Console
 
 KINDS = {
@@ -131,6 +131,7 @@ def facts_of(task: TaskView | None, stored: StoredObject | None, envelope: Envel
         *(_pause_facts(task.pause) if task and task.pause else ()),
         ("waits until", task.waiting_until if task else None),
         ("attempt", attempts(task, envelope)),
+        ("retry", retry_line(task.retry) if task and task.retry else None),
         ("canceled", cancellation_line(task.canceled) if task and task.canceled else None),
         ("error", f"{error.type}: {error.message}" if error else None),
         ("problem", f"{task.problem.type}: {task.problem.message}" if task and task.problem else None),
@@ -231,7 +232,16 @@ def attempts(task: TaskView | None, envelope: Envelope | None) -> str | None:
     status = envelope.status if envelope else None
     if status and status.attempt and status.max_attempts:
         return f"{status.attempt} of {status.max_attempts}"
+    if task and task.attempt and task.retry:
+        return f"{task.attempt} of {task.retry.max_attempts}"
     return str(task.attempt) if task and task.attempt else None
+
+
+def retry_line(retry: RetryView) -> str:
+    """Return the last failed attempt and the next one: `attempt 2 of 5 failed: KeyError: 'price'; the next is due at …`."""
+    following = "the next is at work" if retry.next_at is None else f"the next is due at {retry.next_at}"
+    first = retry.error.message.partition("\n")[0]
+    return f"attempt {retry.attempt} of {retry.max_attempts} failed: {retry.error.type}: {first}; {following}"
 
 
 def error_of(task: TaskView | None, envelope: Envelope | None) -> ErrorInfo | None:

@@ -66,6 +66,7 @@ Since = Annotated[
         show_default=False,
     ),
 ]
+Retrying = Annotated[bool, typer.Option("--retrying", help="Only running tasks that run again after an error.")]
 Roots = Annotated[bool, typer.Option("--roots", help="Only tasks that no other task has fanned out into.")]
 
 _AGE = re.compile(r"(\d{1,9})([smhd])")
@@ -94,6 +95,7 @@ class Selection:
         error: str | None = None,
         since: str | None = None,
         roots: bool = False,
+        retrying: bool = False,
         now: datetime | None = None,
     ) -> Selection:
         """Return the selection of these options; None means any.
@@ -112,6 +114,7 @@ class Selection:
                 error=error,
                 since=earliest,
                 roots=roots,
+                retrying=retrying,
             )
         )
 

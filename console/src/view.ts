@@ -16,6 +16,8 @@ export interface TaskFilter {
   age?: string;
   /** Only tasks that no other task has fanned out into. */
   roots?: boolean;
+  /** Only running tasks that run again after an error. */
+  retrying?: boolean;
 }
 
 export type View =
@@ -53,6 +55,7 @@ export function parseView(hash: string): View {
   const age = given.get("age");
   if (age !== null && AGE.test(age)) filter.age = age;
   if (given.get("roots") === "true") filter.roots = true;
+  if (given.get("retrying") === "true") filter.retrying = true;
   return { page: "tasks", filter };
 }
 
@@ -76,6 +79,7 @@ export function filterEntries(filter: TaskFilter): [string, string][] {
   for (const name of TEXTS) if (filter[name]) entries.push([name, filter[name]]);
   if (filter.age) entries.push(["age", filter.age]);
   if (filter.roots) entries.push(["roots", "true"]);
+  if (filter.retrying) entries.push(["retrying", "true"]);
   return entries;
 }
 

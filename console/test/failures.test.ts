@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { addGroups, failureText, groupFailures } from "../src/tasks/failures";
+import { addGroups, failureText, groupFailures, retryText } from "../src/tasks/failures";
 import { isSelected } from "../src/tasks/matching";
 import { task } from "./tasks";
 
@@ -53,6 +53,18 @@ test.each([
 test("a task is selected from the time of the age on", () => {
   expect(isSelected(task(0), {}, "2026-11-25T12:00:00Z")).toBe(true);
   expect(isSelected(task(-1), {}, "2026-11-25T12:00:00Z")).toBe(false);
+});
+
+test("a retried task says which attempt failed, why, and when the next one is due", () => {
+  const retry = { attempt: 2, max_attempts: 5, error: { type: "KeyError", message: "'price'" }, failed_at: "2026-11-25T12:00:00Z" };
+  expect(retryText(retry)).toBe("attempt 2 of 5 failed, the next is at work: KeyError: 'price'");
+  expect(retryText({ ...retry, next_at: "2026-11-25T12:01:00Z" })).toMatch(
+    /^attempt 2 of 5 failed, the next is due at .*: KeyError: 'price'$/,
+  );
+  const running = task(1, { status: "running", retry, error_group: "KeyError: 'price'" });
+  expect(isSelected(running, { retrying: true, error: "price" }, undefined)).toBe(true);
+  expect(isSelected(task(1), { retrying: true }, undefined)).toBe(false);
+  expect(groupFailures([running])[0]?.error).toBe("KeyError: 'price'");
 });
 
 test("groups of two pages add up", () => {

@@ -4,8 +4,8 @@ import { ageSeconds, addressOf, parseView, type View } from "../src/view";
 const VIEWS: [string, View][] = [
   ["#/tasks", { page: "tasks", filter: {} }],
   [
-    "#/tasks?status=failed&actor=bill&error=KeyError%3A+%27price%27&age=2h&roots=true",
-    { page: "tasks", filter: { status: "failed", actor: "bill", error: "KeyError: 'price'", age: "2h", roots: true } },
+    "#/tasks?status=failed&actor=bill&error=KeyError%3A+%27price%27&age=2h&roots=true&retrying=true",
+    { page: "tasks", filter: { status: "failed", actor: "bill", error: "KeyError: 'price'", age: "2h", roots: true, retrying: true } },
   ],
   ["#/tasks/a%2Fb%23c", { page: "task", id: "a/b#c", tab: "overview" }],
   ["#/tasks/order-1?show=payloads&hop=3", { page: "task", id: "order-1", tab: "payloads", hop: 3 }],

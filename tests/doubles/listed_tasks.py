@@ -3,8 +3,9 @@
 from hypothesis import strategies as st
 
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.task import TaskRecord
+from asya.protocol.task import TaskRecord, TaskRetry
 from asya.protocol.times import format_time
+from asya.tasks.failures import shortened_error
 from asya.tasks.filters import STATUSES, TaskFilter
 from tests.doubles.tasks import ACTORS, at, route_at
 
@@ -28,6 +29,7 @@ def records(draw: st.DrawFn, task_id: str = "t") -> TaskRecord:
     status = draw(st.sampled_from(STATUSES))
     position = draw(st.integers(0, 2))
     has_failed = status in ("failed", "canceled")
+    retried = draw(st.sampled_from((None, None, *ERRORS[1:3])))
     return TaskRecord(
         id=task_id,
         status=status,  # type: ignore[arg-type]
@@ -40,8 +42,15 @@ def records(draw: st.DrawFn, task_id: str = "t") -> TaskRecord:
         route=route_at(position),
         deadline_at=draw(st.sampled_from((None, format_time(at(30)), format_time(at(90))))),
         error=draw(st.sampled_from(ERRORS)) if has_failed else None,
+        retry=retried and retry(ACTORS[position], draw(st.integers(0, 2)), retried),
         reason=draw(st.sampled_from(REASONS)) if has_failed else None,
     )
+
+
+def retry(actor: str, position: int, error: ErrorInfo) -> TaskRetry:
+    """The retry of an attempt at a hop."""
+    times = {"at": format_time(at(0)), "next_at": format_time(at(60))}
+    return TaskRetry(actor=actor, position=position, attempt=1, max_attempts=3, error=shortened_error(error), **times)
 
 
 @st.composite
@@ -63,4 +72,5 @@ def filters() -> st.SearchStrategy[TaskFilter]:
         since=st.none() | times,
         until=st.none() | times,
         roots=st.booleans(),
+        retrying=st.booleans(),
     )

@@ -2,7 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-from asya.protocol.events import EventData, EventStatus, TaskEvent
+from asya.protocol.errors import ErrorInfo
+from asya.protocol.events import EventData, EventStatus, RetryNote, TaskEvent
 from asya.protocol.route import Route
 from asya.protocol.run_progress import RunNote
 from asya.protocol.times import format_time
@@ -34,6 +35,12 @@ def event(task_id: str, status: EventStatus, position: int = 0, seconds: float =
         data=EventData(**data),  # type: ignore[arg-type]
         **of_event,  # type: ignore[arg-type]
     )
+
+
+def retry_note(number: int, *, max_attempts: int = 5) -> RetryNote:
+    """What a failed attempt reports; the next one is due this many minutes after `START`."""
+    error = ErrorInfo(type="ConnectionError", message=f"refused {number}", traceback="Traceback")
+    return RetryNote(error=error, max_attempts=max_attempts, next_at=format_time(at(number * 60)))
 
 
 def run_note(seconds: float) -> RunNote:

@@ -77,6 +77,15 @@ export interface StartedBy {
   slot?: string;
 }
 
+/** The last failed attempt of a running task; `next_at` until the next attempt begins. */
+export interface Retry {
+  attempt: number;
+  max_attempts: number;
+  error: ErrorInfo;
+  failed_at: string;
+  next_at?: string;
+}
+
 export interface TaskView {
   id: string;
   parent_id?: string;
@@ -91,7 +100,7 @@ export interface TaskView {
   result?: unknown;
   result_uri?: string;
   error?: ErrorInfo;
-  /** The error of its group, of a failed task (§13.failures). */
+  /** The error of its group, of a task that failed or runs again (§13.failures). */
   error_group?: string;
   reason?: string;
   provisional?: boolean;
@@ -99,6 +108,7 @@ export interface TaskView {
   waiting_until?: string;
   run?: RunNote;
   problem?: { type: string; message: string };
+  retry?: Retry;
   created_at: string;
   updated_at: string;
   deadline_at?: string;

@@ -1,10 +1,11 @@
 import type { TaskView } from "../api/types";
+import { Time } from "../shared/parts";
 
 const CIRCUIT_OPEN = "CircuitOpen";
 
-/** The error of a task with its traceback, a problem of its queue, and how earlier generations ended. */
+/** The error of a task with its traceback, the last failed attempt of a running one, a problem of its queue, and how earlier generations ended. */
 export function Failure({ task }: { task: TaskView }) {
-  const { error, problem, earlier = [] } = task;
+  const { error, problem, retry, earlier = [] } = task;
   return (
     <>
       {error !== undefined && (
@@ -15,6 +16,26 @@ export function Failure({ task }: { task: TaskView }) {
           </p>
           {error.traceback && <pre tabIndex={0}>{error.traceback}</pre>}
           {task.provisional && <p className="quiet">The end is provisional: the envelope may still end otherwise.</p>}
+        </section>
+      )}
+      {retry !== undefined && (
+        <section aria-labelledby="retry-title">
+          <h2 id="retry-title">
+            Attempt {retry.attempt} of {retry.max_attempts} failed{task.actor && ` at ${task.actor}`}
+          </h2>
+          <p className="problem">
+            <strong>{retry.error.type}</strong>: <span className="lines">{retry.error.message}</span>
+          </p>
+          <p className="quiet">
+            It failed at <Time at={retry.failed_at} />.{" "}
+            {retry.next_at === undefined ? (
+              "The next attempt is at work."
+            ) : (
+              <>
+                The next attempt is due at <Time at={retry.next_at} />.
+              </>
+            )}
+          </p>
         </section>
       )}
       {problem !== undefined && (

@@ -44,6 +44,14 @@ export function FilterBar({ filter }: { filter: TaskFilter }) {
           />
           no slices
         </label>
+        <label className="check">
+          <input
+            type="checkbox"
+            checked={filter.retrying ?? false}
+            onChange={(event) => change("retrying", event.target.checked)}
+          />
+          retried
+        </label>
         <button type="button" onClick={() => show({ page: "tasks", filter: {} })}>
           Clear
         </button>

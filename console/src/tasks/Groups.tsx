@@ -16,10 +16,18 @@ const PAGES = 2;
 
 export function Groups({ filter, tasks }: { filter: TaskFilter; tasks: readonly TaskView[] }) {
   const client = useClient();
-  const { age, actor, tool, owner, error } = filter;
+  const { age, actor, tool, owner, error, retrying } = filter;
   const answer = useQuery({
-    queryKey: ["failures", age, actor, tool, owner, error],
-    queryFn: () => allGroups(client, { since: age && earliest(age, now()), actor, tool, owner, error }),
+    queryKey: ["failures", age, actor, tool, owner, error, retrying],
+    queryFn: () =>
+      allGroups(client, {
+        since: age && earliest(age, now()),
+        actor,
+        tool,
+        owner,
+        error,
+        retrying: retrying ? "true" : undefined,
+      }),
     refetchInterval: ({ state }) => (state.error === null ? POLL_MILLISECONDS : false),
     retry: (count, problem) => count < 1 && !isUnavailable(problem),
   });
@@ -27,7 +35,7 @@ export function Groups({ filter, tasks }: { filter: TaskFilter; tasks: readonly 
   if (groups.length === 0) return null;
   return (
     <section className="groups" aria-labelledby="groups-title">
-      <h2 id="groups-title">Failures{answer.data === undefined && " among the loaded tasks"}</h2>
+      <h2 id="groups-title">{retrying ? "Retried after" : "Failures"}{answer.data === undefined && " among the loaded tasks"}</h2>
       <ul>
         {groups.slice(0, SHOWN).map((group) => (
           <li key={`${group.actor} ${group.error}`}>
@@ -63,7 +71,7 @@ function isUnavailable(error: unknown): boolean {
 function filterOf(group: FailureGroup, filter: TaskFilter): TaskFilter {
   return {
     ...filter,
-    status: "failed",
+    ...(filter.retrying ? {} : { status: "failed" as const }),
     ...(group.actor ? { actor: group.actor } : {}),
     ...(group.error ? { error: group.error } : {}),
   };

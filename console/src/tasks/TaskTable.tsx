@@ -14,7 +14,7 @@ import { shortTime } from "../shared/format";
 import { Copy, Status, Time } from "../shared/parts";
 import { useIsNarrow } from "../shared/useIsNarrow";
 import { addressOf } from "../view";
-import { failureText } from "./failures";
+import { failureText, retryText } from "./failures";
 import type { Feed } from "./useFeed";
 
 const ROW_PIXELS = 36;
@@ -66,6 +66,7 @@ function noteOf(task: TaskView): string {
   if (task.pause !== undefined) return task.pause.prompt;
   if (task.waiting_until !== undefined) return `waits until ${shortTime(task.waiting_until)}`;
   if (task.problem !== undefined) return `${task.problem.type}: ${task.problem.message}`;
+  if (task.retry !== undefined) return retryText(task.retry);
   return task.status === "running" ? `${task.progress_percent} %` : "";
 }
 

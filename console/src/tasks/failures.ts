@@ -1,6 +1,7 @@
 /** The text of a failure, and tasks that failed for the same reason; the gateway says which error is the same. */
 
-import type { FailureGroup, TaskView } from "../api/types";
+import type { FailureGroup, Retry, TaskView } from "../api/types";
+import { shortTime } from "../shared/format";
 
 /** Return the error of a task, such as `KeyError: 'price'`; else its reason, or nothing. */
 export function failureText(task: TaskView): string {
@@ -8,11 +9,17 @@ export function failureText(task: TaskView): string {
   return task.status === "failed" || task.status === "canceled" ? (task.reason ?? "") : "";
 }
 
+/** Return which attempt of a task failed and why, and when the next one is due. */
+export function retryText({ attempt, max_attempts, error, next_at }: Retry): string {
+  const next = next_at === undefined ? "the next is at work" : `the next is due at ${shortTime(next_at)}`;
+  return `attempt ${attempt} of ${max_attempts} failed, ${next}: ${error.type}: ${error.message}`;
+}
+
 /** Group failed tasks, newest first, by actor and error; most tasks first. */
 export function groupFailures(tasks: readonly TaskView[]): FailureGroup[] {
   const groups = new Map<string, FailureGroup>();
   for (const task of tasks) {
-    if (task.status !== "failed") continue;
+    if (task.status !== "failed" && task.retry === undefined) continue;
     const actor = task.actor ?? "";
     const error = task.error_group ?? failureText(task);
     const key = JSON.stringify([actor, error]);

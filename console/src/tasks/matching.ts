@@ -14,6 +14,7 @@ export function listQuery(filter: TaskFilter, now: number): Record<string, strin
   if (filter.error) query["error"] = filter.error;
   if (filter.age) query["since"] = earliest(filter.age, now);
   if (filter.roots) query["roots"] = "true";
+  if (filter.retrying) query["retrying"] = "true";
   return query;
 }
 
@@ -30,6 +31,7 @@ export function isSelected(task: TaskView, filter: TaskFilter, since: string | u
     (!filter.actor || task.actor === filter.actor) &&
     (!filter.owner || (task.owner ?? "") === filter.owner) &&
     (!filter.roots || !task.parent_id) &&
+    (!filter.retrying || task.retry !== undefined) &&
     (!since || Date.parse(task.created_at) >= Date.parse(since)) &&
     (!filter.error || hasError(task, filter.error))
   );
@@ -37,5 +39,6 @@ export function isSelected(task: TaskView, filter: TaskFilter, since: string | u
 
 function hasError(task: TaskView, text: string): boolean {
   const wanted = text.toLowerCase();
-  return [failureText(task), task.reason ?? "", task.error_group ?? ""].some((each) => each.toLowerCase().includes(wanted));
+  const retried = task.retry && `${task.retry.error.type}: ${task.retry.error.message}`;
+  return [failureText(task), retried ?? "", task.reason ?? "", task.error_group ?? ""].some((each) => each.toLowerCase().includes(wanted));
 }

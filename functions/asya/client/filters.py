@@ -22,6 +22,7 @@ class Filters(TypedDict, total=False):
         error: Tasks with this text in their error or reason.
         since, until: Tasks that were created at this time or later; before this time. With a time zone.
         roots: Only tasks that no other task has fanned out into.
+        retrying: Only running tasks of which an attempt has failed, and another one follows.
     """
 
     status: str | None
@@ -32,6 +33,7 @@ class Filters(TypedDict, total=False):
     since: datetime | None
     until: datetime | None
     roots: bool
+    retrying: bool
 
 
 def task_filter(filters: Filters) -> TaskFilter:
@@ -49,6 +51,7 @@ def task_filter(filters: Filters) -> TaskFilter:
         since=_time("since", filters.get("since")),
         until=_time("until", filters.get("until")),
         roots=filters.get("roots", False),
+        retrying=filters.get("retrying", False),
     )
 
 

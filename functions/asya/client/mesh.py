@@ -128,7 +128,7 @@ class Mesh:
         """Return the failed tasks that the caller may see in groups by actor and error, most tasks first.
 
         Args:
-            filters: Which of them, without `status`.
+            filters: Which of them, without `status`. With `retrying` they are the running tasks that run again after an error.
 
         Raises:
             ValueError: `since` or `until` has no time zone.

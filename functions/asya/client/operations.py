@@ -63,10 +63,10 @@ class Operations:
             query["cursor"] = page.next_cursor
 
     def failure_pages(self, wanted: TaskFilter) -> Iterator[FailureList]:
-        """Read the groups of failed tasks, as many tasks in a page as the gateway takes (`protocol §13`, failures).
+        """Read the groups of tasks that failed, or that run again, as many tasks in a page as the gateway takes.
 
         Args:
-            wanted: Which failed tasks; without a status and a parent.
+            wanted: Which tasks; without a status and a parent.
         """
         query = wanted.parameters()
         while True:

@@ -5,6 +5,8 @@ from typing import Literal
 
 import msgspec
 
+from asya.protocol.events import RetryNote
+
 # The longest delay of an SQS message.
 MAX_DELAY = timedelta(seconds=900)
 # The longest wait before a retry. A later `x-asya-not-before` counts as due now (`protocol §5.2`).
@@ -26,6 +28,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
         delay: the delay in whole seconds, 0 to 900.
         kind: the cause of the delivery, for the metric `Sent`.
         group: the tenant for fair queues (`fair_by`); None without one.
+        retry: what to report of a retry: the error of the attempt, and when the next one is due; None for other deliveries.
     """
 
     actor: str
@@ -33,6 +36,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
     kind: DeliveryKind
     delay: int = 0
     group: str | None = None
+    retry: RetryNote | None = None
 
 
 class Diversion(msgspec.Struct, frozen=True):

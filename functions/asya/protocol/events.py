@@ -46,6 +46,20 @@ INLINE_RESULT_LIMIT = 64 * 1024
 """Bytes of a result that travels in its report; a report names the object of a larger result."""
 
 
+class RetryNote(msgspec.Struct, frozen=True, kw_only=True):
+    """What a hop reports when one of its attempts has failed, and another one follows (`protocol §13.retry`).
+
+    Attributes:
+        error: the error of this attempt.
+        max_attempts: the attempts that the policy allows.
+        next_at: when the next attempt is due.
+    """
+
+    error: ErrorInfo
+    max_attempts: int
+    next_at: str
+
+
 class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The data of an event. The status of the event decides which fields are set (`protocol §13`).
 
@@ -75,6 +89,7 @@ class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     prompt: str | None = None
     fields: tuple[PauseField, ...] = ()
     problem: TaskProblem | None = None
+    retry: RetryNote | None = None
     waiting_until: str | None = None
     callback: str | None = None
     shown: tuple[ShownValue, ...] = ()

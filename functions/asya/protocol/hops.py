@@ -89,9 +89,10 @@ class HopRecord(msgspec.Struct, frozen=True, kw_only=True):
 def hop_records(events: Iterable[TaskEvent]) -> list[HopRecord]:
     """The records for these reports: one for each attempt at a hop, and one for its last problem.
 
-    Reports that are not progress are left out.
+    Reports that are not progress are left out, and so are retries, which the record of the task holds.
     """
-    progress = sorted((event for event in events if event.status in PROGRESS_STATUSES), key=_attempt_key)
+    steps_or_problems = (event for event in events if event.status in PROGRESS_STATUSES and event.data.retry is None)
+    progress = sorted(steps_or_problems, key=_attempt_key)
     records: list[HopRecord] = []
     for _, group in groupby(progress, key=_attempt_key):
         reports = list(group)
@@ -178,6 +179,17 @@ class HopFold:
         if self.latest is None or _progress_key(hop) > _progress_key(self.latest):
             self.latest = hop
         self._actors[hop.position] = max(self._actors.get(hop.position, (0, "")), (hop.attempt, hop.name))
+
+    def is_waiting_for(self, position: int, attempt: int) -> bool:
+        """Whether this attempt has not begun, and neither has any later one."""
+        return self.latest is None or (self.latest.position, self.latest.attempt) < (position, attempt)
+
+    def has_passed(self, position: int, attempt: int) -> bool:
+        """Whether this attempt, or a later one, has given its first frame, or the envelope is at a later hop."""
+        if self.latest is None:
+            return False
+        latest = self.latest.position, self.latest.attempt
+        return latest > (position, attempt) or (latest == (position, attempt) and self.latest.stage == "done")
 
     @property
     def problem(self) -> TaskProblem | None:

@@ -61,6 +61,33 @@ class Cancellation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     root: str | None = None
 
 
+class TaskRetry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The last failed attempt of a task that another attempt follows (`protocol §13.retry`).
+
+    Attributes:
+        actor, generation, position, attempt: the attempt that failed.
+        max_attempts: the attempts that the policy allows.
+        at: when it was reported.
+        next_at: when the next attempt is due.
+        error: type and message only.
+    """
+
+    actor: str
+    generation: int = 0
+    position: int
+    attempt: int
+    max_attempts: int
+    at: str
+    next_at: str
+    error: ErrorInfo
+
+    @property
+    def place(self) -> tuple[int, int, int, str, str, str, str]:
+        """Orders the retries of a task: the last attempt counts, and of two runs of one attempt the later."""
+        run = self.at, self.next_at, self.error.type, self.error.message
+        return self.generation, self.position, self.attempt, *run
+
+
 class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The record of a task. The records of its hops are separate (`asya.protocol.hops`).
 
@@ -74,6 +101,7 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
         pause: the question, only while the task is paused.
         handover: the release of the last pause, until it is sent.
         wait: the last wait for a time; it stays after the envelope was sent.
+        retry: the last retry of any generation; it stays after the next attempt.
         earlier: the earlier generations, oldest first.
         context: the client's id of the conversation that the task belongs to.
         tool: the tool that started the task, or the root of its tree; None if no tool did.
@@ -105,6 +133,7 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
     pause: TaskPause | None = None
     handover: PauseRelease | None = None
     wait: TaskWait | None = None
+    retry: TaskRetry | None = None
     earlier: tuple[EarlierGeneration, ...] = ()
     context: str | None = None
     tool: str | None = None

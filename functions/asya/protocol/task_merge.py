@@ -11,11 +11,11 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.events import TERMINAL_STATUSES, TaskEvent, is_end
+from asya.protocol.events import PROGRESS_STATUSES, TERMINAL_STATUSES, TaskEvent, is_end
 from asya.protocol.pause import DEFAULT_PROMPT, PauseFailure, PauseRelease, TaskPause
 from asya.protocol.route import UNKNOWN_HOP
 from asya.protocol.status import known_reason
-from asya.protocol.task import EarlierGeneration, TaskRecord, TaskStatus
+from asya.protocol.task import EarlierGeneration, TaskRecord, TaskRetry, TaskStatus
 from asya.protocol.times import format_time, parse_time
 from asya.protocol.wait import TaskWait
 
@@ -43,10 +43,10 @@ def merge(record: TaskRecord | None, event: TaskEvent, *, root: TaskRecord | Non
         another owner.
     """
     if record is None:
-        return _new_record(event, root)
+        return _with_retry(_new_record(event, root), event)
     if event.data.owner is not None and record.owner not in (None, event.data.owner):
         return record  # `protocol §13.owner.reports`
-    record = replace(record, created_at=min(record.created_at, creation_time(event)))
+    record = replace(_with_retry(record, event), created_at=min(record.created_at, creation_time(event)))
     if event.generation < record.generation:
         return _with_earlier(record, _generation_of(event), event)
     identified = _identified(record, event, root)
@@ -65,6 +65,24 @@ def _reported(record: TaskRecord, event: TaskEvent) -> TaskRecord:
         return _after_end(record, event, status)
     is_higher = status == "paused" or record.is_terminal or _RANKS[status] > _RANKS[record.status]
     return _advanced(record, event, status) if is_higher and not _is_of_late_copy(record, event) else record
+
+
+def _with_retry(record: TaskRecord, event: TaskEvent) -> TaskRecord:
+    """The record with a retry, if it is the last one. It counts in any order: status and hops decide whether it is shown."""
+    note = event.data.retry
+    if note is None or event.status not in PROGRESS_STATUSES:
+        return record
+    retry = TaskRetry(
+        actor=event.data.actor,
+        generation=event.generation,
+        position=event.position,
+        attempt=event.attempt,
+        max_attempts=note.max_attempts,
+        at=event.at,
+        next_at=note.next_at,
+        error=ErrorInfo(type=note.error.type, message=note.error.message[:EARLIER_MESSAGE_LIMIT]),
+    )
+    return record if record.retry is not None and record.retry.place >= retry.place else replace(record, retry=retry)
 
 
 def _is_replaced(record: TaskRecord, event: TaskEvent) -> bool:

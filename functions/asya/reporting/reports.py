@@ -11,7 +11,7 @@ from asya.messaging.hop import Hop
 from asya.messaging.spans import envelope_context, is_recorded
 from asya.protocol import headers
 from asya.protocol.envelope import Envelope
-from asya.protocol.errors import TaskProblem, shortened
+from asya.protocol.errors import ErrorInfo, TaskProblem, shortened
 from asya.protocol.events import (
     COUNT_LIMIT,
     INLINE_RESULT_LIMIT,
@@ -20,6 +20,7 @@ from asya.protocol.events import (
     EventData,
     EventStatus,
     PartialEvent,
+    RetryNote,
     TaskEvent,
 )
 from asya.protocol.run_progress import RunNote
@@ -28,6 +29,7 @@ from asya.protocol.times import format_time
 
 # Characters; the gateway refuses a longer one.
 _OWNER_LIMIT = 1024
+_RETRY_MESSAGE_LIMIT = 1024
 
 
 def registered(hop: Hop, *, now: datetime) -> TaskEvent:
@@ -87,6 +89,14 @@ def completed(hop: Hop, next_actors: tuple[str, ...] | None, *, now: datetime, d
         route = replace(route, next=next_actors)
     data = EventData(actor=hop.actor, route=route, attempt=hop.attempt, duration_ms=round(duration_ms, 3))
     return _event(hop, "completed", data, now)
+
+
+def retried(hop: Hop, retry: RetryNote, *, now: datetime) -> TaskEvent:
+    """The report of an attempt that failed, and that another one follows (`protocol §13.retry`)."""
+    event = at_work(hop.envelope, hop.actor, now=now)
+    # The whole error travels in the envelope; a record keeps its text.
+    error = ErrorInfo(type=retry.error.type, message=retry.error.message[:_RETRY_MESSAGE_LIMIT])
+    return replace(event, data=replace(event.data, retry=replace(retry, error=shortened(error))))
 
 
 def with_problem(event: TaskEvent, problem: TaskProblem, *, now: datetime) -> TaskEvent:

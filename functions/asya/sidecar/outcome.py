@@ -16,6 +16,7 @@ from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import Envelope, UnknownMembers, changed
 from asya.protocol.errors import ErrorInfo
+from asya.protocol.events import RetryNote
 from asya.protocol.frame import Frame
 from asya.protocol.status import Reason, Status
 from asya.protocol.times import format_duration, format_time, parse_time
@@ -235,13 +236,16 @@ def _retry(hop: Hop, decision: retry_policy.Retry, error: ErrorInfo, now: dateti
     if hop.deadline is not None and due > hop.deadline:
         return _ended(hop, names.SINK, "Timeout", error, now, max_attempts=decision.max_attempts)
     envelope = replace(hop.envelope, status=status.retrying(limited, now=format_time(now), error=error))
+    note = RetryNote(error=error, max_attempts=decision.max_attempts, next_at=format_time(due))
     if decision.delay > MAX_WAIT and not envelope.is_stealth and names.WAIT in hop.mesh.actors:
         header = WaitHeader(since=format_time(now), until=format_time(due))
-        return _delivery(hop, names.WAIT, envelope.with_headers({headers.WAIT: header}), "retry")
+        return replace(_delivery(hop, names.WAIT, envelope.with_headers({headers.WAIT: header}), "retry"), retry=note)
     delay = min(decision.delay, MAX_WAIT)
+    note = replace(note, next_at=format_time(now + delay))
     if delay > MAX_DELAY:
         envelope = envelope.with_headers({headers.NOT_BEFORE: format_time(now + delay)})
-    return _delivery(hop, hop.actor, envelope, "retry", delay=math.ceil(min(delay, MAX_DELAY).total_seconds()))
+    seconds = math.ceil(min(delay, MAX_DELAY).total_seconds())
+    return replace(_delivery(hop, hop.actor, envelope, "retry", delay=seconds), retry=note)
 
 
 def _policy_routed(hop: Hop, actors: tuple[str, ...], error: ErrorInfo, now: datetime) -> Delivery:

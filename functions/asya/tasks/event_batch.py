@@ -22,6 +22,7 @@ from asya.protocol.events import (
     EventResult,
     PartialEvent,
     Report,
+    RetryNote,
     TaskEvent,
     is_end,
 )
@@ -203,6 +204,7 @@ def _status_problems(event: TaskEvent) -> Iterator[str]:
         ("position", event.position, 0, COUNT_LIMIT),
         ("attempt", event.attempt, 1, COUNT_LIMIT),
         ("data.attempt", data.attempt, 1, COUNT_LIMIT),
+        ("data.retry.max_attempts", data.retry and data.retry.max_attempts, 1, COUNT_LIMIT),
         ("data.message_size_kb", data.message_size_kb, 0, NUMBER_LIMIT),
         ("data.duration_ms", data.duration_ms, 0, NUMBER_LIMIT),
     ):
@@ -220,8 +222,7 @@ def _status_problems(event: TaskEvent) -> Iterator[str]:
     # A sender may set these two; a creation that is not credible does not count (`protocol §13`).
     yield from _form_problems("data.created_at", data.created_at)
     yield from _form_problems("data.deadline_at", data.deadline_at)
-    if data.waiting_until is not None or event.status == "waiting":
-        yield from _time_problems("data.waiting_until", data.waiting_until or "")
+    yield from _due_problems(event)
     if event.status in PROGRESS_STATUSES and data.route is None:
         yield f"data.route is missing; a progress report ({event.status}) needs it"
     if not is_end(event):
@@ -230,6 +231,15 @@ def _status_problems(event: TaskEvent) -> Iterator[str]:
         yield from _pause_problems(data)
     if data.result is not UNSET and len(bytes(data.result)) > INLINE_RESULT_LIMIT:
         yield f"data.result has more than {INLINE_RESULT_LIMIT} bytes; report its result_uri instead"
+
+
+def _due_problems(event: TaskEvent) -> Iterator[str]:
+    """Check when the envelope of a task goes on."""
+    data = event.data
+    if data.retry is not None:
+        yield from _time_problems("data.retry.next_at", data.retry.next_at)
+    if data.waiting_until is not None or event.status == "waiting":
+        yield from _time_problems("data.waiting_until", data.waiting_until or "")
 
 
 def _normalize(event: TaskEvent) -> TaskEvent:
@@ -244,10 +254,15 @@ def _normalize(event: TaskEvent) -> TaskEvent:
             deadline_at=format_time(parse_time(data.deadline_at)) if data.deadline_at else None,
             waiting_until=format_time(parse_time(data.waiting_until)) if data.waiting_until else None,
             error=shortened(data.error) if data.error else None,
+            retry=_normalized_retry(data.retry) if data.retry else None,
             # An end has no hop, and so its note is not checked.
             run=replace(data.run, at=format_time(parse_time(data.run.at))) if data.run and not is_end(event) else None,
         ),
     )
+
+
+def _normalized_retry(retry: RetryNote) -> RetryNote:
+    return replace(retry, error=shortened(retry.error), next_at=format_time(parse_time(retry.next_at)))
 
 
 def batch_error(error: msgspec.ValidationError) -> BatchError:

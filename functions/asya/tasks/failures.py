@@ -111,11 +111,15 @@ def _without_number(word: re.Match[str]) -> str:
     return "#" if word["address"] or _ID.fullmatch(text) or _DIGEST.fullmatch(text) else _NUMBER.sub("#", text)
 
 
-def group_of(task: "TaskRecord | TaskView") -> FailureGroup:
-    """The group of one failed task; the summary of its record is enough."""
+def group_of(task: "TaskRecord | TaskView", retried: ErrorInfo | None = None) -> FailureGroup:
+    """The group of one failed task; the summary of its record is enough.
+
+    Args:
+        retried: the error after which the task runs again, if it has not failed.
+    """
     return FailureGroup(
         actor=task.actor or "",
-        error=failure_kind(task.status, shortened_error(task.error), task.reason),
+        error=failure_kind(task.status, shortened_error(retried or task.error), task.reason),
         count=1,
         first=task.created_at,
         last=task.created_at,

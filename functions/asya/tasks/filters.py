@@ -38,6 +38,7 @@ class TaskFilter:
         error: a text within the error, the reason, or the error as groups of failures show it.
         since, until: the earliest creation, and the time before which the task was created, as records have them.
         roots: whether only tasks without a parent are listed.
+        retrying: whether only running tasks are listed of which an attempt has failed and another one follows.
     """
 
     status: str | None = None
@@ -49,17 +50,21 @@ class TaskFilter:
     since: str | None = None
     until: str | None = None
     roots: bool = False
+    retrying: bool = False
 
     @property
     def reads_records(self) -> bool:
         """Whether the keys of the indexes do not decide: the list reads the summary of each record."""
-        return self.status in _MIXED_STATUSES or self.roots or (self.tool, self.actor, self.error) != (None,) * 3
+        if self.status in _MIXED_STATUSES or self.roots or self.retrying:
+            return True
+        return (self.tool, self.actor, self.error) != (None,) * 3
 
     def matches(self, task: TaskView) -> bool:
         """Whether a task is listed, as a list shows it; its parent is not checked."""
         return (
             self.status in (None, task.status)
-            and self._matches_error(task.status, task.error, task.reason)
+            and not (self.retrying and task.retry is None)
+            and self._matches_error(task.status, task.error or (task.retry and task.retry.error), task.reason)
             and self.actor in (None, task.actor)
             and self._matches_start(task)
         )
@@ -71,9 +76,12 @@ class TaskFilter:
         """
         task = fail_if_overdue(record, now)
         may_run = task.status == "pending" and self.status == "running"
+        # The hops decide whether the task still runs again.
+        retry = None if task.is_terminal else task.retry
         return (
             (self.status in (None, task.status) or may_run)
-            and self._matches_error(task.status, task.error, task.reason)
+            and not (self.retrying and retry is None)
+            and self._matches_error(task.status, task.error or (retry and retry.error), task.reason)
             and (self.actor in (None, task.actor) or not record.is_terminal)
             and self._matches_start(task)
         )
@@ -112,7 +120,9 @@ def read_filter(parameters: Mapping[str, str]) -> TaskFilter:
     status = parameters.get("status")
     if status is not None and status not in STATUSES:
         raise ApiError(400, "invalid_field", f"status must be one of {', '.join(STATUSES)}", "status")
-    return TaskFilter(status=status, roots=_flag("roots", parameters), **texts, **times)
+    return TaskFilter(
+        status=status, roots=_flag("roots", parameters), retrying=_flag("retrying", parameters), **texts, **times
+    )
 
 
 def _text(name: str, text: str) -> str:

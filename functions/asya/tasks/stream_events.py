@@ -10,6 +10,7 @@ from asya.protocol.pause import TaskPause
 from asya.protocol.route import Route
 from asya.protocol.run_progress import RunNote
 from asya.protocol.task import ViewStatus
+from asya.tasks.view import RetryView
 
 StreamEventType = Literal["status", "partial", "final"]
 
@@ -39,6 +40,7 @@ class StreamStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     message_size_kb: float | None = None
     duration_ms: float | None = None
     run: RunNote | None = None
+    retry: RetryView | None = None
     pause: TaskPause | None = None
     waiting_until: str | None = None
     is_snapshot: bool = msgspec.field(default=False, name="snapshot")

@@ -18,6 +18,23 @@ from asya.tasks.failures import failure_kind, shortened_error
 TIMEOUT_ERROR = ErrorInfo(type="Timeout", message="task timed out")
 
 
+class RetryView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The last failed attempt of a task that runs again (`protocol §13.retry`).
+
+    Attributes:
+        attempt, max_attempts: the attempt that failed, and the attempts that the policy allows.
+        error: type and message of its error.
+        failed_at: when it failed.
+        next_at: when the next attempt is due; None once it has begun.
+    """
+
+    attempt: int
+    max_attempts: int
+    error: ErrorInfo
+    failed_at: str
+    next_at: str | None = None
+
+
 class TaskView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The response of `GET /api/v1/mesh/{id}`; fields that do not apply are omitted."""
 
@@ -39,6 +56,7 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     waiting_until: str | None = None
     run: RunNote | None = None
     problem: TaskProblem | None = None
+    retry: RetryView | None = None
     created_at: str
     updated_at: str
     deadline_at: str | None = None
@@ -83,6 +101,7 @@ def task_view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
         record = replace(record, status="running")
     record = _at_latest_hop(record, hops)
     record = fail_if_overdue(record, now)
+    retry = _retry(record, hops)
     return TaskView(
         id=record.id,
         parent_id=record.parent_id,
@@ -95,13 +114,14 @@ def task_view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
         result=record.result,
         result_uri=record.result_uri,
         error=record.error,
-        error_group=_error_group(record),
+        error_group=_error_group(record, retry),
         reason=record.reason,
         provisional=record.provisional,
         pause=record.pause,
         waiting_until=record.waiting_until,
         run=None if record.is_terminal or hops.latest is None else hops.latest.run,
         problem=hops.problem if record.status == "running" else None,
+        retry=retry,
         created_at=record.created_at,
         updated_at=record.updated_at,
         deadline_at=record.deadline_at,
@@ -115,8 +135,26 @@ def task_view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
     )
 
 
-def _error_group(record: TaskRecord) -> str | None:
-    """The error of the group of a failed task (`protocol §13.failures`)."""
+def _retry(record: TaskRecord, hops: HopFold) -> RetryView | None:
+    """The retry of a running task, until the next attempt gives its first frame."""
+    retry = record.retry
+    if retry is None or record.status != "running" or retry.generation != record.generation:
+        return None
+    if hops.has_passed(retry.position, retry.attempt + 1):
+        return None
+    return RetryView(
+        attempt=retry.attempt,
+        max_attempts=retry.max_attempts,
+        error=retry.error,
+        failed_at=retry.at,
+        next_at=retry.next_at if hops.is_waiting_for(retry.position, retry.attempt + 1) else None,
+    )
+
+
+def _error_group(record: TaskRecord, retry: RetryView | None) -> str | None:
+    """The error of the group of a failed task, or of one that runs again (`protocol §13.failures`)."""
+    if retry is not None:
+        return failure_kind("failed", retry.error, None)
     if record.status != "failed":
         return None
     return failure_kind(record.status, shortened_error(record.error), record.reason) or None
@@ -132,7 +170,11 @@ def _cancellation(record: TaskRecord) -> Cancellation | None:
 def _at_latest_hop(record: TaskRecord, hops: HopFold) -> TaskRecord:
     """Move a task that has not ended to its latest hop."""
     latest = hops.latest
-    if record.is_terminal or latest is None:
+    if record.is_terminal:
+        return record
+    if record.retry is not None and record.retry.generation == record.generation:
+        record = replace(record, updated_at=max(record.updated_at, record.retry.at))
+    if latest is None:
         return record
     return replace(
         record,

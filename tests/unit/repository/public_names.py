@@ -44,8 +44,8 @@ FailedSlot Failure FailureGroup FailureList Fault FireRequest Fired GatewayMessa
 HopPayloads KeptHop KeptHops LaneView LegacyEnvelope LegacyFinal LegacyJob LegacyProgress LegacyRoute LetterError LetterPage
 LetterQueue LetterView LogLine LogPage MeshNumbers Message MissingSlice ObjectSource OpenCircuit PartialEvent PauseField
 PayloadText Policy Problem QueueState RecentError Redriven RepeatedSlices ReplayRequest Replayed ResumeRequest
-Resumed Route Rule RunDetails RunLine RunNote RunNumbers RunPage SetView ShownValue SingleEvent SlotView SlotsRequest StageNote
-StartRequest Started StartedBy StreamToken Success TaskEvent TaskList TaskPause TaskProblem TaskSet TaskView
+Resumed RetryNote RetryView Route Rule RunDetails RunLine RunNote RunNumbers RunPage SetView ShownValue SingleEvent SlotView
+SlotsRequest StageNote StartRequest Started StartedBy StreamToken Success TaskEvent TaskList TaskPause TaskProblem TaskSet TaskView
 Timeline TimelineEntry ToolAnswer ToolRequest ToolRoute TriggerList TriggerView Unread Usage
 """
 """The components of the OpenAPI document: generated clients name their types after them."""
@@ -68,10 +68,10 @@ COMMANDS = {
     "data put": "FILE REFERENCE --state --namespace --region --profile",
     "result": "ENVELOPE_ID --output -o --payload --state --namespace --region --profile",
     "list": (
-        "--status --actor --tool --owner --error --since --roots --parent --limit -n "
+        "--status --actor --tool --owner --error --since --roots --retrying --parent --limit -n "
         "--json --state --namespace --region --profile"
     ),
-    "failures": "--actor --tool --owner --error --since --limit -n --json --state --namespace --region --profile",
+    "failures": "--actor --tool --owner --error --since --retrying --limit -n --json --state --namespace --region --profile",
     "actors": "--json --state --namespace --region --profile",
     "ui": "--port --no-browser --state --namespace --region --profile",
     "cancel": (

@@ -155,10 +155,11 @@ _FILTERS: dict[str, Schema] = {
     "tool": _TEXT | {"description": "the tool that started the task or its root"},
     "actor": _TEXT | {"description": "the actor that the task is at, or ended at"},
     "owner": _TEXT | {"description": "the principal that owns the task; for operators"},
-    "error": _TEXT | {"description": "a text in the error or the reason"},
+    "error": _TEXT | {"description": "a text in the error, in that of a retry, or in the reason"},
     "since": _TIME | {"description": "the earliest creation"},
     "until": _TIME | {"description": "the time before which the task was created"},
     "roots": {"type": "boolean", "description": "only tasks without a parent"},
+    "retrying": {"type": "boolean", "description": "only running tasks that run again after an error"},
 }
 _KEY: Schema = {"type": "string", "minLength": 1, "maxLength": KEY_LIMIT, "pattern": "^[ -~]+$"}
 _LINES: Schema = {"type": "integer", "minimum": 1, "maximum": LARGEST_LINES, "default": DEFAULT_LINES}
@@ -228,7 +229,8 @@ CALL_DESCRIPTIONS: dict[str, CallDescription] = {
         "Start a new task from a stored envelope", {201: Replayed}, ReplayRequest, False, (400, 404, 409, 413)
     ),
     "GET /api/v1/operations/failures": CallDescription(
-        "Group the caller's failed tasks by actor and error; operators group all tasks", {200: FailureList}, errors=(400,),
+        "Group the caller's tasks that failed, or that run again, by actor and error; operators group all tasks",
+        {200: FailureList}, errors=(400,),
         query=_FILTERS | {"cursor": _CURSOR},
     ),
     "POST /tools/call": CallDescription(

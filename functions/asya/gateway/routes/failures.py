@@ -1,4 +1,4 @@
-"""Groups failed tasks: `GET /api/v1/operations/failures` (`protocol §13`)."""
+"""Groups tasks that failed, or that run again: `GET /api/v1/operations/failures` (`protocol §13`)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,10 +26,14 @@ class FailureRoutes:
         return (HttpRoute("GET", "/api/v1/operations/failures", lambda request: self.groups(request, now)),)
 
     def groups(self, request: Request, now: datetime) -> Response:
-        """`GET /api/v1/operations/failures`: groups of the caller's failed tasks, or of all failed tasks for operators."""
+        """`GET /api/v1/operations/failures`: groups of the caller's failed tasks, or of all failed tasks for operators.
+
+        With `retrying=true` these are the groups of running tasks by the error after which they run again.
+        """
         caller = self.access.caller(required_identity(request))
         parameters = {name: value for name, value in request.query.items() if name not in _FIXED}
-        query = read_list_query(parameters | {"status": "failed"}, "failures", (str, str))
+        status = "running" if parameters.get("retrying") == "true" else "failed"
+        query = read_list_query(parameters | {"status": status}, "failures", (str, str))
         check_owner(query, caller)
         page = self.failures.page(query, caller.owner_filter, now)
         return Response(200, FailureList(items=page.groups, next_cursor=query.cursor(page.next) if page.next else None))

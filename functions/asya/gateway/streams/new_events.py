@@ -47,7 +47,15 @@ _PARTIALS, _COMPLETED = 2, 3
 
 _ENDS = (PROVISIONAL, CANCELED, FINAL)
 
-_WITHOUT_END = {"result": UNSET, "result_uri": None, "error": None, "reason": None, "provisional": False}
+_WITHOUT_END = {
+    "result": UNSET,
+    "result_uri": None,
+    "error": None,
+    "error_group": None,
+    "reason": None,
+    "provisional": False,
+    "retry": None,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +242,7 @@ class _EventList:
         has_changed = state != self.cursor.state and (state != PENDING or self.cursor.state == EMPTY)
         if state in _ENDS:
             self._add(_final(task, replace(self.cursor, state=state)))
-        elif has_changed or (state == RUNNING and _milliseconds(task.run) > self.cursor.run_at):
+        elif has_changed or (state == RUNNING and _noted_at(task) > self.cursor.run_at):
             self._add_status(state, task.status)
 
     def _add_status(self, state: str, status: ViewStatus) -> None:
@@ -269,12 +277,13 @@ def _status_event(task: TaskView, cursor: StreamCursor, *, is_snapshot: bool = F
         route=task.route,
         attempt=task.attempt,
         run=task.run,
+        retry=task.retry,
         # A stream token lets its bearer read, and a link would let it answer.
         pause=task.pause and task.pause.shortened(),
         waiting_until=task.waiting_until,
         is_snapshot=is_snapshot,
     )
-    advanced = replace(cursor, percent=percent, run_at=max(cursor.run_at, _milliseconds(task.run)))
+    advanced = replace(cursor, percent=percent, run_at=max(cursor.run_at, _noted_at(task)))
     return StreamEvent("status", advanced, data, replace_fields(task, progress_percent=percent))
 
 
@@ -299,6 +308,12 @@ def _state(task: TaskView) -> str:
     if task.status == "paused":
         return paused_state(task.pause.since if task.pause else "")
     return PENDING if task.status == "pending" else RUNNING
+
+
+def _noted_at(task: TaskView) -> int:
+    """The time of the latest note on the job run of a task, or on its retry."""
+    retried = parse_time(task.retry.failed_at).timestamp() if task.retry is not None else 0
+    return max(_milliseconds(task.run), round(retried * 1000))
 
 
 def _milliseconds(run: RunNote | None) -> int:

@@ -61,7 +61,7 @@ class StreamCursor:
     Attributes:
         state: The task's state: empty, pending, running, paused in one certain pause, ended provisionally, canceled, or final.
         percent: The furthest progress.
-        run_at: The time of the latest job run note, in milliseconds since 1970; 0 without one.
+        run_at: The time of the latest note on a job run or a retry, in milliseconds since 1970; 0 without one.
         steps: The steps of all hops that are not settled.
         partials: The last shown partial of up to four hops, in order.
     """

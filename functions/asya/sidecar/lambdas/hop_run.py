@@ -259,6 +259,9 @@ class HopRun:
         self._receipts.append(self._services.outbox.send(delivery))
         if delivery.kind == "retry":
             self._services.telemetry.count("Retried")
+        if delivery.retry is not None and self._callback is not None:
+            event = reports.retried(self._hop, delivery.retry, now=self._services.now())
+            self._services.progress.report(self._callback, event)
 
     def _report_start(self) -> None:
         if self._callback is not None:

@@ -261,6 +261,8 @@ class ResultRouter:
             base.telemetry.count("Retried", actor=self._manifest.actor)
         report = reports.processing(hop, now=self._services.now())
         receipt, url = base.outbox.send(delivery), base.callback(hop.envelope)
+        if delivery.retry is not None and url is not None:
+            base.progress.report(url, reports.retried(hop, delivery.retry, now=self._services.now()))
         self._sent.append(_Sent(receipt, report, url, self._cursor, len(self._requeued)))
 
     def _checkpoint_if_due(self) -> None:

@@ -1,4 +1,4 @@
-"""Groups the failed tasks of a mesh (`protocol §13`, failures)."""
+"""Groups the tasks of a mesh that failed, or that run again (`protocol §13`, failures)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Failures:
     lists: TaskLists
 
     def page(self, query: ListQuery, owner: str | None, now: datetime) -> FailurePage:
-        """Group the next failed tasks; the query has the status `failed`. The rest is as in `TaskLists.page`."""
+        """Group the next tasks of a query for failed ones, or for those that run again. The rest is as in `TaskLists.page`."""
         wanted, groups, count = query.filter, list[FailureGroup](), 0
         owner = wanted.owner if owner is None else owner
         for number, page in enumerate(self.lists.scan.pages(wanted, start_of(query), _QUERY_SIZE, now), start=1):
@@ -45,13 +45,13 @@ class Failures:
         return FailurePage(groups, None)
 
     def _groups(self, page: IndexPage, wanted: TaskFilter, owner: str | None, now: datetime) -> Iterator[FailureGroup]:
-        """A group of each failed task of a page."""
+        """A group of each such task of a page."""
         ids = [key.task_id for key in page.keys if owner is None or key.is_of(owner)]
         for record in self.lists.store.summaries(ids, now).values() if ids else ():
             if not wanted.may_match(record, now) or not is_of(record.owner, owner):
                 continue
             if record.is_terminal:
                 yield group_of(record)
-            # The hops of an overdue task decide at which actor it failed.
+            # The hops of an overdue task decide at which actor it failed, and whether a task still runs again.
             elif (task := self.lists.tasks.read(record.id, now)) is not None and wanted.matches(task):
-                yield group_of(task)
+                yield group_of(task, task.retry.error if task.retry is not None else None)

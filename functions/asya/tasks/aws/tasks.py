@@ -1,7 +1,8 @@
 """Merges reports into tasks, and answers queries for tasks and their states (`protocol §13`).
 
-Writes per task: the record at its creation, at the start of the first hop and at the end; one hop record per hop, and more only
-for slow hops. A cache of records saves the read for progress reports. A stale cache entry causes a conflict on the next write.
+Writes per task: the record at its creation, at the start of the first hop, at each retry and at the end; one hop record per hop,
+and more only for slow hops. A cache of records saves the read for progress reports. A stale cache entry causes a conflict on the
+next write.
 """
 
 from collections import OrderedDict
@@ -220,9 +221,11 @@ class Tasks:
         return None
 
     def _is_progress_only(self, reports: Iterable[TaskEvent]) -> bool:
-        """Whether the reports cannot change the record: progress of a task that has started or ended."""
+        """Whether the reports cannot change the record: progress of a task that has started or ended, and no retry."""
         return all(
-            event.status in PROGRESS_STATUSES and self._cache.has_generation(event.id, event.generation)
+            event.status in PROGRESS_STATUSES
+            and event.data.retry is None
+            and self._cache.has_generation(event.id, event.generation)
             for event in reports
         )
 

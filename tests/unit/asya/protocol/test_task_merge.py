@@ -14,7 +14,7 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import EventData, TaskEvent
 from asya.protocol.task import TaskRecord
 from asya.protocol.task_merge import merge, reopened
-from tests.doubles.tasks import event, hop, route_at
+from tests.doubles.tasks import event, hop, retry_note, route_at
 
 RESULT = Raw(b'{"rows":3}')
 
@@ -199,10 +199,15 @@ def reports() -> list[TaskEvent]:
     return [
         event("t", "registered", owner="AIDAX", deadline_at="2026-11-20T10:00:00.000000Z"),
         *itertools.chain.from_iterable(hop("t", position) for position in range(3)),
+        event("t", "processing", 1, 14, retry=retry_note(1)),
+        event("t", "processing", 1, 15, retry=retry_note(2)),
+        event("t", "processing", 1, 15, retry=retry_note(3)),
         *hop("t", 1, attempt=2),
+        event("t", "processing", 1, 13, attempt=2, retry=retry_note(4)),
         event("t", "succeeded", 3, 40, result=RESULT),
         event("t", "succeeded", 3, 45, result_uri="s3://results/t.json"),
         *hop("t", 1, generation=1),
+        event("t", "processing", 0, 50, generation=1, retry=retry_note(5)),
         event("t", "failed", 2, 60, generation=1, reason="RuntimeError"),
     ]
 
@@ -221,6 +226,17 @@ def test_any_order_and_any_repetition_give_the_same_record(repeated: list[TaskEv
 def without_times(record: TaskRecord) -> TaskRecord:
     """The record without the times that the first of several reports of the same end sets."""
     return replace(record, updated_at="", earlier=tuple(replace(each, ended_at=None) for each in record.earlier))
+
+
+@pytest.mark.rule("13.retry.order", "13.order")
+@given(st.permutations(reports()))
+def test_the_last_retry_stays_in_any_order(order: list[TaskEvent]) -> None:
+    retry = merged(*order).retry
+    assert retry is not None
+    assert (retry.generation, retry.position, retry.attempt, retry.error) == (
+        *(1, 0, 1),
+        ErrorInfo(type="ConnectionError", message="refused 5"),
+    )
 
 
 @pytest.mark.rule("13.statuses")

@@ -93,9 +93,12 @@ def test_pages_add_up_to_the_groups_of_all_tasks(tasks: list[TaskRecord], size: 
 
 @pytest.mark.rule("13.failures")
 @given(records())
-def test_a_failed_task_has_the_error_of_its_group(record: TaskRecord) -> None:
+def test_a_task_that_failed_or_runs_again_has_the_error_of_its_group(record: TaskRecord) -> None:
     view = list_view(task_view(record, fold([]), at(-1_000_000)))
-    assert view.error_group == ((group_of(record).error or None) if record.status == "failed" else None)
+    if view.retry is not None:
+        assert view.error_group == group_of(view, view.retry.error).error
+    else:
+        assert view.error_group == ((group_of(record).error or None) if record.status == "failed" else None)
 
 
 def test_the_example_of_a_group_is_its_last_task() -> None:

@@ -31,6 +31,14 @@ def failed(task_id: str, minute: int, error: str, *, actor: str = "bill", **more
     }  # fmt: skip
 
 
+def retried(task_id: str, minute: int, error: str, *, next_at: str | None = "2026-11-20T10:00:00Z") -> dict[str, Any]:
+    """A running task whose second attempt of five failed."""
+    task = failed(task_id, minute, error)
+    retry = {"attempt": 2, "max_attempts": 5, "error": task.pop("error"), "failed_at": task["updated_at"]}
+    del task["reason"]
+    return task | {"status": "running", "attempt": 2, "retry": retry | ({"next_at": next_at} if next_at else {})}
+
+
 @dataclass
 class FakeMesh:
     """Holds records, newest first, and notes the calls that change something.
@@ -78,9 +86,11 @@ class FakeMesh:
         return 200, {"items": listed} | following
 
     def _groups(self, query: dict[str, str]) -> Answer:
-        listed, following = self._page({"cursor": "0"} | query | {"status": "failed"})
+        status = "running" if query.get("retrying") == "true" else "failed"
+        listed, following = self._page({"cursor": "0"} | query | {"status": status})
         views = [msgspec.convert(task, TaskView) for task in listed]
-        return 200, {"items": msgspec.to_builtins(merged(map(group_of, views)))} | following
+        groups = merged(group_of(view, view.retry.error if view.retry is not None else None) for view in views)
+        return 200, {"items": msgspec.to_builtins(groups)} | following
 
     def _page(self, query: dict[str, str]) -> tuple[list[dict[str, Any]], dict[str, str]]:
         wanted = read_filter(query)

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from asya_cli.main import app
 from asya_cli.tasks.failures import readable_quote
-from tests.unit.asya_cli.tasks.conftest import FakeMesh, failed
+from tests.unit.asya_cli.tasks.conftest import FakeMesh, failed, retried
 
 UUIDS = ("6b1ffbc0-5d1e-4c8a-9f61-2a7d1f0f9a11", "1f6a0a54-3f0e-4f8e-9d3c-0f6f1c9f7f10")
 
@@ -80,3 +80,39 @@ def test_the_first_group_has_a_command_that_can_be_read_and_typed(fake_mesh: Fak
 )
 def test_an_argument_is_quoted_as_people_read_it(text: str, quoted: str) -> None:
     assert readable_quote(text) == quoted
+
+
+@pytest.mark.rule("13.retry")
+def test_tasks_that_run_again_are_grouped_by_the_error_of_their_last_attempt(fake_mesh: FakeMesh) -> None:
+    fake_mesh.tasks = [
+        failed("d", 40, "KeyError: 'price'"),
+        retried("c", 30, "ConnectionError: refused by host7"),
+        retried("b", 20, "ConnectionError: refused by host8"),
+        retried("a", 10, "Timeout: no answer"),
+        failed("z", 5, "x") | {"status": "running", "error": None, "reason": None},
+    ]
+    done = CliRunner().invoke(app, ["failures", "--retrying", "--json"])
+    groups = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(each["error"], each["count"], each["example"]) for each in groups] == [
+        ("ConnectionError: refused by host#", 2, "c"),
+        ("Timeout: no answer", 1, "a"),
+    ]
+    done = CliRunner().invoke(app, ["failures", "--retrying"])
+    assert done.stderr.startswith(
+        'Show the first: asya list --retrying --actor bill --error "ConnectionError: refused by host#" '
+    )
+    listed = CliRunner().invoke(app, ["list", "--retrying", "--error", "refused by host#", "--json"]).stdout
+    assert [json.loads(line)["id"] for line in listed.splitlines()] == ["c", "b"]
+    fake_mesh.tasks = []
+    assert CliRunner().invoke(app, ["failures", "--retrying"]).stderr == "no tasks that run again after an error\n"
+
+
+@pytest.mark.rule("13.retry")
+def test_a_list_says_which_attempt_failed_why_and_when_the_next_is_due(
+    fake_mesh: FakeMesh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    fake_mesh.tasks = [retried("b", 20, "KeyError: 'price'\nmore"), retried("a", 20, "KeyError: x", next_at=None)]
+    first, second = CliRunner().invoke(app, ["list"]).stdout.splitlines()[1:]
+    assert first.rstrip().endswith("attempt 2 of 5 failed: KeyError: 'price'; the next is due at 2026-11-20T10:00:00Z")
+    assert second.rstrip().endswith("attempt 2 of 5 failed: KeyError: x; the next is at work")

@@ -20,7 +20,7 @@ from asya.protocol.errors import ErrorInfo, TaskProblem
 from asya.protocol.pause import ShownValue, TaskPause
 from asya.protocol.route import Route
 from asya.protocol.task import Cancellation, EarlierGeneration
-from asya.tasks.view import TaskView
+from asya.tasks.view import RetryView, TaskView
 from asya_cli.tasks.report import show_set, show_task_report
 from asya_cli.tasks.status import envelope_of, restart_command, where_it_waits
 
@@ -93,6 +93,26 @@ def test_a_running_task_shows_its_progress() -> None:
     assert "two  running  45 %" in text
     assert "a ✓ → b ●" in text
     assert "stored as" not in text
+
+
+@pytest.mark.rule("13.retry")
+@pytest.mark.parametrize(
+    ("next_at", "end"),
+    [("2026-01-01T00:01:00.000000Z", "is due at 2026-01-01T00:01:00.000000Z"), (None, "is at work")],
+)
+def test_a_retried_task_shows_its_last_error_its_attempts_and_the_next_one(next_at: str | None, end: str) -> None:
+    retry = RetryView(
+        attempt=3,
+        max_attempts=5,
+        error=ErrorInfo(type="KeyError", message="'price'"),
+        failed_at="2026-01-01T00:00:01.000000Z",
+        next_at=next_at,
+    )
+    attempt = 3 if next_at else 4
+    running = replace(FAILED, status="running", error=None, reason=None, attempt=attempt, retry=retry)
+    lines = [line.split(maxsplit=1) for line in report(running, None).splitlines()]
+    assert ["attempt", f"{attempt} of 5"] in lines
+    assert ["retry", f"attempt 3 of 5 failed: KeyError: 'price'; the next {end}"] in lines
 
 
 def test_without_a_record_the_stored_envelope_is_shown() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ import pytest
 
 from asya.protocol import ids
 from asya.protocol.mesh_table import Actor, Policy, Resiliency, Rule
+from asya.protocol.times import parse_time
 from asya.runtime.load import LoadError
 from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.envelopes import message
@@ -49,6 +51,31 @@ def test_8_a_retry_then_exhausted(world: MeshWorld) -> None:
     (failed,) = world.sent("x-sink")
     assert failed.status is not None
     assert (failed.status.reason, failed.status.attempt, failed.status.max_attempts) == ("PolicyExhausted", 2, 2)
+
+
+@pytest.mark.rule("13.retry")
+def test_13_a_retry_is_reported_with_its_error_and_the_next_attempt(world: MeshWorld) -> None:
+    before = datetime.now(UTC)
+    assert run(world, boom, message(), resiliency=POLICY) == []
+    (report,) = [event for event in world.gateway.events if event.data.retry is not None]
+    assert (report.status, report.position, report.attempt, report.data.actor) == ("processing", 1, 1, "infer")
+    retry = report.data.retry
+    assert retry is not None
+    assert (retry.error.type, retry.max_attempts) == ("ConnectionResetError", 2)
+    assert not retry.error.traceback  # it travels in the envelope
+    assert before + timedelta(seconds=3) <= parse_time(retry.next_at) <= datetime.now(UTC) + timedelta(seconds=3)
+    (again,) = world.messages("infer")
+    world.gateway.events.clear()
+    assert run(world, boom, again.body, resiliency=POLICY) == []
+    assert [event.data.retry for event in world.gateway.events] == [None, None]
+
+
+@pytest.mark.rule("13.retry")
+def test_13_a_refused_retry_is_still_a_problem(world: MeshWorld) -> None:
+    world.sqs.refuse_always["asya-shop-infer"] = Refusal("call", "AccessDenied")
+    assert run(world, boom, message(), resiliency=POLICY) == ["message-0"]
+    assert world.gateway.events[-1].data.problem is not None
+    assert world.gateway.events[-1].data.retry is None
 
 
 @pytest.mark.rule("1.mutated-argument")

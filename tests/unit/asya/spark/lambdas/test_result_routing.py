@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace as changed
 
+from asya.protocol.events import TaskEvent
 from asya.spark.lambdas import result_routing
 from tests.doubles.dispatching import start_run
 from tests.doubles.heavy import BUCKET, TABLE, HeavyWorld, TimedContext, done_result, failed_result, heavy_world
@@ -42,7 +43,7 @@ def test_of_two_attempts_one_commit_counts(world: HeavyWorld) -> None:
     assert [body["payload"] for body in world.bodies("publish")] == ["first"]
 
 
-@pytest.mark.rule("10.death.committed")
+@pytest.mark.rule("10.death.committed", "13.retry")
 def test_results_of_a_failed_run_count_and_the_member_at_work_is_charged_with_the_details(world: HeavyWorld) -> None:
     start_run(world, "a", "b", "c")
     world.write_results(1, [done_result(0, 1), done_result(1, 2)], end="journal")
@@ -59,6 +60,10 @@ def test_results_of_a_failed_run_count_and_the_member_at_work_is_charged_with_th
     assert (retry["id"], retry["status"]["phase"], retry["status"]["attempt"]) == ("c", "retrying", 2)
     assert retry["status"]["error"]["type"] == "SparkJobFailed"
     assert "exit code 137" in retry["status"]["error"]["message"]
+    (report,) = [event for event in world.gateway.events if isinstance(event, TaskEvent) and event.data.retry]
+    assert (report.id, report.status, report.attempt, report.data.actor) == ("c", "processing", 1, "clean")
+    assert report.data.retry is not None
+    assert (report.data.retry.error.type, report.data.retry.max_attempts) == ("SparkJobFailed", 2)
     assert world.items("OPEN#") == []
 
 

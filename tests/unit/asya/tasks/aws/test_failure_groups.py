@@ -1,5 +1,6 @@
 """Groups of the failed tasks of a mesh (`protocol §13.failures`)."""
 
+from dataclasses import replace as replace_filter
 from itertools import chain
 
 import pytest
@@ -33,14 +34,17 @@ def test_groups_are_those_of_the_listed_tasks(
         world.store.put_record(task, None, at(0))
         if not task.is_terminal:
             world.tasks.report([event(task.id, "received", 1)], at(1), may_create=False)
-    failed = TaskFilter(**(wanted.parameters() | {"roots": wanted.roots, "status": "failed"}))  # type: ignore[arg-type]
+    status = "running" if wanted.retrying else "failed"
+    failed = replace_filter(wanted, status=status)
     with pytest.MonkeyPatch.context() as patch:
         if is_tight:
             patch.setattr(failure_groups, "_QUERY_SIZE", 2)
             patch.setattr(failure_groups, "MAX_KEYS", 3)
             patch.setattr(failure_groups, "MAX_INDEX_PAGES", 2)
         listed = chain(*world.filtered_pages(failed, 100, owner))
-        assert groups_of(world, failed, owner) == merged(map(group_of, listed))
+        assert groups_of(world, failed, owner) == merged(
+            group_of(task, task.retry.error if task.retry is not None else None) for task in listed
+        )
 
 
 @pytest.mark.rule("13.failures.pages")
