@@ -64,8 +64,7 @@ def cancel(
     if envelope_id is None:
 
         def cancel_one(task: TaskView) -> CanceledTask:
-            mesh.cancel(task.id)
-            return CanceledTask(task.id, "canceled")
+            return CanceledTask(task.id, mesh.cancel(task.id) or "canceled")
 
         tasks = list(selection.tasks(mesh))
         if not tasks:
@@ -73,13 +72,13 @@ def cancel(
         for_each(tasks, "cancel", cancel_one, dry_run=dry_run, yes=yes, as_json=as_json)
         return
     try:
-        mesh.cancel(envelope_id)
+        ended_as = mesh.cancel(envelope_id)
     except MeshError as error:
         if exit_code_of(error) is not ExitCode.NOT_FOUND:
             raise
         if awaited_task(mesh, envelope_id) is None:
             raise no_task(envelope_id, as_typed(state, namespace, region, profile)) from None
-        mesh.cancel(envelope_id)
+        ended_as = mesh.cancel(envelope_id)
     task = mesh.task(envelope_id)
-    status = task.status if task is not None else "canceled"
+    status = ended_as or (task.status if task is not None else "canceled")
     write(CanceledTask(envelope_id, status), status, as_json=as_json)

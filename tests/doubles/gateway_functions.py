@@ -195,7 +195,7 @@ def emulated_gateway(folder: Path) -> Iterator[Gateway]:
     with pytest.MonkeyPatch.context() as patch, mock_aws():
         for name, value in environ.items():
             patch.setenv(name, value)
-        for kind in ("tasks", "pending", "breaker"):
+        for kind in ("tasks", "sink", "pending", "breaker"):
             create_tasks_table(clients.dynamodb(), f"asya-flights-{kind}")
         clients.s3().create_bucket(Bucket=environ["ASYA_BUCKET"])
         for actor in (

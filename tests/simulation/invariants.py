@@ -137,6 +137,11 @@ class FinalChecks:
         hop = f"{envelope.generation}/{len(envelope.prev)}-{phase}-"
         if any(key.startswith(f"results/superseded/{envelope.id}/{hop}") for key in self._objects):
             return True
+        # The end of a task that was canceled meanwhile is its canceled object (`protocol §11`, canceled).
+        canceled = self._objects.get(f"results/canceled/{envelope.id}.json")
+        kept = self._read(canceled.decode()) if canceled is not None else None
+        if kept is not None and (kept.prev, kept.trail) == (envelope.prev, envelope.trail):
+            return True
         child = ids.child_id(envelope.id, envelope.generation, len(envelope.prev), "error")
         return f"results/sump/{child}.json" in self._objects or self._is_dead_lettered(child)
 
@@ -178,6 +183,10 @@ class FinalChecks:
             stored = self._objects.get(f"results/succeeded/{envelope_id}.json")
             if stored is not None and json.loads(stored)["payload"] != json.loads(record["result"]["S"]):
                 yield f"the record of {envelope_id} has another result than its object"
+        said = self.cloud.ledger.said.get((envelope_id, int(record["generation"]["N"]))) if record is not None else None
+        # A provisional end gives way, and so does the pause that comes after it.
+        if said in ("canceled", "succeeded") and status != said:
+            yield f"a cancellation of {envelope_id} was answered as {said}, but its record is {status}"
         if not self._has_ended(envelope_id):
             return
         if status is None and self._was_sent_to_the_end(envelope_id):
@@ -194,7 +203,6 @@ class FinalChecks:
             and claimed != status
             # Of two provisional ends the first stays in the record: the deadline's, before that of a dead letter.
             and not (_is_provisional(claim) and _is_provisional(record))
-            and (envelope_id not in self.cloud.ledger.canceled or self._precedes_cancellation(envelope_id))
         ):
             yield f"envelope {envelope_id} is claimed as {claimed}, but its record is {status}"
 
@@ -202,18 +210,6 @@ class FinalChecks:
         """Whether a rerun of an ended envelope waits in a pause: its objects are those of the generation before."""
         claim = self.cloud.ledger.ends.claim(envelope_id)
         return claim is not None and int(claim["generation"]["N"]) < self.cloud.ledger.ends.last_pause(envelope_id)[0]
-
-    def _precedes_cancellation(self, envelope_id: str) -> bool:
-        """Whether a canceled task has an end that was claimed before (`protocol §13`, cancel).
-
-        The report of a dead letter is provisional: such an end counts once its message is sent again.
-        """
-        claim = self.cloud.ledger.ends.claim(envelope_id)
-        record = self.cloud.ledger.tables["tasks"][envelope_id, "record"]
-        if claim is None or claim["provisional"]["BOOL"] or claim["generation"] != record["generation"]:
-            return False
-        is_earlier = claim["claimed_at"]["S"] < record["updated_at"]["S"]
-        return is_earlier and not self._is_dead_lettered(envelope_id)
 
     def _was_sent_to_the_end(self, envelope_id: str) -> bool:
         """Whether the envelope went to end actors only, such as a canceled one."""

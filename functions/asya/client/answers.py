@@ -11,6 +11,12 @@ from asya.client.errors import AccessDeniedError, ConflictError, MeshError, Refu
 T = TypeVar("T")
 
 
+class Ended(msgspec.Struct, frozen=True):
+    """The answer to the cancellation of a task that has ended, although its record does not show it yet."""
+
+    status: str | None = None
+
+
 class Started(msgspec.Struct):
     """The answer to a call of a tool."""
 

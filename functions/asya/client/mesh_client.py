@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import msgspec
 import urllib3
 
-from asya.client.answers import FieldsAnswer, InvalidInputError, Started, decode, refusal
+from asya.client.answers import Ended, FieldsAnswer, InvalidInputError, Started, decode, refusal
 from asya.client.errors import InvalidAnswersError, MeshError, NotFoundError, UnreachableError
 from asya.client.messages import send_envelope
 from asya.client.objects import put_data, read_object
@@ -241,16 +241,20 @@ class MeshClient:
         except InvalidInputError as error:
             raise InvalidAnswersError(envelope_id, error.fields) from None
 
-    def cancel(self, envelope_id: str) -> None:
+    def cancel(self, envelope_id: str) -> str | None:
         """Cancel a task with its children and its job runs. A task that has ended does not change.
+
+        Returns:
+            The status in which the task has ended, if its record does not show that yet; otherwise None.
 
         Raises:
             MeshError: The task does not exist, or the gateway fails or does not answer.
         """
         try:
-            self._request("DELETE", task_path(envelope_id))
+            answer = self._request("DELETE", task_path(envelope_id))
         except _MissingError:
             raise NotFoundError(f"there is no task {envelope_id!r}") from None
+        return decode(answer, Ended).status if answer else None
 
     def stored(self, envelope_id: str, result_uri: str | None = None) -> StoredObject | None:
         """Return the stored envelope, from the URI in the record or else from the default keys; None without one.

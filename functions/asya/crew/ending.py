@@ -31,6 +31,12 @@ def with_end_status(envelope: Envelope, *, sent_at: datetime, now: datetime, act
     return replace(envelope, status=status.succeeded(started, now=at))
 
 
+def as_canceled(envelope: Envelope, at: datetime) -> Envelope:
+    """The envelope with the end of a task that was canceled while it was on its way (`protocol §11.sink.canceled`)."""
+    received = envelope.status or status.Status()
+    return replace(envelope, status=status.ended(received, phase="canceled", reason="Canceled", now=format_time(at)))
+
+
 def copies(envelope: Envelope, sink: Sink) -> tuple[Delivery, ...]:
     """The copies that x-sink sends: one for each hook, and a failed envelope for x-sump."""
     phase = envelope.status.phase if envelope.status else None

@@ -6,7 +6,7 @@ from datetime import datetime
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from asya.crew.ending import end_position, failed_child, with_end_status
+from asya.crew.ending import as_canceled, end_position, failed_child, with_end_status
 from asya.messaging.delivery import Delivery
 from asya.messaging.hop import Arrival
 from asya.protocol import headers, ids, names, status
@@ -128,6 +128,12 @@ def refused_end(letter: DeadLetter, end: LetterEnd, *, now: datetime) -> LetterE
     """The failed child that a refused failure leaves as (`protocol §11`); it notifies no set."""
     child = failed_child(end.envelope)
     return LetterEnd(child, _report(child, letter, now))
+
+
+def canceled_end(end: LetterEnd, mesh: MeshTable, *, at: datetime) -> LetterEnd:
+    """The end of a task that was canceled: it is on record, and the set of a slice learns of it (`protocol §11.sink.canceled`)."""
+    canceled = as_canceled(end.envelope, at)
+    return LetterEnd(canceled, None, slice_end_deliveries(canceled, mesh))
 
 
 def stored_slice_end(letter: DeadLetter, claimed: str, mesh: MeshTable, *, now: datetime) -> LetterEnd | None:

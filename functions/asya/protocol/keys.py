@@ -44,9 +44,9 @@ def result_key(envelope: Envelope, sink: Sink) -> str:
     """
     status = envelope.status
     phase = status.phase if status else "succeeded"
-    name = f"{safe_segment(envelope.id)}.json"
     if phase == "canceled":
-        return CANCELED_PREFIX + name
+        return canceled_key(envelope.id)
+    name = f"{safe_segment(envelope.id)}.json"
     if phase == "paused":
         return PAUSED_PREFIX + name
     prefix = sink.failed_prefix if phase == "failed" else sink.succeeded_prefix
@@ -55,6 +55,11 @@ def result_key(envelope: Envelope, sink: Sink) -> str:
         timestamp = format_time(parse_time(ended_at)) if ended_at else "unknown"
         return f"{prefix}{timestamp}/{last_actor(envelope)}/{name}"
     return prefix + name
+
+
+def canceled_key(envelope_id: str) -> str:
+    """The key of a canceled envelope, in every layout."""
+    return f"{CANCELED_PREFIX}{safe_segment(envelope_id)}.json"
 
 
 def sump_key(envelope_id: str) -> str:

@@ -2,7 +2,7 @@
 
 Reports may arrive twice, late, out of order and from several sidecars at once. `merge` gives the same record for any order
 of the same reports, with one exception: the first terminal report sets the status. A provisional end gives way to an end that
-was claimed, and to a pause. A cancellation gives way to an end that was claimed before it.
+was claimed, and to a pause. The cancellation of a call gives way to an end that was claimed.
 """
 
 from datetime import timedelta
@@ -86,20 +86,19 @@ def _with_retry(record: TaskRecord, event: TaskEvent) -> TaskRecord:
 
 
 def _is_replaced(record: TaskRecord, event: TaskEvent) -> bool:
-    """Whether a report replaces the end of a record: a provisional end, or a cancellation that came later than the end."""
+    """Whether a report replaces the end of a record: a provisional end, or a cancellation whose envelope has ended otherwise."""
     if record.provisional:
         return _voids_provisional(event)
-    return record.status == "canceled" and _precedes_cancellation(event, record.updated_at)
+    return record.status == "canceled" and _is_claimed(event)
 
 
-def _precedes_cancellation(event: TaskEvent, canceled_at: str) -> bool:
-    """Whether a report is of an end that was claimed before a cancellation, and is recorded after it.
+def _is_claimed(event: TaskEvent) -> bool:
+    """Whether a report is of an end that was claimed, as anything but a cancellation (`protocol §13.cancel.claimed`).
 
-    The time of an end is that of its claim. An end with a route comes from x-sink or x-sump, or from a slice's fan-in actor. A
-    cancellation that x-sink has claimed has no other end beside it, so this one came by a call.
+    An end with a route comes from x-sink or x-sump, or from a slice's fan-in actor. Beside a cancellation that is claimed there
+    is no such report: so the one in the record came by a call, and was too late for the claim.
     """
-    is_claimed = event.status in ("succeeded", "failed") and event.data.route is not None and not event.data.provisional
-    return is_claimed and event.at < canceled_at
+    return event.status in ("succeeded", "failed") and event.data.route is not None and not event.data.provisional
 
 
 def _voids_provisional(event: TaskEvent) -> bool:
@@ -378,7 +377,7 @@ def _with_earlier(record: TaskRecord, result: EarlierGeneration, event: TaskEven
         before is not None and before.provisional and result.status in TERMINAL_STATUSES and not result.provisional
     )
     if before is not None and before.status == "canceled" and event is not None:
-        is_void |= _precedes_cancellation(event, before.ended_at or "")
+        is_void |= _is_claimed(event)
     if before is not None and _RANKS[result.status] <= _RANKS[before.status] and not is_void:
         return record
     results[result.generation] = result

@@ -102,8 +102,11 @@ def sink(addresses: Addresses, table: MeshTable) -> list[Grant]:
 
 
 def sump(addresses: Addresses, table: MeshTable) -> list[Grant]:
-    """x-sump: claims failed ends, stores a copy, reports and indexes it, notifies sets of lost slices (`§11`)."""
-    written = (SUMP_PREFIX, SUPERSEDED_PREFIX, *([RECENT_PREFIX] if table.sink.index else []))
+    """x-sump: claims failed ends, stores a copy, reports and indexes it, notifies sets of lost slices (`§11`).
+
+    What it finds canceled it stores as x-sink does.
+    """
+    written = (SUMP_PREFIX, SUPERSEDED_PREFIX, CANCELED_PREFIX, *([RECENT_PREFIX] if table.sink.index else []))
     replaced = sorted({CANCELED_PREFIX, table.sink.failed_prefix, table.sink.succeeded_prefix})
     reason = "The keys of copies and results contain envelope ids, those of index rows their day and a digest."
     return [

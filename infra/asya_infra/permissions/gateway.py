@@ -75,6 +75,9 @@ def api(addresses: Addresses, table: MeshTable) -> list[Grant]:
         common.send_messages(addresses, (*watched_actors(table), *names.REPORT_QUEUES)),
         common.objects(addresses, common.WRITE, "inbox"),
         *common.admit(addresses),
+        # A cancellation claims the end of its task.
+        common.claims(addresses),
+        common.read_claims(addresses),
         *_replay(addresses),
         *(_set_replays(addresses) if common.fan_in_actors(table) else []),
     ]

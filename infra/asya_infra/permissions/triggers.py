@@ -36,9 +36,13 @@ def _check_lanes(addresses: Addresses, table: MeshTable) -> list[Grant]:
 
 
 def _cancel(addresses: Addresses, table: MeshTable) -> list[Grant]:
-    """Allow the cancellation of tasks with their children, paused envelopes and job runs."""
+    """Allow the cancellation of tasks with their ends, children, paused envelopes and job runs."""
     children = f"{addresses.table_arn('tasks')}/index/{CHILDREN_INDEX}"
-    grants = [Grant(("dynamodb:Query",), (children,))]
+    grants = [
+        Grant(("dynamodb:Query",), (children,)),
+        common.claims(addresses),
+        common.read_claims(addresses),
+    ]
     if any(actor.kind == "spark" for actor in table.actors.values()):
         grants.append(common.send_messages(addresses, {names.COMPLETION}))
     if any(actor.pauses for actor in table.actors.values()):

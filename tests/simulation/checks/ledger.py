@@ -42,6 +42,7 @@ class Ledger:
         messages_of: envelope id → ids of the messages with this envelope.
         unreadable: messages that are not envelopes, by the id under which they end.
         canceled: task id → the time of its cancellation.
+        said: task id and generation → the status that the answer to a cancellation has promised.
         calls: all calls of handlers, by actor and trail.
         frames: the output frames, by trail.
         ids_of_trails: trail and generation → the id of the frame.
@@ -67,6 +68,7 @@ class Ledger:
     messages_of: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     unreadable: dict[str, Message] = field(default_factory=dict)
     canceled: dict[str, float] = field(default_factory=dict)
+    said: dict[tuple[str, int], str] = field(default_factory=dict)
     calls: dict[tuple[str, Trail], list[HandlerCall]] = field(default_factory=lambda: defaultdict(list))
     frames: dict[Trail, OutputFrame] = field(default_factory=dict)
     ids_of_trails: dict[tuple[Trail, int], str] = field(default_factory=dict)

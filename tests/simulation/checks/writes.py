@@ -45,7 +45,7 @@ class WriteChecks:
                 self._claim_written(before, after)
 
     def _record_written(self, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> None:
-        """Within a generation a status never goes back, and an end changes only if it is provisional or canceled too late."""
+        """Within a generation a status never goes back, and an end changes only if it is provisional or was not claimed."""
         self.ledger.pauses.record_written(before, after, self.ledger.simulation.scheduler.seconds)
         old, new = (_status(before), _status(after)) if before else (("pending", -1), _status(after))
         task = after["pk"]["S"]
@@ -65,19 +65,21 @@ class WriteChecks:
             if new[0] == "canceled":
                 self.ledger.canceled.setdefault(task, self.ledger.simulation.scheduler.seconds)
             else:
-                self.ledger.canceled.pop(task, None)  # an earlier end has replaced the cancellation
-            # An end that came before a cancellation replaces it (`protocol §13`, cancel).
-            is_earlier = (
-                before is not None and old[0] == "canceled" and after["updated_at"]["S"] < before["updated_at"]["S"]
-            )
-            if old[0] in TERMINAL and new[0] != old[0] and not is_provisional and not is_earlier:
+                self.ledger.canceled.pop(task, None)  # a claimed end has replaced the cancellation
+            # An end that is claimed replaces the cancellation of a call (`protocol §13`, cancel).
+            claim = self.ledger.ends.claim(task) or {}
+            is_claimed = old[0] == "canceled" and claim.get("phase") == {"S": new[0]}
+            if old[0] in TERMINAL and new[0] != old[0] and not is_provisional and not is_claimed:
                 self.ledger.report_violation(f"the record of {task} was {old[0]} and became {new[0]}")
 
     def _claim_written(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
         old, new = int(before["generation"]["N"]), int(after["generation"]["N"])
-        # A provisional end gives way, to a cancellation only after a pause (`protocol §11`, provisional).
+        # A provisional end gives way, to a cancellation only of a call, or after a pause (`protocol §11`, provisional).
         has_paused = "pause_epoch" in before and int(before["pause_generation"]["N"]) == old
-        is_provisional = before["provisional"]["BOOL"] and (after["phase"]["S"] != "canceled" or has_paused)
+        is_by_call = current_process().name.startswith(names.GATEWAY_API)
+        is_provisional = before["provisional"]["BOOL"] and (
+            after["phase"]["S"] != "canceled" or has_paused or is_by_call
+        )
         if new < old or (new == old and before["phase"] != after["phase"] and not is_provisional):
             self.ledger.report_violation(
                 f"the end of {after['pk']['S']} was {before['phase']['S']} ({old}) and became {after['phase']['S']} ({new})"

@@ -133,6 +133,7 @@ class Workload:
             for _ in range(START_ATTEMPTS):
                 answer = self._ask("DELETE", f"/api/v1/mesh/{task_id}", None, {})
                 if answer is not None and answer["statusCode"] < 500:
+                    self._note_canceled(task_id, answer)
                     return
                 self.cloud.simulation.scheduler.wait(self.random.uniform(2.0, 20.0))
             self.cloud.ledger.report_violation(f"{task_id} was not canceled within {START_ATTEMPTS} attempts")
@@ -140,6 +141,14 @@ class Workload:
         at = format_time(self.cloud.simulation.scheduler.now)
         body = [{"id": task_id, "status": "canceled", "at": at, "data": {"reason": "Canceled"}}]
         self._request(self.cloud.ingest.handle, "POST", "/api/v1/mesh/events", body, {})
+
+    def _note_canceled(self, task_id: str, answer: dict[str, Any]) -> None:
+        """Note what a cancellation has answered: at rest it must be true, unless an operator has redriven the task."""
+        record = self.cloud.ledger.tables["tasks"].get((task_id, "record"))
+        if record is None or answer["statusCode"] not in (202, 204):
+            return
+        status = json.loads(answer["body"])["status"] if answer["statusCode"] == 202 else record["status"]["S"]
+        self.cloud.ledger.said[task_id, int(record["generation"]["N"])] = status
 
     def redrive(self) -> None:
         """Redrive all dead letters, and retry after errors."""

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from asya.crew.aws.end_claims import EndClaims
+from asya.crew.aws.end_claims import ClaimResult, EndClaims
 from asya.crew.lambdas import ends
 from asya.gateway.routes import resume
 from asya.pause import resuming
@@ -16,6 +16,7 @@ from asya.tasks.aws import tasks
 from tests.simulation.inputs.features import Features
 from tests.simulation.mistake import Mistake, substitute, wrap
 
+CANCELS: Features = frozenset({"cancels"})
 PAUSES: Features = frozenset({"pauses", "cancels"})
 DEADLINES: Features = PAUSES | {"deadlines"}
 OVERRIDES: Features = frozenset({"overrides"})
@@ -50,6 +51,16 @@ def _complete_any_answers(real: Any, fields: Any, answers: Any) -> Any:
 def _complete_known_answers(real: Any, fields: Any, answers: Any) -> Any:
     known = {field.name for field in fields}
     return real(fields, {name: value for name, value in answers.items() if name in known or not known})
+
+
+def _take_without_calls(real: Any, self: EndClaims, claim: Any, **more: Any) -> Any:
+    return ClaimResult("taken", claim, claim.generation) if claim.is_by_call else real(self, claim, **more)
+
+
+def _keep_cancellations(real: Any, record: TaskRecord | None, event: Any, **more: Any) -> TaskRecord:
+    merged: TaskRecord = real(record, event, **more)
+    is_replaced = record is not None and record.status == "canceled" and merged.status in ("succeeded", "failed")
+    return record if is_replaced and record is not None else merged
 
 
 def _slices_but_canceled_at_pauses(real: Any, envelope: Any, mesh: Any) -> Any:
@@ -97,7 +108,16 @@ MISTAKES = (
         seed=0,
         features=PAUSES,
     ),
-    _at_pauses("notes no pause beside the claims of ends", substitute(EndClaims, "note_pause", lambda *_, **__: True)),
+    Mistake(
+        "claims no end at a cancellation, and keeps it in the record",
+        (
+            wrap(EndClaims, "take", _take_without_calls),
+            substitute(EndClaims, "holder", lambda *_: None),
+            wrap(tasks, "merge", _keep_cancellations),
+        ),
+        features=CANCELS,
+    ),
+    _at_pauses("notes no pause beside the claims of ends", substitute(EndClaims, "note_pause", lambda *_, **__: None)),
     Mistake(
         "checks the deadline before the state of the task",
         wrap(arrival, "start", _start_late_without_state),

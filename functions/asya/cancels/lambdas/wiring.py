@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from asya.cancels.lambdas.task_cancels import TaskCancels
+from asya.crew.aws.end_claims import EndClaims
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings
 from asya.messaging.lambdas.environment import Environment
@@ -22,6 +23,7 @@ def build_task_cancels(
         tasks=tasks,
         store=store,
         index=TaskIndex(clients.dynamodb(), settings.table_name("tasks"), threaded=environment.is_threaded),
+        claims=EndClaims(clients.dynamodb(), settings.table_name("sink"), settings.table.retention.tasks),
         pause_releases=build_releases(settings, tasks, warn),
         runs=_cancel_requests(settings),
         environment=environment,

@@ -49,6 +49,7 @@ class Claim(msgspec.Struct, frozen=True):
             letter, and a redrive may still end the envelope.
         hop: the position of the hop that ended it, if it is not `position`: a dead letter of a pause actor is claimed beyond
             its own pause.
+        is_by_call: whether it is the cancellation of a call, which replaces a provisional end too.
         owner: whose the envelope is (`protocol §3.owner`); None if it does not say.
     """
 
@@ -60,6 +61,7 @@ class Claim(msgspec.Struct, frozen=True):
     is_provisional: bool = False
     hop: int | None = None
     owner: str | None = None
+    is_by_call: bool = False
 
 
 class ClaimResult(msgspec.Struct, frozen=True):
@@ -73,6 +75,7 @@ class ClaimResult(msgspec.Struct, frozen=True):
         generation: of the end that holds; for a stale end the later one of that and of the pause.
         replaced_key: the object of the claim that this one replaced, to remove once the new one is written; None without one.
         claimed_at: when the end that holds was first claimed; None if an earlier version of the mesh claimed it.
+        is_of_other_owner: whether it was refused because the envelope belongs to another owner.
     """
 
     outcome: ClaimOutcome
@@ -80,6 +83,7 @@ class ClaimResult(msgspec.Struct, frozen=True):
     generation: int
     replaced_key: str | None = None
     claimed_at: datetime | None = None
+    is_of_other_owner: bool = False
 
 
 class EndClaims:
@@ -93,8 +97,10 @@ class EndClaims:
     def take(self, claim: Claim, *, epoch_seconds: float) -> ClaimResult:
         """Take the claim, or return the claim that holds. The same phase and generation may take it repeatedly.
 
-        A provisional claim gives way to any other end of its generation, to a cancellation only if the envelope has paused
-        since. An end at or below the last pause is refused as stale, whatever else the item says. The end of an envelope of
+        A provisional claim gives way to any other end of its generation: to a cancellation only if a call made it, or if the
+        envelope has paused since.
+
+        An end at or below the last pause is refused as stale, whatever else the item says. The end of an envelope of
         another owner than the first one is refused.
 
         Raises:
@@ -110,7 +116,9 @@ class EndClaims:
         )
         may_replace = not claim.is_provisional
         replaces = (
-            f"({_REPLACES_PROVISIONAL} AND {_HAS_PAUSED_SINCE})" if claim.phase == "canceled" else _REPLACES_PROVISIONAL
+            f"({_REPLACES_PROVISIONAL} AND {_HAS_PAUSED_SINCE})"
+            if claim.phase == "canceled" and not claim.is_by_call
+            else _REPLACES_PROVISIONAL
         )
         free = f"{_FREE} OR {replaces}" if may_replace else _FREE
         values: Item = {
@@ -151,13 +159,13 @@ class EndClaims:
             return _result(claim, item)
         return _result(claim, answer["Attributes"])
 
-    def note_pause(self, envelope_id: str, generation: int, epoch: int, *, epoch_seconds: float) -> bool:
+    def note_pause(self, envelope_id: str, generation: int, epoch: int, *, epoch_seconds: float) -> Claim | None:
         """Note a pause, so that no end at or below its position counts; an earlier pause changes nothing.
 
         A pause actor notes its pause before it reports it. Of a pause and an end of one generation the first one counts.
 
         Returns:
-            Whether the task may pause: False if the envelope has ended in this generation or a later one.
+            None if the task may pause, else the end that the envelope has in this generation or a later one.
 
         Raises:
             botocore.exceptions.ClientError: the table cannot be written.
@@ -181,9 +189,9 @@ class EndClaims:
                 raise
             holder = _holder(envelope_id, error.response["Item"])  # type: ignore[typeddict-item]
             if holder is None or holder.generation < generation:
-                return True
-            return holder.generation == generation and holder.is_provisional
-        return True
+                return None
+            return None if holder.generation == generation and holder.is_provisional else holder
+        return None
 
     def holder(self, envelope_id: str) -> Claim | None:
         """The claim that holds now, or None; a consistent read.
@@ -204,7 +212,7 @@ def _item_key(envelope_id: str) -> "Item":
 def _result(claim: Claim, item: "Item") -> ClaimResult:
     holder, pause = _holder(claim.envelope_id, item, claim.position), _last_pause(item)
     if holder is not None and claim.owner is not None and "owner" in item and item["owner"]["S"] != claim.owner:
-        return ClaimResult("refused", holder, holder.generation)
+        return ClaimResult("refused", holder, holder.generation, is_of_other_owner=True)
     if pause is not None and (claim.generation, claim.position) <= pause:
         return ClaimResult("stale", holder or claim, max(pause[0], holder.generation if holder else 0))
     if holder is None:

@@ -81,6 +81,36 @@ class CrewEnd(ABC):
         """The objects of ends."""
         return end_objects(self.services, self.results)
 
+    def end_refused(self, envelope: Envelope, result: ClaimResult, key: str | None = None) -> list[Receipt]:
+        """End an envelope whose claim was not taken: as canceled if its task was canceled meanwhile, else by `keep_refused`.
+
+        Args:
+            key: as for `keep_refused`.
+
+        Raises:
+            ClientError, BotoCoreError, KeyContestedError: an object can be neither written nor removed.
+        """
+        if not is_held_by_cancellation(result, envelope):
+            return self.keep_refused(envelope, result, key)
+        canceled = ending.as_canceled(envelope, result.claimed_at or self.services.now())
+        receipts = self.notify_sets(canceled, canceled)
+        if not self.persists(envelope):
+            return [*receipts, self.keep_superseded(envelope, result.claim, key)]
+        stored = self.objects.write(result.claim.key, canceled)
+        winner = self.lost_claim(result.claim)
+        if stored is None or winner is not None:
+            return [*receipts, self.keep_superseded(canceled, winner or result.claim, result.claim.key)]
+        if stored.envelope != canceled:
+            return [*receipts, *self.keep_refused(envelope, result, key)]
+        self.services.telemetry.count("Processed", by=("outcome", "canceled"))
+        receipts += self.remove_replaced(result, canceled, result.claim.key)
+        receipts += self.report_end(canceled, result, stored.uri) if ending.is_reported(canceled) else []
+        return [*receipts, *self.add_to_index(canceled, stored.uri)]
+
+    def persists(self, envelope: Envelope) -> bool:
+        """Whether the end of an envelope has an object."""
+        return self.services.settings.table.sink.persist and not ending.is_hook_copy(envelope)
+
     def keep_refused(self, envelope: Envelope, result: ClaimResult, key: str | None = None) -> list[Receipt]:
         """Keep an end whose claim was refused, or is stale: as a failed child, or under `superseded/` (`protocol §11`).
 
@@ -172,6 +202,13 @@ class CrewEnd(ABC):
             now=self.services.now(),
         )
         return [self.index.add(row)]
+
+
+def is_held_by_cancellation(result: ClaimResult, envelope: Envelope) -> bool:
+    """Whether an end was refused because its task is canceled in this generation."""
+    holder = result.claim.phase, result.claim.generation
+    is_own = result.outcome == "refused" and not result.is_of_other_owner
+    return is_own and holder == ("canceled", envelope.generation)
 
 
 def end_claims(services: Services) -> EndClaims:

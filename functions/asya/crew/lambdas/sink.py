@@ -53,7 +53,7 @@ class SinkActor(CrewEnd):
             return self._keep_unfinished(envelope, key)
         result = claim_end(self.services, envelope)
         if result.outcome != "taken":
-            return self.keep_refused(envelope, result, key)
+            return self.end_refused(envelope, result, key)
         self.services.telemetry.count("Processed", by=("outcome", phase))
         self._measure_task(envelope, phase)
         return self._persist_and_report(envelope, result)
@@ -62,15 +62,12 @@ class SinkActor(CrewEnd):
         """Write a late copy of a paused envelope; it has not ended."""
         receipt = Receipt("object")
         receipt.resolve()
-        if self._persists(envelope):
+        if self.persists(envelope):
             try:
                 self.results.write_envelope(key, envelope, self.services.settings.namespace)
             except (ClientError, BotoCoreError) as error:
                 raise NotPersistedError(self.results.uri(key), error) from error
         return [receipt]
-
-    def _persists(self, envelope: Envelope) -> bool:
-        return self.services.settings.table.sink.persist and not ending.is_hook_copy(envelope)
 
     def _measure_task(self, envelope: Envelope, phase: str) -> None:
         """Measure the time from the creation of a task to its end; slices and pauses are no ends of a task."""
@@ -81,7 +78,7 @@ class SinkActor(CrewEnd):
 
     def _persist_and_report(self, envelope: Envelope, result: ClaimResult) -> list[Receipt]:
         """Persist the envelope, then report the end that its object holds; a failed write keeps the message only."""
-        if not self._persists(envelope):
+        if not self.persists(envelope):
             return self._report(envelope, envelope, result, None)
         key = result.claim.key
         try:

@@ -53,7 +53,7 @@ class SumpActor(CrewEnd):
         # The envelope may have ended in another way: a hop that sent it on can run again and fail.
         result, key = claim_end(self.services, envelope), sump_key(envelope.id)
         if result.outcome != "taken":
-            return self.keep_refused(envelope, result, key)
+            return self.end_refused(envelope, result, key)
         try:
             stored = self.objects.write(key, envelope)
         except STORAGE_ERRORS as error:

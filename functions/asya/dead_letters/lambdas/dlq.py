@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.crew.aws.end_claims import ClaimResult
 from asya.crew.ending import leaves_as_child, report_time
-from asya.crew.lambdas.ends import claim_end
+from asya.crew.lambdas.ends import claim_end, is_held_by_cancellation
 from asya.dead_letters import letters as dead_letters
 from asya.dead_letters.aws.copies import DeadLetterCopies, copy_key
 from asya.dead_letters.aws.queue import DeadLetterQueue, ReceivedMessage
@@ -151,8 +151,13 @@ class DeadLetterWatch:
         return [*receipts, *(self.services.outbox.send(delivery) for delivery in end.deliveries)]
 
     def _other_end(self, letter: DeadLetter, end: LetterEnd, result: ClaimResult) -> LetterEnd | None:
-        """The end to report instead of one that does not count: a slice's claimed success, or a failed child (`protocol §11`)."""
+        """The end instead of one that does not count (`protocol §11`).
+
+        It is the cancellation of its task, the claimed success of a slice, or that of a failed child.
+        """
         mesh, moment = self.services.settings.table, self.services.now()
+        if is_held_by_cancellation(result, end.envelope):
+            return dead_letters.canceled_end(end, mesh, at=result.claimed_at or moment)
         if result.generation != end.envelope.generation:
             return None
         if result.outcome == "refused":

@@ -13,6 +13,7 @@ from asya.fan_in.set_view import TaskSet
 from asya.gateway.http.router import KEY_LIMIT
 from asya.gateway.json_rpc import Failure, MessageId, Success
 from asya.gateway.operations.runs import MOST_MEMBERS, RunDetails, RunPage
+from asya.gateway.routes.cancel import Ended
 from asya.gateway.routes.lists import HOPS_LIMIT
 from asya.gateway.routes.resume import Resumed
 from asya.gateway.routes.tools import ToolAnswer
@@ -212,7 +213,9 @@ CALL_DESCRIPTIONS: dict[str, CallDescription] = {
         "Read the kept payloads before and after a hop, each cut at 256 KiB", {200: HopPayloads}, errors=(400, 404)
     ),
     "DELETE /api/v1/mesh/{id}": CallDescription(
-        "Cancel a task and its descendants; an ended task stays unchanged", {204: None}, errors=(404,)
+        "Cancel a task and its descendants; an ended task stays unchanged. 202 says how a task has ended whose record follows",
+        {202: Ended, 204: None},
+        errors=(404,),
     ),
     "POST /api/v1/mesh/{id}/resume": CallDescription(
         "End a task's pause", {202: Resumed}, ResumeRequest, False, (400, 404, 409, 413, 422)

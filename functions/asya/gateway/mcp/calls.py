@@ -107,10 +107,9 @@ class McpCalls:
                 return self._wait(arguments.id, call, now)
             case name if name == CANCEL_TOOL:
                 arguments = _arguments(call, _TaskArguments)
-                self.cancels.cancel(arguments.id, call.caller, now)
-                return cancel_result(
-                    visible_task(self.tasks, arguments.id, call.caller, now), _links(arguments.id, call)
-                )
+                canceled = self.cancels.cancel(arguments.id, call.caller, now)
+                task = visible_task(self.tasks, arguments.id, call.caller, now)
+                return cancel_result(task, canceled.status, _links(arguments.id, call))
             case name if name == RESUME_TOOL:
                 resume = _arguments(call, _ResumeArguments)
                 self.resumes.resume(resume.id, call.caller, resume.input, now)

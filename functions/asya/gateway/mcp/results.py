@@ -64,9 +64,9 @@ def error_result(problem: str) -> ToolResult:
     return ToolResult(content=(TextContent(problem),), is_error=True)
 
 
-def cancel_result(task: TaskView, links: TaskLinks) -> ToolResult:
-    """Return the result of `cancel_task`: the final status of the task."""
-    return _with_task_id(_summary(task, links, f"Task {task.id} has ended: {task.status}."), task)
+def cancel_result(task: TaskView, status: str, links: TaskLinks) -> ToolResult:
+    """Return the result of `cancel_task`: the final status of the task, which its record may not show yet."""
+    return _with_task_id(_summary(task, links, f"Task {task.id} has ended: {status}."), task)
 
 
 def _with_task_id(result: ToolResult, task: TaskView) -> ToolResult:

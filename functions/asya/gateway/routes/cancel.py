@@ -3,11 +3,20 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from asya.cancels.lambdas.task_cancels import TaskCancels
+import msgspec
+
+from asya.cancels.lambdas.task_cancels import CanceledTask, TaskCancels
 from asya.gateway.access import AccessRules, Caller
 from asya.gateway.http.router import HttpRoute, Request, Response, required_identity
 from asya.gateway.http.visible_tasks import unknown_task
 from asya.protocol.task import TaskRecord
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to the cancellation of a task whose end is claimed, but not on record yet."""
+
+    id: str
+    status: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +31,19 @@ class CancelRoutes:
         return (HttpRoute("DELETE", "/api/v1/mesh/{id}", lambda request: self.delete(request, now)),)
 
     def delete(self, request: Request, now: datetime) -> Response:
-        """`DELETE /api/v1/mesh/{id}`: 204; an ended task stays unchanged."""
+        """`DELETE /api/v1/mesh/{id}`: 204; an ended task stays unchanged, and 202 says how it ends if its record does not yet."""
         caller = self.access.caller(required_identity(request))
-        self.cancel(request.parameters["id"], caller, now)
-        return Response(204, None)
+        canceled = self.cancel(request.parameters["id"], caller, now)
+        if canceled.ended_as is None:
+            return Response(204, None)
+        return Response(202, Ended(id=canceled.record.id, status=canceled.ended_as))
 
-    def cancel(self, task_id: str, caller: Caller, now: datetime) -> TaskRecord:
-        """Cancel a task with its descendants and return its record.
+    def cancel(self, task_id: str, caller: Caller, now: datetime) -> CanceledTask:
+        """Cancel a task with its descendants.
 
         Raises:
-            ApiError: 404 for an unknown task; 503 if the job runs were not asked to stop, so the call must be repeated.
+            ApiError: 404 for an unknown task; 503 if it is not decided, or the job runs were not asked to stop, so the call must
+                be repeated.
             TaskStoreError: the table is unavailable; the task and some descendants may be canceled.
         """
 
@@ -39,7 +51,7 @@ class CancelRoutes:
             if not caller.may_see(record.owner):
                 raise unknown_task(task_id)
 
-        record = self.cancels.cancel(task_id, now, caller.principal, check)
-        if record is None:
+        canceled = self.cancels.cancel(task_id, now, caller.principal, check)
+        if canceled is None:
             raise unknown_task(task_id)
-        return record
+        return canceled

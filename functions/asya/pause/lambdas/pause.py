@@ -80,8 +80,7 @@ class PauseActor:
             if refusal is not None and url is not None and self.paused.load(_key(started)) is not None:
                 refusal = None  # another version of the actor asked other questions, and somebody may have answered
             if refusal is None and url is not None:
-                self._pause(started, url)
-                return []
+                return self._pause(started, url)
             started = refusal or Diversion(started.envelope.id, (), "CannotPause")
         return send_diversion(self.services, started, record, "not paused")
 
@@ -104,28 +103,31 @@ class PauseActor:
         if isinstance(hop, Diversion) or stored is None or url is None:
             return send_diversion(self.services, stopped, record, "not paused")
         if stopped.why != "Canceled":
-            self._pause(hop, url)
-            return []
+            return self._pause(hop, url)
         self.services.telemetry.count("Processed", by=("outcome", "diverted"))
-        if isinstance(stored, Tombstone):
-            return []
-        # The gateway may release this envelope too: x-sink ends it once.
-        release = PauseRelease(to="x-sink", epoch=hop.envelope.route.position, at=format_time(self.services.now()))
-        return [self.services.outbox.send(release_delivery(stored, release))]
+        return [] if isinstance(stored, Tombstone) else [self._end_as_canceled(stored, hop.envelope.route.position)]
 
-    def _pause(self, hop: Hop, url: str) -> None:
+    def _end_as_canceled(self, stored: Envelope, epoch: int) -> Receipt:
+        """Send the kept envelope of a canceled task to x-sink. The gateway may release it too: x-sink ends it once."""
+        release = PauseRelease(to="x-sink", epoch=epoch, at=format_time(self.services.now()))
+        return self.services.outbox.send(release_delivery(stored, release))
+
+    def _pause(self, hop: Hop, url: str) -> list[Receipt]:
         began_at, key = self.services.now(), _key(hop)
         paused_envelope = self._envelope(hop, key, began_at)
         if not self.paused.save(key, paused_envelope):
             stored = self.paused.load(key)
             if not isinstance(stored, Envelope):
                 self._leave(key, "resumed" if isinstance(stored, Tombstone) else "gone")
-                return
+                return []
             paused_envelope = stored
         seconds = self.services.now().timestamp()
-        if not self.claims.note_pause(key.envelope_id, key.generation, key.epoch, epoch_seconds=seconds):
+        end = self.claims.note_pause(key.envelope_id, key.generation, key.epoch, epoch_seconds=seconds)
+        if end is not None:
             self._leave(key, "ended")
-            return
+            is_canceled = (end.phase, end.generation) == ("canceled", key.generation)
+            # No report of a pause follows, so nobody else would send the kept envelope to x-sink.
+            return [self._end_as_canceled(paused_envelope, key.epoch)] if is_canceled else []
         pause = pausing.pause_of(paused_envelope)
         if pause is None:
             raise RuntimeError(
@@ -138,6 +140,7 @@ class PauseActor:
         self._notify_if_possible(hop, pause, key, link, shown if pause.show is not None else ())
         self.services.telemetry.count("Processed", by=("outcome", "paused"))
         trace_hop(self.services, hop, began_at, operation="pause")
+        return []
 
     def _envelope(self, hop: Hop, key: PauseKey, now: datetime) -> Envelope:
         """The envelope to keep, with the link in its payload if the actor says so."""

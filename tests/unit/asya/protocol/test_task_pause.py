@@ -248,7 +248,9 @@ def test_in_any_order_of_reports_only_a_resume_ends_a_pause(steps: list[tuple[st
             continue
         record = merge(record, event("t", what, position, number))  # type: ignore[arg-type]
         assert ranks[record.status] >= ranks[before.status]
-        if before.is_terminal:
+        if before.status == "canceled" and record.status in ("succeeded", "failed"):
+            assert position > before.last_pause  # the end was claimed, and the cancellation was not
+        elif before.is_terminal:
             assert replace(record, handover=before.handover, pause_epoch=before.pause_epoch) == before
         elif record.status == "paused":
             assert (record.pause_epoch or 0) > (-1 if record.resumed_epoch is None else record.resumed_epoch)

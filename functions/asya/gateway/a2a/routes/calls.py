@@ -151,13 +151,13 @@ class A2ARoutes:
         if not is_usable(task_id):
             raise _unknown(task_id)
         try:
-            record = self.cancels.cancel(task_id, caller, now)
+            canceled = self.cancels.cancel(task_id, caller, now)
         except ApiError as error:
             if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
                 raise
             raise to_a2a_error(error) from None
-        if record.status != "canceled":
-            raise A2AError(TASK_NOT_CANCELABLE, f"task {task_id!r} has already ended: {record.status}", "id")
+        if canceled.status != "canceled":
+            raise A2AError(TASK_NOT_CANCELABLE, f"task {task_id!r} has already ended: {canceled.status}", "id")
         return self.visible_task(task_id, caller, now)
 
 

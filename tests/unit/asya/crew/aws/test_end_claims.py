@@ -42,6 +42,14 @@ def write_pause(client: "DynamoDBClient", generation: int, epoch: int) -> None:
     )
 
 
+@pytest.mark.rule("11.sink.provisional", "13.cancel")
+@pytest.mark.parametrize("by_call", [False, True])
+def test_a_cancellation_replaces_a_provisional_end_only_if_a_call_made_it(claims: EndClaims, by_call: bool) -> None:
+    claims.take(claim("failed", provisional=True), epoch_seconds=1000)
+    result = claims.take(replace(claim("canceled"), is_by_call=by_call), epoch_seconds=1000)
+    assert (result.outcome, result.claim.phase) == (("taken", "canceled") if by_call else ("refused", "failed"))
+
+
 def test_the_first_takes_it_and_the_same_phase_again(claims: EndClaims) -> None:
     for _ in range(2):
         result = claims.take(claim(), epoch_seconds=1000)
@@ -164,7 +172,7 @@ def test_a_cancellation_after_a_pause_replaces_the_provisional_end_before_it(
 ) -> None:
     """The dead letter was sent again, and its envelope paused; it was canceled in that pause, or after it."""
     claims.take(claim("failed", position=2, provisional=True), epoch_seconds=1000)
-    assert claims.note_pause("env-1", 0, epoch, epoch_seconds=1000)
+    assert claims.note_pause("env-1", 0, epoch, epoch_seconds=1000) is None
     assert claims.take(claim("canceled", position=4), epoch_seconds=1000).outcome == outcome
     holder = claims.holder("env-1")
     assert holder is not None
@@ -181,10 +189,10 @@ def test_the_holder_is_the_claim_that_counts(claims: EndClaims) -> None:
 @pytest.mark.rule("11.pause.noted")
 def test_of_several_pauses_the_last_counts_in_any_order(claims: EndClaims, client: "DynamoDBClient") -> None:
     for generation, epoch in ((0, 2), (0, 7), (0, 2), (0, 7)):
-        assert claims.note_pause("env-1", generation, epoch, epoch_seconds=1000)
+        assert claims.note_pause("env-1", generation, epoch, epoch_seconds=1000) is None
     assert noted(client) == (0, 7)
-    assert claims.note_pause("env-1", 1, 3, epoch_seconds=1000)
-    assert claims.note_pause("env-1", 0, 9, epoch_seconds=1000)
+    assert claims.note_pause("env-1", 1, 3, epoch_seconds=1000) is None
+    assert claims.note_pause("env-1", 0, 9, epoch_seconds=1000) is None
     assert noted(client) == (1, 3)
 
 
@@ -197,16 +205,16 @@ def test_an_ended_envelope_does_not_pause(
     claims: EndClaims, generation: int, provisional: bool, may_pause: bool
 ) -> None:
     claims.take(Claim("env-1", generation, "failed", "failed/env-1.json", 1, provisional), epoch_seconds=1000)
-    assert claims.note_pause("env-1", 0, 1, epoch_seconds=1000) == may_pause
-    assert claims.note_pause("env-1", 2, 1, epoch_seconds=1000)
+    assert (claims.note_pause("env-1", 0, 1, epoch_seconds=1000) is None) == may_pause
+    assert claims.note_pause("env-1", 2, 1, epoch_seconds=1000) is None
 
 
 @pytest.mark.rule("11.pause.noted")
 def test_a_pause_that_ended_with_its_task_is_over(claims: EndClaims) -> None:
-    assert claims.note_pause("env-1", 0, 1, epoch_seconds=1000)
+    assert claims.note_pause("env-1", 0, 1, epoch_seconds=1000) is None
     claims.take(Claim("env-1", 0, "canceled", "canceled/env-1.json", 2), epoch_seconds=1000)
-    assert not claims.note_pause("env-1", 0, 1, epoch_seconds=1000)
-    assert not claims.note_pause("env-1", 0, 0, epoch_seconds=1000)
+    assert claims.note_pause("env-1", 0, 1, epoch_seconds=1000) is not None
+    assert claims.note_pause("env-1", 0, 0, epoch_seconds=1000) is not None
 
 
 def noted(client: "DynamoDBClient") -> tuple[int, int]:
@@ -240,7 +248,7 @@ def test_a_claim_that_replaces_another_one_has_its_own_time(claims: EndClaims, l
 @pytest.mark.rule("11.sink.claimed-at")
 def test_a_pause_that_is_noted_later_keeps_the_time_of_a_provisional_end(claims: EndClaims) -> None:
     claims.take(claim("failed", position=5, provisional=True), epoch_seconds=1000)
-    assert claims.note_pause("env-1", 0, 2, epoch_seconds=2000)
+    assert claims.note_pause("env-1", 0, 2, epoch_seconds=2000) is None
     assert claims.take(claim("failed", position=5, provisional=True), epoch_seconds=3000).claimed_at == moment(1000)
 
 

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from asya.crew.aws.end_claims import EndClaims
+from asya.crew.aws.end_claims import Claim, EndClaims
 from asya.protocol import ids
 from asya.protocol.codec import decode
+from asya.protocol.events import COUNT_LIMIT
 from asya.protocol.mesh_table import Sink
 from tests.doubles.envelopes import status
 from tests.doubles.mesh_world import MeshWorld
@@ -32,6 +33,58 @@ def test_another_end_of_the_same_id_is_kept_and_not_reported(world: MeshWorld, f
     assert key.startswith(f"superseded/env-1/0/2-{later}-")
     assert json.loads(world.s3.content(f"results/{key}"))["payload"] == 2
     assert set(world.gateway.reported("env-1")) <= {first}
+
+
+def cancel(client: "DynamoDBClient", owner: str | None = None) -> None:
+    """The claim of `DELETE`."""
+    claim = Claim("env-1", 0, "canceled", "canceled/env-1.json", COUNT_LIMIT, owner=owner, is_by_call=True)
+    EndClaims(client, "asya-shop-sink", 60).take(claim, epoch_seconds=1_795_000_000)
+
+
+@pytest.mark.rule("11.sink.canceled")
+@pytest.mark.parametrize("phase", ["succeeded", "failed"])
+def test_an_end_that_meets_a_cancellation_ends_as_canceled(
+    world: MeshWorld, client: "DynamoDBClient", phase: str
+) -> None:
+    cancel(client)
+    options = Sink(hooks=("many",))
+    for _ in range(2):
+        assert run_sink(world, ended(phase, payload="done"), options=options, actors=FAN) == []
+    assert written(world) == ["canceled/env-1.json"]
+    stored = json.loads(world.s3.content("results/canceled/env-1.json"))
+    assert (stored["payload"], stored["status"]["phase"]) == ("done", "canceled")
+    assert (stored["status"]["reason"], stored["status"]["updated_at"][:10]) == ("Canceled", "2026-11-18")
+    assert (world.targets, world.gateway.events) == ([], [])  # the gateway has made it
+
+
+@pytest.mark.rule("11.sink.canceled", "11.sink.superseded")
+def test_a_second_end_that_meets_a_cancellation_is_kept(world: MeshWorld, client: "DynamoDBClient") -> None:
+    cancel(client)
+    assert run_sink(world, ended(payload=1)) == []
+    assert run_sink(world, ended(payload=2)) == []
+    assert results(world) == ["canceled/env-1.json"]
+    (key,) = [key for key in written(world) if key.startswith("superseded/")]
+    assert key.startswith("superseded/env-1/0/2-succeeded-")
+    assert json.loads(world.s3.content(f"results/{key}"))["payload"] == 2
+
+
+@pytest.mark.rule("11.sink.canceled")
+@pytest.mark.parametrize("options", [Sink(), Sink(persist=False)])
+def test_the_set_of_a_canceled_slice_learns_of_it(world: MeshWorld, client: "DynamoDBClient", options: Sink) -> None:
+    fan_in = {"actor": "merge", "set_id": "s", "origin_id": "o", "slice_index": 1, "slice_count": 2}
+    cancel(client)
+    body = failure_at("many", headers={"x-asya-fan-in": fan_in | {"aggregation_key": "/r"}, "x-asya-root": "o"})
+    assert run_sink(world, body, options=options, actors=FAN) == []
+    (told,) = world.messages("merge")
+    assert json.loads(told.body)["phase"] == "canceled"
+    assert world.targets == ["merge"]
+
+
+@pytest.mark.rule("11.sink.canceled", "11.sink.claim.owner")
+def test_a_stranger_does_not_end_a_canceled_task(world: MeshWorld, client: "DynamoDBClient") -> None:
+    cancel(client, owner="AIDAALICE")
+    assert run_sink(world, ended(payload="forged", headers={"x-asya-owner": "AIDAEVE"})) == []
+    assert results(world) == []
 
 
 @pytest.mark.rule("11.sink.claim.owner")
@@ -115,7 +168,7 @@ def test_a_stale_failure_leaves_as_a_failed_child_if_frames_may_be_missing(
     world: MeshWorld, client: "DynamoDBClient", actor: str, pause_generation: int, is_child: bool
 ) -> None:
     claims = EndClaims(client, "asya-shop-sink", keep_seconds=60)
-    assert claims.note_pause("env-1", pause_generation, 2, epoch_seconds=0)
+    assert claims.note_pause("env-1", pause_generation, 2, epoch_seconds=0) is None
     for _ in range(2):
         assert run_sink(world, failure_at(actor), actors=FAN) == []
     sent = {decode(each.body.encode()).id for each in world.messages("x-sump")}

@@ -1,13 +1,15 @@
 """protocol §11: the end that a dead letter gives its task, against claims, pauses and real ends."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from asya.crew.aws.end_claims import EndClaims
+from asya.crew.aws.end_claims import Claim, EndClaims
 from asya.crew.lambdas.wiring import build_sink
 from asya.protocol import ids
+from asya.protocol.events import COUNT_LIMIT
 from asya.protocol.mesh_table import Actor
 from asya.protocol.task_merge import merge
 from tests.doubles.dead_letters import MESH, DlqWorld
@@ -29,6 +31,9 @@ def finish_at_sink(dlq_world: DlqWorld, **members: Any) -> None:
     build_sink(dlq_world.world.services("x-sink", MESH)).process(sqs_event(body))
 
 
+SLICE = {"actor": "x-fan-in", "set_id": "s", "origin_id": "o", "slice_index": 2, "slice_count": 3} | {
+    "aggregation_key": "/results"
+}
 DONE = {"prev": ["prep", "infer", "post"], "curr": "", "next": []}
 
 
@@ -55,6 +60,18 @@ def test_a_cancellation_loses_to_the_end_of_a_dead_letter_and_is_kept(dlq_world:
     assert [each.status for each in dlq_world.world.gateway.events] == ["failed"]
     (key,) = dlq_world.world.s3.keys("results/")
     assert key.startswith("results/superseded/env-1/0/3-canceled-")
+
+
+@pytest.mark.rule("11.sink.canceled")
+def test_the_dead_letter_of_a_canceled_slice_tells_its_set_and_nobody_else(dlq_world: DlqWorld) -> None:
+    claims = EndClaims(dlq_world.world.dynamodb, "asya-shop-sink", 60)  # type: ignore[arg-type]
+    claims.take(Claim("env-1", 0, "canceled", "canceled/env-1.json", COUNT_LIMIT, is_by_call=True), epoch_seconds=0)
+    dlq_world.put("infer", "m-1", message(headers={"x-asya-fan-in": SLICE}))
+    dlq_world.scan()
+    (told,) = dlq_world.world.messages("x-fan-in")
+    assert (json.loads(told.body)["phase"], json.loads(told.body)["slice_index"]) == ("canceled", 2)
+    assert (dlq_world.world.targets, dlq_world.world.gateway.events) == (["x-fan-in"], [])
+    assert dlq_world.world.s3.keys("dlq/") == ["dlq/env-1/0/1.json"]
 
 
 @pytest.mark.rule("11.sink.failed-child", "11.sink.superseded")
@@ -98,7 +115,7 @@ def test_a_dead_letter_from_before_the_pause_ends_no_task_but_that_of_its_missin
     actor = Actor(kind="handler", handler="handlers.infer", gives_one_frame=gives_one_frame)
     dlq_world.services = dlq_world.world.services("x-dlq", mesh({"infer": actor}))
     claims = EndClaims(dlq_world.world.dynamodb, "asya-shop-sink", keep_seconds=60)  # type: ignore[arg-type]
-    assert claims.note_pause("env-1", pause_generation, 1, epoch_seconds=0)
+    assert claims.note_pause("env-1", pause_generation, 1, epoch_seconds=0) is None
     dlq_world.put("infer", "m-1", message())
     for _ in range(2):
         dlq_world.scan()
@@ -111,7 +128,7 @@ def test_a_dead_letter_from_before_the_pause_ends_no_task_but_that_of_its_missin
 def test_the_dead_letter_of_a_pause_actor_ends_a_task_whose_pause_was_never_reported(dlq_world: DlqWorld) -> None:
     """The pause actor noted its pause, and died before each report. A paused record would refuse the end."""
     claims = EndClaims(dlq_world.world.dynamodb, "asya-shop-sink", keep_seconds=60)  # type: ignore[arg-type]
-    assert claims.note_pause("env-1", 0, 1, epoch_seconds=0)
+    assert claims.note_pause("env-1", 0, 1, epoch_seconds=0) is None
     at_pause = message(route={"prev": ["prep"], "curr": "approve", "next": []})
     dlq_world.put("approve", "m-1", at_pause)
     pausing = mesh({"approve": Actor(kind="pause")})
@@ -124,7 +141,7 @@ def test_the_dead_letter_of_a_pause_actor_ends_a_task_whose_pause_was_never_repo
 @pytest.mark.rule("11.pause.ends")
 def test_an_unreadable_dead_letter_ends_a_task_that_has_paused(dlq_world: DlqWorld) -> None:
     claims = EndClaims(dlq_world.world.dynamodb, "asya-shop-sink", keep_seconds=60)  # type: ignore[arg-type]
-    assert claims.note_pause("env-1", 0, 5, epoch_seconds=0)
+    assert claims.note_pause("env-1", 0, 5, epoch_seconds=0) is None
     dlq_world.put("infer", "m-1", b'{"id":"env-1","route":7}')
     dlq_world.scan()
     assert dlq_world.reported == [("env-1", "DeliveryExhausted")]

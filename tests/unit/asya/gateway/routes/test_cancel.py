@@ -4,9 +4,11 @@ import json
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 from msgspec.structs import replace as changed
 
 from asya.cancels.lambdas import task_cancels
+from asya.crew.aws.end_claims import Claim, EndClaims
 from asya.messaging.aws import clients
 from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey
 from asya.protocol import names
@@ -58,9 +60,70 @@ def test_a_task_is_canceled_and_stays_so(gateway: Gateway) -> None:
     found = shown(gateway, task_id)
     assert (found["status"], found["reason"], found["actor"]) == ("canceled", "Canceled", "inspect-dataset")
     assert found["canceled"] == {"at": "2026-11-20T09:00:05.000000Z", "by": ALICE["userId"]}
-    report(gateway, task_id, "succeeded", 6)
+    report(gateway, task_id, "completed", 6)
     assert cancel(gateway, task_id, seconds=9) == (204, None)
     assert shown(gateway, task_id, 9)["updated_at"].startswith("2026-11-20T09:00:05")
+
+
+def claims(_: Gateway) -> EndClaims:
+    return EndClaims(clients.dynamodb(), "asya-flights-sink", 10**6)
+
+
+def holder(gateway: Gateway, task_id: str) -> tuple[str, int]:
+    found = claims(gateway).holder(task_id)
+    assert found is not None
+    return found.phase, found.generation
+
+
+@pytest.mark.rule("13.cancel")
+def test_a_cancellation_claims_the_end_for_the_owner_of_the_task(gateway: Gateway) -> None:
+    task_id = start(gateway)
+    report(gateway, f"child-of-{task_id}", "received", 2, parent_id=task_id, root_id=task_id)
+    for _ in range(2):
+        assert cancel(gateway, task_id, ADMIN) == (204, None)
+    assert holder(gateway, task_id) == holder(gateway, f"child-of-{task_id}") == ("canceled", 0)
+    late = Claim(task_id, 0, "succeeded", "succeeded/k", 3, owner=ALICE["userId"])
+    assert claims(gateway).take(late, epoch_seconds=0).outcome == "refused"
+    assert claims(gateway).take(changed(late, owner=BOB["userId"]), epoch_seconds=0).is_of_other_owner
+
+
+@pytest.mark.rule("13.cancel.ended")
+def test_a_task_whose_end_is_claimed_is_left_alone(gateway: Gateway) -> None:
+    task_id = start(gateway)
+    claims(gateway).take(Claim(task_id, 0, "succeeded", "succeeded/k", 2), epoch_seconds=0)
+    assert cancel(gateway, task_id) == (202, {"id": task_id, "status": "succeeded"})
+    assert shown(gateway, task_id)["status"] == "pending"
+    report(gateway, task_id, "succeeded", 6)
+    assert cancel(gateway, task_id) == (204, None)
+
+
+@pytest.mark.rule("13.cancel", "11.sink.provisional")
+def test_the_claim_of_a_dead_letter_that_is_not_on_record_gives_way(gateway: Gateway) -> None:
+    task_id = start(gateway)
+    claims(gateway).take(Claim(task_id, 0, "failed", "failed/k", 2, is_provisional=True), epoch_seconds=0)
+    assert cancel(gateway, task_id) == (204, None)
+    assert holder(gateway, task_id) == ("canceled", 0)
+
+
+@pytest.mark.rule("13.cancel.undecided")
+@pytest.mark.parametrize("operation", ["get_item", "update_item"])
+def test_without_the_table_of_claims_nothing_is_decided(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    task_id, real = start(gateway), getattr(clients.dynamodb(), operation)
+
+    def refuse(**request: Any) -> Any:
+        if request["TableName"].endswith("-sink"):
+            raise ClientError({"Error": {"Code": "ThrottlingException", "Message": ""}}, operation)
+        return real(**request)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(clients.dynamodb(), operation, refuse)
+        status, answer = cancel(gateway, task_id)
+    assert (status, answer["error"]["code"]) == (503, "unavailable")
+    assert "it is not decided whether task" in answer["error"]["message"]
+    assert cancel(gateway, task_id) == (204, None)
+    assert (shown(gateway, task_id)["status"], holder(gateway, task_id)[0]) == ("canceled", "canceled")
 
 
 @pytest.mark.rule("13.cancel")

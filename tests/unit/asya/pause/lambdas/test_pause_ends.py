@@ -5,6 +5,7 @@ import pytest
 from asya.crew.aws.end_claims import Claim, EndClaims
 from asya.crew.lambdas.wiring import build_sink, build_sump
 from asya.protocol import codec
+from asya.protocol.events import COUNT_LIMIT
 from asya.protocol.mesh_table import Actor
 from asya.sidecar.lambdas.wiring import build_sidecar
 from asya.tasks.task_state import TaskState
@@ -93,7 +94,7 @@ def test_an_unreadable_message_ends_a_task_that_has_paused(world: MeshWorld, bus
 
 
 @pytest.mark.rule("11.pause.noted")
-@pytest.mark.parametrize("phase", ["failed", "canceled", "succeeded"])
+@pytest.mark.parametrize("phase", ["failed", "succeeded"])
 def test_a_task_that_has_ended_does_not_pause(world: MeshWorld, bus: FakeEvents, phase: str) -> None:
     claims(world).take(Claim("env-1", 0, phase, f"{phase}/env-1.json", 1), epoch_seconds=0)
     assert run_pause(world, here()) == []
@@ -105,6 +106,20 @@ def test_a_provisional_end_hinders_no_pause(world: MeshWorld, bus: FakeEvents) -
     claims(world).take(Claim("env-1", 0, "failed", "failed/env-1.json", 0, is_provisional=True), epoch_seconds=0)
     assert run_pause(world, here()) == []
     assert "paused" in world.gateway.reported("env-1")
+
+
+@pytest.mark.rule("11.pause.cancel")
+def test_a_pause_that_finds_its_task_claimed_as_canceled_ends_its_kept_envelope(
+    world: MeshWorld, bus: FakeEvents
+) -> None:
+    """`DELETE` came between the check of the state and the pause, and no report tells the gateway of a pause to end."""
+    claims(world).take(Claim("env-1", 0, "canceled", "canceled/env-1.json", COUNT_LIMIT), epoch_seconds=0)
+    for _ in range(2):
+        assert run_pause(world, here()) == []
+    for ended in world.sent("x-sink"):
+        assert ended.status is not None
+        assert (ended.id, ended.status.phase, ended.route.prev[-1]) == ("env-1", "canceled", "approve")
+    assert (world.targets, world.gateway.reported("env-1"), bus.details) == (["x-sink", "x-sink"], [], [])
 
 
 @pytest.mark.rule("11.pause.cancel")
