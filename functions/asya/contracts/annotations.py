@@ -12,6 +12,7 @@ from typing import Any
 
 from asya.contracts.codec import AnyCodec, Codec
 from asya.contracts.containers import ArrayCodec, ObjectCodec, TupleCodec, UnionCodec
+from asya.contracts.generics import bound_of, hints_of, substituted
 from asya.contracts.libraries import MsgspecCodec, PydanticCodec
 from asya.contracts.records import Field, RecordCodec
 from asya.contracts.scalars import BOOLEAN, INTEGER, NULL, NUMBER, STRING, TEXTS, BytesCodec, ChoiceCodec
@@ -82,6 +83,8 @@ class _Types:
             return self.codec(annotation.__supertype__)
         if hasattr(annotation, "__value__"):  # `type Name = …`
             return self.codec(annotation.__value__)
+        if isinstance(annotation, typing.TypeVar):
+            return self.codec(bound_of(annotation))
         if annotation in _OBJECTS:
             return self.codec(dict)
         return self.codec(list) if annotation in _ARRAYS else _UNKNOWN
@@ -105,7 +108,21 @@ class _Types:
             return ArrayCodec(self.codec(arguments[0]), _ARRAYS[origin])
         if origin in _OBJECTS:
             return ObjectCodec(self.codec(arguments[1]), self._key(arguments[0]))
-        return self.codec(origin) if dataclasses.is_dataclass(origin) or typing.is_typeddict(origin) else _UNKNOWN
+        return self._generic_class(annotation, origin, arguments)
+
+    def _generic_class(self, annotation: Any, origin: Any, arguments: tuple[Any, ...]) -> Codec:
+        """The codec of a class with arguments for its type variables, such as `Box[int]`."""
+        if _is_pydantic(origin):
+            return PydanticCodec(annotation)
+        if hasattr(origin, "__struct_fields__"):
+            return MsgspecCodec(annotation)
+        if typing.is_typeddict(origin):
+            return self._typed_dict(annotation)
+        if dataclasses.is_dataclass(origin):
+            return self._dataclass(annotation)
+        if hasattr(origin, "__value__"):  # `type Name[T] = …`
+            return self.codec(substituted(origin.__value__, dict(zip(origin.__type_params__, arguments, strict=False))))
+        return _UNKNOWN
 
     def _annotated(self, annotation: Any, arguments: tuple[Any, ...]) -> Codec:
         modules = {type(each).__module__.partition(".")[0] for each in arguments[1:]}
@@ -127,38 +144,32 @@ class _Types:
 
     def _dataclass(self, kind: Any) -> Codec:
         if kind not in self._records:
-            hints = _hints(kind)
+            hints = hints_of(kind)
             if hints is None:
                 return _UNKNOWN
-            self._records[kind] = record = RecordCodec(kind, lambda values: kind(**values))
+            made = typing.get_origin(kind) or kind
+            self._records[kind] = record = RecordCodec(kind, lambda values: made(**values))
             record.fields = tuple(
                 Field(field.name, self.codec(hints[field.name]), required=_has_no_default(field), given=True)
-                for field in dataclasses.fields(kind)
+                for field in dataclasses.fields(made)
                 if field.init
             )
         return self._records[kind]
 
     def _typed_dict(self, kind: Any) -> Codec:
         if kind not in self._records:
-            hints = _hints(kind)
+            hints = hints_of(kind)
             if hints is None:
                 return _UNKNOWN
+            made = typing.get_origin(kind) or kind
             # What a TypedDict with `total=False` names is a part of what the object has.
-            self._records[kind] = record = RecordCodec(kind, dict, is_open=not kind.__total__)
-            required = kind.__required_keys__
+            self._records[kind] = record = RecordCodec(kind, dict, is_open=not made.__total__)
+            required = made.__required_keys__
             record.fields = tuple(
                 Field(name, self.codec(hint), required=name in required, given=name in required)
                 for name, hint in hints.items()
             )
         return self._records[kind]
-
-
-def _hints(kind: Any) -> dict[str, Any] | None:
-    """The annotations of a class; None if one cannot be resolved at run time, so the class is no contract."""
-    try:
-        return typing.get_type_hints(kind, include_extras=True)
-    except (NameError, TypeError, AttributeError):
-        return None
 
 
 def _is_pydantic(annotation: Any) -> bool:

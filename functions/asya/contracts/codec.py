@@ -4,6 +4,8 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import re
+import typing
 import uuid
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -21,16 +23,18 @@ class SchemaContext:
         output: whether the schema is of results, which have what a type gives, or of payloads, which have what it accepts.
         definitions: the `$defs`.
         names: the names of classes among them. Classes of two modules may have the same name of their own.
+        unions: the options of each union that are classes, of which each value has to be told from those of the others.
     """
 
     output: bool
     definitions: dict[str, Schema] = dataclasses.field(default_factory=dict)
-    names: dict[type, str] = dataclasses.field(default_factory=dict)
+    names: dict[Any, str] = dataclasses.field(default_factory=dict)
+    unions: list[list[Schema]] = dataclasses.field(default_factory=list)
 
-    def name_of(self, kind: type) -> str:
-        """The name of a class among the definitions: its own, with its module if another one has it."""
+    def name_of(self, kind: Any) -> str:
+        """The name of a class among the definitions: its own, with its module if another one has it, and with its arguments."""
         if kind not in self.names:
-            own = kind.__qualname__.replace(".<locals>", "")
+            own = class_name(kind, qualified=True)
             candidates = (own, f"{kind.__module__}.{own}", f"{kind.__module__}.{own}.{len(self.definitions)}")
             self.names[kind] = next(name for name in candidates if name not in self.definitions)
         return self.names[kind]
@@ -44,6 +48,9 @@ class Codec(Protocol):
 
     def dump(self, value: Any, path: str) -> Any:
         """The JSON value of a value. A `ContractError` names the field at `path`."""
+
+    def distance(self, value: Any) -> float | None:
+        """How far the class of a value is from this type; 0 for its own, None if the value is no instance of it."""
 
     def schema(self, context: SchemaContext) -> Schema:
         """The JSON Schema of the JSON values."""
@@ -67,9 +74,23 @@ class AnyCodec:
         """The value itself; the encoder converts models within it (`plain`)."""
         return value
 
+    def distance(self, value: Any) -> float | None:  # noqa: ARG002
+        """The same for each value, and farther than that of any other type."""
+        return 1000.0
+
     def schema(self, context: SchemaContext) -> Schema:  # noqa: ARG002
         """The schema of anything."""
         return {}
+
+
+def class_name(kind: Any, *, qualified: bool = False) -> str:
+    """The name of a class, with its arguments if it has any: `Box_int_`."""
+    arguments = typing.get_args(kind)
+    if not arguments:
+        name = getattr(kind, "__qualname__" if qualified else "__name__", str(kind))
+        return str(name).replace(".<locals>", "")
+    named = "_".join(class_name(each) for each in arguments)
+    return f"{class_name(typing.get_origin(kind), qualified=qualified)}_{re.sub(r'[^A-Za-z0-9_.]+', '_', named)}_"
 
 
 def plain(value: Any, path: str = "result") -> Any:  # noqa: PLR0911 - one for each type

@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from asya.contracts.codec import AnyCodec, Codec, Schema, SchemaContext, plain_key
+from asya.contracts.codec import AnyCodec, Codec, Schema, SchemaContext, plain, plain_key
 from asya.contracts.errors import ContractError, mismatch
+from asya.contracts.fit import distance, farthest, misfit
 from asya.contracts.scalars import NULL
 
 
@@ -35,6 +36,11 @@ class ArrayCodec:
         items = [self.item.dump(item, f"{path}[{index}]") for index, item in enumerate(value)]
         return sorted(items, key=repr) if isinstance(value, set | frozenset) else items
 
+    def distance(self, value: Any) -> float | None:
+        """The distance of the collection, or that of its farthest item."""
+        own = distance(value, list, tuple) if self.make in (list, tuple) else distance(value, set, frozenset)
+        return None if own is None else farthest([own, *(self.item.distance(item) for item in value)])
+
     def schema(self, context: SchemaContext) -> Schema:
         """The schema of the array."""
         return {"type": "array", "items": self.item.schema(context)}
@@ -55,6 +61,13 @@ class TupleCodec:
         """The array of a tuple."""
         self._check(value, path, (list, tuple))
         return [codec.dump(item, f"{path}[{index}]") for index, codec, item in self._pairs(value)]
+
+    def distance(self, value: Any) -> float | None:
+        """The distance of the farthest item."""
+        own = distance(value, list, tuple)
+        if own is None or len(value) != len(self.items):
+            return None
+        return farthest([own, *(codec.distance(item) for _, codec, item in self._pairs(value))])
 
     def schema(self, context: SchemaContext) -> Schema:
         """The schema of the array."""
@@ -97,6 +110,12 @@ class ObjectCodec:
         keyed = ((key if self.key is None else plain_key(key), item) for key, item in value.items())
         return {key: self.value.dump(item, f"{path}.{key}") for key, item in keyed}
 
+    def distance(self, value: Any) -> float | None:
+        """The distance of the farthest value."""
+        if not isinstance(value, Mapping):
+            return None
+        return farthest([0.0 if isinstance(value, dict) else 1.0, *map(self.value.distance, value.values())])
+
     def schema(self, context: SchemaContext) -> Schema:
         """The schema of the object."""
         return {"type": "object", "additionalProperties": self.value.schema(context) or True}
@@ -107,31 +126,56 @@ class ObjectCodec:
 
 @dataclass(frozen=True, slots=True)
 class UnionCodec:
-    """One of several types: the first that fits."""
+    """One of several types: on the way out that of the value's class, on the way in the one that fits best."""
 
     options: tuple[Codec, ...]
 
     def load(self, value: Any, path: str) -> Any:
-        """The value of the first type that fits."""
-        return self._first(value, path, lambda codec: codec.load(value, path))
+        """The value of the type that drops the fewest keys, and of these the one that takes the fewest fields from defaults."""
+        if value is None or not isinstance(value, dict | list):
+            return self._fitting(value, path, only_first=True)[0][1]
+        fitting = self._fitting(value, path)
+        return min((loaded for _, loaded in fitting), key=lambda loaded: misfit(loaded, value))
 
     def dump(self, value: Any, path: str) -> Any:
-        """The JSON value by the first type that fits."""
-        return self._first(value, path, lambda codec: codec.dump(value, path))
+        """The JSON value by the type of the value's class; a dict in place of an instance by the type that it fits best."""
+        distances = [(each, codec) for codec in self.options if (each := codec.distance(value)) is not None]
+        if distances:
+            return min(distances, key=lambda each: each[0])[1].dump(value, path)
+        written = plain(value, path)
+        fitting = self._fitting(written, path)
+        return min(fitting, key=lambda each: misfit(each[1], written))[0].dump(value, path)
+
+    def distance(self, value: Any) -> float | None:
+        """The distance of the nearest type."""
+        return min((each for codec in self.options if (each := codec.distance(value)) is not None), default=None)
 
     def schema(self, context: SchemaContext) -> Schema:
         """The schema of the union."""
         options = [codec.schema(context) for codec in self.options]
+        context.unions.append([schema for codec, schema in zip(self.options, options, strict=True) if is_class(codec)])
         return {} if {} in options else {"anyOf": options}
 
-    def _first(self, value: Any, path: str, convert: Callable[[Codec], Any]) -> Any:
+    def _fitting(self, value: Any, path: str, *, only_first: bool = False) -> list[tuple[Codec, Any]]:
+        """The types that read a JSON value, each with what it has read."""
         reasons: list[str] = []
+        fitting: list[tuple[Codec, Any]] = []
         for codec in self.options:
+            if codec is NULL and value is not None:
+                continue
             try:
-                return convert(codec)
+                fitting.append((codec, codec.load(value, path)))
             except ContractError as error:
-                if codec is not NULL or value is None:
-                    reasons.append(str(error))
+                reasons.append(str(error))
+            if fitting and only_first:
+                return fitting
+        if fitting:
+            return fitting
         if len(reasons) == 1:
             raise ContractError(reasons[0])
         raise ContractError(f"{path}: fits none of its types: {'; '.join(reasons)}")
+
+
+def is_class(codec: Codec) -> bool:
+    """Whether values of a type have a class of their own, and fields."""
+    return bool(getattr(codec, "is_class", False))

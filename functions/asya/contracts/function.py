@@ -93,6 +93,15 @@ class Contract:
         context = SchemaContext(output=True)
         return None if self.result is None else _whole(self.result.schema(context), context)
 
+    def unions(self) -> list[list[Schema]]:
+        """The schemas of the options of each union, as results give them, where two or more of them are classes."""
+        context = SchemaContext(output=True)
+        keys = [key.codec for key in self.keys or ()]
+        for codec in (self.payload, *keys, self.result):
+            if codec is not None:
+                codec.schema(context)
+        return [[_whole(each, context) for each in options] for options in context.unions if len(options) > 1]
+
 
 def input_schema(annotation: Any) -> Schema:
     """The JSON Schema of a type as an input."""

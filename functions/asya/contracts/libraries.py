@@ -2,10 +2,12 @@
 
 import json
 import re
+import typing
 from typing import Any
 
 from asya.contracts.codec import Schema, SchemaContext, plain
 from asya.contracts.errors import ContractError
+from asya.contracts.fit import distance
 
 _SHOWN_ERRORS = 5
 # The message of msgspec names no place for a field that is not there.
@@ -23,6 +25,8 @@ class PydanticCodec:
         from pydantic import TypeAdapter
 
         self._kind = kind
+        self._class = typing.get_origin(kind) or kind
+        self.is_class = isinstance(self._class, type)
         self._adapter: Any = TypeAdapter(kind)
 
     def load(self, value: Any, path: str) -> Any:
@@ -36,7 +40,7 @@ class PydanticCodec:
 
     def dump(self, value: Any, path: str) -> Any:
         """The JSON value by pydantic, with the aliases of fields."""
-        if not self._is_instance(value):
+        if not self.is_class or not isinstance(value, self._class):
             value = self.load(plain(value, path), path)
         try:
             return self._adapter.dump_python(value, mode="json", by_alias=True, warnings="error")
@@ -49,8 +53,9 @@ class PydanticCodec:
 
         return pydantic_schema(self._adapter, self._kind, context)
 
-    def _is_instance(self, value: Any) -> bool:
-        return isinstance(self._kind, type) and isinstance(value, self._kind)
+    def distance(self, value: Any) -> float | None:
+        """The distance of the class; a type with constraints has none."""
+        return distance(value, self._class) if self.is_class else None
 
 
 class MsgspecCodec:
@@ -58,6 +63,8 @@ class MsgspecCodec:
 
     def __init__(self, kind: Any) -> None:
         self._kind = kind
+        self._class = typing.get_origin(kind) or kind
+        self.is_class = hasattr(self._class, "__struct_fields__")
 
     def load(self, value: Any, path: str) -> Any:
         """The value of a JSON value, by msgspec."""
@@ -80,6 +87,10 @@ class MsgspecCodec:
         except TypeError as error:
             raise ContractError(f"{path}: {error}") from None
         return plain(msgspec.to_builtins(self.load(dumped, path), str_keys=True), path)
+
+    def distance(self, value: Any) -> float | None:
+        """The distance of the class; a type with constraints has none."""
+        return distance(value, self._class) if self.is_class else None
 
     def schema(self, context: SchemaContext) -> Schema:
         """The schema of msgspec, with decimals as they travel."""

@@ -18,6 +18,12 @@ def pydantic_schema(adapter: Any, kind: Any, context: SchemaContext) -> Schema:
         def decimal_schema(self, schema: Any) -> Any:  # noqa: ARG002
             return _decimal(context)
 
+        def field_is_required(self, field: Any, total: bool) -> bool:
+            """Results have the fields with defaults too."""
+            if self.mode == "serialization" and field["type"] in ("model-field", "dataclass-field"):
+                return not field.get("serialization_exclude")
+            return bool(super().field_is_required(field, total))
+
     mode = "serialization" if context.output else "validation"
     schema = adapter.json_schema(by_alias=True, ref_template=_REF + "{model}", schema_generator=_Generator, mode=mode)
     if context.output:

@@ -1,11 +1,13 @@
 """Codecs of dataclasses and TypedDicts: objects with known fields."""
 
+import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from asya.contracts.codec import Codec, Schema, SchemaContext
+from asya.contracts.codec import Codec, Schema, SchemaContext, class_name
 from asya.contracts.errors import ContractError, mismatch
+from asya.contracts.fit import distance
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +31,19 @@ class RecordCodec:
     def __init__(self, kind: Any, make: Callable[[dict[str, Any]], Any], *, is_open: bool = False) -> None:
         """Take the class, what makes an instance of its fields, and whether it keeps other keys."""
         self._kind = kind
+        self._class = typing.get_origin(kind) or kind
+        self._name = class_name(kind)
         self._make = make
         self._open = is_open
         self.is_dict = make is dict
+        self.is_class = not self.is_dict
         # Filled after the creation, because a type may contain itself.
         self.fields: tuple[Field, ...] = ()
 
     def load(self, value: Any, path: str) -> Any:
         """The instance of an object."""
         if not isinstance(value, dict):
-            raise mismatch(path, f"an object ({self._kind.__name__})", value)
+            raise mismatch(path, f"an object ({self._name})", value)
         loaded = self._others(value)
         for field in self.fields:
             if field.name in value:
@@ -54,10 +59,10 @@ class RecordCodec:
         """The object of an instance, or of a mapping with the same keys."""
         if isinstance(value, Mapping):
             values = dict(value)
-        elif not self.is_dict and isinstance(value, self._kind):
+        elif not self.is_dict and isinstance(value, self._class):
             values = {field.name: getattr(value, field.name) for field in self.fields if hasattr(value, field.name)}
         else:
-            raise mismatch(path, self._kind.__name__, value)
+            raise mismatch(path, self._name, value)
         dumped = self._others(values)
         for field in self.fields:
             if field.name in values:
@@ -66,11 +71,19 @@ class RecordCodec:
                 raise ContractError(f"{path}.{field.name}: missing")
         return dumped
 
+    def distance(self, value: Any) -> float | None:
+        """The distance of the class; a dict has none. Of two forms of a generic class, the one that the fields fit is nearer."""
+        own = None if self.is_dict else distance(value, self._class)
+        if own is None:
+            return None
+        fits = all(each.codec.distance(getattr(value, each.name, None)) is not None for each in self.fields)
+        return own if fits else own + 0.5
+
     def schema(self, context: SchemaContext) -> Schema:
         """A reference to the schema of the record, which is among the definitions."""
         name = context.name_of(self._kind)
         if name not in context.definitions:
-            definition: Schema = {"type": "object", "title": self._kind.__name__}
+            definition: Schema = {"type": "object", "title": self._name}
             context.definitions[name] = definition
             definition["properties"] = {field.name: field.codec.schema(context) for field in self.fields}
             required = [field.name for field in self.fields if (field.given if context.output else field.required)]

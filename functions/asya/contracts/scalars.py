@@ -13,6 +13,7 @@ from typing import Any
 
 from asya.contracts.codec import Schema, SchemaContext, datetime_text, decimal_text, plain
 from asya.contracts.errors import mismatch, shown
+from asya.contracts.fit import distance
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _DATETIME = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}.*")
@@ -45,6 +46,14 @@ class JsonScalar:
         """The value, after a check."""
         self.load(value, path)
         return value.value if isinstance(value, enum.Enum) else value
+
+    def distance(self, value: Any) -> float | None:
+        """The distance of the class. A whole number is a float, at a distance."""
+        if isinstance(value, bool) and bool not in self.kinds:
+            return None
+        own = distance(value, self.kinds[-1])
+        others = distance(value, *self.kinds)
+        return own if own is not None or others is None else others + 1
 
     def schema(self, context: SchemaContext) -> Schema:  # noqa: ARG002
         """The schema of the type."""
@@ -98,6 +107,11 @@ class TextCodec:
             value = self.load(value, path)
         return self.text(value, path)
 
+    def distance(self, value: Any) -> float | None:
+        """The distance of the class. Each datetime is a date in Python, and none here."""
+        is_other = self.kind is datetime.date and isinstance(value, datetime.datetime)
+        return None if is_other else distance(value, self.kind)
+
     def schema(self, context: SchemaContext) -> Schema:
         """The schema of the strings."""
         accepts_numbers = self.numbers and not context.output
@@ -150,6 +164,10 @@ class BytesCodec:
         data = value if isinstance(value, bytes | bytearray) else self.load(value, path)
         return base64.b64encode(data).decode("ascii")
 
+    def distance(self, value: Any) -> float | None:
+        """The distance of the class."""
+        return distance(value, bytes, bytearray)
+
     def schema(self, context: SchemaContext) -> Schema:  # noqa: ARG002
         """The schema of the strings."""
         return {"type": "string", "contentEncoding": "base64"}
@@ -180,6 +198,11 @@ class ChoiceCodec:
             if member is value:
                 return text
         return plain(self.load(plain(value, path), path))
+
+    def distance(self, value: Any) -> float | None:
+        """0 for a member, which is one by its class and its value."""
+        is_member = any(type(member) is type(value) and member == value for _, member in self._members)
+        return 0.0 if is_member else None
 
     def schema(self, context: SchemaContext) -> Schema:  # noqa: ARG002
         """The schema with all values."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from asya_infra.contracts.mesh_types import MeshTypes, read_mesh_types, tool_schemas
 from asya_infra.contracts.read import FolderTypes, Schema
 from asya_infra.contracts.routes import Finding, route_conflicts
+from asya_infra.contracts.unions import alike_options
 from asya_infra.mesh_file import LoadedMesh
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.problems import MeshFileError
@@ -21,7 +22,8 @@ def hold_together(loaded: LoadedMesh, root: Path) -> LoadedMesh:
         root: the folder for builds.
 
     Raises:
-        MeshFileError: types conflict along a route, a model of a tool cannot be read, or that of a DataFrame has no Spark type.
+        MeshFileError: types conflict along a route, options of a union are alike, a model of a tool cannot be read, or that of a
+            DataFrame has no Spark type.
     """
     return with_types(loaded, read_mesh_types(loaded, root))
 
@@ -34,11 +36,13 @@ def with_types(loaded: LoadedMesh, types: MeshTypes) -> LoadedMesh:
         types: the types of its code.
 
     Raises:
-        MeshFileError: types conflict along a route, a model of a tool cannot be read, or that of a DataFrame has no Spark type.
+        MeshFileError: types conflict along a route, options of a union are alike, a model of a tool cannot be read, or that of a
+            DataFrame has no Spark type.
     """
     mesh, light, heavy = loaded.mesh, types.light, types.heavy
     schemas = tool_schemas(mesh, types)
     findings = [*_model_findings(types.models, light), *_column_findings(types.columns, heavy)]
+    findings += [*alike_options(light.unions, ("handler",)), *alike_options(heavy.unions, ("spark", "job"))]
     findings += route_conflicts(mesh, types.functions, schemas)
     if findings:
         raise MeshFileError(loaded.source.problem(place, text) for place, text in findings)

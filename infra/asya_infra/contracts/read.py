@@ -62,6 +62,7 @@ class FolderTypes:
         errors: why the types of a key or a name are not known.
         columns: the schema of each type of a DataFrame's payloads by its name.
         problems: why such a type has no Spark type.
+        unions: the options of the unions of each function by its key, where they are classes.
     """
 
     functions: Mapping[str, Types]
@@ -69,6 +70,7 @@ class FolderTypes:
     errors: Mapping[str, str]
     columns: Mapping[str, Schema] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
+    unions: Mapping[str, list[list[Schema]]] = field(default_factory=dict)
 
 
 NOTHING = FolderTypes({}, {}, {})
@@ -182,4 +184,5 @@ def _parsed(answer: dict[str, Any]) -> FolderTypes:
         {key: each["error"] for key, each in (functions | models | columns).items() if "error" in each},
         inputs,
         {name: each["problem"] for name, each in columns.items() if "problem" in each},
+        {key: each["unions"] for key, each in functions.items() if each.get("unions")},
     )

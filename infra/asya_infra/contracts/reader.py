@@ -40,7 +40,7 @@ def _function(item: dict[str, Any]) -> dict[str, Any]:
     if isinstance(owner, type) and not isinstance(vars(owner).get(function.__name__), staticmethod | classmethod):
         given += 1
     contract = contract_of(function, given=given, lists_fan_out=item["lists_fan_out"])
-    return {"input": contract.input_schema(), "output": contract.output_schema()}
+    return {"input": contract.input_schema(), "output": contract.output_schema(), "unions": contract.unions()}
 
 
 def _model(item: dict[str, Any]) -> dict[str, Any]:

@@ -225,3 +225,131 @@ def test_packages_without_hashes_are_refused_where_hashes_are_required(tmp_path:
     notes = hold_together(loaded, build).notes
     assert len(notes) == 2
     assert all("hash" in note for note in notes)
+
+
+UNIONS = """
+import enum
+from dataclasses import dataclass
+from typing import Literal, NotRequired, TypedDict
+
+import msgspec
+import pydantic
+
+@dataclass
+class Accepted:
+    order: str
+
+@dataclass
+class Rejected:
+    order: str
+    why: str = ""
+
+@dataclass
+class Twin:
+    order: str
+
+@dataclass
+class Known:
+    order: str
+    kind: Literal["known"] = "known"
+
+@dataclass
+class Unknown:
+    order: str
+    kind: Literal["unknown"] = "unknown"
+
+class Model(pydantic.BaseModel):
+    order: str
+
+class ModelWithReason(pydantic.BaseModel):
+    order: str
+    why: str = ""
+
+class Struct(msgspec.Struct, omit_defaults=True):
+    order: str
+    why: str = ""
+
+@dataclass
+class Done:
+    pass
+
+@dataclass
+class Whole:
+    amount: int
+
+@dataclass
+class Broken:
+    amount: str
+
+@dataclass
+class Mixed:
+    amount: int | str
+
+class Dict(TypedDict):
+    order: str
+
+class LargerDict(TypedDict):
+    order: str
+    why: NotRequired[str]
+
+def check(order: dict) -> RESULT: ...
+def bill(order: dict) -> dict: ...
+"""
+UNION_MESH = """
+namespace: shop
+code: handlers
+actors:
+  check: {handler: shop.check}
+tools:
+  order: {input_schema: {type: object}, route: [check]}
+"""
+
+
+@pytest.mark.rule("6.typed.union")
+@pytest.mark.parametrize(
+    ("result", "pair"),
+    [
+        ("Accepted | Twin", "Accepted and Twin"),
+        ("list[Accepted | None | Twin]", "Accepted and Twin"),
+        ("dict[str, Rejected] | Accepted | Struct", "Accepted and Struct"),
+        ("Model | Accepted", "Accepted and Model"),
+        ("Whole | Mixed", "Whole and Mixed"),
+        ("Accepted | Rejected", None),
+        ("Model | ModelWithReason", None),
+        ("Known | Unknown", None),
+        ("Whole | Broken", None),
+        ("Done | Whole", None),
+        ("Dict | LargerDict", None),
+        ("Accepted | dict", None),
+    ],
+)
+def test_options_that_cannot_be_told_apart_are_refused(
+    tmp_path: Path, build: Path, result: str, pair: str | None
+) -> None:
+    loaded = mesh(tmp_path, UNIONS.replace("RESULT", result), UNION_MESH)
+    if pair is None:
+        assert not hold_together(loaded, build).notes
+        return
+    (problem,) = problems(loaded, build)
+    assert problem.startswith("5: ")
+    assert "check" in problem
+    assert all(name in problem for name in pair.split(" and "))
+    assert "cannot be told apart" in problem
+
+
+@pytest.mark.rule("6.typed.union")
+def test_options_of_a_job_are_looked_at_too(tmp_path: Path, build: Path) -> None:
+    code = "from dataclasses import dataclass\n@dataclass\nclass A:\n    x: int\n@dataclass\nclass B:\n    x: int\n"
+    text = """
+namespace: shop
+jobs: jobs
+actors:
+  total:
+    spark: {job: sums.total}
+tools:
+  order: {input_schema: {type: object}, route: [total]}
+"""
+    loaded = mesh(tmp_path, "", text, f"{code}def total(spark, payload: A | B) -> dict: ...\n")
+    (problem,) = problems(loaded, build)
+    assert problem.startswith("6: ")
+    assert "A and B cannot be told apart" in problem
