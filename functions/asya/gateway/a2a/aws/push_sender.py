@@ -64,8 +64,8 @@ class PushSender:
         """
         parts = urlsplit(target.url)
         limit = TimeLimit(self._seconds)
-        endpoint = self._endpoint(parts, limit)
         try:
+            endpoint = self._endpoint(parts, limit)
             status = post(endpoint, _request_target(parts), body, _headers(target, parts), limit)
         except (OSError, ValueError, HTTPException) as error:
             raise PushDeliveryError(f"no answer from {parts.netloc}: {error}") from error
