@@ -162,7 +162,7 @@ tests: setup  ## the tests alone
 	@$(BIN)/pytest --numprocesses 4
 
 .PHONY: test-full
-test-full: setup  ## full size: 20,000 schedules of the simulation; on the local cloud 1,000 heavy envelopes, 60 job runs, sets of 200 and 5,000 slices, 1,000 objects and 1,000 events, outages, a deployment under load; 200 drivers killed while they append; the night call, and ten planted failures; the tutorial and the demo from the wheel; the documentation site; chaos (hours)
+test-full: setup  ## full size: 20,000 schedules of the simulation; on the local cloud 1,000 heavy envelopes, 60 job runs, sets of 200 and 5,000 slices, 1,000 objects and 1,000 events, outages, a deployment under load; 200 drivers killed while they append; the night call, and ten planted failures; the tutorial and the demo from the wheel; the documentation site; the tests on other days and in other zones; each target in a fresh clone; chaos (hours)
 	@$(BIN)/python -m tests.simulation --schedules 10000 --processes 2
 	@$(BIN)/python -m tests.simulation --schedules 10000 --processes 2 --heavy
 	@ASYA_FULL_SIZE=1 $(BIN)/pytest tests/cloud/test_heavy_scale.py tests/cloud/test_heavy_crashes.py tests/cloud/test_fan_in.py \
@@ -176,6 +176,8 @@ test-full: setup  ## full size: 20,000 schedules of the simulation; on the local
 	  tests/cloud/test_tutorial.py tests/cloud/test_readme.py
 	@ASYA_FULL_SIZE=1 $(MAKE) --no-print-directory iceberg
 	@$(MAKE) --no-print-directory docs
+	@$(BIN)/python -m tests.calendar
+	@$(BIN)/python -m tests.make_targets
 	@$(BIN)/python -m tests.chaos
 
 .PHONY: iceberg

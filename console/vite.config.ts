@@ -1,5 +1,5 @@
 import react from "@vitejs/plugin-react";
-import { defineConfig } from "vite";
+import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   plugins: [react()],
@@ -14,4 +14,5 @@ export default defineConfig({
     // The layout of graphs is large, and it is loaded when a graph is shown.
     chunkSizeWarningLimit: 1600,
   },
+  test: { setupFiles: ["test/clock.ts"] },
 });

@@ -3,6 +3,7 @@
 import re
 import subprocess
 
+from tests.make_targets import TARGETS
 from tests.paths import PROJECT
 
 INTERNAL = {"java", "quick-tests"}  # parts of setup and quick
@@ -16,6 +17,12 @@ def test_help_lists_every_target() -> None:
     targets = set(re.findall(r"^\.PHONY: (\S+)$", (PROJECT / "Makefile").read_text(), re.MULTILINE)) - INTERNAL
     listed = set(re.findall(r"^  make (\S+) +\S", make("--no-print-directory", "help"), re.MULTILINE))
     assert listed == targets
+
+
+def test_each_target_is_run_alone_in_a_fresh_clone() -> None:
+    """Or has a reason why `make test-full` does not."""
+    targets = set(re.findall(r"^\.PHONY: (\S+)$", (PROJECT / "Makefile").read_text(), re.MULTILINE))
+    assert targets == set(TARGETS)
 
 
 def test_make_without_a_target_prints_the_help() -> None:
