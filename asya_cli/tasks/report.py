@@ -113,9 +113,10 @@ def headline(task: TaskView | None, envelope: Envelope | None) -> Text:
 
 
 def started_by(origin: StartedBy) -> str:
-    """Return what started a task: `trigger nightly, slot 2026-11-25T01:00:00Z`."""
+    """Return what started a task: `trigger nightly, slot 2026-11-25T01:00:00Z`, `trigger b, after the trigger a`."""
     slot = f", slot {without_fraction(origin.slot)}" if origin.slot else ""
-    return f"{origin.kind} {origin.name}{slot}" if origin.name else origin.kind
+    led = f", after the trigger{'s' if len(origin.after) > 1 else ''} {', '.join(origin.after)}" if origin.after else ""
+    return f"{origin.kind} {origin.name}{slot}{led}" if origin.name else origin.kind
 
 
 def facts_of(task: TaskView | None, stored: StoredObject | None, envelope: Envelope | None) -> list[tuple[str, Text]]:

@@ -70,11 +70,12 @@ export interface Cancellation {
   root?: string;
 }
 
-/** What started a task: the name of a trigger, or the id of a backfill or of the replayed task. */
+/** What started a task: the name of a trigger, or the id of a backfill or of the replayed task; the triggers that led to it. */
 export interface StartedBy {
   kind: "caller" | "trigger" | "backfill" | "replay";
   name?: string;
   slot?: string;
+  after?: string[];
 }
 
 /** The last failed attempt of a running task; `next_at` until the next attempt begins. */

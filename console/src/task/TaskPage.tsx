@@ -77,6 +77,7 @@ function factsOf(task: TaskView, runs: readonly string[]): [string, ReactNode][]
     ["Waits until", task.waiting_until && <Time key="waits" at={task.waiting_until} />],
     ["Tool", task.tool],
     ["Started by", task.started_by && [task.started_by.kind, task.started_by.name].filter(Boolean).join(" ")],
+    ["After", task.started_by?.after?.join(", ")],
     ["Slot", task.started_by?.slot && <Time key="slot" at={task.started_by.slot} />],
     ["Owner", task.owner],
     ["Created", <Time key="created" at={task.created_at} />],

@@ -35,7 +35,9 @@ def substituted(annotation: Any, arguments: Arguments) -> Any:
         # Its own variables are not those of models of pydantic within it.
         return typing.Union[tuple(substituted(each, arguments) for each in inner)]  # noqa: UP007 - not known here
     if isinstance(annotation, types.GenericAlias):
-        return types.GenericAlias(typing.cast("type", annotation.__origin__), tuple(substituted(each, arguments) for each in inner))
+        return types.GenericAlias(
+            typing.cast("type", annotation.__origin__), tuple(substituted(each, arguments) for each in inner)
+        )
     return _with(annotation, getattr(annotation, "__parameters__", ()), arguments)
 
 

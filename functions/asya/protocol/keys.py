@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from urllib.parse import unquote
 
 import msgspec
 
@@ -60,6 +61,16 @@ def result_key(envelope: Envelope, sink: Sink) -> str:
 def canceled_key(envelope_id: str) -> str:
     """The key of a canceled envelope, in every layout."""
     return f"{CANCELED_PREFIX}{safe_segment(envelope_id)}.json"
+
+
+def task_of_key(key: str) -> str | None:
+    """The id of the task whose result, or copy, has a key; None if the key is none of an end actor."""
+    if not key.endswith(".json"):
+        return None
+    for prefix in (SUPERSEDED_PREFIX, CHECKPOINT_PREFIX):
+        if key.startswith(prefix):
+            return unquote(key.removeprefix(prefix).partition("/")[0])
+    return unquote(key.rpartition("/")[2].removesuffix(".json"))
 
 
 def sump_key(envelope_id: str) -> str:

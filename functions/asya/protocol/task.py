@@ -40,11 +40,13 @@ class StartedBy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         name: the name of the trigger, the id of the backfill, or the id of the replayed task.
         slot: the slot of a schedule; None for other occurrences.
+        after: the triggers whose tasks led to this start, oldest first (`protocol §16.chain`).
     """
 
     kind: Literal["caller", "trigger", "backfill", "replay"]
     name: str | None = None
     slot: str | None = None
+    after: tuple[str, ...] = ()
 
 
 class Cancellation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

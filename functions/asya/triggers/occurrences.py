@@ -37,12 +37,14 @@ class Occurrence:
         key: names the occurrence among those of its trigger; a repetition has the same key.
         payload: the payload of the task.
         started_by: who started the task.
+        cause: the id of the task that has caused it, if the source tells; it need not be one of the mesh.
     """
 
     trigger: str
     key: str
     payload: Raw
     started_by: StartedBy
+    cause: str | None = None
 
     @property
     def task_id(self) -> str:

@@ -17,6 +17,7 @@ from asya.protocol.triggers import Trigger
 from asya.sidecar.lambdas.services import Services
 from asya.triggers.aws.failed_messages import FailedMessages
 from asya.triggers.aws.lane_store import LaneStore
+from asya.triggers.chains import longest
 from asya.triggers.lambdas.occurrence_starts import FINAL
 from asya.triggers.lane_changes import MOST_STARTS, startable
 from asya.triggers.lane_messages import encode_again
@@ -110,5 +111,7 @@ def _occurrence(start: Start, occurrences: list[Occurrence]) -> Occurrence:
     payload, started_by = last.payload, last.started_by
     if start.window == "batch":
         payload = Raw(msgspec.json.encode({"items": [occurrence.payload for occurrence in occurrences]}))
-        started_by = StartedBy(kind="trigger", name=last.trigger)
+        started_by = StartedBy(
+            kind="trigger", name=last.trigger, after=longest(each.started_by for each in occurrences)
+        )
     return Occurrence(last.trigger, window_key(start.opener), payload, started_by)

@@ -23,6 +23,7 @@ from asya.triggers.ends import read_end_notice
 from asya.triggers.lambdas.backfill_runner import BackfillRunner
 from asya.triggers.lambdas.lane_queue import LaneBusyError, LaneQueue
 from asya.triggers.lambdas.occurrence_starts import FINAL, OccurrenceStarts
+from asya.triggers.lambdas.traces import Traces
 from asya.triggers.lane_messages import StartAgain, read_lane_message
 from asya.triggers.lanes import has_lanes
 from asya.triggers.message_senders import check_sender
@@ -45,6 +46,7 @@ class TriggerQueue:
         lanes: takes the occurrences of triggers that have lanes.
         states: says which triggers are paused.
         backfills: moves backfills on.
+        traces: says which triggers led to an occurrence.
     """
 
     services: Services
@@ -54,6 +56,7 @@ class TriggerQueue:
     failed: FailedMessages
     states: ScheduleStates
     backfills: BackfillRunner
+    traces: Traces
 
     @property
     def mesh(self) -> MeshTable:
@@ -94,7 +97,7 @@ class TriggerQueue:
             if occurrence.trigger in failed:
                 continue
             try:
-                self._start(occurrence, record)
+                self._start(self.traces.traced(occurrence), record)
             except UnusableMessageError as error:
                 problems.append(str(error))
             except ApiError as error:

@@ -27,6 +27,7 @@ from asya.triggers.lambdas.lane_starts import LaneStarts
 from asya.triggers.lambdas.lane_sweep import LaneSweep
 from asya.triggers.lambdas.occurrence_starts import OccurrenceStarts
 from asya.triggers.lambdas.slot_sweep import SlotSweep
+from asya.triggers.lambdas.traces import Traces
 from asya.triggers.lambdas.triggers import TriggerQueue
 
 
@@ -61,7 +62,7 @@ def build_triggers(services: Services) -> TriggerQueue:
         ScheduleStates(clients.dynamodb(), table),
         BackfillRunner(services, build_backfills(settings), store),
     )
-    return TriggerQueue(services, worker, starts, lanes, failed, states, backfills)
+    return TriggerQueue(services, worker, starts, lanes, failed, states, backfills, Traces(services, store))
 
 
 def build_slot_sweep(services: Services) -> SlotSweep:

@@ -1,7 +1,9 @@
 """Events of an EventBridge bus, and the occurrences of triggers (`protocol §16.events`)."""
 
 import msgspec
+from msgspec import Raw
 
+from asya.protocol.envelope import NULL
 from asya.protocol.strict_json import decode_value
 from asya.protocol.task import StartedBy
 from asya.protocol.times import format_time, parse_time
@@ -9,6 +11,9 @@ from asya.protocol.triggers import Trigger
 from asya.triggers.occurrences import Occurrence, encode_payload
 from asya.triggers.pointers import part_at
 from asya.triggers.templates import fill_in
+
+CAUSE = "x-asya-task"
+"""The field of `detail` with the id of the task that has put an event."""
 
 
 class BusEvent(msgspec.Struct, frozen=True):
@@ -19,6 +24,11 @@ class BusEvent(msgspec.Struct, frozen=True):
     type: str = msgspec.field(name="detail-type")
     time: str
     account: str = ""
+    detail: Raw = NULL
+
+
+class _Cause(msgspec.Struct, frozen=True):
+    task: str | None = msgspec.field(name=CAUSE, default=None)
 
 
 def event_values(event: BusEvent) -> dict[str, str]:
@@ -39,7 +49,7 @@ def event_values(event: BusEvent) -> dict[str, str]:
     }
 
 
-def event_occurrence(name: str, trigger: Trigger, text: msgspec.Raw) -> Occurrence:
+def event_occurrence(name: str, trigger: Trigger, text: Raw) -> Occurrence:
     """The occurrence of an event.
 
     Raises:
@@ -50,10 +60,19 @@ def event_occurrence(name: str, trigger: Trigger, text: msgspec.Raw) -> Occurren
         raise ValueError("the event has no id")
     values = event_values(event)
     payload = fill_in(trigger.payload, values) if trigger.payload is not None else part_of(text, trigger.input)
-    return Occurrence(name, f"event {event.id}", encode_payload(payload), StartedBy(kind="trigger", name=name))
+    started_by = StartedBy(kind="trigger", name=name)
+    return Occurrence(name, f"event {event.id}", encode_payload(payload), started_by, _cause(event))
 
 
-def part_of(text: msgspec.Raw | bytes, pointer: str) -> object:
+def _cause(event: BusEvent) -> str | None:
+    """The task that has put an event, as it says itself."""
+    try:
+        return msgspec.json.decode(event.detail, type=_Cause).task
+    except msgspec.MsgspecError:
+        return None
+
+
+def part_of(text: Raw | bytes, pointer: str) -> object:
     """The part of a JSON document that a pointer names.
 
     Raises:

@@ -7,6 +7,7 @@ from urllib.parse import unquote_plus
 
 import msgspec
 
+from asya.protocol.keys import task_of_key
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.s3_prefix import S3Prefix
 from asya.protocol.task import StartedBy
@@ -132,7 +133,8 @@ def object_occurrence(name: str, trigger: Trigger, new: NewObject, buckets: Buck
             **version,
             "sequencer": new.sequencer,
         }
-    return Occurrence(name, new.occurrence_key, encode_payload(payload), StartedBy(kind="trigger", name=name))
+    cause = task_of_key(key) if source.bucket == "results" else None
+    return Occurrence(name, new.occurrence_key, encode_payload(payload), StartedBy(kind="trigger", name=name), cause)
 
 
 class _Named(msgspec.Struct, frozen=True):
