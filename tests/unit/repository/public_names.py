@@ -38,7 +38,7 @@ METRICS = {
 """The metrics by the dimension that splits them. `HopLimit` is missing: its name is in a table, not at a call."""
 
 SCHEMAS = """
-Access ActorDetails ActorNumbers BackfillList BackfillRequest BackfillView Cancellation CircuitBreaker DecidedSlot
+Access ActorDetails ActorNumbers BackfillList BackfillRequest BackfillView CallbackAnswer Cancellation CircuitBreaker DecidedSlot
 DecidedSlots Durations EarlierGeneration Edge EnvelopeLine Error ErrorInfo EventData EventPattern EventResult EventResults
 FailedSlot Failure FailureGroup FailureList Fault FireRequest Fired GatewayMessage Health HeartbeatRecord
 HopPayloads KeptHop KeptHops LaneView LegacyEnvelope LegacyFinal LegacyJob LegacyProgress LegacyRoute LetterError LetterPage
@@ -82,7 +82,10 @@ COMMANDS = {
         "ENVELOPE_ID --failed --actor --tool --owner --error --since --dry-run --yes -y --from --from-checkpoint "
         "--failed-only --json --state --namespace --region --profile"
     ),
-    "resume": "ENVELOPE_ID --input --state --namespace --region --profile",
+    "resume": (
+        "ENVELOPE_ID --input --paused --actor --tool --owner --since --dry-run --yes -y --json --state --namespace --region "
+        "--profile"
+    ),
     "dlq list": "ACTOR --id --error --since --limit --json --state --namespace --region --profile",
     "dlq show": "ENVELOPE_ID ACTOR --state --namespace --region --profile",
     "dlq reports replay": "--dry-run --json --state --namespace --region --profile",
