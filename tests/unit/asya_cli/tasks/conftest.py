@@ -59,7 +59,7 @@ class FakeMesh:
         self, _client: MeshClient, method: str, path: str, body: bytes, _headers: Mapping[str, str]
     ) -> tuple[int, bytes]:
         status, content = self._answer(method, urlsplit(path), json.loads(body or b"null"))
-        return status, json.dumps(content).encode()
+        return status, b"" if status == 204 else json.dumps(content).encode()
 
     def _answer(self, method: str, url: Any, body: Any) -> Answer:
         query = {key: values[0] for key, values in parse_qs(url.query).items()}
