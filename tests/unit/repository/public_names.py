@@ -39,7 +39,7 @@ METRICS = {
 
 SCHEMAS = """
 Access ActorDetails ActorNumbers BackfillList BackfillRequest BackfillView CallbackAnswer Cancellation CircuitBreaker DecidedSlot
-DecidedSlots Durations EarlierGeneration Edge EnvelopeLine Error ErrorInfo EventData EventPattern EventResult EventResults
+DecidedSlots Durations EarlierGeneration Edge Ended EnvelopeLine Error ErrorInfo EventData EventPattern EventResult EventResults
 FailedSlot Failure FailureGroup FailureList Fault FireRequest Fired GatewayMessage Health HeartbeatRecord
 HopPayloads KeptHop KeptHops LaneView LegacyEnvelope LegacyFinal LegacyJob LegacyProgress LegacyRoute LetterError LetterPage
 LetterQueue LetterView LogLine LogPage MeshNumbers Message MissingSlice ObjectSource OpenCircuit PartialEvent PauseField
