@@ -90,6 +90,13 @@ def age(formed_at: str, now: datetime) -> str:
     return f"{seconds}s"
 
 
+def envelopes_text(line: RunLine) -> str:
+    """Return the envelopes of a run by outcome, or how far the run is: `19 succeeded, 1 failed`, `20 running`."""
+    if line.outcomes is None or line.is_open:
+        return f"{line.envelopes} {line.state}"
+    return line.outcomes.text
+
+
 def drain_line(actor: str, drain: Drain, pending: int, options: str) -> str:
     """Return what an operator should know about a drained actor, with the options that select the mesh."""
     by = f" by {one_line(drain.by)}" if drain.by else ""
@@ -116,14 +123,14 @@ def _print(lines: list[RunLine]) -> None:
     from asya_cli.output.console import table_console
 
     now = clock.now()
-    # One space between columns: an id of 37 characters and a plain state fit into 80.
+    # One space between columns: an id of 37 characters and the counts of two outcomes fit into 80.
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
-    for column in ("run", "state", "envelopes", "age", "vCPU-h", "$"):
-        is_text = column in {"run", "state"}
-        table.add_column(column, no_wrap=column != "state", overflow="fold", justify="left" if is_text else "right")
+    for column in ("run", "envelopes", "age", "vCPU-h", "$"):
+        is_text = column in {"run", "envelopes"}
+        table.add_column(column, no_wrap=column != "envelopes", overflow="fold", justify="left" if is_text else "right")
     for line in lines:
         hours = f"{line.usage.vcpu_hours:.3f}" if line.usage else "-"
         dollars = f"{line.dollars:.4f}" if line.dollars is not None else "-"
-        row = (line.run_id, line.state, str(line.envelopes), age(line.formed_at, now), hours, dollars)
+        row = (line.run_id, envelopes_text(line), age(line.formed_at, now), hours, dollars)
         table.add_row(*map(one_line, row))
     table_console().print(table)

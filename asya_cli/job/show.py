@@ -77,7 +77,11 @@ def facts(report: RunReport) -> Iterator[tuple[str, str]]:
     """Yield the name and the value of each known fact of a run."""
     yield "run", report.run_id
     yield "job run", report.job_run_id or "not started"
-    yield "state", f"{report.state} (in the mesh: {report.mesh_state})"
+    yield "state", report.state
+    if report.outcomes is not None:
+        yield "results", report.outcomes.text
+    if report.emr_state:
+        yield "EMR state", report.emr_state
     if report.details:
         yield "details", report.details
     yield "envelopes", str(report.envelopes)

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { RunMember } from "../src/api/operations";
-import { dashboardCommand, outcomeGroups, toneOf } from "../src/runs/outcomes";
+import { dashboardCommand, outcomeGroups, outcomesText, toneOf } from "../src/runs/outcomes";
 import { s3Link, traceLink } from "../src/shared/address";
 import { bytes, dollars, rounded } from "../src/shared/format";
 
@@ -10,25 +10,36 @@ function member(id: string, outcome: string): RunMember {
 }
 
 test.each([
-  ["SUCCESS", false, "good"],
-  ["committed, batch 3 of run 7", false, "good"],
-  ["FAILED", false, "bad"],
-  ["refused", false, "bad"],
-  ["RUNNING, resident", true, "live"],
-  ["formed", true, "live"],
-  ["RUNNING, resident", false, "quiet"],
+  ["succeeded", false, "good"],
+  ["failed", false, "bad"],
+  ["partly failed", false, "bad"],
+  ["refused", true, "bad"],
+  ["running", true, "live"],
+  ["routing", true, "live"],
+  ["retried", false, "quiet"],
+  // The word of EMR Serverless is no word of a run: its envelopes may have failed.
+  ["SUCCESS", false, "quiet"],
 ] as const)("the state %s reads well, open: %s", (state, isOpen, tone) => {
   expect(toneOf(state, isOpen)).toBe(tone);
 });
 
+test.each([
+  [{ failed: 1, succeeded: 19 }, 20, "19 succeeded, 1 failed"],
+  [{ again: 1200, retried: 1, canceled: 2 }, 1203, "1 retried, 1,200 again, 2 canceled"],
+  [null, 1203, "1,203"],
+  [undefined, 20, "20"],
+] as const)("the envelopes of a run are counted by outcome: %j", (outcomes, envelopes, text) => {
+  expect(outcomesText(outcomes, envelopes)).toBe(text);
+});
+
 test("what went wrong is first, then the largest group", () => {
-  const outcomes = ["done", "runs again", "done", "charged", "waits", "waits", "waits", "suspect, runs again alone"];
+  const outcomes = ["succeeded", "runs again", "succeeded", "charged", "waits", "waits", "waits", "suspect, runs again alone"];
   const groups = outcomeGroups(outcomes.map((outcome, number) => member(String(number), outcome)));
   expect(groups.map(({ outcome, members, isBad }) => [outcome, members.length, isBad])).toEqual([
     ["charged", 1, true],
     ["suspect, runs again alone", 1, true],
     ["waits", 3, false],
-    ["done", 2, false],
+    ["succeeded", 2, false],
     ["runs again", 1, false],
   ]);
 });

@@ -77,9 +77,10 @@ def test_10_the_operator_sees_ended_runs(heavy: HeavyCloud) -> None:
     wait_for_end(heavy, crashing_id("each"))
     first, second = (f"asya.heavy.each.{number:010d}" for number in (1, 2))
     output = job(heavy, "show", first) + job(heavy, "show", second)
-    assert "FAILED (in the mesh: closed)" in output
+    assert "EMR state  FAILED\n" in output
     assert "ExitCode: 9" in output
-    assert "SUCCESS (in the mesh: closed)" in output
+    assert "EMR state  SUCCESS\n" in output
+    assert "state      succeeded\n" in output
     assert "billed " in output
     assert "dashboard  http://127.0.0.1:" in output
     assert "runs/each/0000000001/logs/applications/" in output

@@ -138,6 +138,9 @@ def usage(share: float = 1.0) -> dict[str, Any]:
 PRICES = "$0.042094 per vCPU-hour, $0.004628 per GB-hour (list price of ARM64 in us-east-1)"
 
 
+OUTCOMES = {"succeeded": 97, "failed": 1, "again": 2}
+
+
 def run_line(number: int, state: str, **more: Any) -> dict[str, Any]:
     """A run of a list."""
     line = {"run_id": f"asya.shop.forecast.{number:010}", "actor": "forecast", "state": state, "is_open": False}
@@ -162,8 +165,10 @@ def run_details(**more: Any) -> dict[str, Any]:
     return {
         "run_id": RUN,
         "actor": "forecast",
-        "state": "FAILED",
+        "state": "partly failed",
         "mesh_state": "closed",
+        "emr_state": "FAILED",
+        "outcomes": OUTCOMES,
         "job_run_id": "00fabcd",
         "details": "Job failed: driver killed by signal 9",
         "formed_at": at(3),
@@ -177,7 +182,7 @@ def run_details(**more: Any) -> dict[str, Any]:
         "heartbeat": {"at": at(80), "beat": 4, "done": 97, "stages": [], "executors": 2},
         "shared": "equally",
         "members": [
-            *(member(number, "done", milliseconds=1200.0) for number in range(3, 100)),
+            *(member(number, "succeeded", milliseconds=1200.0) for number in range(3, 100)),
             *(member(number, "runs again") for number in (1, 2)),
             member(0, "charged", error=error),
         ],
@@ -214,9 +219,9 @@ def fill_operations(gateway: StubGateway) -> None:
         },
         f"{OPERATIONS}/dead-letters": letter_page(*letters),
         f"{OPERATIONS}/runs": run_page(
-            run_line(5, "RUNNING, resident", is_open=True),
-            run_line(4, "SUCCESS", usage=usage(), dollars=0.0509),
-            run_line(3, "FAILED", usage=usage(), dollars=0.0509),
+            run_line(5, "running", emr_state="RUNNING, resident", is_open=True),
+            run_line(4, "succeeded", emr_state="SUCCESS", outcomes={"succeeded": 100}, usage=usage(), dollars=0.0509),
+            run_line(3, "partly failed", emr_state="FAILED", outcomes=OUTCOMES, usage=usage(), dollars=0.0509),
         ),
         f"{OPERATIONS}/runs/{RUN}": run_details(),
         f"{OPERATIONS}/runs/{RUN}/logs": run_logs(),

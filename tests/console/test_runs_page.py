@@ -44,7 +44,9 @@ def test_runs_are_listed_with_their_cost_and_what_waits(opened: OpenedPage) -> N
     expect(now).to_contain_text("forecast: 240 waiting for a run, 1 running, 1 lingering")
     expect(page.get_by_role("rowheader")).to_have_count(3)
     shown = cells(page, RUN)
-    for place, text in enumerate(("✕ FAILED", "forecast", "100", "13:00:03", "0.84", "$0.051")):
+    for place, text in enumerate(
+        ("✕ partly failed", "forecast", "97 succeeded, 1 failed, 2 again", "13:00:03", "0.84", "$0.051")
+    ):
         expect(shown.nth(place)).to_have_text(text)
     expect(page.get_by_text("list price of ARM64")).to_be_visible()
 
@@ -53,8 +55,8 @@ def test_new_runs_and_their_ends_appear_by_themselves(gateway: StubGateway, open
     page = opened.open("#/runs")
     expect(page.get_by_role("rowheader")).to_have_count(3)
     old = gateway.answers[RUNS]["items"]
-    first = run_line(5, "SUCCESS", usage=usage(), dollars=1.5)
-    gateway.answers[RUNS] = run_page(run_line(6, "RUNNING", is_open=True), first, *old[1:])
+    first = run_line(5, "succeeded", usage=usage(), dollars=1.5)
+    gateway.answers[RUNS] = run_page(run_line(6, "running", is_open=True), first, *old[1:])
     expect(page.get_by_role("rowheader")).to_have_count(4)
     expect(cells(page, first["run_id"]).last).to_have_text("$1.50")
     numbers = mesh_numbers()
@@ -77,18 +79,18 @@ def test_older_runs_are_read_on_demand_and_each_run_is_listed_once(gateway: Stub
     first = gateway.answers[RUNS]
     gateway.answers[RUNS] = {**first, "next_cursor": "older"}
     # Run 3 has ended between the two pages.
-    older = run_page(*(run_line(number, "SUCCESS") for number in (3, 2, 1)))
+    older = run_page(*(run_line(number, "succeeded") for number in (3, 2, 1)))
     gateway.answers[f"{RUNS}?cursor=older"] = older
     page = opened.open("#/runs")
     expect(page.get_by_role("rowheader")).to_have_count(3)
     page.get_by_role("button", name="Older runs").click()
     expect(page.get_by_role("rowheader")).to_have_count(5)
     expect(page.get_by_role("rowheader").last).to_contain_text("0000000001")
-    expect(cells(page, RUN).first).to_have_text("✕ FAILED")
+    expect(cells(page, RUN).first).to_have_text("✕ partly failed")
     expect(page.get_by_role("button", name="Older runs")).to_have_count(0)
     # A run that has ended since is read again on its page, and both pages stay.
-    gateway.answers[f"{RUNS}?cursor=older"] = run_page(*older["items"][:2], run_line(1, "FAILED"))
-    expect(cells(page, "asya.shop.forecast.0000000001").first).to_have_text("✕ FAILED")
+    gateway.answers[f"{RUNS}?cursor=older"] = run_page(*older["items"][:2], run_line(1, "failed"))
+    expect(cells(page, "asya.shop.forecast.0000000001").first).to_have_text("✕ failed")
     expect(page.get_by_role("rowheader")).to_have_count(5)
 
 
@@ -99,7 +101,15 @@ def test_a_run_tells_why_it_died_and_who_is_charged(opened: OpenedPage) -> None:
     expect(verdict).to_contain_text("region-0 was the first and only envelope at work, so it is charged")
     expect(verdict).to_contain_text("driver killed by signal 9")
     facts = page.locator("dl.facts")
-    for text in ("State✕ FAILED", "vCPU-hours0.84", "GB-hours of memory3.36", "Cost$0.051", "Executors2"):
+    for text in (
+        "State✕ partly failed",
+        "Envelopes97 succeeded, 1 failed, 2 again",
+        "EMR stateFAILED",
+        "vCPU-hours0.84",
+        "GB-hours of memory3.36",
+        "Cost$0.051",
+        "Executors2",
+    ):
         expect(facts).to_contain_text(text)
 
 
@@ -107,7 +117,7 @@ def test_envelopes_are_grouped_by_outcome_and_lead_to_their_tasks(gateway: StubG
     gateway.add("region-0", "failed")
     page = opened.open(f"#/runs/{RUN}")
     groups = page.locator("summary")
-    expect(groups).to_have_text(["charged: 1 envelope", "done: 97 envelopes", "runs again: 2 envelopes"])
+    expect(groups).to_have_text(["charged: 1 envelope", "succeeded: 97 envelopes", "runs again: 2 envelopes"])
     expect(page.get_by_role("rowheader")).to_have_count(3)  # the many that went well are folded
     groups.nth(1).click()
     expect(page.get_by_role("rowheader")).to_have_count(100)
@@ -118,14 +128,14 @@ def test_envelopes_are_grouped_by_outcome_and_lead_to_their_tasks(gateway: StubG
 
 
 def test_more_envelopes_of_a_large_run_are_read_on_demand(gateway: StubGateway, opened: OpenedPage) -> None:
-    first = [member(number, "done") for number in range(2)]
+    first = [member(number, "succeeded") for number in range(2)]
     gateway.answers[f"{RUNS}/{RUN}"] = run_details(envelopes=4, members=first, next_cursor="more")
-    more = [member(2, "done"), member(3, "charged", error="ValueError: no rows")]
+    more = [member(2, "succeeded"), member(3, "charged", error="ValueError: no rows")]
     gateway.answers[f"{RUNS}/{RUN}?cursor=more"] = run_details(envelopes=4, members=more)
     page = opened.open(f"#/runs/{RUN}")
     expect(page.get_by_text("The first 2 of 4 envelopes.")).to_be_visible()
     page.get_by_role("button", name="More envelopes").click()
-    expect(page.locator("summary")).to_have_text(["charged: 1 envelope", "done: 3 envelopes"])
+    expect(page.locator("summary")).to_have_text(["charged: 1 envelope", "succeeded: 3 envelopes"])
     expect(page.get_by_role("rowheader")).to_have_count(4)
     expect(page.get_by_text("The first 2 of 4 envelopes.")).to_have_count(0)
     expect(page.get_by_role("button", name="More envelopes")).to_have_count(0)
@@ -141,7 +151,16 @@ def test_a_run_that_runs_shows_its_stages_live(gateway: StubGateway, opened: Ope
         "progress_at": "2026-11-25T11:53:00Z",
     }
     beat = {"at": "2026-11-25T12:01:00Z", "beat": 1, "done": 0, "stages": [stage], "executors": 3}
-    open_run = run_details(state="RUNNING", mesh_state="started", verdict="", details="", heartbeat=beat, usage=None)
+    open_run = run_details(
+        state="running",
+        emr_state="RUNNING",
+        outcomes=None,
+        mesh_state="started",
+        verdict="",
+        details="",
+        heartbeat=beat,
+        usage=None,
+    )
     open_run["members"] = [member(0, "at work", usage=None, dollars=None)]
     gateway.answers[f"{RUNS}/{RUN}"] = open_run
     page = opened.open(f"#/runs/{RUN}")
@@ -152,8 +171,14 @@ def test_a_run_that_runs_shows_its_stages_live(gateway: StubGateway, opened: Ope
     later = {**beat, "stages": [{**stage, "done": 180}]}
     gateway.answers[f"{RUNS}/{RUN}"] = {**open_run, "heartbeat": later}
     expect(stages).to_contain_text("180 of 200")
-    gateway.answers[f"{RUNS}/{RUN}"] = run_details(state="SUCCESS", verdict="every envelope has a result", details="")
-    expect(page.get_by_text("every envelope has a result")).to_be_visible()
+    gateway.answers[f"{RUNS}/{RUN}"] = run_details(
+        state="partly failed",
+        emr_state="SUCCESS",
+        outcomes={"succeeded": 99, "failed": 1},
+        verdict="every envelope has a result (99 succeeded, 1 failed)",
+        details="",
+    )
+    expect(page.get_by_text("every envelope has a result (99 succeeded, 1 failed)")).to_be_visible()
 
 
 def test_lines_of_the_driver_and_of_the_executors_are_chosen_in_the_address(opened: OpenedPage) -> None:

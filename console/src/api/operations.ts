@@ -141,10 +141,16 @@ export interface Usage {
   billed: boolean;
 }
 
+/** The envelopes of a run by outcome; a count of 0 is left out. */
+export type RunOutcomes = Partial<Record<"succeeded" | "failed" | "retried" | "again" | "canceled", number>>;
+
 export interface RunLine {
   run_id: string;
   actor: string;
   state: string;
+  /** The state of its job run at EMR Serverless; a gateway of an older version has it as `state`. */
+  emr_state?: string;
+  outcomes?: RunOutcomes | null;
   is_open: boolean;
   envelopes: number;
   formed_at: string;
@@ -175,6 +181,8 @@ export interface RunDetails {
   actor: string;
   state: string;
   mesh_state: string;
+  emr_state?: string;
+  outcomes?: RunOutcomes | null;
   job_run_id: string;
   details: string;
   formed_at: string;

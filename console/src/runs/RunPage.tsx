@@ -14,6 +14,7 @@ import { show } from "../shared/useView";
 import { addressOf, type View } from "../view";
 import { Links } from "./Links";
 import { Members } from "./Members";
+import { outcomesText } from "./outcomes";
 import { RunState } from "./RunState";
 import { type RunSource, type RunTab, SOURCES } from "./view";
 import "../shared/tables.css";
@@ -23,7 +24,6 @@ type OneRun = Extract<View, { page: "run" }>;
 
 const TITLES: Record<RunTab, string> = { envelopes: "Envelopes", logs: "Logs" };
 const SOURCE_NAMES: Record<RunSource, string> = { driver: "the driver", executor: "the executors" };
-const IS_OVER = /^(SUCCESS|FAILED|CANCELLED|refused|committed)/;
 
 export default function RunPage({ view }: { view: OneRun }) {
   const client = useClient();
@@ -78,9 +78,9 @@ export default function RunPage({ view }: { view: OneRun }) {
   );
 }
 
-/** A run that has ended changes no more. */
-function isOver({ mesh_state: state, state: shown }: RunDetails): boolean {
-  return state === "closed" && IS_OVER.test(shown);
+/** A run that has ended changes no more, unless its job run is resident and goes on. */
+function isOver({ mesh_state: state, emr_state: atEmr }: RunDetails): boolean {
+  return state === "closed" && !(atEmr ?? "").endsWith(", resident");
 }
 
 function factsOf(run: RunDetails): [string, ReactNode][] {
@@ -88,7 +88,8 @@ function factsOf(run: RunDetails): [string, ReactNode][] {
   return [
     ["State", <RunState key="state" state={run.state} isOpen={run.mesh_state !== "closed"} />],
     ["Actor", <a key="actor" href={addressOf({ page: "actor", actor: run.actor, tab: "overview" })}>{run.actor}</a>],
-    ["Envelopes", run.envelopes.toLocaleString("en")],
+    ["Envelopes", outcomesText(run.outcomes, run.envelopes)],
+    ["EMR state", run.emr_state],
     ["Formed", <Time key="formed" at={run.formed_at} />],
     ["Running since", run.running_at !== "" && <Time key="running" at={run.running_at} />],
     ["Starts of the driver", run.attempts.length > 0 && run.attempts.length],

@@ -8,8 +8,9 @@ import { Refused } from "../shared/LogLines";
 import { Copy, Problem, Time } from "../shared/parts";
 import { usePolling } from "../shared/usePolling";
 import { show } from "../shared/useView";
-import { type Column, Count, Known, WideTable } from "../shared/WideTable";
+import { type Column, Known, WideTable } from "../shared/WideTable";
 import { addressOf, type View } from "../view";
+import { outcomesText } from "./outcomes";
 import { RunState } from "./RunState";
 import "../shared/tables.css";
 import "./runs.css";
@@ -20,7 +21,7 @@ const COLUMNS: readonly Column[] = [
   { name: "Run" },
   { name: "State" },
   { name: "Actor" },
-  { name: "Envelopes", isNumber: true },
+  { name: "Envelopes" },
   { name: "Formed" },
   { name: "vCPU-hours", isNumber: true },
   { name: "Dollars", isNumber: true },
@@ -123,7 +124,7 @@ function RunTable({ lines }: { lines: readonly RunLine[] }) {
             <RunState state={line.state} isOpen={line.is_open} />
           </td>
           <td>{line.actor}</td>
-          <Count value={line.envelopes} />
+          <td>{outcomesText(line.outcomes, line.envelopes)}</td>
           <td>
             <Time at={line.formed_at} />
           </td>

@@ -1,18 +1,24 @@
 /** How the envelopes of a run ended. */
 
-import type { RunMember } from "../api/operations";
+import type { RunMember, RunOutcomes } from "../api/operations";
 
 export type Tone = "good" | "bad" | "live" | "quiet";
 
-const GOOD = ["SUCCESS", "committed", "done"];
-const BAD = ["FAILED", "CANCELLED", "CANCELLING", "refused", "failed", "timed_out", "crashed", "charged", "result unreadable"];
+const BAD = ["refused", "failed", "partly failed", "timed_out", "crashed", "charged", "result unreadable"];
+const OUTCOMES = ["succeeded", "failed", "retried", "again", "canceled"] as const;
 
-/** Return how a state of a run reads: what follows a comma only adds to it. */
+/** Return how the word of a run reads; the gateway decides the word. */
 export function toneOf(state: string, isOpen: boolean): Tone {
-  const [word = ""] = state.split(",", 1);
-  if (BAD.includes(word)) return "bad";
-  if (GOOD.includes(word)) return "good";
+  if (BAD.includes(state)) return "bad";
+  if (state === "succeeded") return "good";
   return isOpen ? "live" : "quiet";
+}
+
+/** Return the envelopes of a run by outcome, such as `19 succeeded, 1 failed`; before any is routed, their number. */
+export function outcomesText(outcomes: RunOutcomes | null | undefined, envelopes: number): string {
+  if (!outcomes) return envelopes.toLocaleString("en");
+  const counts = OUTCOMES.map((name) => [outcomes[name] ?? 0, name] as const);
+  return counts.flatMap(([count, name]) => (count > 0 ? `${count.toLocaleString("en")} ${name}` : [])).join(", ");
 }
 
 export interface OutcomeGroup {

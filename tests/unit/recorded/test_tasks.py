@@ -410,6 +410,6 @@ def test_json_of_a_view_has_the_same_members(tasks: Tasks) -> None:
     task = tasks.read("task-failed", NOW)
     shown: dict[str, Any] = msgspec.to_builtins(task)
     assert set(shown) == {
-        *("id", "status", "progress_percent", "actor", "route", "attempt", "result_uri", "error", "reason"),
-        *("created_at", "updated_at", "generation", "earlier", "owner"),
+        *("id", "status", "progress_percent", "actor", "route", "attempt", "result_uri", "error", "error_group"),
+        *("reason", "created_at", "updated_at", "generation", "earlier", "owner"),
     }

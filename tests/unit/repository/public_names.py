@@ -38,15 +38,16 @@ METRICS = {
 """The metrics by the dimension that splits them. `HopLimit` is missing: its name is in a table, not at a call."""
 
 SCHEMAS = """
-Access ActorDetails ActorNumbers BackfillList BackfillRequest BackfillView CallbackAnswer Cancellation CircuitBreaker DecidedSlot
-DecidedSlots Durations EarlierGeneration Edge Ended EnvelopeLine Error ErrorInfo EventData EventPattern EventResult EventResults
-FailedSlot Failure FailureGroup FailureList Fault FireRequest Fired GatewayMessage Health HeartbeatRecord
-HopPayloads KeptHop KeptHops LaneView LegacyEnvelope LegacyFinal LegacyJob LegacyProgress LegacyRoute LetterError LetterPage
-LetterQueue LetterView LogLine LogPage MeshNumbers Message MissingSlice ObjectSource OpenCircuit PartialEvent PauseField
-PayloadText Policy Problem QueueState RecentError Redriven RepeatedSlices ReplayRequest Replayed ResumeRequest
-Resumed RetryNote RetryView Route Rule RunDetails RunLine RunNote RunNumbers RunPage SetView ShownValue SingleEvent SlotView
-SlotsRequest StageNote StartRequest Started StartedBy StreamToken Success TaskEvent TaskList TaskPause TaskProblem TaskSet TaskView
-Timeline TimelineEntry ToolAnswer ToolRequest ToolRoute TriggerList TriggerView Unread Usage
+Access ActorDetails ActorNumbers BackfillList BackfillRequest BackfillView CallbackAnswer Cancellation CircuitBreaker
+DecidedSlot DecidedSlots Durations EarlierGeneration Edge Ended EnvelopeLine Error ErrorInfo EventData EventPattern
+EventResult EventResults FailedSlot Failure FailureGroup FailureList Fault FireRequest Fired GatewayMessage Health
+HeartbeatRecord HopPayloads KeptHop KeptHops LaneView LegacyEnvelope LegacyFinal LegacyJob LegacyProgress LegacyRoute
+LetterError LetterPage LetterQueue LetterView LogLine LogPage MeshNumbers Message MissingSlice ObjectSource OpenCircuit
+PartialEvent PauseField PayloadText Policy Problem QueueState RecentError Redriven RepeatedSlices ReplayRequest Replayed
+ResumeRequest Resumed RetryNote RetryView Route Rule RunDetails RunLine RunNote RunNumbers RunOutcomes RunPage SetView
+ShownValue SingleEvent SlotView SlotsRequest StageNote StartRequest Started StartedBy StreamToken Success TaskEvent TaskList
+TaskPause TaskProblem TaskSet TaskView Timeline TimelineEntry ToolAnswer ToolRequest ToolRoute TriggerList TriggerView Unread
+Usage
 """
 """The components of the OpenAPI document: generated clients name their types after them."""
 

@@ -12,6 +12,7 @@ from asya.spark.aws.manifests import Manifests
 from asya.spark.aws.run_items import RunRecord
 from asya.spark.aws.run_records import RunRecords
 from asya.spark.aws.run_results import RunResults
+from asya.spark.run_outcomes import RunOutcomes
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,9 @@ class RunLine:
     """One run of a list.
 
     Attributes:
-        state: as `run_state` gives it.
+        state: the word of the run, as `run_word` gives it.
+        emr_state: the state of its job run at EMR Serverless; empty without one.
+        outcomes: its envelopes by outcome, as far as they are routed; None before that, and if they were not counted.
         usage, dollars: None until the run has ended.
     """
 
@@ -50,6 +53,8 @@ class RunLine:
     formed_at: str
     usage: Usage | None
     dollars: float | None
+    emr_state: str = ""
+    outcomes: RunOutcomes | None = None
 
 
 def read_runs(
@@ -78,22 +83,31 @@ def read_runs(
     return [*first, *ended[:limit]], len(ended) > limit
 
 
-def run_state(record: RunRecord) -> str:
-    """Return the state of a run in few words: of the mesh until it is started, then of EMR Serverless.
+def run_word(record: RunRecord) -> str:
+    """Return the state of a run in a word or two; no other place decides it (`protocol §13.operations.runs.word`).
 
-    The state of a batch of a resident run is that of its own envelopes, because the job run goes on.
+    It is that of its envelopes once they are routed, and until then how far the run is.
     """
     if record.state == "formed":
         return "formed"
+    if record.state == "closed":
+        # The records of older versions have no counts.
+        return record.outcomes.word if record.outcomes is not None else "ended"
     if not record.job_run_id:
         return "refused"
+    if record.resolution is not None or record.usage is not None:
+        return "routing"
+    return (record.job_state or "SUBMITTED").lower()
+
+
+def emr_state(record: RunRecord) -> str:
+    """Return the state of the job run at EMR Serverless, and whose batch or host the run is; empty without a job run."""
+    if not record.job_run_id:
+        return ""
     state = record.job_state or "SUBMITTED"
     if record.host is not None:
-        is_committed = record.resolution is not None and record.resolution.source == "commit"
-        return f"{'committed' if is_committed else state}, batch {record.host.batch} of run {record.host.number}"
-    if record.is_resident and record.state == "closed" and state not in TERMINAL_STATES:
-        return f"{state}, resident"
-    return f"{state}, routing" if record.usage is not None and record.state != "closed" else state
+        return f"{state}, batch {record.host.batch} of run {record.host.number}"
+    return f"{state}, resident" if record.is_resident and state not in TERMINAL_STATES else state
 
 
 def line_of(name: str, record: RunRecord, prices: Prices) -> RunLine:
@@ -105,10 +119,12 @@ def line_of(name: str, record: RunRecord, prices: Prices) -> RunLine:
     return RunLine(
         name,
         record.actor,
-        run_state(record),
+        run_word(record),
         record.state != "closed",
         record.members,
         record.formed_at,
         record.usage,
         prices.cost(record.usage) if record.usage else None,
+        emr_state(record),
+        record.outcomes,
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from botocore.exceptions import ClientError
 
-from asya.operations.aws.job_runs import RunReader, run_state
+from asya.operations.aws.job_runs import RunReader, emr_state, run_word
 from asya.operations.prices import Prices, Sharing, part_of, shares
 from asya.protocol.job_runs import Manifest, ResultHead, Usage
 from asya.protocol.run_progress import HeartbeatRecord
@@ -14,9 +14,12 @@ from asya.spark.aws.run_items import Resolution, RunRecord
 from asya.spark.aws.run_results import ResultsError, RunOutput
 from asya.spark.part_results import part_results
 from asya.spark.run_failures import LACKS_CAPACITY, FailureDecision, returned_members
+from asya.spark.run_outcomes import RunOutcomes
 
 RESULTS_UNREADABLE = "result unreadable"
 RESULTS_UNREAD = "has a result"
+_ENDS = {"done": "succeeded"}
+"""The words of the ends of results that differ from those of job libraries."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,9 @@ class RunReport:
     """One run.
 
     Attributes:
+        state: The word of the run (`run_word`).
+        emr_state: The state of its job run at EMR Serverless; empty without one.
+        outcomes: Its envelopes by outcome, as far as they are routed.
         verdict: Who is charged and who runs again; empty while that is not decided.
         attempts: The starts of the driver that wrote files, oldest first.
         problem: Why the envelopes are unknown.
@@ -68,6 +74,8 @@ class RunReport:
     shared: Sharing | None
     members: tuple[EnvelopeLine, ...]
     problem: str = ""
+    emr_state: str = ""
+    outcomes: RunOutcomes | None = None
 
 
 def read_report(mesh: RunReader, record: RunRecord, prices: Prices, *, most_bytes: float = float("inf")) -> RunReport:
@@ -99,10 +107,10 @@ def read_report(mesh: RunReader, record: RunRecord, prices: Prices, *, most_byte
         else:
             heads, problem = None, "the results are too large to be read here"
         lines, shared = envelope_lines(record, manifest, output, heads, prices)
-        verdict = verdict_of(manifest, record.resolution, output) if record.resolution else ""
+        verdict = verdict_of(manifest, record.resolution, output, record.outcomes) if record.resolution else ""
     return RunReport(
         mesh.run_id(record),
-        run_state(record),
+        run_word(record),
         record.state,
         record.job_run_id or "",
         record.details,
@@ -118,6 +126,8 @@ def read_report(mesh: RunReader, record: RunRecord, prices: Prices, *, most_byte
         shared,
         lines,
         problem,
+        emr_state(record),
+        record.outcomes,
     )
 
 
@@ -172,7 +182,10 @@ def envelope_lines(
     for index, member in enumerate(members):
         head = heads.get(index)
         own = part_of(usage, parts[index]) if usage else None
-        outcome = (head.end if head else RESULTS_UNREADABLE) if index in heads else outcomes.get(index, "waits")
+        if index in heads:
+            outcome = _ENDS.get(head.end, head.end) if head else RESULTS_UNREADABLE
+        else:
+            outcome = outcomes.get(index, "waits")
         lines.append(
             EnvelopeLine(
                 member.id,
@@ -203,19 +216,22 @@ def _outcomes(record: RunRecord, manifest: Manifest, output: RunOutput) -> dict[
     return outcomes | {index: "suspect, runs again alone" for index in decision.suspects if index in back}
 
 
-def verdict_of(manifest: Manifest, resolution: Resolution, output: RunOutput) -> str:
-    """Return who is charged with the end of a run, and who runs again."""
+def verdict_of(
+    manifest: Manifest, resolution: Resolution, output: RunOutput, outcomes: RunOutcomes | None = None
+) -> str:
+    """Return how the envelopes of a run ended, who is charged with its end, and who runs again."""
+    counts = f" ({outcomes.text})" if outcomes is not None else ""
     missing = output.missing(len(manifest.members))
     back = len(returned_members(manifest, resolution.decision, missing))
     if not missing:
-        return "every envelope has a result"
+        return f"every envelope has a result{counts}"
     if output.error is not None:
         text = f"the job failed with {output.error.type}: {output.error.message}"
     elif output.source == "commit":
         text = "the run had no time for the rest" if back else "the job returned no result for the rest"
     else:
         text = _failure(manifest, resolution.decision)
-    return f"{text}; charged: {len(missing) - back}, run again uncharged: {back}"
+    return f"{text}; charged: {len(missing) - back}, run again uncharged: {back}{counts}"
 
 
 def _failure(manifest: Manifest, decision: FailureDecision) -> str:

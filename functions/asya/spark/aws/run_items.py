@@ -8,7 +8,7 @@ Keys in the table `asya-{namespace}-pending`; stored items use them, so they nev
 - failures: `DEATHS#{actor}` / `{number:010d}` counts the failed runs of one origin, the origin included.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, cast
 
 import msgspec
@@ -16,6 +16,7 @@ import msgspec
 from asya.protocol.job_runs import NUMBER_DIGITS, Host, RunFolder, Usage
 from asya.spark.aws.run_results import ResultSource
 from asya.spark.run_failures import CHARGED, FailureDecision, Fate
+from asya.spark.run_outcomes import RunOutcomes
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
@@ -64,12 +65,14 @@ class RoutingCursor:
         line: in the next part, the line where the next result begins.
         frame: number of sent frames of that result.
         missing: number of handled members without a result, after all parts; stored as `cursor_lost`.
+        outcomes: the members before this place by outcome.
     """
 
     part: int = 0
     line: int = 0
     frame: int = 0
     missing: int = 0
+    outcomes: RunOutcomes = field(default=RunOutcomes(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,13 @@ class RunRecord:
     host: Host | None = None
     is_placed: bool = False
     lingers: bool = False
+
+    @property
+    def outcomes(self) -> RunOutcomes | None:
+        """Its members by outcome, as far as they are routed; None without any, and if a version that did not count closed it."""
+        counted = self.cursor.outcomes
+        is_complete = counted.total == self.members
+        return counted if counted.total and (is_complete or self.state != "closed") else None
 
     @property
     def is_resident(self) -> bool:
@@ -169,6 +179,7 @@ def decode_record(actor: str, number: int, item: "Item") -> RunRecord:
         resolution = Resolution(
             source, item["attempt"]["S"], int(item["parts"]["N"]), decision, bool(item["started"]["BOOL"])
         )
+    outcomes = msgspec.json.decode(item["outcomes"]["S"], type=RunOutcomes) if "outcomes" in item else RunOutcomes()
     counts = (int(item.get(f"cursor_{name}", {"N": "0"})["N"]) for name in ("part", "line", "frame", "lost"))
     return RunRecord(
         actor,
@@ -177,7 +188,7 @@ def decode_record(actor: str, number: int, item: "Item") -> RunRecord:
         item["formed_at"]["S"],
         item["job_run_id"]["S"] if "job_run_id" in item else None,
         resolution,
-        RoutingCursor(*counts),
+        RoutingCursor(*counts, outcomes),
         int(item["members"]["N"]),
         item["running_at"]["S"] if "running_at" in item else None,
         item["job_state"]["S"] if "job_state" in item else "",

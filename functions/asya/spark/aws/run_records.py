@@ -236,7 +236,7 @@ class RunRecords:
         self._update(
             actor,
             number,
-            "SET cursor_part = :part, cursor_line = :line, cursor_frame = :frame, cursor_lost = :lost",
+            "SET cursor_part = :part, cursor_line = :line, cursor_frame = :frame, cursor_lost = :lost, outcomes = :outcomes",
             "attribute_not_exists(cursor_part) OR cursor_part < :part"
             " OR (cursor_part = :part AND (cursor_line < :line OR (cursor_line = :line"
             " AND (cursor_frame < :frame OR (cursor_frame = :frame AND cursor_lost < :lost)))))",
@@ -245,6 +245,7 @@ class RunRecords:
                 ":line": {"N": str(after.line)},
                 ":frame": {"N": str(after.frame)},
                 ":lost": {"N": str(after.missing)},
+                ":outcomes": {"S": msgspec.json.encode(after.outcomes).decode()},
             },
         )
 

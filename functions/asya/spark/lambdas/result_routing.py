@@ -1,7 +1,7 @@
 """Routes the results of an ended job run: in chunks, resumable, from one commit (`protocol §10`)."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from asya.messaging.aws.receipt import Receipt
@@ -25,6 +25,7 @@ from asya.spark.lambdas.resolution import charge_error, resolve
 from asya.spark.lambdas.services import SparkServices
 from asya.spark.part_results import PartResult, part_results, unreadable_results
 from asya.spark.run_failures import SPARK_JOB_FAILED, FailureDecision, returned_members
+from asya.spark.run_outcomes import Outcome, outcome_of, outcome_of_charge, outcome_of_diversion
 from asya.spark.stopped_envelopes import check_after_run, with_late_copy
 from asya.tasks.task_state import TaskState
 
@@ -105,7 +106,7 @@ class ResultRouter:
         )
         for index in range(self._cursor.part, len(output.parts)):
             self._route_part(output.parts[index], resolution.attempt)
-            self._cursor = RoutingCursor(part=index + 1)
+            self._cursor = RoutingCursor(part=index + 1, outcomes=self._cursor.outcomes)
         self._route_missing(resolution, output)
         self._checkpoint()
         return resolution.decision
@@ -115,9 +116,8 @@ class ResultRouter:
         for result in self._results(part, attempt):
             if result.line >= self._cursor.line:
                 self._route_result(result)
-                self._cursor = RoutingCursor(
-                    self._cursor.part, result.line + 1 + (result.head.frames if result.head else 0)
-                )
+                line = result.line + 1 + (result.head.frames if result.head else 0)
+                self._cursor = RoutingCursor(self._cursor.part, line, outcomes=self._cursor.outcomes)
                 self._checkpoint_if_due()
 
     def _results(self, part: ResultPart, attempt: str) -> Iterator[PartResult]:
@@ -157,8 +157,12 @@ class ResultRouter:
         ):
             if delivery is not None:
                 self._send(delivery, hop)
-            self._cursor = RoutingCursor(self._cursor.part, self._cursor.line, self._cursor.frame + 1)
+            if not self._cursor.frame:
+                self._count(outcome_of(head, delivery))
+            self._cursor = replace(self._cursor, frame=self._cursor.frame + 1)
             self._checkpoint_if_due()
+        if not self._cursor.frame:
+            self._count(outcome_of(head, None))  # a late copy without further frames
 
     def _with_report(
         self, hop: Hop, member: Member, head: ResultHead, frames: Iterator[ResultFrame]
@@ -203,20 +207,20 @@ class ResultRouter:
         )
         for index in missing[self._cursor.missing :]:
             self._route_member(index, back.get(index), error)
-            self._cursor = RoutingCursor(part=self._cursor.part, missing=self._cursor.missing + 1)
+            self._cursor = replace(self._cursor, line=0, frame=0, missing=self._cursor.missing + 1)
             self._checkpoint_if_due()
 
     def _route_member(self, index: int, again: Member | None, error: ErrorInfo | None) -> None:
         """Handles one member without a result; a member that runs again needs no read of its envelope."""
         member = self._manifest.members[index]
         if again is not None and not self._may_be_stopped(index, member):
-            self._requeued.append(again)
+            self._requeue(again)
             return
         hop = self._services.hop(self._manifest.actor, self._spec, member)
         if self._divert_stopped(hop, index, member):
             return
         if again is not None:
-            self._requeued.append(again)
+            self._requeue(again)
         elif error is not None:
             self._charge(with_late_copy(hop, self._state(index, member)), error)
 
@@ -231,7 +235,17 @@ class ResultRouter:
         base = self._services.base
         base.telemetry.count("Processed", by=("outcome", "failed"), actor=hop.actor)
         self._trace(hop, error.type)
-        self._send(job_results.failure(hop, error, now=self._services.now(), jitter=base.environment.random()), hop)
+        delivery = job_results.failure(hop, error, now=self._services.now(), jitter=base.environment.random())
+        self._send(delivery, hop)
+        self._count(outcome_of_charge(delivery))
+
+    def _requeue(self, member: Member) -> None:
+        self._requeued.append(member)
+        self._count("again")
+
+    def _count(self, outcome: Outcome) -> None:
+        """Counts a member; a chunk that is routed again begins with the counts of its cursor."""
+        self._cursor = replace(self._cursor, outcomes=self._cursor.outcomes.plus(outcome))
 
     def _trace(self, hop: Hop, error: str | None) -> None:
         started_at = parse_time(self._record.running_at or self._record.formed_at)
@@ -245,6 +259,7 @@ class ResultRouter:
         record_diversion(self._services.base, diversion.why, actor=self._manifest.actor)
         for delivery in diversion.deliveries:
             self._send(delivery, hop)
+        self._count(outcome_of_diversion(diversion))
         return True
 
     def _state(self, index: int, member: Member) -> TaskState | None:

@@ -26,8 +26,13 @@ def test_open_runs_come_first_then_the_newest(world: HeavyWorld, asya: Asya) -> 
     start_run(world, "open", "other")
     lines = read_lines(asya("list", "--json"))
     assert [(line["run_id"][-1], line["is_open"]) for line in lines] == [("3", True), ("2", False), ("1", False)]
-    assert (lines[0]["state"], lines[0]["envelopes"], lines[0]["dollars"]) == ("SUBMITTED", 2, None)
-    assert lines[1]["state"] == "SUCCESS"
+    assert (lines[0]["state"], lines[0]["envelopes"], lines[0]["dollars"]) == ("submitted", 2, None)
+    assert (lines[0]["emr_state"], lines[0]["outcomes"]) == ("SUBMITTED", None)
+    assert (lines[1]["state"], lines[1]["emr_state"], lines[1]["outcomes"]) == (
+        "succeeded",
+        "SUCCESS",
+        {"succeeded": 1},
+    )
     assert lines[1]["dollars"] == pytest.approx(0.5 * 0.052624 + 2 * 0.0057785)
 
 

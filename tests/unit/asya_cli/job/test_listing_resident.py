@@ -24,12 +24,14 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[HeavyWorld]:
 
 
 def test_a_batch_names_its_resident_run(world: HeavyWorld, asya: Asya) -> None:
-    assert "RUNNING, batch 1 of run 1 " in asya("list", "clean").stdout
+    assert "1 running " in asya("list", "clean").stdout
+    assert "RUNNING, batch 1 of run 1\n" in asya("show", BATCH).stdout
     commit(world, 2, 1, Host(1, 1))
     world.complete()
     output = asya("list", "clean").stdout
-    assert "committed, batch 1 of run 1 " in output
-    assert "RUNNING, resident " in output
+    assert "running" not in output
+    assert "1 succeeded " in output
+    assert "RUNNING, resident\n" in asya("show", RESIDENT).stdout
 
 
 def test_the_files_of_a_batch_are_read_where_they_are(world: HeavyWorld, asya: Asya) -> None:
@@ -37,7 +39,8 @@ def test_the_files_of_a_batch_are_read_where_they_are(world: HeavyWorld, asya: A
     world.complete()
     output = asya("show", BATCH).stdout
     assert "every envelope has a result" in output
-    assert "committed, batch 1 of run 1" in output
+    assert "state      succeeded\n" in output
+    assert "batch 1 of run 1\n" in output
 
 
 def test_an_idle_job_run_is_canceled(world: HeavyWorld, asya: Asya) -> None:

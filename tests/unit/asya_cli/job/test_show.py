@@ -66,14 +66,15 @@ def test_envelopes_share_the_cost_by_the_duration_of_their_calls(world: HeavyWor
 
     content = report(asya)
 
-    assert outcomes(asya) == {"a": "done", "b": "done", "c": "failed"}
+    assert outcomes(asya) == {"a": "succeeded", "b": "succeeded", "c": "failed"}
     assert content["shared"] == "by duration"
     assert [member["usage"]["vcpu_hours"] for member in content["members"]] == [0.375, 0.0625, 0.0625]
     assert content["members"][2]["error"] == "ValueError: bad"
     assert sum(member["dollars"] for member in content["members"]) == pytest.approx(content["dollars"])
     facts = shown(asya)
-    assert facts["state"] == "SUCCESS (in the mesh: closed)"
-    assert facts["verdict"] == "every envelope has a result"
+    assert (facts["state"], facts["EMR"]) == ("partly retried", "state  SUCCESS")
+    assert facts["results"] == "2 succeeded, 1 retried"
+    assert facts["verdict"] == "every envelope has a result (2 succeeded, 1 retried)"
     assert facts["billed"] == "0.5 vCPU-hours, 2 GB-hours of memory"
     assert facts["cost"] == "$0.0379"
     assert facts["shared"] == "by duration, among 3 envelopes"
@@ -92,7 +93,8 @@ def test_without_all_durations_the_cost_is_shared_equally(world: HeavyWorld, asy
 
     assert content["shared"] == "equally"
     assert [member["usage"]["vcpu_hours"] for member in content["members"]] == [0.25, 0.25]
-    assert outcomes(asya) == {"a": "done", "b": "suspect, runs again alone"}
+    assert outcomes(asya) == {"a": "succeeded", "b": "suspect, runs again alone"}
+    assert (content["state"], content["outcomes"]) == ("partly again", {"succeeded": 1, "again": 1})
     assert "suspected: 1 envelope at work" in content["verdict"]
     assert content["details"].startswith("ExitCode: 137 (137 is out of memory as a rule")
 
@@ -104,6 +106,7 @@ def test_the_convicted_envelope_is_named(world: HeavyWorld, asya: Asya) -> None:
     assert outcomes(asya) == {"a": "charged", "b": "runs again"}
     assert report(asya)["verdict"] == (
         "a was the first and only envelope at work, so it is charged; charged: 1, run again uncharged: 1"
+        " (1 retried, 1 again)"
     )
 
 
@@ -130,7 +133,7 @@ def test_a_running_run_shows_its_stages(world: HeavyWorld, asya: Asya) -> None:
 
     facts = shown(asya)
 
-    assert outcomes(asya) == {"a": "done", "b": "at work"}
+    assert outcomes(asya) == {"a": "succeeded", "b": "at work"}
     assert facts["heartbeat"] == "2026-01-01T00:08:03Z, 1 envelope done, 2 executors so far"
     assert facts["stage"] == "3 count at x.py:1: 5 of 8 tasks, 10 rows read, 2 written, no task has ended for 8m0s"
     assert facts["attempts"] == "a1"
@@ -141,7 +144,7 @@ def test_a_run_that_has_not_started(world: HeavyWorld, asya: Asya) -> None:
     world.emr.refusals = ["ServiceQuotaExceededException"]
     start_run(world, "a")
     facts = shown(asya)
-    assert (facts["job"], facts["state"]) == ("run    not started", "formed (in the mesh: formed)")
+    assert (facts["job"], facts["state"]) == ("run    not started", "formed")
     assert "log" not in facts
     assert outcomes(asya) == {"a": "waits"}
 

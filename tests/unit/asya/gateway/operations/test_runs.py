@@ -57,10 +57,13 @@ def test_a_run_has_its_envelopes_in_pages_and_says_who_is_charged(calls: Operato
     assert (code, body["actor"], body["state"], body["verdict"]) == (
         200,
         "clean",
-        "SUCCESS",
-        "every envelope has a result",
+        "partly retried",
+        "every envelope has a result (1 succeeded, 1 retried)",
     )
-    assert [(line["id"], line["outcome"]) for line in body["members"]] == [("a", "done")]
+    assert (body["emr_state"], body["outcomes"]) == ("SUCCESS", {"succeeded": 1, "retried": 1})
+    (line,) = calls.get(RUNS)[1]["items"]
+    assert (line["state"], line["emr_state"], line["outcomes"]) == (body["state"], body["emr_state"], body["outcomes"])
+    assert [(line["id"], line["outcome"]) for line in body["members"]] == [("a", "succeeded")]
     code, rest = calls.get(f"{RUNS}/{RUN}?limit=1&cursor={body['next_cursor']}")
     assert [(line["id"], line["outcome"], len(line["error"])) for line in rest["members"]] == [("b", "failed", 1024)]
     assert (code, rest["next_cursor"]) == (200, None)

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from asya.messaging.aws import clients
+from asya.spark.lambdas import result_routing
 from asya.spark.lambdas.complete import Completion
-from tests.doubles.heavy import HeavyWorld, TimedContext, done_result, heavy_world
+from asya.spark.run_outcomes import RunOutcomes
+from tests.doubles.heavy import HeavyWorld, TimedContext, done_result, failed_result, heavy_world
 
 MEMBERS = 20
 REFUSED = 9
@@ -44,7 +46,7 @@ def route(world: HeavyWorld, event: dict[str, Any]) -> bool:
     return not completion.process(event)["batchItemFailures"]
 
 
-@pytest.mark.rule("10.refused")
+@pytest.mark.rule("10.refused", "13.operations.runs.outcomes")
 def test_10_a_refused_message_repeats_no_accepted_one_at_each_attempt(
     world: HeavyWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,3 +72,33 @@ def test_10_a_refused_message_repeats_no_accepted_one_at_each_attempt(
     # The accepted ones behind the refused one are sent once more; those before it are not.
     assert queues.accepted == {"publish": MEMBERS - 1 + MEMBERS - 1 - REFUSED, "sink": 1}
     assert [body["id"] for body in world.bodies("x-sink")] == [members[REFUSED]]
+    record = world.services_of("x-completion").records.get("stats", 1)
+    assert record is not None
+    assert record.outcomes == RunOutcomes(succeeded=MEMBERS)
+
+
+@pytest.mark.rule("13.operations.runs.outcomes")
+@pytest.mark.parametrize("chunk", [1, 2, 3, 500])
+def test_13_each_envelope_counts_once_however_often_routing_is_interrupted(
+    world: HeavyWorld, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.setattr(result_routing, "CHUNK", chunk)
+    for number in range(10):
+        world.send(f"m{number:02d}", number, actor="stats")
+    world.enqueue("stats")
+    world.dispatch()
+    # Even ones fail and end at x-sink. The run had no time for the last two, which run again.
+    results = [done_result(index, 1, 2) if index % 2 else failed_result(index) for index in range(8)]
+    world.write_results(1, results, actor="stats", unreached=8)
+    world.set_state("run1", "SUCCESS")
+    queues, event = Queues(monkeypatch), world.receive("x-completion")
+    records = world.services_of("x-completion").records
+    for _ in range(3):
+        assert not route(world, event)
+        half = records.get("stats", 1)
+        assert half is None or half.outcomes is None or half.outcomes.total < 10
+    queues.is_refused = False
+    assert route(world, event)
+    record = records.get("stats", 1)
+    assert record is not None
+    assert (record.state, record.outcomes) == ("closed", RunOutcomes(succeeded=4, failed=4, again=2))
