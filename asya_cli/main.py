@@ -41,6 +41,7 @@ from asya_cli.sending.call import call
 from asya_cli.sending.send import send
 from asya_cli.smoke.command import smoke
 from asya_cli.tasks.cancel import cancel
+from asya_cli.tasks.dismiss import dismiss
 from asya_cli.tasks.failures import failures
 from asya_cli.tasks.listing import list_tasks
 from asya_cli.tasks.replay import replay
@@ -145,6 +146,7 @@ app.command()(actors)
 app.command()(ui)
 app.command()(cancel)
 app.command()(replay)
+app.command()(dismiss)
 app.command()(resume)
 app.command()(report)
 app.command()(logs)

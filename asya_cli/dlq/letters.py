@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 from asya.client.errors import ConflictError
 from asya.dead_letters import letters as dead_letters
 from asya.dead_letters.aws.queue import DeadLetterQueue, ReceivedMessage
+from asya.dead_letters.settlements import SETTLED
 from asya.messaging.aws.missing_queues import is_missing_queue
 from asya.operations.dead_letters import envelope_of, letter_id
 from asya.protocol import names
@@ -85,11 +86,13 @@ class RedriveResult:
     Attributes:
         generation: The generation in which the envelope was sent; None if the message was sent unchanged.
         problem: Why the message stays in its dead-letter queue; empty after a success.
+        is_settled: Whether it stays because its task was replayed, dismissed or overtaken.
     """
 
     letter: QueuedLetter
     generation: int | None = None
     problem: str = ""
+    is_settled: bool = False
 
 
 class DeadLetters:
@@ -206,7 +209,8 @@ class DeadLetters:
         try:
             generation = self._mesh.redrive(letter.actor, letter.seen.arrival, force=force)
         except ConflictError as error:
-            return RedriveResult(letter, problem=completed(error.problem, self.options))
+            problem = completed(error.problem, self.options)
+            return RedriveResult(letter, problem=problem, is_settled=error.code in SETTLED)
         self._redriven.add(_redrive_key(letter, letter.generation if generation is None else generation))
         with aws_errors(f"cannot delete the dead letter {letter.seen.message_id} of {letter.actor}"):
             self._queue(letter.actor).delete(letter.seen)

@@ -63,7 +63,8 @@ def redrive(
     force: Annotated[
         bool,
         typer.Option(
-            "--force", help="Also redrive if the task succeeded, was canceled, is paused or went on elsewhere."
+            "--force",
+            help="Also redrive if the task is settled, succeeded, was canceled, is paused or went on elsewhere.",
         ),
     ] = False,
     as_json: JsonLines = False,
@@ -75,7 +76,8 @@ def redrive(
     """Send dead letters to their actors again, each in the next generation of its task.
 
     Repair the cause first. After its deadline an envelope needs `asya replay`, which sets a new deadline. At a terminal the command
-    asks first. The exit code is 1 if a dead letter is refused; it stays in its queue.
+    asks first. The exit code is 1 if a dead letter is refused; it stays in its queue. So does the letter of a task that was
+    replayed or dismissed, which is no error.
     """
     dead_letters, selection = dead_letters_of(state, namespace, region, profile), filter_of(envelope_id, error, since)
     actors = actors_of(dead_letters, actor)
@@ -89,24 +91,27 @@ def redrive(
             _show(dead_letters, actors, found, as_json=as_json)
             return
         confirm(f"redrive {counted(total, 'dead letter')}?")
-    sent = refused = 0
+    sent = refused = settled = 0
     # The letters that are not sent are visible again at once, also after Ctrl-C.
     with (
-        leaving(lambda: f"{_counts(sent, refused)}; the others stay in their queues"),
+        leaving(lambda: f"{_counts(sent, refused, settled)}; the others stay in their queues"),
         closing(_selected(dead_letters, actors, selection)) as letters,
     ):
         for letter in tracked(letters, "redrive", total):
-            result = _line(dead_letters.redrive(letter, force=force))
-            write(result, str(result), as_json=as_json)
-            sent, refused = (sent, refused + 1) if result.problem else (sent + 1, refused)
+            result = dead_letters.redrive(letter, force=force)
+            line = _line(result)
+            write(line, str(line), as_json=as_json)
+            sent += not result.problem
+            settled += result.is_settled
+            refused += bool(result.problem) and not result.is_settled
             if sent >= limit:
                 break
-    if envelope_id and not sent and not refused:
+    if envelope_id and not (sent or refused or settled):
         raise not_found(dead_letters, actors, envelope_id)
     for name in actors:
         warn_of_hidden(dead_letters, name)
-    echo(_counts(sent, refused), err=True)
-    if refused:
+    echo(_counts(sent, refused, settled), err=True)
+    if refused or (envelope_id and settled):
         raise typer.Exit(1)
 
 
@@ -135,5 +140,5 @@ def _line(result: RedriveResult) -> RedriveLine:
     return RedriveLine(result.letter.actor, result.letter.id, result.generation, result.problem)
 
 
-def _counts(sent: int, refused: int) -> str:
-    return f"{sent} sent again, {refused} refused"
+def _counts(sent: int, refused: int, settled: int) -> str:
+    return f"{sent} sent again, {refused} refused" + (f", {settled} settled" if settled else "")

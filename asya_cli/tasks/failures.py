@@ -11,7 +11,7 @@ import typer
 from asya_cli import clock
 from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State, as_typed, client
 from asya_cli.output.text import counted, echo, one_line, write_json_line
-from asya_cli.tasks.selection import Actor, ErrorText, Owner, Selection, Since, Tool, age, limited
+from asya_cli.tasks.selection import Actor, All, ErrorText, Owner, Selection, Settled, Since, Tool, age, limited
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +32,7 @@ def failures(
     retrying: Annotated[
         bool, typer.Option("--retrying", help="Group running tasks by the error after which they run again.")
     ] = False,
+    show_all: All = False,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of groups.")] = 20,
     as_json: JsonLines = False,
     state: State = DEFAULT_STATE,
@@ -39,7 +40,9 @@ def failures(
     region: Region = None,
     profile: Profile = None,
 ) -> None:
-    """Group failed tasks by actor and error, most tasks first.
+    """Group open failures by actor and error, most tasks first.
+
+    A failed task that was replayed, dismissed or overtaken is settled, unless its replay has failed too.
 
     `asya replay --failed --actor ACTOR --error TEXT` runs a group again, with the text as it is shown here.
     """
@@ -47,15 +50,20 @@ def failures(
     from asya.tasks.failures import merged
     from asya_cli.output.console import table_console
 
-    selection = Selection.of(actor=actor, tool=tool, owner=owner, error=error, since=since, retrying=retrying)
+    selection = Selection.of(
+        actor=actor, tool=tool, owner=owner, error=error, since=since, retrying=retrying, resolved=show_all
+    )
     mesh = client(state, namespace, region, profile)
     pages = Operations(mesh).failure_pages(selection.wanted)
-    groups = merged(chain.from_iterable(page.items for page in limited(pages)))
+    read = list(limited(pages))
+    groups = merged(chain.from_iterable(page.items for page in read))
+    settled = Settled(sum(page.resolved for page in read))
     if not groups:
         selection.check(mesh)
     more = (
         f"and {counted(len(groups) - limit, 'group')} more; -n {len(groups)} shows them" if len(groups) > limit else ""
     )
+    settled.tell()
     if as_json:
         for each in groups[:limit]:
             write_json_line(each)
@@ -63,7 +71,8 @@ def failures(
             echo(more, err=True)
         return
     if not groups:
-        echo("no tasks that run again after an error" if retrying else "no failed tasks", err=True)
+        failures_of = "no open failures" if settled.count else "no failed tasks"
+        echo("no tasks that run again after an error" if retrying else failures_of, err=True)
         return
     console = table_console()
     console.print(_table_of(groups[:limit], clock.now(), console.width))

@@ -12,11 +12,13 @@ from asya_cli.output.results import write_list
 from asya_cli.output.text import echo, one_line, without_fraction
 from asya_cli.tasks.selection import (
     Actor,
+    All,
     ErrorText,
     Owner,
     Retrying,
     Roots,
     Selection,
+    Settled,
     Since,
     Status,
     Tool,
@@ -50,6 +52,7 @@ def list_tasks(
     since: Since = None,
     roots: Roots = False,
     retrying: Retrying = False,
+    show_all: All = False,
     parent: Annotated[str | None, typer.Option("--parent", metavar="ID", help="Only children of this task.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=_MOST, help="Maximum number of tasks.")] = 20,
     as_json: Annotated[
@@ -73,13 +76,16 @@ def list_tasks(
         since=since,
         roots=roots,
         retrying=retrying,
+        resolved=show_all,
     )
     mesh = client(state, namespace, region, profile)
-    views = selection.newest(mesh, limit)
+    settled = Settled()
+    views = selection.newest(mesh, limit, settled)
     if not views:
         selection.check(mesh)
     now, width = clock.now(), table_console().width
     write_list(views, lambda tasks: table_of(tasks, now, width), empty="no tasks", as_json=as_json)
+    settled.tell()
     more = min(limit * 10, _MOST)
     if len(views) == limit < more:  # whether there are more may take many calls to know
         echo(f"the newest {limit}; -n {more} shows up to {more:,}", err=True)

@@ -24,7 +24,7 @@ from asya_cli.output.results import write
 from asya_cli.output.text import echo, one_line
 from asya_cli.tasks.bulk import DryRun, Yes, for_each
 from asya_cli.tasks.records import task_advice
-from asya_cli.tasks.selection import Actor, ErrorText, Owner, Selection, Since, Tool
+from asya_cli.tasks.selection import Actor, ErrorText, Owner, Selection, Settled, Since, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,6 +66,9 @@ def replay(
             help="For the origin of a failed set: copy the results that are stored, and run only the other slices again.",
         ),
     ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also if the task was replayed, dismissed or overtaken.")
+    ] = False,
     as_json: JsonLines = False,
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
@@ -74,11 +77,13 @@ def replay(
 ) -> None:
     """Run an envelope again as a new task, by default from the hop that failed, and print the id of the new task.
 
-    The new task gets a new deadline if the old one had one. The old task does not change. An origin whose set failed sends its
-    slices again from the kept frames of its fan-out; a repeated call prints the id of the same task until that task fails.
+    The new task gets a new deadline if the old one had one. The old task stays failed, and names its replay. While that replay
+    is at work or has succeeded, another one needs --force. An origin whose set failed sends its slices again from the kept frames
+    of its fan-out; a repeated call prints the id of the same task until that task fails.
 
-    With --failed, run all failed tasks again, or those that --actor, --tool, --owner, --error and --since select, oldest first. A
-    failed slice runs again with its set: once, and only the slices that have no result.
+    With --failed, run all open failures again, or those that --actor, --tool, --owner, --error and --since select, oldest first.
+    A failed slice runs again with its set: once, and only the slices that have no result. A repetition goes on where the last
+    call was interrupted.
     """
     selection = Selection.of(status="failed", actor=actor, tool=tool, owner=owner, error=error, since=since)
     is_limited = selection != Selection.of(status="failed")
@@ -87,9 +92,9 @@ def replay(
             "replay takes an ID, or --failed with the options that select tasks",
             "Type `asya replay ID`, or `asya replay --failed --dry-run` to see which.",
         )
-    if failed and (hop is not None or checkpoint is not None or failed_only):
+    if failed and (hop is not None or checkpoint is not None or failed_only or force):
         raise CommandError(
-            "--failed excludes --from, --from-checkpoint and --failed-only", "Give them with an ID instead."
+            "--failed excludes --from, --from-checkpoint, --failed-only and --force", "Give them with an ID instead."
         )
     if hop is not None and checkpoint is not None:
         raise CommandError("--from and --from-checkpoint exclude each other", "Use one of them.")
@@ -102,13 +107,15 @@ def replay(
 
     mesh = client(state, namespace, region, profile)
     if envelope_id is None:
-        tasks = sorted(selection.tasks(mesh), key=lambda task: task.created_at)
+        settled = Settled()
+        tasks = sorted(selection.tasks(mesh, settled=settled), key=lambda task: task.created_at)
+        settled.tell("`asya list --status failed --all` shows them")
         if not tasks:
             selection.check(mesh)
         _name_dead_letters(tasks, as_typed(state, namespace, region, profile))  # before the question
         for_each(tasks, "replay", SetReplays(mesh), dry_run=dry_run, yes=yes, as_json=as_json)
         return
-    request = ReplayRequest(hop=hop, checkpoint=checkpoint, failed_only=failed_only)
+    request = ReplayRequest(hop=hop, checkpoint=checkpoint, failed_only=failed_only, force=force)
     options = as_typed(state, namespace, region, profile)
     with task_advice(envelope_id, options):
         try:
@@ -135,10 +142,13 @@ def _name_dead_letters(tasks: Sequence[TaskView], options: str) -> None:
 def _refusal(mesh: MeshClient, envelope_id: str, error: ConflictError, options: str) -> ConflictError:
     """Return why a task cannot be replayed, and the command that does what can be done."""
     from asya.client.errors import ConflictError
+    from asya.dead_letters.settlements import SETTLED
 
     problem = completed(error.problem.replace("failed_only", "--failed-only"), options)
     task, name = mesh.task(envelope_id), quote(envelope_id)
-    if error.code == "slice" and task is not None and task.parent_id:
+    if error.code in SETTLED:
+        advice = f"`asya replay {name} --force{options}` runs it once more."
+    elif error.code == "slice" and task is not None and task.parent_id:
         advice = f"`asya replay {quote(task.parent_id)} --failed-only{options}` runs it again with its set."
     elif task is not None and task.status == "failed":
         advice = f"`asya replay {name}{options}` runs it again from where it failed."

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from asya.protocol.errors import ErrorInfo
     from asya.protocol.pause import PauseField, ShownValue, TaskPause
     from asya.protocol.route import Route
-    from asya.protocol.task import Cancellation, EarlierGeneration, StartedBy
+    from asya.protocol.task import Cancellation, EarlierGeneration, Resolution, StartedBy
     from asya.tasks.timeline import TimelineEntry
     from asya.tasks.view import RetryView, TaskView
     from asya_cli.output.console import Console
@@ -135,6 +135,7 @@ def facts_of(task: TaskView | None, stored: StoredObject | None, envelope: Envel
         ("retry", retry_line(task.retry) if task and task.retry else None),
         ("canceled", cancellation_line(task.canceled) if task and task.canceled else None),
         ("error", f"{error.type}: {error.message}" if error else None),
+        ("resolution", resolution_line(task.resolution) if task and task.resolution else None),
         ("problem", f"{task.problem.type}: {task.problem.message}" if task and task.problem else None),
         ("created", (task.created_at if task else None) or (status.created_at if status else None)),
         ("updated", (task.updated_at if task else None) or (status.updated_at if status else None)),
@@ -169,6 +170,18 @@ def cancellation_line(canceled: Cancellation) -> str:
     """Return who canceled a task and when, such as `by AIDAEXAMPLE at 2026-…`."""
     who = f"by {canceled.by}" if canceled.by is not None else f"with its root {canceled.root}"
     return f"{who} at {canceled.at}"
+
+
+def resolution_line(resolution: Resolution) -> str:
+    """Return what became of a failure, such as `replayed by AIDAEXAMPLE at 2026-… as 1f6a0a54-…, which succeeded`."""
+    by = f" by {resolution.by}" if resolution.by is not None and resolution.how != "overtaken" else ""
+    at = f" at {resolution.at}" if resolution.at is not None else ""
+    if resolution.how in ("dismissed", "redriven"):
+        return f"{resolution.how}{by}{at}" + (f": {resolution.reason}" if resolution.reason else "")
+    if resolution.how == "overtaken":
+        return f"overtaken by {resolution.task}: {resolution.status}"
+    again = "; the failure is open again" if resolution.is_open else ""
+    return f"replayed{by}{at} as {resolution.task}: {resolution.status}{again}"
 
 
 def _indented(value: str) -> Text:
@@ -225,7 +238,8 @@ def earlier_line(earlier: EarlierGeneration) -> str:
     reason = f" ({earlier.reason})" if earlier.reason and earlier.reason != "Completed" else ""
     actor = f" at {earlier.actor}" if earlier.actor else ""
     ended = f", {earlier.ended_at}" if earlier.ended_at else ""
-    return f"generation {earlier.generation}: {earlier.status}{reason}{actor}{ended}"
+    then = f"; {resolution_line(earlier.resolution)}" if earlier.resolution is not None else ""
+    return f"generation {earlier.generation}: {earlier.status}{reason}{actor}{ended}{then}"
 
 
 def attempts(task: TaskView | None, envelope: Envelope | None) -> str | None:

@@ -16,6 +16,7 @@ from asya.tasks.filters import TaskFilter
 from asya_cli import clock
 from asya_cli.errors import CommandError
 from asya_cli.options import not_empty
+from asya_cli.output.text import counted, echo
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -69,8 +70,25 @@ Since = Annotated[
 Retrying = Annotated[bool, typer.Option("--retrying", help="Only running tasks that run again after an error.")]
 Roots = Annotated[bool, typer.Option("--roots", help="Only tasks that no other task has fanned out into.")]
 
+All = Annotated[
+    bool, typer.Option("--all", help="Also failed tasks that are settled: replayed, dismissed or overtaken.")
+]
+
 _AGE = re.compile(r"(\d{1,9})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+@dataclass
+class Settled:
+    """Counts the failed tasks that a selection leaves out, because they are settled or go on in a failed replay."""
+
+    count: int = 0
+
+    def tell(self, advice: str = "--all shows them") -> None:
+        """Say on standard error how many there are, if there are any."""
+        if self.count:
+            verb = "is" if self.count == 1 else "are"
+            echo(f"{counted(self.count, 'settled failure')} {verb} left out; {advice}", err=True)
 
 
 @dataclass(frozen=True)
@@ -96,6 +114,7 @@ class Selection:
         since: str | None = None,
         roots: bool = False,
         retrying: bool = False,
+        resolved: bool = False,
         now: datetime | None = None,
     ) -> Selection:
         """Return the selection of these options; None means any.
@@ -115,21 +134,25 @@ class Selection:
                 since=earliest,
                 roots=roots,
                 retrying=retrying,
+                resolved=resolved,
             )
         )
 
-    def tasks(self, mesh: MeshClient, page_size: int = 100) -> Iterator[TaskView]:
+    def tasks(self, mesh: MeshClient, page_size: int = 100, settled: Settled | None = None) -> Iterator[TaskView]:
         """Read the selected tasks, newest first.
 
         Args:
             mesh: The mesh.
             page_size: The number of tasks of a call, 1 to 100.
+            settled: Counts what a selection of open failures leaves out.
 
         Raises:
             CommandError: The gateway fails or does not answer, or there are more tasks or pages than the limits.
         """
         count = 0
         for page in limited(mesh.task_pages(self.wanted, page_size)):
+            if settled is not None:
+                settled.count += page.resolved
             for task in page.items:
                 if count == TASK_LIMIT:
                     raise CommandError(f"more than {TASK_LIMIT:,} tasks are selected", _NARROW)
@@ -147,9 +170,9 @@ class Selection:
 
             check_actor(mesh.connection, self.wanted.actor)
 
-    def newest(self, mesh: MeshClient, limit: int) -> list[TaskView]:
-        """Read the newest selected tasks."""
-        return list(islice(self.tasks(mesh, min(limit, 100)), limit))
+    def newest(self, mesh: MeshClient, limit: int, settled: Settled | None = None) -> list[TaskView]:
+        """Read the newest selected tasks; `settled` counts what was left out until then."""
+        return list(islice(self.tasks(mesh, min(limit, 100), settled), limit))
 
 
 def limited(pages: Iterable[P]) -> Iterator[P]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from asya.client.errors import ConflictError
@@ -49,8 +50,10 @@ class SetReplays:
             return None
         if task.reason not in _FAILED_SETS:
             try:
-                return self._started(task.id, ReplayRequest())
+                return self._started(task.id, ReplayRequest(), key_of(task))
             except ConflictError as error:
+                if error.code == "replayed":  # by a call that was interrupted, or by another operator
+                    return self._known(task.id)
                 if error.code != "slice" or task.parent_id is None:
                     raise
         origin = task.id if task.reason in _FAILED_SETS else task.parent_id
@@ -64,7 +67,22 @@ class SetReplays:
                 origin = parent.parent_id
         return None
 
-    def _started(self, envelope_id: str, request: ReplayRequest) -> ReplayedTask:
-        new = self.mesh.replay(envelope_id, request)
+    def _started(self, envelope_id: str, request: ReplayRequest, key: str = "") -> ReplayedTask:
+        new = self.mesh.replay(envelope_id, request, key)
         self._replayed[envelope_id] = new.id
         return ReplayedTask(envelope_id, new.id)
+
+    def _known(self, envelope_id: str) -> ReplayedTask | None:
+        task = self.mesh.task(envelope_id)
+        replay = task.resolution.task if task is not None and task.resolution is not None else None
+        return ReplayedTask(envelope_id, replay) if replay is not None else None
+
+
+def key_of(task: TaskView) -> str:
+    """Return the idempotency key with which bulk commands replay a failure: a second command finds what the first one has begun.
+
+    A failure whose replay failed is another one, with another key.
+    """
+    last = task.resolution.task if task.resolution is not None and task.resolution.status != "pending" else None
+    parts = "\n".join((task.id, str(task.generation), last or ""))
+    return f"asya-replay-{sha256(parts.encode('utf-8', 'surrogatepass')).hexdigest()}"

@@ -177,9 +177,20 @@ class AsyncTask:
         await self._threads.run(self._task.resume, answers)
         return self
 
+    async def dismiss(self, reason: str) -> AsyncTask:
+        """Say that the failure of the task needs no replay, as `Task.dismiss`."""
+        await self._threads.run(self._task.dismiss, reason)
+        return self
+
     async def replay(
-        self, hop: int | None = None, *, checkpoint: int | None = None, failed_only: bool = False
+        self,
+        hop: int | None = None,
+        *,
+        checkpoint: int | None = None,
+        failed_only: bool = False,
+        force: bool = False,
+        key: str = "",
     ) -> AsyncTask:
         """Start a new task from a kept copy of an envelope, and return the new task, as `Task.replay`."""
-        replay = partial(self._task.replay, hop, checkpoint=checkpoint, failed_only=failed_only)
+        replay = partial(self._task.replay, hop, checkpoint=checkpoint, failed_only=failed_only, force=force, key=key)
         return AsyncTask(await self._threads.run(replay), self._threads)

@@ -15,6 +15,7 @@ from asya.client.errors import InvalidAnswersError, MeshError, NotFoundError, Un
 from asya.client.messages import send_envelope
 from asya.client.objects import put_data, read_object
 from asya.client.signing import signable, signed_headers
+from asya.dead_letters.dismissals import Dismissed, DismissRequest
 from asya.dead_letters.redrive import Redriven
 from asya.dead_letters.replay import Replayed, ReplayRequest
 from asya.protocol.keys import CANCELED_PREFIX, PAUSED_PREFIX, SUMP_PREFIX, safe_segment
@@ -189,18 +190,39 @@ class MeshClient:
             ) from None
         return decode(answer, Redriven).generation
 
-    def replay(self, envelope_id: str, request: ReplayRequest) -> Replayed:
+    def replay(self, envelope_id: str, request: ReplayRequest, key: str = "") -> Replayed:
         """Start a new task from a stored copy of an envelope.
 
+        Args:
+            envelope_id: The id of the task to replay.
+            request: Where the replay starts, and whether it is forced.
+            key: The idempotency key: a repeated one starts no second task. Empty for none.
+
         Raises:
-            ConflictError: The requested copy does not exist; the message lists the copies that do.
+            ConflictError: The requested copy does not exist; the message lists the copies that do. Or the task is settled, and
+                the message says how.
             MeshError: The task does not exist, or the gateway fails or does not answer.
         """
         try:
-            answer = self._request("POST", f"{task_path(envelope_id)}/replay", msgspec.json.encode(request))
+            path, body = f"{task_path(envelope_id)}/replay", msgspec.json.encode(request)
+            answer = self._request("POST", path, body, idempotency_key=key)
         except _MissingError:
             raise NotFoundError(f"there is no task {envelope_id!r}") from None
         return decode(answer, Replayed)
+
+    def dismiss(self, envelope_id: str, request: DismissRequest) -> Dismissed:
+        """Say that the failure of a task needs no replay, or undo that.
+
+        Raises:
+            ConflictError: The task has not failed, or is settled in another way.
+            NotFoundError: There is no such task.
+            MeshError: The gateway fails or does not answer.
+        """
+        try:
+            answer = self._request("POST", f"{task_path(envelope_id)}/dismiss", msgspec.json.encode(request))
+        except _MissingError:
+            raise NotFoundError(f"there is no task {envelope_id!r}") from None
+        return decode(answer, Dismissed)
 
     def call_tool(self, name: str, arguments: bytes, key: str = "") -> str:
         """Start the task of a tool and return its id.
@@ -221,23 +243,21 @@ class MeshClient:
         except _MissingError:
             raise NotFoundError(f"the mesh {self.connection.namespace!r} has no tool {name!r}") from None
 
-    def resume(self, envelope_id: str, answers: bytes, *, since: str | None = None) -> None:
+    def resume(self, envelope_id: str, answers: bytes) -> None:
         """Resume a paused task.
 
         Args:
             envelope_id: The id of the task.
             answers: A JSON object with the answers by field name.
-            since: The start of the pause that the answers are for; None for the present pause.
 
         Raises:
             InvalidAnswersError: The answers are invalid; the task stays paused.
-            ConflictError: The task is not paused, or is in a later pause.
+            ConflictError: The task is not paused.
             MeshError: The task does not exist, or the gateway fails or does not answer.
         """
         path = f"{task_path(envelope_id)}/resume"
         try:
-            pause = b"" if since is None else b', "since": ' + msgspec.json.encode(since)
-            self._request("POST", path, b'{"input": ' + answers + pause + b"}")
+            self._request("POST", path, b'{"input": ' + answers + b"}")
         except _MissingError:
             raise NotFoundError(f"there is no task {envelope_id!r}") from None
         except InvalidInputError as error:

@@ -12,6 +12,7 @@ from asya.client.ends import check_succeeded
 from asya.client.errors import MeshError, NotFoundError
 from asya.client.payloads import decoded, encoded
 from asya.client.watch import follow, wait
+from asya.dead_letters.dismissals import DismissRequest
 from asya.dead_letters.replay import ReplayRequest
 from asya.protocol.codec import ParseError, decode
 from asya.tasks.filters import TaskFilter
@@ -133,20 +134,41 @@ class Task:
         self._client.resume(self.id, encoded(answers))
         return self
 
-    def replay(self, hop: int | None = None, *, checkpoint: int | None = None, failed_only: bool = False) -> Task:
+    def replay(
+        self,
+        hop: int | None = None,
+        *,
+        checkpoint: int | None = None,
+        failed_only: bool = False,
+        force: bool = False,
+        key: str = "",
+    ) -> Task:
         """Start a new task from a kept copy of an envelope of this one, and return the new task.
 
         Args:
             hop: The position of a hop whose actor has `keep_input`; by default the envelope starts where it failed.
             checkpoint: The position of a checkpoint.
             failed_only: After the failure of a set, run only the failed slices again.
+            force: Replay the task although it was replayed, dismissed or overtaken.
+            key: The idempotency key: a repeated one starts no second replay.
 
         Raises:
-            ConflictError: No copy is kept there; the message lists those that are.
+            ConflictError: No copy is kept there; the message lists those that are. Or the task is settled; the message names
+                its replay.
             NotFoundError: There is no such task.
         """
-        started = self._client.replay(self.id, ReplayRequest(hop=hop, checkpoint=checkpoint, failed_only=failed_only))
-        return Task(started.id, self._client)
+        request = ReplayRequest(hop=hop, checkpoint=checkpoint, failed_only=failed_only, force=force)
+        return Task(self._client.replay(self.id, request, key).id, self._client)
+
+    def dismiss(self, reason: str) -> Task:
+        """Say that the failure of the task needs no replay, and why; return the task.
+
+        Raises:
+            ConflictError: The task has not failed, or is settled in another way.
+            NotFoundError: There is no such task.
+        """
+        self._client.dismiss(self.id, DismissRequest(reason=reason))
+        return self
 
 
 def result_bytes(client: MeshClient, view: TaskView) -> bytes:

@@ -62,11 +62,14 @@ def reopening_of(envelope: Envelope, *, force: bool) -> Reopening:
     return Reopening(envelope.generation, envelope.route.position, _slice_of(envelope), force)
 
 
-def reopen(record: TaskRecord, hops: HopFold, reopening: Reopening, *, now: datetime) -> TaskRecord:
+def reopen(
+    record: TaskRecord, hops: HopFold, reopening: Reopening, *, now: datetime, by: str | None = None
+) -> TaskRecord:
     """The reopened record; an unchanged record if an earlier redrive has reopened it without deleting the dead letter.
 
     Args:
         hops: the hops of the record's generation.
+        by: the principal that redrives it.
 
     Raises:
         ApiError: 409 with the reason against the redrive.
@@ -82,7 +85,7 @@ def reopen(record: TaskRecord, hops: HopFold, reopening: Reopening, *, now: date
     generation = max(record.generation, reopening.generation) + 1
     if generation > GENERATION_LIMIT:
         raise ApiError(409, "too_many_generations", f"{task} has been redriven {record.generation} times")
-    return reopened(record, generation, at=format_time(now))
+    return reopened(record, generation, at=format_time(now), by=by)
 
 
 def _check_idle(record: TaskRecord, hops: HopFold, reopening: Reopening) -> None:

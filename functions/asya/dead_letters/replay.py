@@ -37,11 +37,18 @@ class ReplayRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         hop: the position of a hop whose actor has `keep_input`.
         checkpoint: the position of a checkpoint.
         failed_only: after the failure of a set, copy the results that are stored and run only the other slices again.
+        force: replay the task although it was replayed, dismissed or overtaken.
     """
 
     hop: _Count | None = None
     checkpoint: _Count | None = None
     failed_only: bool = False
+    force: bool = False
+
+    @property
+    def start(self) -> str:
+        """Where the replay starts, as JSON."""
+        return msgspec.json.encode(replace(self, force=False)).decode()
 
 
 class _Wrapped(msgspec.Struct, frozen=True):

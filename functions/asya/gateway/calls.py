@@ -53,6 +53,7 @@ CALLS = (
     ApiCall("DELETE", "/api/v1/mesh/{id}", _API),
     ApiCall("POST", "/api/v1/mesh/{id}/resume", _API),
     ApiCall("POST", "/api/v1/mesh/{id}/replay", _API),
+    ApiCall("POST", "/api/v1/mesh/{id}/dismiss", _API),
     ApiCall("GET", "/api/v1/operations/failures", _API),
     ApiCall("POST", "/tools/call", _API, group="tools"),
     ApiCall("POST", "/mcp", _API, group="mcp"),

@@ -69,6 +69,7 @@ class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         waiting_until: when a wait, or a pause with a timer, is due.
         callback: the link that answers a pause.
         shown: what a pause shows of the payload.
+        set_id: the set that takes the task as a slice.
     """
 
     actor: str = ""
@@ -93,6 +94,7 @@ class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     waiting_until: str | None = None
     callback: str | None = None
     shown: tuple[ShownValue, ...] = ()
+    set_id: str | None = None
 
 
 class TaskEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

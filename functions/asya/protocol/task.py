@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
+from msgspec.structs import replace
 
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TERMINAL_STATUSES
@@ -16,6 +17,68 @@ ViewStatus = Literal["pending", "running", "paused", "succeeded", "failed", "can
 """The statuses in answers. `unknown` stands for a record that cannot be read; no record ever has it."""
 
 
+Settled = Literal["replayed", "redriven", "dismissed", "overtaken"]
+"""How the failure of a task was settled (`protocol §13.resolution`)."""
+
+
+class Resolution(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of a failed task, or of any task that was replayed (`protocol §13.resolution`).
+
+    Attributes:
+        how: `overtaken` by a task that did the same work.
+        at: when it was replayed, redriven or dismissed (RFC 3339).
+        by: the principal of the caller.
+        task: the task that runs in its place: the last one, if replays failed and were replayed themselves.
+        status: the status of that task.
+        reason: why it was dismissed.
+        is_open: whether the failure is open again: its replay has failed, was canceled, or was never sent.
+    """
+
+    how: Settled
+    at: str | None = None
+    by: str | None = None
+    task: str | None = None
+    status: TaskStatus | None = None
+    reason: str | None = None
+    is_open: bool = False
+
+
+class ReplayLink(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The replay of a task, in the record of the replayed task (`protocol §12.link`).
+
+    Attributes:
+        id: the new task.
+        at: when the new task was created (RFC 3339).
+        by: the principal of the caller, who owns the new task.
+        request: where the replay starts, as JSON; a repetition of the same request finishes it.
+        lease_until: until when the call that wrote the link may still send the message; None once it is sent.
+    """
+
+    id: str
+    at: str
+    by: str
+    request: str = "{}"
+    lease_until: str | None = None
+
+
+class Dismissal(msgspec.Struct, frozen=True, kw_only=True):
+    """A person has settled a failure without a replay (`protocol §13.dismiss`).
+
+    Attributes:
+        at: when (RFC 3339).
+        by: the principal of the caller.
+        reason: why, in the words of the person.
+    """
+
+    at: str
+    by: str
+    reason: str
+
+
+OVERTAKEN_LIMIT = 5
+"""Later tasks for the same work that a record names."""
+
+
 class EarlierGeneration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The result of an earlier generation, before a redrive reopened the task (`protocol §12`).
 
@@ -23,6 +86,7 @@ class EarlierGeneration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
         status: the last known status; a late report may still end the generation.
         ended_at, actor, reason, error: set once the generation has ended; the error holds type and message only.
         provisional: as in `TaskRecord`.
+        resolution: how the failure of this generation was settled.
     """
 
     generation: int
@@ -32,6 +96,7 @@ class EarlierGeneration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     reason: str | None = None
     error: ErrorInfo | None = None
     provisional: bool = False
+    resolution: Resolution | None = None
 
 
 class StartedBy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -111,6 +176,11 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
         started_by: what started the task; None for children, and for tasks that began as a message.
         due_at: when the gateway learned of a deadline that had passed already; the deadline sweep looks for the task then.
         is_watched: whether push notifications follow each change; their configurations are separate items.
+        set_id: the innermost set that the task is a slice of; None for all others.
+        replayed: the last replay of this generation.
+        dismissed: who has dismissed the failure of this generation.
+        overtaken: the last tasks that were started later for the same work: for the same slot of a trigger, or with the
+            same idempotency key.
     """
 
     id: str
@@ -143,6 +213,16 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
     canceled: Cancellation | None = None
     due_at: str | None = None
     is_watched: bool = False
+    set_id: str | None = None
+    replayed: ReplayLink | None = None
+    dismissed: Dismissal | None = None
+    overtaken: tuple[str, ...] = ()
+
+    def overtaken_by(self, task_id: str) -> "TaskRecord":
+        """The record with a later task for the same work; unchanged if it names the task already."""
+        if task_id == self.id or task_id in self.overtaken:
+            return self
+        return replace(self, overtaken=(*self.overtaken, task_id)[-OVERTAKEN_LIMIT:])
 
     @property
     def is_terminal(self) -> bool:

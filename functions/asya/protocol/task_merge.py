@@ -15,7 +15,7 @@ from asya.protocol.events import PROGRESS_STATUSES, TERMINAL_STATUSES, TaskEvent
 from asya.protocol.pause import DEFAULT_PROMPT, PauseFailure, PauseRelease, TaskPause
 from asya.protocol.route import UNKNOWN_HOP
 from asya.protocol.status import known_reason
-from asya.protocol.task import EarlierGeneration, TaskRecord, TaskRetry, TaskStatus
+from asya.protocol.task import EarlierGeneration, Resolution, TaskRecord, TaskRetry, TaskStatus
 from asya.protocol.times import format_time, parse_time
 from asya.protocol.wait import TaskWait
 
@@ -167,6 +167,7 @@ def _identified(record: TaskRecord, event: TaskEvent, root: TaskRecord | None) -
         owner=record.owner or sender or (root.owner if root is not None else None),
         tool=record.tool or (root.tool if root is not None else None),
         deadline_at=record.deadline_at or event.data.deadline_at,
+        set_id=record.set_id or event.data.set_id,
     )
 
 
@@ -207,6 +208,8 @@ def _moved(record: TaskRecord, event: TaskEvent, status: TaskStatus) -> TaskReco
         handover=_release_at_end(record, event, status),
         wait=_due_at_once(record.wait) if status == "canceled" else record.wait,
         canceled=record.canceled if status == "canceled" else None,
+        # Who dismissed a provisional end has not seen this one.
+        dismissed=None,
     )
 
 
@@ -303,13 +306,19 @@ def _release_at_end(record: TaskRecord, event: TaskEvent, status: TaskStatus) ->
     return record.handover
 
 
-def reopened(record: TaskRecord, generation: int, *, at: str) -> TaskRecord:
+def reopened(record: TaskRecord, generation: int, *, at: str, by: str | None = None) -> TaskRecord:
     """The record of a task before a redrive: pending, in a later generation (`protocol §12`).
 
     The result of the current generation moves to `earlier`.
+
+    Args:
+        by: the principal that redrives it; None for a report of a later generation.
     """
+    ended = _current_generation(record)
+    if by is not None:
+        ended = replace(ended, resolution=Resolution(how="redriven", at=at, by=by))
     return replace(
-        _with_earlier(record, _current_generation(record)),
+        _with_earlier(record, ended),
         status="pending",
         generation=generation,
         updated_at=at,
@@ -327,6 +336,9 @@ def reopened(record: TaskRecord, generation: int, *, at: str) -> TaskRecord:
         handover=None,
         wait=None,
         canceled=None,
+        replayed=None,
+        dismissed=None,
+        overtaken=(),
     )
 
 
@@ -380,7 +392,7 @@ def _with_earlier(record: TaskRecord, result: EarlierGeneration, event: TaskEven
         is_void |= _is_claimed(event)
     if before is not None and _RANKS[result.status] <= _RANKS[before.status] and not is_void:
         return record
-    results[result.generation] = result
+    results[result.generation] = replace(result, resolution=before.resolution) if before is not None else result
     return replace(record, earlier=tuple(results[number] for number in sorted(results))[-EARLIER_LIMIT:])
 
 

@@ -4,6 +4,12 @@ from typing import Literal
 
 import msgspec
 
+OWNER_PREFIX = "trigger:"
+"""What the owners of triggered tasks begin with. No principal of IAM or of a token does."""
+
+SLOT_KEY = "slot "
+"""What the keys of slots begin with."""
+
 Overlap = Literal["allow", "skip", "queue", "cancel-previous"]
 Signature = Literal["github", "stripe", "slack", "standard-webhooks", "hmac-sha256"]
 

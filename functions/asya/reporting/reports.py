@@ -24,6 +24,7 @@ from asya.protocol.events import (
     TaskEvent,
 )
 from asya.protocol.run_progress import RunNote
+from asya.protocol.slices import slice_header
 from asya.protocol.strict_json import encode_value
 from asya.protocol.times import format_time
 
@@ -187,4 +188,18 @@ def with_origin(data: EventData, envelope: Envelope) -> EventData:
         # A child carries the creation time of its root.
         created_at=own.created_at if own is not None and envelope.parent_id is None else data.created_at,
         deadline_at=own.deadline_at if own is not None else None,
+        set_id=set_of(envelope),
     )
+
+
+def set_of(envelope: Envelope) -> str | None:
+    """The set that its parent opened and that takes the envelope as a slice; None for any other child, and without a parent."""
+    if envelope.parent_id is None or headers.FAN_IN not in envelope.headers:
+        return None
+    try:
+        header = slice_header(envelope)
+    except ValueError:
+        return None
+    while header is not None and header.origin_id != envelope.parent_id:
+        header = header.enclosing  # it is the origin of a set within the set
+    return header.set_id if header is not None else None

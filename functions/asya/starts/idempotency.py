@@ -71,12 +71,14 @@ class KeyClaim:
     Attributes:
         attempt: the number of the claim.
         may_be_sent: whether another process may have sent the message; then the record stays.
+        expired: the task of the same request whose key has expired; None without one.
     """
 
     task_id: str
     created_at: datetime
     attempt: int = 1
     may_be_sent: bool = False
+    expired: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,9 +65,13 @@ class FailureList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """The groups of one page of failed tasks, most tasks first.
 
     `next_cursor` is set if there are more tasks. A group may go on there: `merged` adds the pages up.
+
+    Attributes:
+        resolved: failed tasks that the groups leave out, because they are settled or go on in a failed replay.
     """
 
     items: list[FailureGroup]
+    resolved: int = 0
     next_cursor: str | None = None
 
 

@@ -39,6 +39,7 @@ class TaskFilter:
         since, until: the earliest creation, and the time before which the task was created, as records have them.
         roots: whether only tasks without a parent are listed.
         retrying: whether only running tasks are listed of which an attempt has failed and another one follows.
+        resolved: whether a list of failed tasks has those too that are settled. Other lists have them in any case.
     """
 
     status: str | None = None
@@ -51,6 +52,12 @@ class TaskFilter:
     until: str | None = None
     roots: bool = False
     retrying: bool = False
+    resolved: bool = False
+
+    @property
+    def is_of_open_failures(self) -> bool:
+        """Whether the list leaves out failed tasks that are settled."""
+        return self.status == "failed" and not self.resolved
 
     @property
     def reads_records(self) -> bool:
@@ -67,12 +74,14 @@ class TaskFilter:
             and self._matches_error(task.status, task.error or (task.retry and task.retry.error), task.reason)
             and self.actor in (None, task.actor)
             and self._matches_start(task)
+            and (not self.is_of_open_failures or task.resolution is None or task.resolution.is_open)
         )
 
     def may_match(self, record: TaskRecord, now: datetime) -> bool:
         """Whether a task with this record, or with the summary of it, can be listed.
 
-        The hops of a task that has not ended decide on its actor, and on whether it is pending or running.
+        The hops of a task that has not ended decide on its actor, and on whether it is pending or running. Other records decide
+        on whether a failure is open.
         """
         task = fail_if_overdue(record, now)
         may_run = task.status == "pending" and self.status == "running"
@@ -121,7 +130,12 @@ def read_filter(parameters: Mapping[str, str]) -> TaskFilter:
     if status is not None and status not in STATUSES:
         raise ApiError(400, "invalid_field", f"status must be one of {', '.join(STATUSES)}", "status")
     return TaskFilter(
-        status=status, roots=_flag("roots", parameters), retrying=_flag("retrying", parameters), **texts, **times
+        status=status,
+        roots=_flag("roots", parameters),
+        retrying=_flag("retrying", parameters),
+        resolved=_flag("resolved", parameters),
+        **texts,
+        **times,
     )
 
 

@@ -23,9 +23,14 @@ _CURSOR_LIMIT = 2048
 
 
 class TaskList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A page of tasks, newest first; `next_cursor` is set if there may be more."""
+    """A page of tasks, newest first; `next_cursor` is set if there may be more.
+
+    Attributes:
+        resolved: failed tasks that the page leaves out, because they are settled or go on in a failed replay.
+    """
 
     items: list[TaskView]
+    resolved: int = 0
     next_cursor: str | None = None
 
 

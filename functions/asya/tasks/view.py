@@ -11,7 +11,7 @@ from asya.protocol.hops import HopFold
 from asya.protocol.pause import TaskPause
 from asya.protocol.route import HIGHEST_BEFORE_END, Route
 from asya.protocol.run_progress import RunNote
-from asya.protocol.task import Cancellation, EarlierGeneration, StartedBy, TaskRecord, ViewStatus
+from asya.protocol.task import Cancellation, EarlierGeneration, Resolution, StartedBy, TaskRecord, ViewStatus
 from asya.protocol.times import parse_time
 from asya.tasks.failures import failure_kind, shortened_error
 
@@ -67,6 +67,7 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tool: str | None = None
     started_by: StartedBy | None = None
     canceled: Cancellation | None = None
+    resolution: Resolution | None = None
 
 
 def is_overdue(record: TaskRecord, now: datetime) -> bool:

@@ -14,16 +14,10 @@ from asya.protocol.mesh_table import MeshTable
 from asya.protocol.strict_json import escape
 from asya.protocol.task import StartedBy
 from asya.protocol.times import format_time
-from asya.protocol.triggers import Schedule, Trigger
+from asya.protocol.triggers import OWNER_PREFIX, SLOT_KEY, Schedule, Trigger
 from asya.starts.submission import Submission
 from asya.starts.tools import ToolInvocation, tool_submission
 from asya.triggers.templates import fill_in
-
-OWNER_PREFIX = "trigger:"
-"""What the owners of triggered tasks begin with. No principal of IAM or of a token does."""
-
-SLOT_KEY = "slot "
-"""What the keys of slots begin with."""
 
 Validate = Callable[[dict[str, object], Any], Sequence[tuple[str, str]]]
 
@@ -50,6 +44,12 @@ class Occurrence:
     def task_id(self) -> str:
         """The id of the task."""
         return ids.occurrence_id(self.trigger, self.key)
+
+    @property
+    def slot_task_id(self) -> str | None:
+        """The id of the task with which the slot of this occurrence started first; None for one without a slot."""
+        slot = self.started_by.slot
+        return ids.occurrence_id(self.trigger, f"{SLOT_KEY}{slot}") if slot is not None else None
 
     @property
     def owner(self) -> str:

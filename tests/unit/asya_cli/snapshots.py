@@ -171,7 +171,15 @@ def _lines(cloud: KitCloud) -> Iterator[tuple[list[str], str]]:
     yield typed(f"resume {done}")
     for options in ("--failed --dry-run", f"{night} --failed-only", f"{done}", "--failed --error KeyError", ""):
         yield typed(f"replay {options}")
-    yield typed(f"replay {failed} --json")
+    yield typed(f"replay {failed} --force --json")
+    yield typed(f"status {failed}")
+    yield typed("failures --all")
+    for line in (f"dismiss {failed}", f"dismiss {done} --reason test", "dismiss --failed --dry-run --reason test"):
+        yield typed(line)
+    for options in ("--failed --reason not-served", f"{failed} --undo", f"{newest('failed')} --undo --json"):
+        yield typed(f"dismiss {options}")
+    for line in ("failures", "list --status failed", "replay --failed", f"status {newest('failed')}"):
+        yield typed(line)
     for options in ("--running --dry-run", "fetch-1", "fetch-1 --json", "nope"):
         yield typed(f"cancel {options}")
     sqs = cloud.client("sqs")

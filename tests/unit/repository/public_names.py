@@ -39,15 +39,15 @@ METRICS = {
 
 SCHEMAS = """
 Access ActorDetails ActorNumbers BackfillList BackfillRequest BackfillView CallbackAnswer Cancellation CircuitBreaker
-DecidedSlot DecidedSlots Durations EarlierGeneration Edge Ended EnvelopeLine Error ErrorInfo EventData EventPattern
-EventResult EventResults FailedSlot Failure FailureGroup FailureList Fault FireRequest Fired GatewayMessage Health
-HeartbeatRecord HopPayloads KeptHop KeptHops LaneView LegacyEnvelope LegacyFinal LegacyJob LegacyProgress LegacyRoute
-LetterError LetterPage LetterQueue LetterView LogLine LogPage MeshNumbers Message MissingSlice ObjectSource OpenCircuit
-PartialEvent PauseField PayloadText Policy Problem QueueState RecentError Redriven RepeatedSlices ReplayRequest Replayed
-ResumeRequest Resumed RetryNote RetryView Route Rule RunDetails RunLine RunNote RunNumbers RunOutcomes RunPage SetView
-ShownValue SingleEvent SlotView SlotsRequest StageNote StartRequest Started StartedBy StreamToken Success TaskEvent TaskList
-TaskPause TaskProblem TaskSet TaskView Timeline TimelineEntry ToolAnswer ToolRequest ToolRoute TriggerList TriggerView Unread
-Usage
+DecidedSlot DecidedSlots DismissRequest Dismissed Durations EarlierGeneration Edge Ended EnvelopeLine Error ErrorInfo
+EventData EventPattern EventResult EventResults FailedSlot Failure FailureGroup FailureList Fault FireRequest Fired
+GatewayMessage Health HeartbeatRecord HopPayloads KeptHop KeptHops LaneView LegacyEnvelope LegacyFinal LegacyJob
+LegacyProgress LegacyRoute LetterError LetterPage LetterQueue LetterView LogLine LogPage MeshNumbers Message
+MissingSlice ObjectSource OpenCircuit PartialEvent PauseField PayloadText Policy Problem QueueState RecentError
+Redriven RepeatedSlices ReplayRequest Replayed Resolution ResumeRequest Resumed RetryNote RetryView Route Rule
+RunDetails RunLine RunNote RunNumbers RunOutcomes RunPage SetView ShownValue SingleEvent SlotView SlotsRequest
+StageNote StartRequest Started StartedBy StreamToken Success TaskEvent TaskList TaskPause TaskProblem TaskSet TaskView
+Timeline TimelineEntry ToolAnswer ToolRequest ToolRoute TriggerList TriggerView Unread Usage
 """
 """The components of the OpenAPI document: generated clients name their types after them."""
 
@@ -69,10 +69,10 @@ COMMANDS = {
     "data put": "FILE REFERENCE --state --namespace --region --profile",
     "result": "ENVELOPE_ID --output -o --payload --state --namespace --region --profile",
     "list": (
-        "--status --actor --tool --owner --error --since --roots --retrying --parent --limit -n "
+        "--status --actor --tool --owner --error --since --roots --retrying --all --parent --limit -n "
         "--json --state --namespace --region --profile"
     ),
-    "failures": "--actor --tool --owner --error --since --retrying --limit -n --json --state --namespace --region --profile",
+    "failures": "--actor --tool --owner --error --since --retrying --all --limit -n --json --state --namespace --region --profile",
     "actors": "--json --state --namespace --region --profile",
     "ui": "--port --no-browser --state --namespace --region --profile",
     "cancel": (
@@ -81,12 +81,13 @@ COMMANDS = {
     ),
     "replay": (
         "ENVELOPE_ID --failed --actor --tool --owner --error --since --dry-run --yes -y --from --from-checkpoint "
-        "--failed-only --json --state --namespace --region --profile"
+        "--failed-only --force --json --state --namespace --region --profile"
     ),
-    "resume": (
-        "ENVELOPE_ID --input --paused --actor --tool --owner --since --dry-run --yes -y --json --state --namespace --region "
-        "--profile"
+    "dismiss": (
+        "ENVELOPE_ID --reason --undo --failed --actor --tool --owner --error --since --dry-run --yes -y "
+        "--json --state --namespace --region --profile"
     ),
+    "resume": "ENVELOPE_ID --input --state --namespace --region --profile",
     "dlq list": "ACTOR --id --error --since --limit --json --state --namespace --region --profile",
     "dlq show": "ENVELOPE_ID ACTOR --state --namespace --region --profile",
     "dlq reports replay": "--dry-run --json --state --namespace --region --profile",

@@ -291,7 +291,7 @@ def test_13_the_gateway_has_these_calls() -> None:
         ),
         *("GET /api/v1/operations/logs/{id}", "GET /api/v1/operations/runs", "GET /api/v1/operations/runs/{run_id}"),
         *("GET /api/v1/mesh/{id}/payloads", "GET /api/v1/mesh/{id}/payloads/{hop}"),
-        *(f"POST /api/v1/mesh/{{id}}/{what}" for what in ("resume", "replay", "stream-token", "events")),
+        *(f"POST /api/v1/mesh/{{id}}/{what}" for what in ("resume", "replay", "dismiss", "stream-token", "events")),
         *("POST /tools/call", "POST /mcp", "GET /mcp", "DELETE /mcp", "POST /a2a", "POST /a2a/tasks/{id}"),
         *("GET /.well-known/agent-card.json", "GET /api/v1/mesh/{id}/events", "GET /api/v1/mesh/{id}/stream"),
         *("POST /api/v1/mesh/events", "POST /api/v1/mesh/redrive", "GET /api/v1/operations/failures"),

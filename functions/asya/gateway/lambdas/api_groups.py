@@ -6,6 +6,7 @@ from datetime import datetime
 
 from asya.cancels.lambdas.wiring import build_task_cancels
 from asya.dead_letters.aws.replay_sources import ReplaySources
+from asya.dead_letters.aws.replay_starts import ReplayStarts
 from asya.fan_in.aws.set_repeats import SetRepeats
 from asya.fan_in.aws.sets import FanInSets
 from asya.gateway.a2a.routes.wiring import build_a2a
@@ -17,6 +18,7 @@ from asya.gateway.http.router import RouteGroup
 from asya.gateway.lambdas.api import Api
 from asya.gateway.mcp.wiring import build_mcp
 from asya.gateway.routes.cancel import CancelRoutes
+from asya.gateway.routes.dismissals import DismissalRoutes
 from asya.gateway.routes.failures import FailureRoutes
 from asya.gateway.routes.lists import ListRoutes
 from asya.gateway.routes.payloads import PayloadRoutes
@@ -99,14 +101,15 @@ def build_api(
     slots = WaitSlots(client, table, mesh.gateway, environment, warn)
     tool_calls = ToolCalls(mesh, tasks, starter, slots, environment, new_id)
     sources = ReplaySources(clients.s3(), settings.bucket, settings.results_uri, mesh.sink)
+    replay_starts = ReplayStarts(tasks, starter)
     replays = ReplayRoutes(
         mesh=mesh,
         tasks=tasks,
-        starter=starter,
+        starts=replay_starts,
         access=access,
         sources=sources,
         claim_check=claim_check,
-        set_replays=_set_replays(settings, tasks, starter, sources),
+        set_replays=_set_replays(settings, tasks, replay_starts, sources),
         gateway_url=settings.gateway_url,
         new_id=new_id,
         new_span=environment.new_span,
@@ -118,6 +121,7 @@ def build_api(
         sender=SubmissionSender(clients.sqs(), settings.queue_url, _as_it_is),
         claim_check=claim_check,
         sets=_sets(settings),
+        starts=replay_starts,
         admission=build_admission(settings, environment),
     )
     mcp = build_mcp(
@@ -153,6 +157,7 @@ def build_api(
         cancels,
         redrives,
         replays,
+        DismissalRoutes(tasks, access, replay_starts),
         resumes,
         ToolRoutes(tool_calls, access, origins),
         build_trigger_calls(settings, access, tasks, lists, new_id),
@@ -185,13 +190,13 @@ def _sets(settings: Settings) -> FanInSets | None:
     return FanInSets(clients.dynamodb(), table=settings.table_name("fan-in"))
 
 
-def _set_replays(settings: Settings, tasks: Tasks, starter: TaskStarter, sources: ReplaySources) -> SetReplays | None:
+def _set_replays(settings: Settings, tasks: Tasks, starts: ReplayStarts, sources: ReplaySources) -> SetReplays | None:
     """Build the replays of failed sets; None for a mesh without fan-in actors."""
     sets = _sets(settings)
     if sets is None:
         return None
     records = SetRepeats(clients.dynamodb(), table=settings.table_name("fan-in"))
-    return SetReplays(tasks, starter, sources, sets, records, settings.table.retention.tasks)
+    return SetReplays(tasks, starts, sources, sets, records, settings.table.retention.tasks)
 
 
 def _trace(

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from asya.dead_letters.dismissals import Dismissed, DismissRequest
 from asya.dead_letters.redrive import Redriven
 from asya.dead_letters.replay import Replayed, ReplayRequest
 from asya.fan_in.set_view import TaskSet
@@ -105,13 +106,6 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ResumeRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The answers by the names of the pause's fields; `since` names the pause that they are for."""
-
-    input: dict[str, object] = msgspec.field(default_factory=dict)
-    since: str | None = None
-
-
-class CallbackAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answers by the names of the pause's fields."""
 
     input: dict[str, object] = msgspec.field(default_factory=dict)
@@ -159,6 +153,10 @@ _STATUS: Schema = {"type": "string", "enum": list(get_args(TaskStatus))}
 PARENT: Schema = {"type": "string", "minLength": 1, "maxLength": ID_LIMIT}
 _TEXT: Schema = {"type": "string", "minLength": 1, "maxLength": TEXT_LIMIT}
 _TIME: Schema = {"type": "string", "format": "date-time"}
+_RESOLVED: Schema = {
+    "type": "boolean",
+    "description": "of failed tasks also those that are settled: replayed, dismissed or overtaken",
+}
 _FILTERS: dict[str, Schema] = {
     "tool": _TEXT | {"description": "the tool that started the task or its root"},
     "actor": _TEXT | {"description": "the actor that the task is at, or ended at"},
@@ -168,6 +166,7 @@ _FILTERS: dict[str, Schema] = {
     "until": _TIME | {"description": "the time before which the task was created"},
     "roots": {"type": "boolean", "description": "only tasks without a parent"},
     "retrying": {"type": "boolean", "description": "only running tasks that run again after an error"},
+    "resolved": _RESOLVED,
 }
 _KEY: Schema = {"type": "string", "minLength": 1, "maxLength": KEY_LIMIT, "pattern": "^[ -~]+$"}
 _LINES: Schema = {"type": "integer", "minimum": 1, "maximum": LARGEST_LINES, "default": DEFAULT_LINES}
@@ -198,13 +197,13 @@ CALL_DESCRIPTIONS: dict[str, CallDescription] = {
             "message_id": {"type": "string", "required": True, "description": "the SQS message id"},
             "sender": {"type": "string", "description": "the SenderId of the message"},
             "sent_at": {"type": "string", "format": "date-time", "description": "the SentTimestamp of the message"},
-            "force": {"type": "boolean", "description": "also if the task succeeded, was canceled, is paused or went on"},
+            "force": {"type": "boolean", "description": "also if the task is settled, has ended otherwise, is paused or went on"},
         },
     ),
     "GET /api/v1/mesh/{id}": CallDescription("Read a task", {200: TaskView}, errors=(404,)),
     "GET /api/v1/mesh/{id}/children": CallDescription(
         "List the children of a task, newest first", {200: TaskList}, errors=(400, 404),
-        query={"status": _STATUS, "limit": _LIMIT, "cursor": _CURSOR},
+        query={"status": _STATUS, "resolved": _RESOLVED, "limit": _LIMIT, "cursor": _CURSOR},
     ),
     "GET /api/v1/mesh/{id}/set": CallDescription(
         "Read the set of slices that a task waits for, with the slices that are missing", {200: TaskSet}, errors=(404,)
@@ -232,11 +231,15 @@ CALL_DESCRIPTIONS: dict[str, CallDescription] = {
         query={"token": {"type": "string", "required": True}},
     ),
     "POST /callbacks": CallDescription(
-        "Answer a pause by its link, once", {200: Resumed}, CallbackAnswer, False, (400, 404, 409, 413, 422),
+        "Answer a pause by its link, once", {200: Resumed}, ResumeRequest, False, (400, 404, 409, 413, 422),
         query={"token": {"type": "string", "required": True}},
     ),
     "POST /api/v1/mesh/{id}/replay": CallDescription(
-        "Start a new task from a stored envelope", {201: Replayed}, ReplayRequest, False, (400, 404, 409, 413)
+        "Start a new task from a stored envelope", {201: Replayed}, ReplayRequest, False, (400, 404, 409, 413),
+        headers={"Idempotency-Key": _KEY},
+    ),
+    "POST /api/v1/mesh/{id}/dismiss": CallDescription(
+        "Dismiss the failure of a task, with a reason, or undo that", {200: Dismissed}, DismissRequest, True, (400, 404, 409)
     ),
     "GET /api/v1/operations/failures": CallDescription(
         "Group the caller's tasks that failed, or that run again, by actor and error; operators group all tasks",

@@ -36,4 +36,5 @@ class FailureRoutes:
         query = read_list_query(parameters | {"status": status}, "failures", (str, str))
         check_owner(query, caller)
         page = self.failures.page(query, caller.owner_filter, now)
-        return Response(200, FailureList(items=page.groups, next_cursor=query.cursor(page.next) if page.next else None))
+        cursor = query.cursor(page.next) if page.next else None
+        return Response(200, FailureList(items=page.groups, resolved=page.resolved, next_cursor=cursor))

@@ -42,7 +42,9 @@ class ListRoutes:
     def children(self, request: Request, now: datetime) -> Response:
         """`GET /api/v1/mesh/{id}/children`: the children of a task."""
         task, caller = self._visible(request, now)
-        parameters = {name: value for name, value in request.query.items() if name in ("status", "limit", "cursor")}
+        parameters = {
+            name: value for name, value in request.query.items() if name in ("status", "resolved", "limit", "cursor")
+        }
         return self._page(read_list_query(parameters | {"parent": task.id}, "tasks", (str, str)), caller, now)
 
     def timeline(self, request: Request, now: datetime) -> Response:
@@ -57,7 +59,8 @@ class ListRoutes:
 
     def _page(self, query: ListQuery, caller: Caller, now: datetime) -> Response:
         page = self.lists.page(query, caller.owner_filter, now)
-        return Response(200, TaskList(items=page.tasks, next_cursor=query.cursor(page.next) if page.next else None))
+        cursor = query.cursor(page.next) if page.next else None
+        return Response(200, TaskList(items=page.tasks, resolved=page.resolved, next_cursor=cursor))
 
     def _visible(self, request: Request, now: datetime) -> tuple[TaskView, Caller]:
         caller = self.access.caller(required_identity(request))

@@ -5,6 +5,7 @@ from datetime import datetime
 from shlex import quote
 
 from asya.dead_letters import redrive
+from asya.dead_letters.aws.replay_starts import ReplayStarts
 from asya.dead_letters.letters import SYSTEM_QUEUES, DeadLetter, read_letter, watched_actors
 from asya.dead_letters.redrive import Redriven, Reopening
 from asya.fan_in.aws.sets import FanInSets
@@ -21,7 +22,9 @@ from asya.protocol import codec, names
 from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import GENERATION_LIMIT, Envelope
 from asya.protocol.headers import PAYLOAD_REF
+from asya.protocol.hops import HopFold
 from asya.protocol.mesh_table import MeshTable
+from asya.protocol.task import TaskRecord
 from asya.protocol.times import parse_time
 from asya.senders.lambdas.admission import Admission
 from asya.senders.roles import role_id_of
@@ -37,6 +40,7 @@ class RedriveRoutes:
         sender: sends a message as it is.
         claim_check: stores payloads that are too large for a message.
         sets: the sets of slices; None if the mesh has no fan-in actor.
+        starts: knows which tasks are settled.
         admission: decides by the sender of a dead letter what it may bear.
     """
 
@@ -46,6 +50,7 @@ class RedriveRoutes:
     sender: SubmissionSender
     claim_check: ClaimCheck
     sets: FanInSets | None
+    starts: ReplayStarts
     admission: Admission
 
     def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
@@ -57,7 +62,8 @@ class RedriveRoutes:
 
         A repetition finds the task reopened, and sends in the same generation.
         """
-        if not self.access.caller(required_identity(request)).is_operator:
+        caller = self.access.caller(required_identity(request))
+        if not caller.is_operator:
             raise ApiError(403, "forbidden", "only operators of the mesh may redrive dead letters")
         check_size(request, MESSAGE_BYTES)
         actor = _required(request, "actor")
@@ -79,7 +85,7 @@ class RedriveRoutes:
         # Before the task is reopened: a reopened task waits for its envelope.
         self._delivery(letter, envelope, next_generation, now)
         is_forced = request.query.get("force") == "true"
-        generation = self._reopened(envelope, next_generation, now, force=is_forced)
+        generation = self._reopened(envelope, next_generation, caller.principal, now, force=is_forced)
         self._send(self._delivery(letter, envelope, generation, now))
         return Response(200, Redriven(id=envelope.id, generation=generation))
 
@@ -111,15 +117,19 @@ class RedriveRoutes:
             raise ApiError(409, "refused", f"its sender may not send it: {arrival.refusal}")
         return read_letter(arrival, actor)
 
-    def _reopened(self, envelope: Envelope, next_generation: int, now: datetime, *, force: bool) -> int:
+    def _reopened(self, envelope: Envelope, next_generation: int, by: str, now: datetime, *, force: bool) -> int:
         """Reopen the task of an envelope; return the generation to send in, the next one without a record."""
         if envelope.is_stealth:
             return next_generation
         reopening = redrive.reopening_of(envelope, force=force)
         self._check_set(reopening)
-        record = self.tasks.update(
-            envelope.id, lambda record, hops: redrive.reopen(record, hops, reopening, now=now), now
-        )
+
+        def reopen(record: TaskRecord, hops: HopFold) -> TaskRecord:
+            if not force:
+                self.starts.check(record, now)
+            return redrive.reopen(record, hops, reopening, now=now, by=by)
+
+        record = self.tasks.update(envelope.id, reopen, now)
         return record.generation if record is not None else next_generation
 
     def _check_set(self, reopening: Reopening) -> None:

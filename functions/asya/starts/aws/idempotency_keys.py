@@ -4,6 +4,7 @@
 """
 
 import hashlib
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
@@ -64,7 +65,7 @@ class IdempotencyKeys:
         first = KeyClaim(task_id, now)
         with table_errors("claim an idempotency key"):
             try:
-                self._client.put_item(
+                replaced = self._client.put_item(
                     TableName=self._table,
                     Item=_key(key.owner, key.text)
                     | {
@@ -77,12 +78,15 @@ class IdempotencyKeys:
                     },
                     ConditionExpression="attribute_not_exists(pk) OR expires_at <= :now",
                     ExpressionAttributeValues={":now": {"N": str(int(now.timestamp()))}},
+                    ReturnValues="ALL_OLD",
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                )
+                ).get("Attributes")
             except self._client.exceptions.ConditionalCheckFailedException as conflict:
                 item = cast("Item | None", conflict.response.get("Item"))
             else:
-                return first
+                # The task of an expired key may be kept for longer than the key.
+                is_same = replaced is not None and replaced["digest"]["S"] == key.digest
+                return replace(first, expired=replaced["task_id"]["S"]) if replaced is not None and is_same else first
         return self._claim_again(key, _stored(item), now) if item else InProgress()
 
     def task_of(self, owner: str, key: str) -> str | None:

@@ -66,7 +66,7 @@ class TaskStarter:
             TaskStoreError: the record was not written; nothing has been sent.
         """
         first = compose(task_id, now)
-        is_new = self._create(first, owner, now, prepare)
+        is_new = not first.envelope.is_stealth and self.tasks.create(prepare(first_record(first.envelope, owner)), now)
         try:
             self._send(first)
         except ApiError as error:
@@ -95,6 +95,8 @@ class TaskStarter:
                 problem = "this Idempotency-Key was used for a different request; use a new key"
                 raise ApiError(409, "idempotency_mismatch", problem, "Idempotency-Key")
             case KeyClaim() as claim:
+                if claim.expired is not None:
+                    self._note_at(claim.expired, claim.task_id, now)
                 return self._start_claimed(compose, key, claim, prepare)
 
     def task_of(self, owner: str, key: str) -> str | None:
@@ -106,11 +108,13 @@ class TaskStarter:
         return self.keys.task_of(owner, key)
 
     def _start_claimed(self, compose: Composer, key: IdempotencyKey, claim: KeyClaim, prepare: Prepare) -> str:
-        # A failed write may have been done.
-        is_new = True
+        is_new = False
         try:
             first = compose(claim.task_id, claim.created_at)
-            is_new = self._create(first, key.owner, claim.created_at, prepare)
+            record = None if first.envelope.is_stealth else prepare(first_record(first.envelope, key.owner))
+            if record is not None:
+                is_new = True  # a failed write may have been done
+                is_new = self.tasks.create(record, claim.created_at)
             self._send(first)
         except (ApiError, TaskStoreError) as error:
             if not _may_be_sent(error):
@@ -120,12 +124,6 @@ class TaskStarter:
         self._clean_up(lambda: self.keys.mark_sent(key, claim))
         self.trace(first, claim.created_at)
         return claim.task_id
-
-    def _create(self, first: FirstMessage, owner: str, now: datetime, prepare: Prepare) -> bool:
-        """Write the record of a task; False if nothing was written, because another record exists or the task has none."""
-        if first.envelope.is_stealth:
-            return False
-        return self.tasks.create(prepare(first_record(first.envelope, owner)), now)
 
     def _send(self, first: FirstMessage) -> None:
         """Send the first message.
@@ -147,6 +145,14 @@ class TaskStarter:
             self.warn(f"task {task_id} may or may not have been started: {error}")
             problem = f"task {task_id} may or may not have been started: its queue did not answer"
             raise ApiError(503, "maybe_sent", problem) from error
+
+    def _note_at(self, earlier: str, task_id: str, now: datetime) -> None:
+        """Name a task in the record of an earlier one with the same key: its success overtakes the failure of that one."""
+
+        def note() -> None:
+            self.tasks.update(earlier, lambda record, _: record.overtaken_by(task_id), now)
+
+        self._clean_up(note)
 
     def _clean_up(self, action: Callable[[], None]) -> None:
         """Run an action whose failure does not change the response."""

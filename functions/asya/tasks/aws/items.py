@@ -35,13 +35,28 @@ LARGEST_COUNT = 999_999  # of positions and attempts
 _RECORD_TEXTS = (
     *("status", "created_at", "updated_at", "parent_id", "root_id", "owner"),
     *("deadline_at", "actor", "result_uri", "reason", "context", "tool", "due_at"),
+    "set_id",
 )
 _RECORD_NUMBERS = ("generation", "attempt", "pause_epoch", "resumed_epoch")
-_RECORD_STRUCTURES = ("route", "error", "earlier", "pause", "wait", "retry", "started_by", "canceled")
+_RECORD_STRUCTURES = (
+    "route",
+    "error",
+    "earlier",
+    "pause",
+    "wait",
+    "retry",
+    "started_by",
+    "canceled",
+    "replayed",
+    "dismissed",
+    "overtaken",
+)
 # The attributes of a record that the filters of lists use; `expires_at` and the key come with them.
 SUMMARY = (
     *("pk", "sk", "status", "created_at", "updated_at", "parent_id", "owner", "tool", "actor", "deadline_at"),
     *("error", "reason", "provisional", "retry", "generation", "expires_at"),
+    # What became of a failure.
+    *("started_by", "set_id", "replayed", "dismissed", "overtaken"),
 )
 _HOP_TEXTS = ("actor", "curr", "at", "received_at", "processing_at", "completed_at", "trace_id")
 _HOP_NUMBERS = ("percent", "message_size_kb", "duration_ms")

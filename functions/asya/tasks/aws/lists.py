@@ -1,11 +1,12 @@
 """Reads pages of tasks and timelines through the indexes (`protocol §13`, lists)."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 
 from asya.protocol.hops import HopKey
+from asya.protocol.task import TaskRecord
 from asya.tasks.aws.index import NEWEST, ListKey
 from asya.tasks.aws.list_scan import ListScan
 from asya.tasks.aws.table_calls import chunks
@@ -13,6 +14,7 @@ from asya.tasks.aws.task_store import TaskStore
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.filters import TaskFilter
 from asya.tasks.listing import ListQuery
+from asya.tasks.resolution import is_open, related, settled
 from asya.tasks.timeline import TimelineEntry, timeline
 from asya.tasks.view import TaskView, list_view
 
@@ -26,10 +28,16 @@ SUMMARY_BATCH = 100
 
 @dataclass(frozen=True, slots=True)
 class TaskListPage:
-    """A page of tasks, newest first; `next` is the key to continue after, None at the end of the list."""
+    """A page of tasks, newest first.
+
+    Attributes:
+        next: the key to continue after; None at the end of the list.
+        resolved: settled failures that a list of open ones leaves out.
+    """
 
     tasks: list[TaskView]
     next: ListKey | None
+    resolved: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,42 +64,57 @@ class TaskLists:
             owner: the owner whose tasks are read, and no other; None for the tasks of all owners.
             now: the time for the deadline check.
         """
-        views, last = self._read(query, owner, now)
+        page = self._read(query, owner, now)
+        last = page.next
         # The key is in the cursor, which its holder can decode.
-        return TaskListPage(views, last.for_owner(owner) if last is not None and owner is not None else last)
+        return replace(page, next=last.for_owner(owner)) if last is not None and owner is not None else page
 
-    def _read(self, query: ListQuery, owner: str | None, now: datetime) -> tuple[list[TaskView], ListKey | None]:
-        """The tasks of a page, and the key of the last inspected one; None at the end of the list."""
-        wanted, views, summaries = query.filter, list[TaskView](), 0
+    def _read(self, query: ListQuery, owner: str | None, now: datetime) -> TaskListPage:
+        """A page; `next` is the key of the last inspected task."""
+        wanted, views, summaries, resolved = query.filter, list[TaskView](), 0, 0
         size = max(query.limit, SUMMARY_BATCH) if wanted.reads_records else query.limit
         owner = wanted.owner if owner is None else owner
         last = start_of(query)
         for number, page in enumerate(self.scan.pages(wanted, last, size, now), start=1):
             for keys in chunks(page.keys, SUMMARY_BATCH):
                 own = [key.task_id for key in keys if owner is None or key.is_of(owner)]
-                chosen = self._chosen(own, wanted, now)
+                chosen, left_out = self._chosen(own, wanted, owner, now)
                 for key in keys:
                     if key.task_id in chosen:
                         if len(views) == query.limit:
-                            return views, last
+                            return TaskListPage(views, last, resolved)
                         task = self.tasks.read(key.task_id, now)
                         if task is not None and is_of(task.owner, owner) and wanted.matches(shown := list_view(task)):
                             views.append(shown)
+                    resolved += key.task_id in left_out
                     last = key
                 summaries += len(own) if wanted.reads_records else 0
             if page.complete_to is None:
                 break
             last = page.complete_to
             if number == MAX_INDEX_PAGES or summaries >= MAX_SUMMARIES:
-                return views, last
-        return views, None
+                return TaskListPage(views, last, resolved)
+        return TaskListPage(views, None, resolved)
 
-    def _chosen(self, ids: Sequence[str], wanted: TaskFilter, now: datetime) -> Collection[str]:
-        """The tasks that the filters may select, by their summaries if these are needed."""
+    def _chosen(
+        self, ids: Sequence[str], wanted: TaskFilter, owner: str | None, now: datetime
+    ) -> tuple[Collection[str], Collection[str]]:
+        """The tasks that the filters may select, by their summaries if these are needed; and those that are settled."""
         if not wanted.reads_records or not ids:
-            return set(ids)
-        summaries = self.store.summaries(ids, now).values()
-        return {record.id for record in summaries if wanted.may_match(record, now)}
+            return set(ids), ()
+        records = [record for record in self.store.summaries(ids, now).values() if wanted.may_match(record, now)]
+        matching = {record.id for record in records}
+        if not wanted.is_of_open_failures:
+            return matching, ()
+        left_out = {record.id for record in records if is_of(record.owner, owner)} - self.open_failures(
+            records, owner, now
+        )
+        return matching - left_out, left_out
+
+    def open_failures(self, records: Collection[TaskRecord], owner: str | None, now: datetime) -> set[str]:
+        """The ids of the failed tasks, by their summaries, that a list of open failures has."""
+        known = related(records, lambda ids: self.store.summaries(ids, now), now)
+        return {record.id for record in records if is_open(settled(record, known, now), owner)}
 
     def timeline(self, task_id: str, after: HopKey | None, limit: int, now: datetime) -> TimelinePage:
         """Read a page of a task's hops of all generations, in order."""

@@ -54,7 +54,7 @@ class TaskStore(Protocol):
         """Read the records of tasks, without missing and unreadable ones; `consistent` reads the latest revisions."""
 
     def summaries(self, ids: Collection[str], now: datetime) -> dict[str, TaskRecord]:
-        """Read the records of tasks as `records` does, but only what the filters of lists use: no route and no result."""
+        """Read the records of tasks as `records` does, but only what lists decide by: no route and no result."""
 
     def put_record(self, record: TaskRecord, replaces: StoredRecord | None, now: datetime) -> StoredRecord | Conflict:
         """Write a record if `replaces` is still the current one (None: no record exists)."""

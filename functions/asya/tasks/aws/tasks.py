@@ -21,6 +21,7 @@ from asya.protocol.task import TaskRecord
 from asya.protocol.task_merge import merge
 from asya.protocol.times import format_time
 from asya.tasks.aws.task_store import StoredRecord, TaskStore, TaskStoreError, UnreadableRecordError
+from asya.tasks.resolution import Settled, related, settled
 from asya.tasks.view import TaskView, task_view, unknown_view
 
 # A record changes only a few times, so repeated conflicts end well before this limit.
@@ -85,7 +86,7 @@ class Tasks:
         if task is None:
             return None
         record, hops = task
-        return task_view(record, fold(hops, record.generation), now)
+        return self._resolved(task_view(record, fold(hops, record.generation), now), record, now)
 
     def read_with_hops(self, task_id: str, now: datetime) -> tuple[TaskView, tuple[HopRecord, ...]] | None:
         """Read the view of a task and the hop records of its generation; None if the task does not exist.
@@ -98,7 +99,23 @@ class Tasks:
             return None
         record, records = task
         hops = tuple(hop for hop in records if hop.generation == record.generation)
-        return task_view(record, fold(hops, record.generation), now), hops
+        return self._resolved(task_view(record, fold(hops, record.generation), now), record, now), hops
+
+    def settled(self, record: TaskRecord, now: datetime) -> Settled | None:
+        """What became of a failed or replayed task, from the latest records; None for the others.
+
+        Raises:
+            TaskStoreError: the table is unavailable.
+        """
+        return settled(record, related([record], lambda ids: self._latest(ids, now), now), now)
+
+    def _latest(self, ids: Collection[str], now: datetime) -> dict[str, TaskRecord]:
+        stored = self._store.records(ids, now, consistent=True)
+        return {task_id: each.record for task_id, each in stored.items()}
+
+    def _resolved(self, view: TaskView, record: TaskRecord, now: datetime) -> TaskView:
+        found = self.settled(record, now)
+        return replace(view, resolution=found.resolution) if found is not None else view
 
     def existing(self, ids: Collection[str], now: datetime) -> set[str]:
         """The ids of the tasks that exist.

@@ -55,15 +55,17 @@ class MemoryDynamo:
         ConditionExpression: str | None = None,  # noqa: N803
         ExpressionAttributeNames: Mapping[str, str] | None = None,  # noqa: N803
         ExpressionAttributeValues: Mapping[str, Value] | None = None,  # noqa: N803
+        ReturnValues: str = "NONE",  # noqa: N803
         ReturnValuesOnConditionCheckFailure: str = "NONE",  # noqa: N803
     ) -> dict[str, Any]:
-        """Replace an item."""
+        """Replace an item; return the item before, if that is wanted."""
         with _Validated("PutItem"):
+            before = self._table(TableName).items.get(item_key(Item)) if ReturnValues == "ALL_OLD" else None
             request = Request(ExpressionAttributeNames or {}, ExpressionAttributeValues or {})
             change = self._put(TableName, Item, ConditionExpression, request)
             request.check_all_used()
             self._write_if_held([change], ReturnValuesOnConditionCheckFailure, "PutItem")
-        return {}
+        return {"Attributes": copied(before)} if before is not None else {}
 
     def update_item(
         self,

@@ -44,6 +44,7 @@ class OccurrenceStarts:
         origin = Origin(gateway_url=self.services.settings.gateway_url or "", span=self.new_span())
         compose = first_message(submission, origin, mesh)
         key = IdempotencyKey(occurrence.owner, occurrence.key, "")
+        self._note_at_slot(occurrence)
         task_id = self.starter.start_once(
             compose,
             key,
@@ -55,3 +56,12 @@ class OccurrenceStarts:
         self.services.telemetry.log.info(
             "task started", trigger=occurrence.trigger, key=occurrence.key, envelope_id=task_id
         )
+
+    def _note_at_slot(self, occurrence: Occurrence) -> None:
+        """Name the task in the record of the slot's first task: its success overtakes the failure of that one.
+
+        The note comes before the start. It says nothing until the task has succeeded.
+        """
+        first, task_id = occurrence.slot_task_id, occurrence.task_id
+        if first is not None and first != task_id:
+            self.starter.tasks.update(first, lambda record, _: record.overtaken_by(task_id), self.services.now())

@@ -7,9 +7,9 @@ import msgspec
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.task import StartedBy
 from asya.protocol.times import format_time, parse_time
-from asya.protocol.triggers import Schedule, Trigger
+from asya.protocol.triggers import SLOT_KEY, Schedule, Trigger
 from asya.triggers.messages import scheduled
-from asya.triggers.occurrences import SLOT_KEY, Occurrence, encode_payload, slot_values
+from asya.triggers.occurrences import Occurrence, encode_payload, slot_values
 from asya.triggers.templates import fill_in
 
 _FIRE_KEY = "fire "

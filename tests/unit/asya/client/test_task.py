@@ -144,6 +144,8 @@ def test_a_task_is_resumed_canceled_and_replayed(gateway: FakeGateway, order: Ta
     order.replay(2)
     order.replay(checkpoint=1)
     order.replay(failed_only=True)
+    order.replay(force=True, key="k-1")
+    assert order.dismiss("a test") is order
     assert [(call.method, call.path, call.body) for call in gateway.calls] == [
         ("POST", "/api/v1/mesh/t1/resume", {"input": {"approved": True}}),
         ("DELETE", "/api/v1/mesh/t1", None),
@@ -151,6 +153,8 @@ def test_a_task_is_resumed_canceled_and_replayed(gateway: FakeGateway, order: Ta
         ("POST", "/api/v1/mesh/t1/replay", {"hop": 2}),
         ("POST", "/api/v1/mesh/t1/replay", {"checkpoint": 1}),
         ("POST", "/api/v1/mesh/t1/replay", {"failed_only": True}),
+        ("POST", "/api/v1/mesh/t1/replay", {"force": True}),
+        ("POST", "/api/v1/mesh/t1/dismiss", {"reason": "a test"}),
     ]
 
 

@@ -15,6 +15,7 @@ from asya.messaging.aws.submission_sender import MaybeSentError, NotSentError, S
 from asya.protocol.envelope import GENERATION_LIMIT
 from asya.protocol.mesh_table import Actor
 from asya.protocol.slices import SetDue, encode_message
+from asya.protocol.task import Resolution
 from asya.protocol.times import format_time
 from tests.doubles.api_function import ALICE, BUCKET, NOW, ApiFunction, emulated_shop
 from tests.doubles.envelopes import message, status
@@ -51,6 +52,42 @@ def test_a_dead_letter_is_sent_in_the_generation_that_its_task_is_reopened_in(ga
     assert task is not None
     assert (task.status, task.generation, task.owner) == ("pending", 1, "AIDAALICE")
     assert [(each.generation, each.reason) for each in task.earlier] == [(0, "DeliveryExhausted")]
+    redriven = Resolution(how="redriven", at=format_time(NOW), by="AIDAOSCAR")
+    assert task.earlier[0].resolution == redriven
+    # The true end of the generation comes late.
+    gateway.report(event("env-1", "failed", 1, 11, reason="RuntimeError"))
+    shown = gateway.tasks.read("env-1", NOW)
+    assert shown is not None
+    assert shown.earlier[0].resolution == redriven
+
+
+@pytest.mark.rule("12.redrive.settled")
+@pytest.mark.parametrize("how", ["replayed", "dismissed"])
+def test_a_dead_letter_of_a_settled_task_stays_in_its_queue(gateway: Gateway, how: str) -> None:
+    gateway.failed()
+    gateway.put("dlq/env-1/0/1.json", message())
+    call, wish = ("replay", {}) if how == "replayed" else ("dismiss", {"reason": "a test"})
+    assert gateway.post("env-1", call, wish)[0] in (200, 201)
+    gateway.messages("infer")
+    code, body = redrive(gateway, message())
+    assert (code, body["error"]["code"]) == (409, how)
+    assert gateway.messages("infer") == []
+    assert redrive(gateway, message(), force="true") == (200, {"id": "env-1", "generation": 1})
+    task = gateway.tasks.read("env-1", NOW)
+    assert task is not None
+    assert (task.status, task.resolution) == ("pending", None)
+
+
+@pytest.mark.rule("13.resolution.once")
+def test_a_failed_replay_of_a_task_that_was_redriven_is_settled(gateway: Gateway) -> None:
+    gateway.failed()
+    gateway.put("dlq/env-1/0/1.json", message())
+    new_id = gateway.post("env-1", "replay")[1]["id"]
+    gateway.report(event(new_id, "failed", 1, 20, reason="RuntimeError"))
+    assert redrive(gateway, message())[0] == 200
+    failed = gateway.tasks.read(new_id, NOW)
+    assert failed is not None
+    assert failed.resolution == Resolution(how="overtaken", task="env-1", status="pending")
 
 
 @pytest.mark.rule("12.older-reports")

@@ -14,7 +14,7 @@ from asya.protocol.codec import decode
 from tests.doubles.api_function import ALICE, BUCKET, NOW, RESULTS, emulated_shop
 from tests.doubles.envelopes import message, raw, status
 from tests.doubles.tasks import event
-from tests.unit.asya.gateway.routes.test_replays import Gateway
+from tests.unit.asya.gateway.routes.test_replays import OPERATOR, Gateway
 from tests.unit.memory_tables import memory_tables
 
 FAILED = status(phase="failed", reason="SliceFailed", deadline_at="2026-11-20T12:04:00Z")
@@ -112,7 +112,65 @@ def test_a_repeated_call_finds_the_task_of_the_first(gateway: Gateway) -> None:
     gateway.report(event(*new_ids, "failed", 2, 30, reason="SliceFailed"))
     code, body = gateway.post("env-1", "replay", {"failed_only": True}, iam=ALICE)
     assert (code, body["id"] in new_ids) == (201, False)
-    assert gateway.post("env-1", "replay", {}, iam=ALICE)[1]["id"] not in {*new_ids, body["id"]}
+    code, refused = gateway.post("env-1", "replay", {}, iam=ALICE)  # all slices, while some of them run
+    assert (code, refused["error"]["code"]) == (409, "replayed")
+    assert gateway.post("env-1", "replay", {"force": True}, iam=ALICE)[1]["id"] not in {*new_ids, body["id"]}
+
+
+@pytest.mark.rule("12.link", "13.resolution")
+def test_the_set_and_its_slices_are_settled_with_the_replay(gateway: Gateway) -> None:
+    fail_set(gateway, arrived={0, 1})
+    lost = {"parent_id": "env-1", "root_id": "env-1", "reason": "RuntimeError"}
+    gateway.report(event("slice-2", "failed", 2, 8, set_id=SET, **lost), event("other", "failed", 2, 8, **lost))
+    assert _open(gateway) == {"env-1", "slice-2", "other"}
+    new_id = gateway.post("env-1", "replay", {"failed_only": True})[1]["id"]
+    assert _open(gateway) == {"other"}  # a child that is no slice
+    code, body = gateway.post("slice-2", "dismiss", {"reason": "test"})
+    assert (code, body["error"]["code"], new_id in body["error"]["message"]) == (409, "replayed", True)
+    gateway.report(event(new_id, "failed", 2, 30, reason="SliceFailed"))
+    assert _open(gateway) == {"other", new_id}
+    assert gateway.post(new_id, "dismiss", {"reason": "a test"})[0] == 200
+    assert _open(gateway) == {"other"}
+    shown = gateway.tasks.read("slice-2", NOW)
+    assert shown is not None
+    assert shown.resolution is not None
+    assert (shown.resolution.how, shown.resolution.reason) == ("dismissed", "a test")
+
+
+@pytest.mark.rule("13.resolution")
+def test_a_set_that_merged_without_a_slice_overtakes_its_failure(gateway: Gateway) -> None:
+    gateway.report(event("env-1", "received", 2))
+    lost = {"parent_id": "env-1", "root_id": "env-1", "reason": "RuntimeError"}
+    gateway.report(event("slice-2", "failed", 2, 8, set_id=SET, **lost), event("other", "failed", 2, 8, **lost))
+    assert _open(gateway) == {"slice-2", "other"}
+    gateway.report(event("env-1", "succeeded", 2, 9))
+    assert _open(gateway) == {"other"}
+    shown = gateway.tasks.read("slice-2", NOW)
+    assert shown is not None
+    assert shown.resolution is not None
+    assert (shown.resolution.how, shown.resolution.task) == ("overtaken", "env-1")
+
+
+@pytest.mark.rule("12.replay.key")
+def test_a_repeated_key_repeats_a_set_once(gateway: Gateway) -> None:
+    fail_set(gateway, arrived={0, 1})
+    key = {"headers": {"idempotency-key": "k-1"}}
+
+    def replay() -> str:
+        code, body = gateway._post("/api/v1/mesh/env-1/replay", {"id": "env-1"}, "{}", ALICE, key)
+        assert code == 201, body
+        return str(body["id"])
+
+    new_id = replay()
+    assert replay() == new_id
+    gateway.report(event(new_id, "failed", 2, 30, reason="SliceFailed"))
+    assert replay() == new_id
+    assert len(gateway.messages("x-fan-in")) == 1
+
+
+def _open(gateway: Gateway) -> set[str]:
+    query = {"queryStringParameters": {"status": "failed"}}
+    return {task["id"] for task in gateway._request("GET", "/api/v1/mesh", {}, "", OPERATOR, query)[1]["items"]}
 
 
 @pytest.mark.rule("12.set.owner")
