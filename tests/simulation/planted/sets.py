@@ -83,7 +83,7 @@ MISTAKES = (
         "merges a set more than once",
         (
             wrap(FanInSets, "save_decision", _always_save_decision),
-            substitute(FanInSets, "take_lease", lambda *_, **__: True),
+            substitute(FanInSets, "take_lease", lambda *_, **__: 1.0),
         ),
         "mixed",
         seed=28,

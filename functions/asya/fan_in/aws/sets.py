@@ -141,22 +141,28 @@ class FanInSets:
             condition="attribute_not_exists(decision)",
         )
 
-    def take_lease(self, set_id: str, *, epoch_seconds: float) -> bool:
-        """Lease a decided set in order to finish it; False if it is leased or delivered.
+    def take_lease(self, set_id: str, *, epoch_seconds: float) -> float | None:
+        """Lease a decided set in order to finish it, and return the end of the lease; None if it is leased or delivered.
 
         The lease only saves duplicate work. Correctness does not depend on it.
         """
+        until = epoch_seconds + LEASE_SECONDS
         _, is_leased = self._change(
             set_id,
             "SET lease_until = :until",
-            {":until": items.number(epoch_seconds + LEASE_SECONDS), ":now": items.number(epoch_seconds)},
+            {":until": items.number(until), ":now": items.number(epoch_seconds)},
             condition="attribute_not_exists(delivered) AND lease_until < :now",
         )
-        return is_leased
+        return until if is_leased else None
 
-    def release_lease(self, set_id: str) -> None:
-        """Release the lease after a failed attempt to finish the set."""
-        self._change(set_id, "SET lease_until = :never", {":never": items.number(0)})
+    def release_lease(self, set_id: str, *, until: float) -> None:
+        """Release the lease after a failed attempt to finish the set, unless another process has taken it over.
+
+        Args:
+            until: the end of the lease.
+        """
+        values = {":never": items.number(0), ":mine": items.number(until)}
+        self._change(set_id, "SET lease_until = :never", values, condition="lease_until = :mine")
 
     def mark_delivered(self, set_id: str, *, expires_at: float) -> None:
         """Mark a set as delivered: its item becomes a tombstone."""

@@ -197,7 +197,10 @@ class SetCoordinator:
         set_id, decision = record.set_id, record.state.decision
         if decision is None or record.state.delivered:
             return []
-        if not has_lease and not self.sets.take_lease(set_id, epoch_seconds=self.services.now().timestamp()):
+        until: float | None = record.lease_until
+        if not has_lease:
+            until = self.sets.take_lease(set_id, epoch_seconds=self.services.now().timestamp())
+        if until is None:
             current = self.sets.get(set_id)
             if current is not None and not current.state.delivered:
                 # Another process holds the lease. If it dies, this check arrives after the lease has ended.
@@ -206,7 +209,7 @@ class SetCoordinator:
         try:
             return [self._send_result(record, decision)]
         except Exception:
-            self.sets.release_lease(set_id)
+            self.sets.release_lease(set_id, until=until)
             raise
 
     def _send_result(self, record: SetRecord, decision: Decision) -> Receipt:

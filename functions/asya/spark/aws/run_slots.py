@@ -4,7 +4,8 @@ An application of the mesh's own has a limit, and EMR Serverless queues further 
 cannot set the limit of another application, nor the order of the queue. So on such an application, and in a mesh whose actors
 have priorities, each run takes a slot before it starts. The slot of an ended run is taken over by the next run
 that needs one; so its end frees nothing, and a crash loses no slot. A run that EMR Serverless rejects gives its slot back,
-because it might never start.
+because it might never start. Each taking has a number: a slow dispatcher gives nothing back once another one has taken the slot
+of the same run again, and perhaps started it.
 
 A run with a priority that finds no slot is noted as waiting. As long as it asks again, runs of lower priority leave it a slot.
 """
@@ -36,6 +37,18 @@ class _Waiting:
     until: float
 
 
+@dataclass(frozen=True, slots=True)
+class RunSlot:
+    """The slot of a run.
+
+    Attributes:
+        take: how often it was taken for this run, this time included.
+    """
+
+    run_id: str
+    take: int
+
+
 class RunSlots:
     """The slots in the pending table, item `QUOTA#concurrent-runs` / `slots`.
 
@@ -48,7 +61,9 @@ class RunSlots:
         self._table = table
         self._most = most
 
-    def take(self, run_id: str, *, is_active: Callable[[str], bool], now: datetime, priority: int = 0) -> bool:
+    def take(
+        self, run_id: str, *, is_active: Callable[[str], bool], now: datetime, priority: int = 0
+    ) -> RunSlot | None:
         """Takes a slot for a run, or keeps the one that it has.
 
         Args:
@@ -56,33 +71,36 @@ class RunSlots:
             priority: of the run's actor.
 
         Returns:
-            False if all slots are taken or left to runs of higher priority, or other dispatchers won each write.
+            None if all slots are taken or left to runs of higher priority, or other dispatchers won each write.
         """
         if self._most is None:
-            return True
+            return RunSlot(run_id, 0)
         for _ in range(_TRIES):
             item = self._dynamodb.get_item(TableName=self._table, Key=_KEY, ConsistentRead=True).get("Item")
-            holders = _holders(item)
+            holders, takes = _holders(item), _takes(item)
+            slot = RunSlot(run_id, takes.get(run_id, 0) + 1)
             if run_id in holders:
-                return True
+                if self._put(holders, takes | {run_id: slot.take}, _waiting(item, None), item):
+                    return slot
+                continue
             waiting = _waiting(item, now)
             waiting.pop(run_id, None)
             free = self._most - sum(other.priority > priority for other in waiting.values())
             if len(holders) >= free:
                 holders = [holder for holder in holders if is_active(holder)]
             if len(holders) < free:
-                if self._put([*holders, run_id], waiting, item):
-                    return True
+                if self._put([*holders, run_id], takes | {run_id: slot.take}, waiting, item):
+                    return slot
                 continue
             if not priority:
-                return False
+                return None
             waiting[run_id] = _Waiting(priority, (now + _WAIT_LIFETIME).timestamp())
-            if self._put(holders, waiting, item):
-                return False
-        return False
+            if self._put(holders, takes, waiting, item):
+                return None
+        return None
 
-    def give_back(self, run_id: str) -> None:
-        """Gives back the slot of a run that EMR Serverless has not accepted; idempotent.
+    def give_back(self, slot: RunSlot) -> None:
+        """Gives back the slot of a run that EMR Serverless has not accepted, unless it was taken again; idempotent.
 
         If other dispatchers win each write, the run keeps its slot until its next try.
         """
@@ -90,13 +108,17 @@ class RunSlots:
             return
         for _ in range(_TRIES):
             item = self._dynamodb.get_item(TableName=self._table, Key=_KEY, ConsistentRead=True).get("Item")
-            others = [holder for holder in _holders(item) if holder != run_id]
-            if len(others) == len(_holders(item)) or self._put(others, _waiting(item, None), item):
+            holders, takes = _holders(item), _takes(item)
+            if slot.run_id not in holders or takes.get(slot.run_id, 0) != slot.take:
+                return
+            others = [holder for holder in holders if holder != slot.run_id]
+            if self._put(others, takes, _waiting(item, None), item):
                 return
 
     def _put(
         self,
         holders: list[str],
+        takes: Mapping[str, int],
         waiting: Mapping[str, _Waiting],
         previous: "dict[str, AttributeValueTypeDef] | None",
     ) -> bool:
@@ -110,6 +132,7 @@ class RunSlots:
                 Item={
                     **_KEY,
                     **({"holders": {"SS": holders}} if holders else {}),
+                    "takes": {"M": {holder: {"N": str(takes.get(holder, 0))} for holder in holders}},
                     **({"waiting": {"M": _waiting_item(waiting)}} if waiting else {}),
                     "version": {"N": str(version + 1)},
                 },
@@ -126,6 +149,12 @@ class RunSlots:
 def _holders(item: "dict[str, AttributeValueTypeDef] | None") -> list[str]:
     """The ids of the runs with a slot."""
     return list(item["holders"]["SS"]) if item and "holders" in item else []
+
+
+def _takes(item: "dict[str, AttributeValueTypeDef] | None") -> dict[str, int]:
+    """How often each slot was taken for its run."""
+    entries = item["takes"]["M"] if item and "takes" in item else {}
+    return {run_id: int(count["N"]) for run_id, count in entries.items()}
 
 
 def _waiting(item: "dict[str, AttributeValueTypeDef] | None", now: datetime | None) -> dict[str, _Waiting]:

@@ -14,6 +14,7 @@ from asya.spark.aws.emr_serverless import TERMINAL_STATES, BusyError, Conflictin
 from asya.spark.aws.hosts import ResidentRun
 from asya.spark.aws.manifests import ManifestError
 from asya.spark.aws.run_items import RunRecord
+from asya.spark.aws.run_slots import RunSlot
 from asya.spark.capacity import POLL_SECONDS
 from asya.spark.lambdas.hosting import Hosting
 from asya.spark.lambdas.resolution import has_ended
@@ -55,20 +56,21 @@ class RunStart:
             if Hosting(self.services).start(manifest, spec):
                 self._note_start(manifest, "placed")
                 return True
-        if not self._may_start(actor, spec, number):
+        slot = self._slot(actor, spec, number)
+        if slot is None:
             return False
         try:
             manifest = read_manifest()
         except (MissingManifestError, ManifestError):
-            self._give_slot_back(actor, number)
+            self._give_back(slot)
             raise
         if manifest.linger and not Hosting(self.services).place_alone(manifest):
             # Another dispatcher has placed it in a resident run meanwhile; that one, or the next request, goes on with it.
-            self._give_slot_back(actor, number)
+            self._give_back(slot)
             self.services.requests.ensure(actor, 0, now=self.services.now())
             return False
         self.services.pending.remove(actor, manifest.members)
-        return self._start(manifest, spec)
+        return self._start(manifest, spec, slot)
 
     def is_at_work(self, record: RunRecord) -> bool:
         """Whether the envelopes of a run may still be at work."""
@@ -95,26 +97,27 @@ class RunStart:
             return record.host is not None
         return record.lingers and Hosting(self.services).has_idle(record.actor, spec)
 
-    def _may_start(self, actor: str, spec: Actor, number: int) -> bool:
-        """Whether a slot and the start quota allow a start; if not, a delayed request is on its way."""
+    def _slot(self, actor: str, spec: Actor, number: int) -> RunSlot | None:
+        """The slot of a run that the start quota allows to start; None if not, and then a delayed request is on its way."""
         services, now = self.services, self.services.now()
         name = run_id(services.settings.namespace, actor, number)
         priority = run_formation.spark_job(actor, spec).priority
-        if not services.run_slots.take(name, is_active=self._holds_slot, priority=priority, now=now):
+        slot = services.run_slots.take(name, is_active=self._holds_slot, priority=priority, now=now)
+        if slot is None:
             services.base.telemetry.log.info("run waits for another one to end", run_id=name)
             services.base.telemetry.count("JobRuns", by=("state", "waiting"), actor=actor)
             Hosting(services).make_room()
             seconds = POLL_SECONDS * (0.5 + services.base.environment.random())
             services.requests.ensure(actor, seconds, now=now, for_capacity=True)
-            return False
+            return None
         wait = services.start_rate.take(now=now)
         if wait:
             services.requests.ensure(actor, wait, now=now)
-        return not wait
+        return None if wait else slot
 
-    def _give_slot_back(self, actor: str, number: int) -> None:
+    def _give_back(self, slot: RunSlot) -> None:
         """Gives the slot of a run back that EMR Serverless has not accepted; else it might block all others for ever."""
-        self.services.run_slots.give_back(run_id(self.services.settings.namespace, actor, number))
+        self.services.run_slots.give_back(slot)
 
     def _has_ended(self, job_run_id: str) -> bool:
         """Whether the job run of a removed actor has ended; the reconciler does not ask for its state."""
@@ -126,17 +129,17 @@ class RunStart:
             )
             return False
 
-    def _start(self, manifest: Manifest, spec: Actor) -> bool:
+    def _start(self, manifest: Manifest, spec: Actor, slot: RunSlot) -> bool:
         """Starts a run's own job run; returns False if the run must wait."""
         services, actor = self.services, manifest.actor
         log = services.base.telemetry.log
         try:
-            job_run_id = self._start_job_run(manifest, spec)
+            job_run_id = self._start_job_run(manifest, spec, slot)
         except BusyError as busy:
             log.info("run waits for EMR Serverless", run_id=manifest.run_id, problem=str(busy), seconds=busy.seconds)
             services.base.telemetry.count("JobRuns", by=("state", "waiting"), actor=actor)
             if busy.for_capacity:
-                self._give_slot_back(actor, manifest.number)
+                self._give_back(slot)
                 Hosting(services).make_room()
             seconds = busy.seconds * (0.5 + services.base.environment.random())
             services.requests.ensure(actor, seconds, now=self.services.now(), for_capacity=busy.for_capacity)
@@ -167,7 +170,7 @@ class RunStart:
         telemetry.measure("EnvelopesPerRun", members, "Count", actor=manifest.actor)
         telemetry.log.info(f"run {state}", run_id=manifest.run_id, job_run_id=job_run_id, envelopes=members)
 
-    def _start_job_run(self, manifest: Manifest, spec: Actor) -> str:
+    def _start_job_run(self, manifest: Manifest, spec: Actor, slot: RunSlot) -> str:
         """Starts the run unless EMR Serverless has it; returns its job run id."""
         job_runs = self.services.job_runs
         job = run_formation.spark_job(manifest.actor, spec)
@@ -186,5 +189,5 @@ class RunStart:
             return adopted
         except ClientError:
             # Access is denied, or the application is missing: only an operator ends this.
-            self._give_slot_back(manifest.actor, manifest.number)
+            self._give_back(slot)
             raise

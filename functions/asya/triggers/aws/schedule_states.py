@@ -60,11 +60,9 @@ class ScheduleStates:
                     self._client.put_item(
                         TableName=self._table,
                         Item=item,
-                        ConditionExpression="decided = :decided AND paused = :paused AND #off = :off",
+                        ConditionExpression="decided = :decided AND schedule = :schedule AND paused = :paused AND #off = :off",
                         ExpressionAttributeNames={"#off": "off"},
-                        ExpressionAttributeValues={
-                            f":{name}": _attributes(seen)[name] for name in ("decided", "paused", "off")
-                        },
+                        ExpressionAttributeValues={f":{name}": value for name, value in _attributes(seen).items()},
                     )
             except self._client.exceptions.ConditionalCheckFailedException:
                 return False

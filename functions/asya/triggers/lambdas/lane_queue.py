@@ -137,9 +137,10 @@ class LaneQueue:
         trigger = self._triggers.get(key.trigger)
         if trigger is None:
             raise UnusableMessageError(f"the mesh has no trigger {key.trigger!r}")
-        if not self.store.load(key, start):
-            if self._record(start.id) is not None:
-                return  # the message has come twice
+        record, is_kept = self._record(start.id), bool(self.store.load(key, start))
+        if record is not None and (not is_kept or record.status != "pending"):
+            return  # the message has come twice; the process that has started the task may be deleting its payload
+        if not is_kept:
             raise UnusableMessageError("the payload of the start has expired")
         for delay in _delays():
             seen, _ = self._settled(key, trigger)

@@ -93,6 +93,8 @@ class LaneStarts:
         except ApiError as error:
             if error.status not in FINAL:
                 raise
+            if not self.store.read(key).lane.starts(start.id):
+                return True  # during a deployment another version has started the task
             return self._give_up(key, start, f"{error.code}: {error}")
         return True
 

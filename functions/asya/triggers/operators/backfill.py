@@ -180,15 +180,16 @@ def with_starts(backfill: Backfill, started: set[str], failed: Mapping[str, str]
         started: the slots whose tasks were started.
         failed: the problems of the slots that can never start.
     """
-    noted = tuple(
-        replace(each, is_started=each.is_started or each.slot in started)
-        for each in backfill.noted
-        if each.slot not in failed
-    )
-    changed = replace(backfill, noted=noted)
+    noted, lost = list[NotedSlot](), list[str]()
     for each in backfill.noted:
-        if each.slot in failed:
-            changed = _failed(changed, each.slot, failed[each.slot])
+        if each.slot in failed and not each.is_started:
+            lost.append(each.slot)
+        else:
+            # During a deployment another version may have started what this one could not.
+            noted.append(replace(each, is_started=each.is_started or each.slot in started))
+    changed = replace(backfill, noted=tuple(noted))
+    for slot in lost:
+        changed = _failed(changed, slot, failed[slot])
     return changed
 
 

@@ -96,8 +96,11 @@ def test_a_lease_is_taken_by_one_until_it_is_over_or_given_back(sets: FanInSets)
     sets.save_decision("s", MERGED)
     assert sets.take_lease("s", epoch_seconds=EPOCH)
     assert not sets.take_lease("s", epoch_seconds=EPOCH + LEASE_SECONDS - 1)
-    assert sets.take_lease("s", epoch_seconds=EPOCH + LEASE_SECONDS + 1)
-    sets.release_lease("s")
+    taken_over = EPOCH + LEASE_SECONDS + 1
+    assert sets.take_lease("s", epoch_seconds=taken_over)
+    sets.release_lease("s", until=EPOCH + LEASE_SECONDS)  # of the slow process that lost it
+    assert not sets.take_lease("s", epoch_seconds=taken_over + 1)
+    sets.release_lease("s", until=taken_over + LEASE_SECONDS)
     assert sets.take_lease("s", epoch_seconds=EPOCH + LEASE_SECONDS + 2)
     sets.mark_delivered("s", expires_at=EPOCH)
     assert not sets.take_lease("s", epoch_seconds=EPOCH + 10 * LEASE_SECONDS)

@@ -14,6 +14,7 @@ from asya.starts.aws.task_starter import TaskStarter
 from asya.starts.idempotency import lease_of
 from asya.triggers.aws.lane_store import LaneStore
 from asya.triggers.lambdas.lane_queue import LaneQueue
+from asya.triggers.lambdas.occurrence_starts import OccurrenceStarts
 from asya.triggers.lanes import LaneKey, Start, lane_of
 from tests.doubles.lane_world import LaneWorld
 
@@ -86,6 +87,26 @@ def test_16_a_payload_that_another_process_is_deleting_is_no_dead_letter(monkeyp
     monkeypatch.setattr(LaneStore, "forget", forget_first)
     world.run()
     assert (world.numbers(), world.dead) == ([1], [])
+
+
+@pytest.mark.rule("16.lane.failed", "16.lane.start")
+def test_16_a_start_that_an_older_version_cannot_perform_is_no_dead_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process has started the task in the meantime, and the next one of the lane still waits."""
+    world = LaneWorld(replace(QUEUE, tool="infer", route=()))
+    first = world.occur(1)
+    start = OccurrenceStarts.start
+
+    def refuse(_starts: OccurrenceStarts, occurrence: Any) -> None:
+        monkeypatch.setattr(OccurrenceStarts, "start", start)
+        world.lanes()._look_at(lane_of(first, world.trigger))
+        raise ApiError(400, "invalid_arguments", "n is no text")
+
+    monkeypatch.setattr(OccurrenceStarts, "start", refuse)
+    world.occur(2)
+    world.run()
+    assert (world.numbers(), world.dead, world.overlaps) == ([1], [], [])
+    world.end_all()
+    assert (world.numbers(), world.overlaps) == ([1, 2], [])
 
 
 @pytest.mark.rule("13.start.fence", "16.overlap.queue")

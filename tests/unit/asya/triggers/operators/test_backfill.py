@@ -72,6 +72,14 @@ def test_16_a_slot_whose_start_is_not_noted_starts_again() -> None:
     assert step(with_starts(backfill, {slot(1)}, {}), record(backfill, 1, "pending"))[1] == ()
 
 
+@pytest.mark.rule("16.backfill.state")
+def test_16_a_slot_that_another_process_has_started_is_no_failure() -> None:
+    """A slow process of an older version could not start it; the task runs and counts by its own end."""
+    backfill = with_starts(backfill_of(noted=noted(1, 2, is_started=False), decided=slot(2)), {slot(1)}, {})
+    late = with_starts(backfill, set(), {slot(1): "too_large: old", slot(2): "too_large: old"})
+    assert (late.noted, late.failed) == (noted(1), 1)
+
+
 @pytest.mark.rule("16.backfill.once")
 def test_16_a_slot_with_a_task_counts_as_done_before() -> None:
     """Whatever its end; with `again` the slot has a key of the backfill, and starts."""
