@@ -39,6 +39,9 @@ def start(
         ),
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Also start slots that were started before.")] = False,
+    hold_paused: Annotated[
+        bool, typer.Option("--hold-paused", help="A paused task keeps its place, so that no further one starts.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count the slots.")] = False,
     follow: Follow = False,
     as_json: JsonDocument = False,
@@ -63,7 +66,14 @@ def start(
 
     triggers = triggers_of(state, namespace, region, profile)
     request = BackfillRequest(
-        trigger=name, from_=from_, to=to, at_once=at_once, stop_after=stop_after, again=again, dry_run=dry_run
+        trigger=name,
+        from_=from_,
+        to=to,
+        at_once=at_once,
+        stop_after=stop_after,
+        again=again,
+        hold_paused=hold_paused,
+        dry_run=dry_run,
     )
     view = triggers.begin(request, str(uuid4()))
     if dry_run:

@@ -59,6 +59,8 @@ def _facts(view: BackfillView) -> list[tuple[str, str]]:
         ("progress", line_of(view)),
         ("at once", str(view.at_once)),
     ]
+    facts += [("paused", f"{counted(view.paused, 'task')}, which gave their places back")] if view.paused else []
+    facts += [("paused", "a paused task keeps its place")] if view.hold_paused else []
     facts += [("stop after", counted(view.stop_after, "failure"))] if view.stop_after is not None else []
     return [*facts, ("by", view.by), ("since", without_fraction(view.created_at))]
 

@@ -1,4 +1,4 @@
-"""Says that a task of a trigger or a backfill has ended (`protocol §16.ends`)."""
+"""Says that a task of a trigger or a backfill has ended, or that one of a backfill has paused (`protocol §16.ends`)."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -10,7 +10,7 @@ from asya.protocol.triggers import Trigger
 
 
 class EndNotice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A task has ended. The record of the task is the truth: a notice may come twice, late or not at all.
+    """A task has ended, or has paused. The record of the task is the truth: a notice may come twice, late or not at all.
 
     Attributes:
         ended: the id of the task.
@@ -26,12 +26,14 @@ _decoder = msgspec.json.Decoder(EndNotice)
 
 
 def end_notice(record: TaskRecord, triggers: Mapping[str, Trigger]) -> EndNotice | None:
-    """The notice of an ended task; None if nothing waits for its end."""
+    """The notice of a task that has ended; None if nothing waits for that. A paused task gives back its place in a backfill."""
     started_by = record.started_by
-    if not record.is_terminal or started_by is None or started_by.name is None:
+    if started_by is None or started_by.name is None:
         return None
-    if started_by.kind == "backfill":
+    if started_by.kind == "backfill" and (record.is_terminal or record.status == "paused"):
         return EndNotice(ended=record.id, kind="backfill", name=started_by.name)
+    if not record.is_terminal:
+        return None
     trigger = triggers.get(started_by.name)
     if started_by.kind != "trigger" or trigger is None or trigger.overlap == "allow":
         return None

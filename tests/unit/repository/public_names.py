@@ -104,7 +104,8 @@ COMMANDS = {
     "trigger resume": "NAME --json --state --namespace --region --profile",
     "trigger fire": "NAME --at --json --state --namespace --region --profile",
     "backfill start": (
-        "NAME --from --to --at-once --stop-after --again --dry-run --follow -f --json --state --namespace --region --profile"
+        "NAME --from --to --at-once --stop-after --again --hold-paused --dry-run --follow -f --json --state --namespace --region "
+        "--profile"
     ),
     "backfill list": "--json --state --namespace --region --profile",
     "backfill show": "BACKFILL_ID --follow -f --json --state --namespace --region --profile",

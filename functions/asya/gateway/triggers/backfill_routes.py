@@ -24,7 +24,7 @@ from asya.triggers.operators.answers import BackfillList, BackfillRequest, Backf
 from asya.triggers.operators.backfill import Backfill, canceled, resumed
 from asya.triggers.operators.backfill_request import new_backfill
 from asya.triggers.operators.operator_messages import backfill_message
-from asya.triggers.operators.views import backfill_view
+from asya.triggers.operators.views import backfill_view, listed_slots
 
 _ATTEMPTS = 8
 
@@ -123,7 +123,7 @@ class BackfillRoutes:
             ApiError: 409 if that call asked for another one.
         """
         found = self._read(wanted.id)
-        asked = ("trigger", "first", "at_once", "stop_after", "again")
+        asked = ("trigger", "first", "at_once", "stop_after", "again", "hold_paused")
         # Both leave out the slots after their own call.
         until = min(wanted.until, found.created_at)
         if until != found.until or any(getattr(found, name) != getattr(wanted, name) for name in asked):
@@ -155,7 +155,7 @@ class BackfillRoutes:
                 self.queue.send(backfill_message(backfill.id))
 
     def _view(self, backfill: Backfill, now: datetime) -> BackfillView:
-        task_ids = [backfill.task_id(each.slot) for each in backfill.noted]
+        task_ids = [backfill.task_id(each.slot) for each in listed_slots(backfill)]
         statuses = {task_id: status_of(self.tasks, task_id, now) for task_id in task_ids}
         return backfill_view(backfill, statuses, self._trigger_of(backfill))
 

@@ -37,7 +37,7 @@ class Tasks:
         store: the storage of the tasks.
         log: logs the cause of a failure that the caller sees only as a 503.
         threaded: whether to write records concurrently.
-        on_ends: is told which tasks have ended, after the write. It raises nothing. A repeated report tells it again.
+        on_ends: is told which tasks have ended or paused, after the write. It raises nothing. A repeated report tells it again.
     """
 
     def __init__(
@@ -192,7 +192,7 @@ class Tasks:
             if merged is None:
                 return HTTPStatus.SERVICE_UNAVAILABLE
             self._cache.add(merged)
-            if merged.record.is_terminal and any(map(is_end, reports)):
+            if (merged.record.is_terminal or merged.record.status == "paused") and any(map(is_end, reports)):
                 ended.append(merged.record)
             return HTTPStatus.NO_CONTENT
 

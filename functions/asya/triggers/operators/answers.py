@@ -100,7 +100,9 @@ class BackfillView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         total: the number of slots.
         before: how many had a task before.
         waiting: how many are still to start.
-        running: the slots whose tasks run.
+        hold_paused: whether a paused task keeps its place.
+        paused: how many paused tasks have given their place back.
+        running: the newest slots whose tasks run or pause.
         failures: the newest failures.
         problem: why nothing starts although it has not ended.
     """
@@ -119,6 +121,8 @@ class BackfillView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     at_once: int
     stop_after: int | None = None
     again: bool = False
+    hold_paused: bool = False
+    paused: int = 0
     running: list[SlotView] = []
     failures: list[FailedSlot] = []
     problem: str | None = None
@@ -138,6 +142,7 @@ class BackfillRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     Attributes:
         from_, to: the range, as days or times.
+        hold_paused: whether a paused task keeps its place, so that at most `at_once` tasks run or pause.
         dry_run: only count the slots.
     """
 
@@ -147,6 +152,7 @@ class BackfillRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     at_once: int = 1
     stop_after: int | None = None
     again: bool = False
+    hold_paused: bool = False
     dry_run: bool = False
 
 

@@ -23,6 +23,8 @@ from asya.triggers.slots import slots_between
 
 MOST_SLOTS = 10_000
 MOST_AT_ONCE = 100
+MOST_PAUSED = 500
+"""Paused tasks that give their place back; further ones keep it. Each step reads the records of all noted slots."""
 KEPT_FAILURES = 20
 """Failures that the state names; the newest ones."""
 
@@ -48,9 +50,11 @@ class Backfill(msgspec.Struct, frozen=True, kw_only=True):
         at_once: how many tasks run at a time.
         stop_after: after how many failures it stops; None to go on.
         again: whether slots start that were started before.
+        hold_paused: whether a paused task keeps its place.
         by: the principal that began it.
         decided: the last slot that was noted or counted; None before the first.
-        noted: the slots whose tasks run or are to start.
+        noted: the slots whose tasks run, pause or are to start.
+        paused: how many of them had given their place back at the last step.
         before: how many slots had a task before.
         stop_at: the number of failures at which it stops; None to go on.
         failures: the newest failures, oldest first.
@@ -66,12 +70,14 @@ class Backfill(msgspec.Struct, frozen=True, kw_only=True):
     at_once: int
     stop_after: int | None = None
     again: bool = False
+    hold_paused: bool = False
     by: str
     created_at: str
     updated_at: str
     state: BackfillState = "running"
     decided: str | None = None
     noted: tuple[NotedSlot, ...] = ()
+    paused: int = 0
     succeeded: int = 0
     failed: int = 0
     before: int = 0
@@ -86,7 +92,12 @@ class Backfill(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def room(self) -> int:
         """How many slots one more step may note, if all noted slots but these run on: at least one."""
-        return max(1, self.at_once - len(self.noted))
+        return max(1, self.free)
+
+    @property
+    def free(self) -> int:
+        """How many places are free; below 0 if resumed tasks run beside those that took their places."""
+        return self.at_once - (len(self.noted) - self.paused)
 
     @property
     def schedule(self) -> Schedule:
@@ -151,7 +162,7 @@ def advance(
         now: the time of the step.
         may_start: whether the mesh has the trigger, and it is on.
     """
-    counted = _count_ends(backfill, records)
+    counted = _count_paused(_count_ends(backfill, records), records)
     if counted.state == "running" and counted.stop_at is not None and counted.failed >= counted.stop_at:
         counted = replace(counted, state="stopped")
     reads_on = False
@@ -227,16 +238,25 @@ def _count_ends(backfill: Backfill, records: Mapping[str, TaskRecord]) -> Backfi
     return changed
 
 
+def _count_paused(backfill: Backfill, records: Mapping[str, TaskRecord]) -> Backfill:
+    """The state with the number of paused tasks that give their place back."""
+    if backfill.hold_paused:
+        return backfill
+    found = (records.get(backfill.task_id(each.slot)) for each in backfill.noted)
+    count = sum(1 for record in found if record is not None and record.status == "paused")
+    return replace(backfill, paused=min(count, MOST_PAUSED))
+
+
 def _without(backfill: Backfill, slot: NotedSlot) -> Backfill:
     return replace(backfill, noted=tuple(each for each in backfill.noted if each.slot != slot.slot))
 
 
 def _note(backfill: Backfill, following: list[str], records: Mapping[str, TaskRecord]) -> tuple[Backfill, bool]:
     """Note the next slots, up to as many as may run, and count those that have a task; whether there may be more of them."""
-    room = backfill.at_once - len(backfill.noted)
+    room = backfill.free
     changed, noted = backfill, list[NotedSlot]()
     for slot in following:
-        if len(noted) == room:
+        if len(noted) >= room:
             return replace(changed, noted=(*backfill.noted, *noted)), False
         record = records.get(backfill.task_id(slot))
         if record is None or _is_own(record, backfill):

@@ -62,6 +62,7 @@ def new_backfill(request: BackfillRequest, trigger: Trigger, backfill_id: str, b
         stop_after=request.stop_after,
         stop_at=request.stop_after,
         again=request.again,
+        hold_paused=request.hold_paused,
         by=by,
         created_at=format_time(now),
         updated_at=format_time(now),

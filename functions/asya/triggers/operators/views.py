@@ -11,7 +11,7 @@ from asya.protocol.triggers import Schedule, Trigger
 from asya.triggers.lanes import Lane
 from asya.triggers.occurrences import slot_key
 from asya.triggers.operators.answers import BackfillView, LaneView, SlotView, SourceKind, TriggerView
-from asya.triggers.operators.backfill import Backfill
+from asya.triggers.operators.backfill import MOST_AT_ONCE, Backfill, NotedSlot
 from asya.triggers.schedule_state import ScheduleState
 from asya.triggers.slots import last_slot, slots_after
 
@@ -76,6 +76,11 @@ def _next(schedule: Schedule, now: datetime) -> list[str]:
     return [format_time(slot) for slot in islice(slots_after(schedule, now), NEXT_SLOTS)]
 
 
+def listed_slots(backfill: Backfill) -> tuple[NotedSlot, ...]:
+    """The noted slots that a view has: the newest ones, because the status of each costs a read."""
+    return backfill.noted[-MOST_AT_ONCE:]
+
+
 def backfill_view(
     backfill: Backfill, statuses: Mapping[str, ViewStatus | None], trigger: Trigger | None
 ) -> BackfillView:
@@ -86,9 +91,9 @@ def backfill_view(
         statuses: those of its running tasks by id.
         trigger: its trigger; None if the mesh no longer has it.
     """
-    noted = [(each.slot, backfill.task_id(each.slot)) for each in backfill.noted]
+    noted = [(each.slot, backfill.task_id(each.slot)) for each in listed_slots(backfill)]
     running = [SlotView(at=slot, id=task_id, status=statuses.get(task_id)) for slot, task_id in noted]
-    done = backfill.succeeded + backfill.failed + backfill.before + len(noted)
+    done = backfill.succeeded + backfill.failed + backfill.before + len(backfill.noted)
     return BackfillView(
         id=backfill.id,
         trigger=backfill.trigger,
@@ -104,6 +109,8 @@ def backfill_view(
         at_once=backfill.at_once,
         stop_after=backfill.stop_after,
         again=backfill.again,
+        hold_paused=backfill.hold_paused,
+        paused=backfill.paused,
         running=running,
         failures=list(backfill.failures),
         problem=_problem(backfill, trigger),

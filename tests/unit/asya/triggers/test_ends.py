@@ -51,3 +51,12 @@ def test_16_other_tasks_have_no_notice(record: TaskRecord) -> None:
 def test_16_no_other_message_is_a_notice(body: bytes) -> None:
     """The function reads it as an occurrence then."""
     assert read_end_notice(body) is None
+
+
+@pytest.mark.rule("16.ends", "16.backfill.paused")
+def test_a_pause_is_told_to_its_backfill_alone() -> None:
+    assert end_notice(replace(by("backfill", "b"), status="paused"), TRIGGERS) == EndNotice(
+        ended="t", kind="backfill", name="b"
+    )
+    assert end_notice(replace(by("trigger", "nightly"), status="paused"), TRIGGERS) is None
+    assert end_notice(replace(by("backfill", "b"), status="running"), TRIGGERS) is None

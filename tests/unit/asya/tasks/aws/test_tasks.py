@@ -243,6 +243,15 @@ def test_ends_are_told_after_the_write_and_again_with_each_repeated_report() -> 
     assert sorted(told) == ["other", "other", "t", "t", "t"]
 
 
+@pytest.mark.rule("16.backfill.paused")
+def test_a_pause_is_told_as_an_end_is() -> None:
+    store, told = MemoryTaskStore(), list[TaskRecord]()
+    tasks = Tasks(store, print, on_ends=told.extend)
+    created(tasks)
+    report(tasks, event("t", "paused", 1, 20, prompt="Go on?"))
+    assert [(record.id, record.status) for record in told] == [("t", "paused")]
+
+
 @pytest.mark.rule("16.ends")
 def test_ends_that_are_not_written_are_not_told() -> None:
     """Their reports come again."""

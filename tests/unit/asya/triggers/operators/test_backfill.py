@@ -11,7 +11,7 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.task import StartedBy, TaskRecord, TaskStatus
 from asya.protocol.triggers import Schedule, Trigger
 from asya.triggers.occurrences import slot_occurrence
-from asya.triggers.operators.backfill import Backfill, NotedSlot, advance, canceled, resumed, with_starts
+from asya.triggers.operators.backfill import MOST_PAUSED, Backfill, NotedSlot, advance, canceled, resumed, with_starts
 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
 AT = "2026-11-25T00:00:00.000000Z"
@@ -173,3 +173,58 @@ def test_16_a_trigger_that_is_off_starts_nothing_but_its_tasks_are_counted() -> 
     off, to_start = step(backfill, record(backfill, 1, "succeeded"), may_start=False)
     assert (off.succeeded, off.noted, to_start, off.state) == (1, noted(2, is_started=False), (), "running")
     assert step(off)[1] == (slot(2), slot(3))
+
+
+@pytest.mark.rule("16.backfill.paused")
+def test_16_a_paused_task_gives_its_place_back() -> None:
+    backfill = backfill_of(noted=noted(1, 2), decided=slot(2))
+    backfill, to_start = step(backfill, record(backfill, 1, "paused"), record(backfill, 2, "running"))
+    assert (to_start, backfill.paused, len(backfill.noted)) == ((slot(3),), 1, 3)
+    backfill = with_starts(backfill, {slot(3)}, {})
+    # All of them pause, and each lets another one start.
+    paused = [record(backfill, day, "paused") for day in (1, 2, 3)]
+    backfill, to_start = step(step(backfill, *paused)[0], *paused)
+    assert (to_start, backfill.paused, backfill.state) == ((slot(4), slot(5)), 3, "running")
+
+
+@pytest.mark.rule("16.backfill.paused")
+def test_16_a_resumed_task_runs_beside_those_that_took_its_place() -> None:
+    backfill = backfill_of(noted=noted(1, 2, 3), decided=slot(3), paused=1)
+    running = [record(backfill, day, "running") for day in (1, 2, 3)]
+    backfill, to_start = step(backfill, *running)
+    assert (to_start, backfill.paused, backfill.free) == ((), 0, -1)
+    # One of the three ends: two still run, and those are all that may.
+    backfill, to_start = step(backfill, record(backfill, 1, "succeeded"), *running[1:])
+    assert (to_start, backfill.free) == ((), 0)
+    backfill, to_start = step(backfill, record(backfill, 2, "succeeded"), running[2])
+    assert to_start == (slot(4),)
+
+
+@pytest.mark.rule("16.backfill.paused")
+def test_16_with_hold_paused_a_paused_task_keeps_its_place() -> None:
+    backfill = backfill_of(noted=noted(1, 2), decided=slot(2), hold_paused=True)
+    changed, to_start = step(backfill, record(backfill, 1, "paused"), record(backfill, 2, "paused"))
+    assert (to_start, changed) == ((), backfill)
+
+
+@pytest.mark.rule("16.backfill.paused")
+def test_16_further_paused_tasks_keep_their_places() -> None:
+    hourly = {"cron": "0 * * * *", "until": "2026-12-31T00:00:00.000000Z", "at_once": 1}
+    slots = [
+        f"2026-{1 + n // 672:02d}-{1 + n // 24 % 28:02d}T{n % 24:02d}:00:00.000000Z" for n in range(MOST_PAUSED + 1)
+    ]
+    backfill = backfill_of(**hourly, noted=tuple(NotedSlot(each, True) for each in slots), decided=slots[-1])
+    records = {
+        backfill.task_id(each): TaskRecord(
+            id=backfill.task_id(each),
+            status="paused",
+            created_at=AT,
+            updated_at=AT,
+            started_by=StartedBy(kind="backfill", name="b1"),
+        )
+        for each in slots
+    }
+    result = advance(backfill, backfill.following(5), records, NOW, may_start=True)
+    assert (result.backfill.paused, result.to_start) == (MOST_PAUSED, ())
+    backfill = replace(backfill, noted=backfill.noted[1:])
+    assert len(advance(backfill, backfill.following(5), records, NOW, may_start=True).to_start) == 1
