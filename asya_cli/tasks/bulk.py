@@ -46,6 +46,7 @@ def for_each(
     dry_run: bool,
     yes: bool,
     as_json: bool = False,
+    describe: Callable[[TaskView], str] | None = None,
 ) -> None:
     """Act on tasks, one after the other, and print what each became on standard output.
 
@@ -56,6 +57,7 @@ def for_each(
         dry_run: Only show the tasks.
         yes: Do not ask at a terminal.
         as_json: Print JSON lines. Standard output has a line for each refused task too.
+        describe: Returns what a dry run says of a task; by default its error or its status.
 
     Raises:
         CommandError: The user said no, or some tasks could not be changed; the others were.
@@ -65,7 +67,8 @@ def for_each(
         return
     if dry_run:
         for task in tasks:
-            write(task, f"{one_line(task.id)}  {one_line(text_of(task) or task.status)}", as_json=as_json)
+            text = describe(task) if describe is not None else text_of(task) or task.status
+            write(task, f"{one_line(task.id)}  {one_line(text)}", as_json=as_json)
         echo(f"{counted(len(tasks), 'task')} selected; nothing was changed", err=True)
         return
     if asks(yes=yes):

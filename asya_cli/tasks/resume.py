@@ -1,4 +1,4 @@
-"""`asya resume`: answers the questions of a paused task."""
+"""`asya resume`: answers the questions of a paused task, or the same question of many."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import typer
 
 from asya_cli.errors import CommandError
 from asya_cli.json_input import invalid_json
-from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Profile, Region, State, as_typed, client
-from asya_cli.output.text import echo
+from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, OptionalId, Profile, Region, State, as_typed, client
+from asya_cli.output.text import echo, write_json_line
+from asya_cli.tasks.bulk import DryRun, Yes
 from asya_cli.tasks.outcome import resume_command
 from asya_cli.tasks.records import task_advice
+from asya_cli.tasks.selection import Actor, Owner, Selection, Since, Tool
 
 if TYPE_CHECKING:
     from asya.client.mesh_client import MeshClient
@@ -20,11 +22,19 @@ _EXAMPLE = "Example: --input '{\"approved\": true}'"
 
 
 def resume(
-    envelope_id: EnvelopeId,
+    envelope_id: OptionalId = None,
     *,
     answers: Annotated[
         str, typer.Option("--input", metavar="JSON", help="The answers by field, such as '{\"approved\": true}'.")
     ] = "{}",
+    paused: Annotated[bool, typer.Option("--paused", help="All paused tasks instead of one.")] = False,
+    actor: Actor = None,
+    tool: Tool = None,
+    owner: Owner = None,
+    since: Since = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    as_json: JsonLines = False,
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
@@ -33,7 +43,17 @@ def resume(
     """Resume a paused task with these answers. `asya status ID` shows the questions.
 
     If an answer is invalid, the command lists each problem and the task stays paused.
+
+    Without ID, give the answers to all paused tasks that --actor, --tool, --owner and --since select, or to all with --paused,
+    oldest first, and print their ids. They must wait at one actor. Tasks that wait for a time are left out.
     """
+    selection = Selection.of(status="paused", actor=actor, tool=tool, owner=owner, since=since)
+    is_many = paused or selection != Selection.of(status="paused")
+    if (envelope_id is None) != is_many or (envelope_id and dry_run):
+        raise CommandError(
+            "resume takes an ID, or options that select paused tasks",
+            "Type `asya resume ID --input '{…}'`, or `asya resume --actor NAME --input '{…}' --dry-run` to see which.",
+        )
     import msgspec
 
     text = answers.encode("utf-8", "surrogatepass")
@@ -44,13 +64,20 @@ def resume(
     if not isinstance(value, dict):
         raise CommandError("--input is not a JSON object", _EXAMPLE)
     from asya.client.errors import InvalidAnswersError
+    from asya_cli.tasks.answers import ResumedTask, answer_all
 
+    if envelope_id is None:
+        mesh = client(state, namespace, region, profile)
+        answer_all(mesh, selection, text, dry_run=dry_run, yes=yes, as_json=as_json)
+        return
     mesh, options = client(state, namespace, region, profile), as_typed(state, namespace, region, profile)
     try:
         with task_advice(envelope_id, options):
             mesh.resume(envelope_id, answers.encode())
     except InvalidAnswersError as error:
         raise _still_paused(mesh, envelope_id, error.fields, options) from None
+    if as_json:
+        write_json_line(ResumedTask(envelope_id))
     echo(f"resumed {envelope_id}", err=True)
 
 

@@ -2,12 +2,13 @@
 
 import math
 
+from asya.messaging import sqs_limits
 from asya.protocol import names
 from asya.starts.idempotency import STARTERS
 
 MARGIN = 30
 FUNCTION_TIMEOUT_LIMIT = 900
-QUEUE_RETENTION_DAYS = 4
+QUEUE_RETENTION_DAYS = sqs_limits.QUEUE_RETENTION_DAYS
 DLQ_RETENTION_DAYS = 14
 # Reports wait as long as SQS keeps messages: an outage of their function or of the tasks table loses none.
 REPORTS_RETENTION_DAYS = 14

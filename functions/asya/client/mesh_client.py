@@ -243,21 +243,23 @@ class MeshClient:
         except _MissingError:
             raise NotFoundError(f"the mesh {self.connection.namespace!r} has no tool {name!r}") from None
 
-    def resume(self, envelope_id: str, answers: bytes) -> None:
+    def resume(self, envelope_id: str, answers: bytes, *, since: str | None = None) -> None:
         """Resume a paused task.
 
         Args:
             envelope_id: The id of the task.
             answers: A JSON object with the answers by field name.
+            since: The start of the pause that the answers are for; None for the present pause.
 
         Raises:
             InvalidAnswersError: The answers are invalid; the task stays paused.
-            ConflictError: The task is not paused.
+            ConflictError: The task is not paused, or is in a later pause.
             MeshError: The task does not exist, or the gateway fails or does not answer.
         """
         path = f"{task_path(envelope_id)}/resume"
         try:
-            self._request("POST", path, b'{"input": ' + answers + b"}")
+            pause = b"" if since is None else b', "since": ' + msgspec.json.encode(since)
+            self._request("POST", path, b'{"input": ' + answers + pause + b"}")
         except _MissingError:
             raise NotFoundError(f"there is no task {envelope_id!r}") from None
         except InvalidInputError as error:

@@ -20,3 +20,7 @@ def is_sendable(json_text: bytes) -> bool:
 def attribute_text(text: str) -> str:
     """The text as an attribute of a message may have it: characters that XML does not allow are replaced."""
     return _NON_XML_CHARACTER.sub("\ufffd", text)
+
+
+QUEUE_RETENTION_DAYS = 4
+"""How long the queue of an actor keeps a message; SQS would keep it for 14 days."""

@@ -1,6 +1,8 @@
 """Reads the answers of a resume, checks them against the pause's fields and inserts them into the payload (`protocol §11`)."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -13,6 +15,7 @@ from asya.protocol.strict_json import escape
 Answers = dict[str, Raw]
 
 _answers_decoder = msgspec.json.Decoder(dict[str, Raw])
+R = TypeVar("R", bound="_Request")
 _TYPE_NAMES = {
     "string": "a string",
     "number": "a number",
@@ -33,6 +36,23 @@ class _Request(msgspec.Struct, forbid_unknown_fields=True):
     input: Raw = Raw(b"{}")
 
 
+class _ResumeRequest(_Request, forbid_unknown_fields=True):
+    since: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeInput:
+    """The answers of a resume.
+
+    Attributes:
+        answers: by name.
+        since: the start of the pause that they are for; None for the present one.
+    """
+
+    answers: Answers
+    since: str | None = None
+
+
 class InvalidInputError(ApiError):
     """The answers do not fit the fields of the pause.
 
@@ -47,18 +67,32 @@ class InvalidInputError(ApiError):
 
 
 def read_request(body: bytes) -> Answers:
-    """Read the body of `POST /api/v1/mesh/{id}/resume`: `{"input": {…}}`.
+    """Read the body of a callback: `{"input": {…}}`.
 
     Raises:
         ApiError: 400 if the body is malformed.
     """
+    return _read(body, _Request)[1]
+
+
+def read_resume(body: bytes) -> ResumeInput:
+    """Read the body of `POST /api/v1/mesh/{id}/resume`: that of a callback, perhaps with the start of the pause (`since`).
+
+    Raises:
+        ApiError: 400 if the body is malformed.
+    """
+    request, answers = _read(body, _ResumeRequest)
+    return ResumeInput(answers, request.since)
+
+
+def _read(body: bytes, kind: type[R]) -> tuple[R, Answers]:
     try:
-        raw = msgspec.json.decode(body or b"{}", type=_Request).input
-        msgspec.json.decode(raw)  # a raw value may hold a number out of range
-        return _answers_decoder.decode(raw)
+        request = msgspec.json.decode(body or b"{}", type=kind)
+        msgspec.json.decode(request.input)  # a raw value may hold a number out of range
+        return request, _answers_decoder.decode(request.input)
     except msgspec.ValidationError as error:
         problem = f'the body should be {{"input": {{…}}}} with the answers by name: {error}'
-        raise ApiError(400, "invalid_field", problem, "input") from None
+        raise ApiError(400, "invalid_field", problem, "since" if "`$.since`" in str(error) else "input") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ApiError(400, "invalid_json", f"the body is no JSON: {error}") from None
 

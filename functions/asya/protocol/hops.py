@@ -192,6 +192,11 @@ class HopFold:
         return latest > (position, attempt) or (latest == (position, attempt) and self.latest.stage == "done")
 
     @property
+    def last_at(self) -> str:
+        """The time of the latest report of any hop, also of a problem; empty without any."""
+        return max(self._latest_at, self._latest_problem.at if self._latest_problem is not None else "")
+
+    @property
     def problem(self) -> TaskProblem | None:
         """What keeps the envelope on its queue now; a later report of any hop clears it."""
         record = self._latest_problem

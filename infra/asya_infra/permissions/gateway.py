@@ -98,14 +98,14 @@ def stream(addresses: Addresses, function: str, key_arn: str) -> list[Grant]:
 
 
 def sweep(addresses: Addresses, table: MeshTable) -> list[Grant]:
-    """x-task-sweep: fails tasks past their deadline, unless ends wait in their queue, and sends the slots that are due."""
+    """x-task-sweep: fails tasks past their deadline, unless ends wait in their queue, finds lost ones, and sends due slots."""
     return [
         *_tell_triggers(addresses, table),
         *([_query(addresses, WAITING_INDEX)] if table.triggers else []),
         Grant(("sqs:GetQueueAttributes",), (addresses.queue_arn(names.ENDS),)),
         common.write_logs(addresses, names.TASK_SWEEP),
         common.table(addresses, "tasks"),
-        _query(addresses, DUE_INDEX),
+        _query(addresses, DUE_INDEX, LISTED_INDEX),
     ]
 
 

@@ -87,7 +87,10 @@ COMMANDS = {
         "ENVELOPE_ID --reason --undo --failed --actor --tool --owner --error --since --dry-run --yes -y "
         "--json --state --namespace --region --profile"
     ),
-    "resume": "ENVELOPE_ID --input --state --namespace --region --profile",
+    "resume": (
+        "ENVELOPE_ID --input --paused --actor --tool --owner --since --dry-run --yes -y --json --state --namespace --region "
+        "--profile"
+    ),
     "dlq list": "ACTOR --id --error --since --limit --json --state --namespace --region --profile",
     "dlq show": "ENVELOPE_ID ACTOR --state --namespace --region --profile",
     "dlq reports replay": "--dry-run --json --state --namespace --region --profile",

@@ -106,6 +106,13 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ResumeRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The answers by the names of the pause's fields; `since` names the pause that they are for."""
+
+    input: dict[str, object] = msgspec.field(default_factory=dict)
+    since: str | None = None
+
+
+class CallbackAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The answers by the names of the pause's fields."""
 
     input: dict[str, object] = msgspec.field(default_factory=dict)
@@ -231,7 +238,7 @@ CALL_DESCRIPTIONS: dict[str, CallDescription] = {
         query={"token": {"type": "string", "required": True}},
     ),
     "POST /callbacks": CallDescription(
-        "Answer a pause by its link, once", {200: Resumed}, ResumeRequest, False, (400, 404, 409, 413, 422),
+        "Answer a pause by its link, once", {200: Resumed}, CallbackAnswer, False, (400, 404, 409, 413, 422),
         query={"token": {"type": "string", "required": True}},
     ),
     "POST /api/v1/mesh/{id}/replay": CallDescription(

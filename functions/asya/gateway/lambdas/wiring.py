@@ -16,6 +16,7 @@ from asya.gateway.http.router import answer
 from asya.gateway.lambdas.deadline_sweep import DeadlineSweep
 from asya.gateway.lambdas.ends_ages import EndsAges
 from asya.gateway.lambdas.ingest import Ingest
+from asya.gateway.lambdas.lost_sweep import LostSweep
 from asya.gateway.lambdas.report_queues import ReportQueues, Writes
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings, load_settings
@@ -32,7 +33,7 @@ from asya.tasks.aws.ends_marks import EndsMarks
 from asya.tasks.aws.index import TaskIndex
 from asya.tasks.aws.partials import PartialStore
 from asya.tasks.aws.report_writer import ReportWriter
-from asya.tasks.aws.sweep_marks import SweepMarks
+from asya.tasks.aws.sweep_marks import LostMarks, SweepMarks
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.aws.wiring import build_store, build_tasks
 from asya.triggers.aws.end_notices import build_end_notices
@@ -93,6 +94,17 @@ def build_deadline_sweep(services: Services) -> DeadlineSweep:
     return DeadlineSweep(services, index, store, tasks, SweepMarks(client, table), ends)
 
 
+def build_lost_sweep(services: Services) -> LostSweep:
+    """Build the sweep of the mesh's lost tasks."""
+    settings, environment = services.settings, services.environment
+    client, table = clients.dynamodb(), settings.table_name("tasks")
+    store = build_store(settings, environment)
+    tasks = Tasks(store, services.telemetry.log.warning, threaded=environment.is_threaded)
+    index = TaskIndex(client, table, threaded=environment.is_threaded)
+    ends = EndsQueue(clients.sqs(), settings.queue_url(names.ENDS), EndsMarks(client, table), environment)
+    return LostSweep(services, index, store, tasks, LostMarks(client, table), ends)
+
+
 @cache
 def _settings_and_telemetry() -> tuple[Settings, Telemetry]:
     settings = load_settings(os.environ)
@@ -128,5 +140,7 @@ def api(event: dict[str, Any], _context: object) -> dict[str, Any]:
 
 # Thousands of overdue tasks may take all the time of the function. Readers see them as failed anyway, but slots that wait too
 # long are missed. So slots and backfills come first; each is one query.
-deadline_sweep = schedule_entry_point(build_slot_sweep, build_backfill_sweep, build_deadline_sweep, build_lane_sweep)
+deadline_sweep = schedule_entry_point(
+    build_slot_sweep, build_backfill_sweep, build_deadline_sweep, build_lane_sweep, build_lost_sweep
+)
 report_queues = queue_entry_point(build_report_queues)

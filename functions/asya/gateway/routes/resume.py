@@ -12,7 +12,7 @@ from asya.gateway.http.router import HttpRoute, Request, Response, required_iden
 from asya.gateway.http.visible_tasks import unknown_task
 from asya.pause.aws.paused_envelopes import PauseKey
 from asya.pause.lambdas.pause_release import PauseReleases
-from asya.pause.resume_input import Answers, InvalidInputError, read_request
+from asya.pause.resume_input import Answers, InvalidInputError, read_resume
 from asya.pause.resuming import check_paused, resume_task
 from asya.protocol.api_errors import ApiError
 from asya.protocol.codec import ParseError
@@ -49,8 +49,10 @@ class ResumeRoutes:
         limit = min(ANSWERS_LIMIT, self.mesh.gateway.max_body)
         if len(request.body) > limit:
             raise ApiError(413, "too_large", f"the body has {len(request.body)} bytes; the limit is {limit}")
+        read = read_resume(request.body)
         try:
-            return Response(202, self.resume(request.parameters["id"], caller, read_request(request.body), now))
+            task_id = request.parameters["id"]
+            return Response(202, self.resume(task_id, caller, read.answers, now, since=read.since))
         except InvalidInputError as invalid:
             fields = [{"name": name, "message": problem} for name, problem in invalid.fields.items()]
             error = {"code": invalid.code, "message": invalid.message, "field": invalid.field, "fields": fields}

@@ -7,7 +7,7 @@ from typing import ClassVar
 from asya.dead_letters import letters
 from asya.dead_letters.lambdas.wiring import build_dlq
 from asya.fan_in.lambdas.wiring import build_sweep
-from asya.gateway.lambdas.wiring import build_deadline_sweep
+from asya.gateway.lambdas.wiring import build_deadline_sweep, build_lost_sweep
 from asya.messaging.aws.settings import Settings
 from asya.pause.lambdas.wiring import build_sweep as build_pause_sweep
 from asya.protocol import names
@@ -88,6 +88,7 @@ def _sweep_deadlines(services: Services) -> None:
     build_backfill_sweep(services).sweep()
     build_deadline_sweep(services).sweep()
     build_lane_sweep(services).sweep()
+    build_lost_sweep(services).sweep()
 
 
 def _scan(services: Services) -> None:

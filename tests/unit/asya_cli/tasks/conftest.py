@@ -15,7 +15,7 @@ from asya.client.mesh_client import MeshClient
 from asya.tasks.failures import group_of, merged
 from asya.tasks.filters import read_filter
 from asya.tasks.view import TaskView
-from asya_cli.tasks import cancel, failures, listing, replay
+from asya_cli.tasks import cancel, failures, listing, replay, resume
 
 Answer = tuple[int, Any]
 
@@ -51,6 +51,7 @@ class FakeMesh:
     refusals: dict[str, tuple[str, str]] = field(default_factory=dict)
     replayed: list[tuple[str, Any]] = field(default_factory=list)
     canceled: list[str] = field(default_factory=list)
+    resumed: list[tuple[str, Any]] = field(default_factory=list)
     page: int = 2
     is_earlier: bool = False
 
@@ -58,7 +59,7 @@ class FakeMesh:
         self, _client: MeshClient, method: str, path: str, body: bytes, _headers: Mapping[str, str]
     ) -> tuple[int, bytes]:
         status, content = self._answer(method, urlsplit(path), json.loads(body or b"null"))
-        return status, json.dumps(content).encode()
+        return status, b"" if status == 204 else json.dumps(content).encode()
 
     def _answer(self, method: str, url: Any, body: Any) -> Answer:
         query = {key: values[0] for key, values in parse_qs(url.query).items()}
@@ -66,6 +67,8 @@ class FakeMesh:
             return (404, {"message": "Not Found"}) if self.is_earlier else self._groups(query)
         place = url.path.removeprefix("/api/v1/mesh").strip("/").split("/")
         name = unquote(place[0])
+        if method == "POST" and place[1] == "resume":
+            return self._resume(name, body)
         if method == "POST":
             if name in self.refusals and not body.get("failed_only"):
                 code, message = self.refusals[name]
@@ -79,6 +82,18 @@ class FakeMesh:
             found = next((task for task in self.tasks if task["id"] == name), None)
             return (200, found) if found else (404, None)
         return self._list(query)
+
+    def _resume(self, name: str, body: Any) -> Answer:
+        if name in self.refusals:
+            code, message = self.refusals[name]
+            fields = [{"name": "approved", "message": message}]
+            return (422 if code == "invalid_input" else 409), {
+                "error": {"code": code, "message": message, "fields": fields}
+            }
+        self.resumed.append((name, body))
+        task = next(task for task in self.tasks if task["id"] == name)
+        task["status"] = "running"
+        return 202, {"id": name, "status": "running"}
 
     def _list(self, query: dict[str, str]) -> Answer:
         known = {name: text for name, text in query.items() if name == "status" or not self.is_earlier}
@@ -106,6 +121,6 @@ def fake_mesh(monkeypatch: pytest.MonkeyPatch) -> FakeMesh:
     fake = FakeMesh()
     monkeypatch.setattr(MeshClient, "_call", lambda *args: fake(*args))  # noqa: PLW0108 - bound like a method
     monkeypatch.setattr("asya_cli.suggestions.check_actor", lambda *_: None)
-    for module in (cancel, failures, listing, replay):
+    for module in (cancel, failures, listing, replay, resume):
         monkeypatch.setattr(module, "client", lambda *_: MeshClient(connection=None))  # type: ignore[arg-type]
     return fake

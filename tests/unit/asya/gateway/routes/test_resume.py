@@ -120,6 +120,21 @@ def test_a_second_resume_is_409(world: World) -> None:
     assert len(world.messages("x-resume")) == 1
 
 
+@pytest.mark.rule("11.resume.since")
+def test_an_answer_for_an_earlier_pause_is_409(world: World) -> None:
+    pause = world.record().pause
+    assert pause is not None
+    code, content = world.post(body=YES | {"since": "2026-11-20T09:00:00.000000Z"})
+    assert (code, content["error"]["code"], "in a later pause" in content["error"]["message"]) == (
+        409,
+        "not_paused",
+        True,
+    )
+    assert world.post(body=YES | {"since": 7})[0] == 400
+    assert world.record().status == "paused"
+    assert world.post(body=YES | {"since": pause.since})[0] == 202
+
+
 @pytest.mark.rule("11.resume.input")
 def test_invalid_input_is_rejected_by_field_and_the_task_stays_paused(world: World) -> None:
     code, content = world.post(body={"input": {"approved": "yes", "colour": "red"}})
