@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from asya.tasks.failures import kind_of
 from asya_cli.console.gateway import GatewayAnswer
 from asya_cli.console.redrives import RedriveAnswer, RedriveOutcome, RedriveRequest
 
@@ -51,7 +52,9 @@ class StubGateway:
         made = at(len(self.tasks))
         percent = 100 if status == "succeeded" else 40
         given = {"id": task_id, "status": status, "progress_percent": percent, "created_at": made, "updated_at": made}
-        task = {**given, "generation": 0, "actor": "price-orders", "owner": "operator", **more}
+        error = more.get("error")
+        group = {"error_group": kind_of(error["message"], error["type"])} if error is not None else {}
+        task = {**given, "generation": 0, "actor": "price-orders", "owner": "operator", **group, **more}
         with self._lock:
             self.tasks[task_id] = task
         return task

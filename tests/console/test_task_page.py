@@ -33,6 +33,34 @@ def test_a_failed_task_tells_where_and_why(opened: OpenedPage) -> None:
     expect(drawing).to_contain_text("3 attempts")
 
 
+@pytest.mark.rule("13.retry")
+def test_a_retried_task_shows_its_last_error_its_attempts_and_the_next_one(
+    gateway: StubGateway, opened: OpenedPage
+) -> None:
+    retry = {
+        "attempt": 2,
+        "max_attempts": 5,
+        "error": {"type": "ConnectionError", "message": "refused by host-7"},
+        "failed_at": at(40),
+        "next_at": at(100),
+    }
+    gateway.add(
+        "order-2100", "running", actor="price-order", retry=retry, error_group="ConnectionError: refused by host-#"
+    )
+    page = opened.open("#/tasks?retrying=true")
+    expect(page.get_by_role("checkbox", name="retried")).to_be_checked()
+    row = page.get_by_role("row").filter(has_text="order-2100")
+    expect(row).to_contain_text("attempt 2 of 5 failed, the next is due at")
+    expect(row).to_contain_text("ConnectionError: refused by host-7")
+    expect(page.get_by_role("row").filter(has_text=FAILED)).to_have_count(0)
+    row.get_by_role("link", name="order-2100").click()
+    part = page.get_by_role("region", name="Attempt 2 of 5 failed at price-order")
+    expect(part).to_contain_text("ConnectionError: refused by host-7")
+    expect(part).to_contain_text("The next attempt is due at")
+    gateway.change("order-2100", retry={name: value for name, value in retry.items() if name != "next_at"})
+    expect(part).to_contain_text("The next attempt is at work.")
+
+
 def test_the_route_moves_with_the_task(gateway: StubGateway, opened: OpenedPage) -> None:
     route = {"prev": [], "curr": "check-order", "next": ["price-order"]}
     gateway.add("order-2000", "running", route=route)

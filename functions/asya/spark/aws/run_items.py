@@ -8,7 +8,7 @@ Keys in the table `asya-{namespace}-pending`; stored items use them, so they nev
 - failures: `DEATHS#{actor}` / `{number:010d}` counts the failed runs of one origin, the origin included.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, cast
 
 import msgspec
@@ -188,7 +188,7 @@ def decode_record(actor: str, number: int, item: "Item") -> RunRecord:
         item["formed_at"]["S"],
         item["job_run_id"]["S"] if "job_run_id" in item else None,
         resolution,
-        RoutingCursor(*counts, outcomes),
+        replace(RoutingCursor(*counts), outcomes=outcomes),
         int(item["members"]["N"]),
         item["running_at"]["S"] if "running_at" in item else None,
         item["job_state"]["S"] if "job_state" in item else "",
