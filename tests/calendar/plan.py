@@ -21,7 +21,9 @@ WHOLE_CELLS = frozenset({
 })  # fmt: skip
 """Each moment once, and each zone. In the other cells the tests run that have to do with time."""
 
-_TIMED = re.compile(r"\bdatetime\b|\bclock|ZoneInfo|format_time|parse_time|time\.time|StubGateway")
+_TIMED = re.compile(
+    r"\bdatetime\b|\bclock|ZoneInfo|format_time|parse_time|time\.time|StubGateway|KitCloud|\btravel\(|snapshots"
+)
 
 SAMPLE_CELL = ("+400d", "Pacific/Kiritimati")
 SAMPLE = (

@@ -82,7 +82,7 @@ def build_once(root: Path, name: str, inputs: Iterable[str | bytes | Path], buil
     """
     target = root / f"{name}-{digest(inputs)}"
     if target.is_dir():
-        os.utime(target)
+        _note_use(target)
         return target
     with writing_to(root):
         root.mkdir(parents=True, exist_ok=True)
@@ -98,7 +98,14 @@ def build_once(root: Path, name: str, inputs: Iterable[str | bytes | Path], buil
                 raise
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+    _note_use(target)
     return target
+
+
+def _note_use(folder: Path) -> None:
+    """Note when a build was used, by the clock that says how long ago that is: a file system may have its own."""
+    now = time.time()
+    os.utime(folder, (now, now))
 
 
 def _remove_unused(root: Path, name: str) -> None:

@@ -164,7 +164,7 @@ def _made(part: Part, tell: Callable[[str], None]) -> Path:
                 tell(f"installing {part.label}, once, into {folder}")
                 _make(source, folder, lambda line: tell(f"  {line}"))
                 _remove_unused(folder.parent)
-    os.utime(folder / _DONE)
+    _note_use(folder)
     return folder
 
 
@@ -201,6 +201,7 @@ def _make(source: _Source, folder: Path, tell: Callable[[str], None]) -> None:
         options = ("--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--no-update-notifier")
         _run(source.part, [str(folder / "bin" / "npm"), "ci", *options], folder, tell=tell)
     (folder / _DONE).touch()
+    _note_use(folder)
 
 
 def _run(part: Part, command: list[str], folder: Path | None = None, *, tell: Callable[[str], None]) -> None:
@@ -231,6 +232,12 @@ def _run(part: Part, command: list[str], folder: Path | None = None, *, tell: Ca
             f"{part.label} cannot be installed. Is a package index reachable, and is there room on the disk?\n"
             + "\n".join(last)
         )
+
+
+def _note_use(folder: Path) -> None:
+    """Note when an environment was used, by the clock that says how long ago that is: a file system may have its own."""
+    now = time.time()
+    os.utime(folder / _DONE, (now, now))
 
 
 def _remove_unused(root: Path) -> None:
