@@ -67,6 +67,7 @@ def end(addresses: Addresses, actor: str, access: Iterable[Grant]) -> list[Grant
         # A failed envelope on its way to x-sump may need a claim check.
         common.write_payloads(addresses, common.with_end_actors(actor)),
         *common.admit(addresses),
+        common.note_letters(addresses, actor),
         *access,
     ]
 
@@ -159,4 +160,5 @@ def reporter(addresses: Addresses, actor: str) -> list[Grant]:
         common.consume_queue(addresses, actor),
         common.send_reports(addresses),
         *common.admit(addresses),
+        common.note_letters(addresses, actor),
     ]

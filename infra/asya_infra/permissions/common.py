@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from asya.protocol import names
 from asya.protocol.keys import BUFFERED_PREFIX, SUPERSEDED_PREFIX
 from asya.protocol.mesh_table import MeshTable
-from asya.senders.aws.letter_senders import LETTER_PREFIX
+from asya.senders.aws.letter_senders import LETTER_PREFIX, own_letters
 from asya.senders.aws.owner_claims import OWNER_PREFIX
 from asya.senders.aws.role_list import ROLE_PREFIX
 from asya.tasks.aws.state_reader import STATE_ATTRIBUTES
@@ -152,6 +152,12 @@ def read_roles(addresses: Addresses) -> Grant:
     """Allow reading which roles are those of the mesh."""
     keys = {"ForAnyValue:StringLike": {"dynamodb:LeadingKeys": [f"{ROLE_PREFIX}*"]}}
     return Grant(("dynamodb:GetItem",), (addresses.table_arn("sink"),), conditions=keys)
+
+
+def note_letters(addresses: Addresses, actor: str) -> Grant:
+    """Allow noting who has sent the messages of the actor's own queue (`protocol §4.entry.moved.unseen`)."""
+    keys = {"ForAnyValue:StringLike": {"dynamodb:LeadingKeys": [f"{own_letters(actor)}*"]}}
+    return Grant(("dynamodb:PutItem",), (addresses.table_arn("sink"),), conditions=keys)
 
 
 def admit(addresses: Addresses) -> list[Grant]:

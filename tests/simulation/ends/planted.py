@@ -13,6 +13,7 @@ from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Delivery
 from asya.protocol.events import TaskEvent
 from asya.protocol.task import TaskRecord
+from asya.senders.aws.letter_senders import LetterSenders
 from asya.tasks.aws import tasks
 from asya.testing.dynamo.tables import MemoryDynamo
 from asya.testing.services.process import current_process
@@ -72,7 +73,20 @@ def _send_without_end_actors(real: Any, self: Outbox, delivery: Delivery) -> Rec
     return receipt
 
 
+def _note_dead_letters_only(
+    real: Any, self: LetterSenders, body: bytes, sender: str, now: Any, actor: str | None = None
+) -> None:
+    if actor is None:
+        real(self, body, sender, now)
+
+
 MISTAKES = (
+    Mistake(
+        "notes the senders of dead letters only after x-dlq has seen them",
+        wrap(LetterSenders, "note", _note_dead_letters_only),
+        seed=129,
+        features=MOVES,
+    ),
     Mistake(
         "claims the ends of the DLQ function for good",
         wrap(dlq, "claim_end", _claim_as_final),

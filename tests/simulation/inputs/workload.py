@@ -168,7 +168,7 @@ class Workload:
     def move_dead_letters(self) -> None:
         """Let SQS move all dead letters back to their queues (StartMessageMoveTask)."""
         for name in [name for name, queue in self.cloud.queues.queues.items() if queue.max_receives is None]:
-            self.cloud.queues.move_back(name)
+            self.cloud.queues.move_back(name, by="AIDAOPERATOR:session")
 
     def mend_and_move(self) -> None:
         """Mend the handlers that crash their process, then let SQS move the dead letters back."""

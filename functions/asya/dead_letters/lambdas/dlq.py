@@ -127,7 +127,7 @@ class DeadLetterWatch:
         """Read a dead letter as it might enter its queue: the end of a stranger's letter is not that of the task it names."""
         arrival = message.arrival
         if actor not in dead_letters.SYSTEM_QUEUES:
-            self.services.admission.note_letter(arrival)
+            self.services.admission.note_letter(arrival, actor)
             arrival = self.services.admission.judge(arrival, actor)
         return dead_letters.read_letter(arrival, actor, message.problem)
 

@@ -17,6 +17,8 @@ _SORT_KEY = "sender"
 class LetterSenders:
     """Items of the table `asya-{namespace}-sink`: pk = `LETTER#{SHA-256 of the body}`, sk = `sender`, and who sent the letter.
 
+    A function notes the messages that it receives again as `LETTER#{actor}#{SHA-256 of the body}`; they count at its own queue.
+
     Raises:
         ClientError, BotoCoreError: from every method, if a call to the table fails.
     """
@@ -25,17 +27,35 @@ class LetterSenders:
         self._dynamodb = dynamodb
         self._table = table
 
-    def note(self, body: bytes, sender: str, now: datetime) -> None:
-        """Note who sent a dead letter. The note stays as long as the letter can."""
+    def note(self, body: bytes, sender: str, now: datetime, actor: str | None = None) -> None:
+        """Note who sent a dead letter. The note stays as long as the letter can.
+
+        Args:
+            actor: whose function notes a message that may become a dead letter; None for a dead letter.
+        """
         expires_at = str(int((now + KEEP_FORMER).timestamp()))
         item: dict[str, AttributeValueTypeDef] = {"sender": {"S": sender}, "expires_at": {"N": expires_at}}
-        self._dynamodb.put_item(TableName=self._table, Item=_key(body) | item)
+        self._dynamodb.put_item(TableName=self._table, Item=_key(body, actor) | item)
 
-    def sender_of(self, body: bytes) -> str | None:
-        """The principal that sent a dead letter with this body first; None without such a letter."""
-        item = self._dynamodb.get_item(TableName=self._table, Key=_key(body), ConsistentRead=True).get("Item", {})
-        return item["sender"]["S"] if "sender" in item else None
+    def sender_of(self, body: bytes, actor: str) -> str | None:
+        """The principal that sent a dead letter with this body first; None without such a letter.
+
+        Args:
+            actor: the actor on whose queue the message lies.
+        """
+        for noted_by in (actor, None):
+            key = _key(body, noted_by)
+            item = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True).get("Item", {})
+            if "sender" in item:
+                return item["sender"]["S"]
+        return None
 
 
-def _key(body: bytes) -> "dict[str, AttributeValueTypeDef]":
-    return {"pk": {"S": LETTER_PREFIX + hashlib.sha256(body).hexdigest()}, "sk": {"S": _SORT_KEY}}
+def own_letters(actor: str) -> str:
+    """The beginning of the keys of an actor's own notes."""
+    return f"{LETTER_PREFIX}{actor}#"
+
+
+def _key(body: bytes, actor: str | None) -> "dict[str, AttributeValueTypeDef]":
+    prefix = LETTER_PREFIX if actor is None else own_letters(actor)
+    return {"pk": {"S": prefix + hashlib.sha256(body).hexdigest()}, "sk": {"S": _SORT_KEY}}

@@ -1,6 +1,7 @@
 """Admits the messages of a batch: those of the mesh's own roles as they are, all others as new tasks (`protocol §4.entry`)."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -46,6 +47,7 @@ class Admission:
         """
         admitted = {record.message_id: record for record in items}
         outside: list[Record] = []
+        repeated = [record for record in items if _is_noted(record.arrival.receive_count)]
         unknown: BlockedError | None = None
         for record in items:
             # Without the list nobody is judged; a second call would only take the time of the batch.
@@ -60,7 +62,19 @@ class Admission:
         # A claim waits for the table, and those of a batch wait at the same time.
         enter = self.each if len(outside) > 1 else map
         admitted |= {record.message_id: record for record in enter(self._admitted, outside)}
+        if repeated and unknown is None:
+            self._note_repeated(repeated)
         return list(admitted.values())
+
+    def _note_repeated(self, repeated: Sequence[Record]) -> None:
+        """Note who sent messages that may become dead letters: SQS may move those back before x-dlq has seen them.
+
+        Without the table nothing is noted, and nothing waits for it: x-dlq notes what becomes a dead letter.
+        """
+        with suppress(ClientError, BotoCoreError):
+            for record in repeated:
+                first = self._first_sender(record.arrival, self.actor)
+                self.letters.note(record.arrival.body, first, self.now(), self.actor)
 
     def judge(self, arrival: Arrival, actor: str) -> Arrival:
         """The message as it may enter: unchanged from the mesh, otherwise as the first envelope of its task, or as refused.
@@ -74,12 +88,12 @@ class Admission:
         if self.has_role(arrival):
             return arrival
         # SQS's own redrive makes its caller the sender. A bare message is looked up only if its id is somebody else's.
-        moved = self._first_sent(arrival) if actor in _END_QUEUES or _bears_state(arrival) else None
+        moved = self._first_sent(arrival, actor) if actor in _END_QUEUES or _bears_state(arrival) else None
         if moved is None:
             judged = self._entered(arrival, actor)
-            if judged.refusal is None or (moved := self._first_sent(arrival)) is None:
+            if judged.refusal is None or (moved := self._first_sent(arrival, actor)) is None:
                 return judged
-        return arrival if self.has_role(moved) else self._entered(moved, actor)
+        return moved if self.has_role(moved) else self._entered(moved, actor)
 
     def refusal(self, envelope: Envelope, owner: str) -> ParseError | None:
         """Why a role of the mesh may not start a task under the id of an envelope; None if the id is claimed now.
@@ -107,18 +121,25 @@ class Admission:
         """
         return self.roles.function_of(arrival.sender)
 
-    def note_letter(self, arrival: Arrival) -> None:
+    def note_letter(self, arrival: Arrival, actor: str) -> None:
         """Note who sent a dead letter at first: SQS's own redrive makes its caller the sender, and the letter may die again.
+
+        Args:
+            actor: the actor on whose dead-letter queue it lies.
 
         Raises:
             ClientError, BotoCoreError: the table cannot be read or written.
         """
-        first = arrival if self.has_role(arrival) else self._first_sent(arrival) or arrival
-        self.letters.note(arrival.body, first.sender, self.now())
+        self.letters.note(arrival.body, self._first_sender(arrival, actor), self.now())
 
-    def _first_sent(self, arrival: Arrival) -> Arrival | None:
-        """The message as it was sent before SQS's own redrive moved it; None if it was no dead letter."""
-        sender = self.letters.sender_of(arrival.body)
+    def _first_sender(self, arrival: Arrival, actor: str) -> str:
+        """Who sent a message before SQS's own redrive moved it."""
+        first = arrival if self.has_role(arrival) else self._first_sent(arrival, actor) or arrival
+        return first.sender
+
+    def _first_sent(self, arrival: Arrival, actor: str) -> Arrival | None:
+        """The message as it was sent before SQS's own redrive moved it; None if nobody has noted it."""
+        sender = self.letters.sender_of(arrival.body, actor)
         return structs.replace(arrival, sender=sender) if sender is not None else None
 
     def _entered(self, arrival: Arrival, actor: str) -> Arrival:
@@ -137,6 +158,11 @@ class Admission:
 
     def _claim(self, envelope: Envelope, owner: str) -> bool:
         return self.owners.claim(envelope.id, owner, entry.end_of_claim(envelope, self.now(), self.mesh.retention))
+
+
+def _is_noted(receive_count: int) -> bool:
+    """Whether the sender of a message is noted at this receive: the second, the fourth, the eighth and so on."""
+    return receive_count > 1 and receive_count & (receive_count - 1) == 0
 
 
 def _unjudged(error: Exception) -> BlockedError:

@@ -146,13 +146,17 @@ class Queues:
                 self.observer.deleted(message, by)
                 return
 
-    def move_back(self, dead_letter_queue: str) -> None:
-        """Move all dead letters to the queue that they came from; SQS gives each a new message id and no receives."""
+    def move_back(self, dead_letter_queue: str, by: str | None = None) -> None:
+        """Move all dead letters to the queue that they came from; SQS gives each a new message id and no receives.
+
+        Args:
+            by: who asks for it, and is their sender from now on; None to keep their senders.
+        """
         queue = self.queues[dead_letter_queue]
         moved, queue.messages = queue.messages, []
         for message in moved:
             self.observer.moved(message)
-            self.send(message.queue, message.body, sender=None, by=message.sender, group=message.group)
+            self.send(message.queue, message.body, sender=None, by=by or message.sender, group=message.group)
 
     def set_visibility(self, name: str, receipt: str, seconds: float) -> None:
         """Set the visibility timeout of a message; an outdated receipt handle has no effect."""

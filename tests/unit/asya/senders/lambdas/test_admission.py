@@ -114,7 +114,7 @@ def test_the_letter_of_a_person_that_sqs_moved_back_is_still_that_of_the_person(
     body = message(status=...)
     assert process(world, from_person(body)) == []  # the id is Bob's
     admission = world.services("x-dlq").admission
-    admission.note_letter(Arrival(body=body, message_id="m", sent_at=NOW, sender="AIDABOB"))
+    admission.note_letter(Arrival(body=body, message_id="m", sent_at=NOW, sender="AIDABOB"), "infer")
     assert process(world, from_person(body, person="AIDAOPERATOR")) == []
     assert [onward.header("x-asya-owner") for onward in world.sent("post")] == ["AIDABOB"] * 2
     assert world.sent("x-sump") == []
@@ -124,8 +124,99 @@ def test_the_letter_of_a_person_that_sqs_moved_back_is_still_that_of_the_person(
 def test_a_letter_that_died_again_keeps_its_first_sender(world: MeshWorld) -> None:
     admission, senders = world.services("x-dlq").admission, LetterSenders(world.dynamodb, SINK)
     for sender in ("AROAINFER", "AIDAOPERATOR"):
-        admission.note_letter(Arrival(body=FORGED, message_id="m", sent_at=NOW, sender=sender))
-    assert senders.sender_of(FORGED) == "AROAINFER"
+        admission.note_letter(Arrival(body=FORGED, message_id="m", sent_at=NOW, sender=sender), "infer")
+    assert senders.sender_of(FORGED, "infer") == "AROAINFER"
+
+
+def receive(world: MeshWorld, event: dict[str, Any], count: int) -> None:
+    """Nothing of what the messages of an event cause is accepted at their n-th receive, so they stay."""
+    for record in event["Records"]:
+        record["attributes"]["ApproximateReceiveCount"] = str(count)
+    world.sqs.broken.add("send_message_batch")
+    assert process(world, event) == [record["messageId"] for record in event["Records"]]
+    world.sqs.broken.clear()
+
+
+def notes(world: MeshWorld) -> list[str]:
+    return [key[0] for key in world.dynamodb.tables[SINK].items if key[0].startswith("LETTER#")]
+
+
+MOVED = message(id=ids.child_id("env-1", 0, 1, "0"), headers={"x-asya-generation": 2})
+
+
+@pytest.mark.rule("4.entry.moved.unseen")
+def test_a_letter_that_sqs_moved_back_before_x_dlq_saw_it_is_that_of_its_role(world: MeshWorld) -> None:
+    receive(world, sqs_event(MOVED), 2)
+    assert process(world, from_person(MOVED, person="AIDAOPERATOR")) == []
+    (onward,) = world.sent("post")
+    assert (onward.id, onward.generation) == (ids.child_id("env-1", 0, 1, "0"), 2)
+
+
+@pytest.mark.rule("4.entry.moved.unseen")
+def test_so_is_that_of_a_person(world: MeshWorld) -> None:
+    body = message(status=...)
+    receive(world, from_person(body), 2)
+    assert process(world, from_person(body, person="AIDAOPERATOR")) == []
+    assert [onward.header("x-asya-owner") for onward in world.sent("post")] == ["AIDABOB"]
+
+
+@pytest.mark.rule("4.entry.moved.unseen", "4.entry.claim")
+def test_a_task_that_a_role_starts_stays_its_own(world: MeshWorld) -> None:
+    """It has claimed the id, which the mover may not have."""
+    body = message(status=...)
+    receive(world, sqs_event(body), 2)
+    assert process(world, from_person(body, person="AIDAOPERATOR")) == []
+    assert [onward.header("x-asya-owner") for onward in world.sent("post")] == ["AROAEXAMPLEGATEWAYROLE"]
+    assert world.sent("x-sump") == []
+
+
+@pytest.mark.rule("4.entry.moved.unseen")
+def test_a_letter_that_died_again_after_its_move_keeps_its_first_sender(world: MeshWorld) -> None:
+    receive(world, sqs_event(MOVED), 2)
+    receive(world, from_person(MOVED, person="AIDAOPERATOR"), 2)
+    assert process(world, from_person(MOVED, person="AIDACAROL")) == []
+    assert [onward.generation for onward in world.sent("post")] == [2]
+
+
+@pytest.mark.rule("4.entry.moved.unseen", "4.entry.reserved")
+def test_what_no_code_has_received_twice_is_refused_and_alters_no_task(world: MeshWorld) -> None:
+    receive(world, sqs_event(MOVED), 1)
+    world.gateway.events.clear()
+    assert process(world, from_person(MOVED, person="AIDAOPERATOR"), never) == []
+    (refused,) = world.sent("x-sump")
+    assert refused.id == ids.id_of_message(MESSAGE_ID)
+    assert world.gateway.events == []
+
+
+@pytest.mark.rule("4.entry.moved.unseen")
+def test_the_note_of_another_actor_makes_nobody_a_role(world: MeshWorld) -> None:
+    receive(world, sqs_event(MOVED), 2)
+    services = world.services("x-sump")
+    assert batch_failures(build_sump(services).process(from_person(MOVED, person="AIDAEVE"))) == []
+    assert world.gateway.events == [event for event in world.gateway.events if event.status != "failed"]
+    ((key, _),) = world.s3.objects.items()
+    assert key[1] == f"results/sump/unreadable/{MESSAGE_ID}"
+
+
+@pytest.mark.rule("4.entry.moved.unseen")
+def test_a_note_is_written_at_few_receives(world: MeshWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    noted = []
+    monkeypatch.setattr(LetterSenders, "note", lambda _, __, sender, ___, actor: noted.append((count, sender, actor)))
+    for count in range(1, 40):
+        receive(world, sqs_event(MOVED), count)
+    assert [number for number, *_ in noted] == [2, 4, 8, 16, 32]
+    assert {tuple(rest) for _, *rest in noted} == {("AROAEXAMPLEGATEWAYROLE", "infer")}
+
+
+@pytest.mark.rule("4.entry.moved.unseen")
+def test_without_the_table_of_notes_a_message_goes_on(world: MeshWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(*_: Any) -> None:
+        raise EndpointConnectionError(endpoint_url="https://dynamodb")
+
+    monkeypatch.setattr(LetterSenders, "note", silent)
+    event = sqs_event(MOVED, receive_counts={0: 2})
+    assert process(world, event) == []
+    assert len(world.sent("post")) == 1
 
 
 @pytest.mark.parametrize("deadline", ["9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z"])
