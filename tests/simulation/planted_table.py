@@ -7,7 +7,7 @@ from tests.paths import PROJECT
 from tests.simulation.ends import planted as end_planted
 from tests.simulation.heavy import planted as heavy_planted
 from tests.simulation.mistake import Mistake
-from tests.simulation.planted import delivery, ends, features, keys, routing, sets, waits
+from tests.simulation.planted import delivery, ends, features, fences, keys, routing, sets, waits
 
 PAGE = PROJECT / "docs" / "reference" / "planted-mistakes.md"
 _LIGHT = (
@@ -15,6 +15,7 @@ _LIGHT = (
     *end_planted.MISTAKES,
     *delivery.MISTAKES,
     *ends.MISTAKES,
+    *fences.MISTAKES,
     *keys.MISTAKES,
     *routing.MISTAKES,
     *sets.MISTAKES,
