@@ -16,7 +16,9 @@ test("a form begins with the defaults", () => {
 
 test("answers have the types of their fields, and empty ones are left out", () => {
   const texts = { ...firstTexts(FIELDS), approved: "true", count: "12.5", tags: '["a"]', title: " " };
-  expect(readAnswers(FIELDS, texts)).toEqual({ input: { approved: true, channel: "web", count: 12.5, tags: ["a"] } });
+  expect(readAnswers(FIELDS, texts)).toEqual({
+    input: '{"approved":true,"channel":"web","count":12.5,"tags":["a"]}',
+  });
 });
 
 test("each wrong answer is named", () => {
@@ -24,11 +26,17 @@ test("each wrong answer is named", () => {
   expect("problems" in answers && Object.keys(answers.problems)).toEqual(["approved", "count", "tags"]);
 });
 
+test.each(["3544790567247868102", "12345678901234567.89", "0.10"])("%s keeps its digits", (digits) => {
+  const fields: PauseField[] = [{ name: "total", type: "number" }];
+  expect(readAnswers(fields, { total: digits })).toEqual({ input: `{"total":${digits}}` });
+  expect(readAnswers([], { [WHOLE]: `{"total": ${digits}}` })).toEqual({ input: `{"total": ${digits}}` });
+});
+
 test("a text stays a text, also one that looks like JSON", () => {
-  expect(readAnswers([{ name: "note", type: "string" }], { note: "17" })).toEqual({ input: { note: "17" } });
+  expect(readAnswers([{ name: "note", type: "string" }], { note: "17" })).toEqual({ input: '{"note":"17"}' });
 });
 
 test("a pause without fields takes an object", () => {
-  expect(readAnswers([], { [WHOLE]: '{"a": 1}' })).toEqual({ input: { a: 1 } });
+  expect(readAnswers([], { [WHOLE]: '{"a": 1}' })).toEqual({ input: '{"a": 1}' });
   for (const text of ["", "[]", "null", "{"]) expect(readAnswers([], { [WHOLE]: text })).toHaveProperty("problems");
 });

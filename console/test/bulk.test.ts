@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { actOnAll, applies, whyNoRedrive } from "../src/actions/bulk";
+import { actOnAll, answerAll, applies, asksSomething, placesOf, whyNoRedrive } from "../src/actions/bulk";
 import { CallError } from "../src/api/client";
 import type { TaskView } from "../src/api/types";
 import { task } from "./tasks";
@@ -82,4 +82,29 @@ test("only failed tasks run again, and only tasks at work are canceled", () => {
   expect(applies("redrive", failed(1, { reason: "DeliveryExhausted" }))).toBe(true);
   expect(whyNoRedrive(failed(1, { reason: "RuntimeError" }))).toMatch(/it ended as RuntimeError/);
   expect(whyNoRedrive(task(1))).toBe("");
+});
+
+test("one answer reaches the pause that was read, and a refusal stops no other", async () => {
+  const sent: [string, string, string][] = [];
+  const client = {
+    resume: (id: string, input: string, since: string): Promise<void> => {
+      if (id === "task-2") return Promise.reject(new CallError(409, "not_paused", "it is in a later pause"));
+      sent.push([id, input, since]);
+      return Promise.resolve();
+    },
+  };
+  const paused = (number: number, more: Partial<TaskView> = {}): TaskView =>
+    task(number, { status: "paused", pause: { prompt: "Pay?", fields: [], since: `at-${number}` }, ...more });
+  const outcomes = await answerAll(client, [paused(3), paused(2), paused(1)], '{"total":12345678901234567.89}', () => undefined);
+  expect(sent.sort()).toEqual([
+    ["task-1", '{"total":12345678901234567.89}', "at-1"],
+    ["task-3", '{"total":12345678901234567.89}', "at-3"],
+  ]);
+  expect(outcomes.filter(({ problem }) => problem !== "").map(({ id }) => id)).toEqual(["task-2"]);
+  expect([paused(1), task(2), paused(3, { pause: { prompt: "", fields: [], since: "", until: "soon" } })].map(asksSomething)).toEqual([
+    true,
+    false,
+    false,
+  ]);
+  expect(placesOf([paused(1, { actor: "b" }), paused(2, { actor: "a" }), paused(3, { actor: "b" })])).toEqual(["a", "b"]);
 });

@@ -59,7 +59,18 @@ def fill(gateway: StubGateway) -> None:
         {"name": "carrier", "type": "string", "prompt": "By whom?", "options": ["post", "courier"], "default": "post"},
         {"name": "note", "type": "string", "required": False},
     ]
-    pause = {"prompt": "Ship it?", "fields": fields, "since": at(42)}
+    shown = [
+        {"pointer": "/total", "text": "12345678901234567.89", "type": "number"},
+        {
+            "pointer": "/report",
+            "text": '{\n  "uri": "s3://shop-data/reports/42.html"\n…',
+            "type": "object",
+            "cut": True,
+        },
+        {"pointer": "/invoice", "text": "https://shop.example/invoices/42", "type": "string"},
+        {"pointer": "/note"},
+    ]
+    pause = {"prompt": "Ship it?", "fields": fields, "since": at(42), "shown": shown}
     route = {"prev": ["check-order"], "curr": "approve", "next": ["ship-order"]}
     gateway.add(PAUSED, "paused", tool="order", actor="approve", pause=pause, route=route)
     gateway.add("order-1043", "running", tool="order", actor="check-order")

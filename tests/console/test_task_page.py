@@ -189,7 +189,19 @@ def test_a_pause_is_answered_by_a_form(gateway: StubGateway, opened: OpenedPage)
     page.get_by_role("button", name="Answer").click()
     expect(page.get_by_role("button", name="Answer")).to_have_count(0)
     answers = {"approved": True, "carrier": "courier"}
-    assert gateway.calls == [("POST", f"/api/v1/mesh/{PAUSED}/resume", {"input": answers})]
+    assert gateway.calls == [("POST", f"/api/v1/mesh/{PAUSED}/resume", {"input": answers, "since": at(42)})]
+
+
+@pytest.mark.rule("11.pause.shown-to", "11.pause.shown-value")
+def test_a_pause_shows_values_of_the_payload(opened: OpenedPage) -> None:
+    page = opened.open(f"#/tasks/{PAUSED}")
+    shown = page.locator("dl.shown > div")
+    expect(shown).to_have_count(4)
+    expect(shown.nth(0)).to_have_text("/total12345678901234567.89")
+    expect(shown.nth(1)).to_contain_text('"uri": "s3://shop-data/reports/42.html')
+    expect(shown.nth(1)).to_contain_text("shortened")
+    expect(shown.nth(2).get_by_role("link")).to_have_attribute("href", "https://shop.example/invoices/42")
+    expect(shown.nth(3)).to_have_text("/notemissing")
 
 
 @pytest.mark.parametrize(("start", "sent"), [("where it failed", {}), ("hop 0: check-order", {"hop": 0})])

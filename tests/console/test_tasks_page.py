@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
+from tests.console.stub_gateway import at
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
@@ -120,6 +122,44 @@ def test_dead_letters_are_redriven_and_a_refusal_is_told(gateway: StubGateway, o
     expect(page.get_by_role("dialog")).to_contain_text("1 task done, 1 refused")
     expect(page.get_by_role("dialog")).to_contain_text("there is no dead letter of this task")
     assert sorted(gateway.redrives) == ["order-1", "order-2"]
+
+
+def asking(gateway: StubGateway, number: int, actor: str = "approve") -> str:
+    """A task that waits for an answer."""
+    fields = [{"name": "amount", "type": "number", "prompt": "How much?"}]
+    pause = {"prompt": f"Pay order {number}?", "fields": fields, "since": at(number)}
+    return str(gateway.add(f"order-{number}", "paused", actor=actor, pause=pause)["id"])
+
+
+@pytest.mark.rule("11.resume.since")
+def test_one_answer_is_for_many_tasks_and_a_refusal_is_told(gateway: StubGateway, opened: OpenedPage) -> None:
+    ids = [asking(gateway, number) for number in range(3)]
+    gateway.add("order-9", "running")
+    page = opened.open()
+    select(page, *ids, "order-9")
+    page.get_by_role("button", name="Answer…").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("listitem")).to_have_text(["Pay order 2?", "Pay order 1?", "Pay order 0?"])
+    expect(dialog).to_contain_text("1 selected task left out")
+    dialog.get_by_role("button", name="Answer 3 tasks").click()
+    expect(dialog.get_by_label("How much?")).to_have_attribute("aria-invalid", "true")
+    assert gateway.calls == []
+    del gateway.tasks["order-1"]  # answered, and expired meanwhile
+    dialog.get_by_label("How much?").fill("12.50")
+    dialog.get_by_role("button", name="Answer 3 tasks").click()
+    expect(dialog).to_contain_text("2 tasks done, 1 refused")
+    expect(dialog).to_contain_text("order-1: there is no task 'order-1'")
+    sent = {path.split("/")[4]: body for _, path, body in gateway.calls}
+    assert sent == {task_id: {"input": {"amount": 12.5}, "since": at(number)} for number, task_id in enumerate(ids)}
+
+
+def test_one_answer_is_for_one_question(gateway: StubGateway, opened: OpenedPage) -> None:
+    ids = [asking(gateway, 1), asking(gateway, 2, "refund")]
+    page = opened.open()
+    select(page, *ids)
+    page.get_by_role("button", name="Answer…").click()
+    expect(page.get_by_role("alert")).to_contain_text("these tasks wait at approve, refund")
+    expect(page.get_by_role("button", name="Answer 2 tasks")).to_have_count(0)
 
 
 def test_an_action_that_is_not_confirmed_changes_nothing(gateway: StubGateway, opened: OpenedPage) -> None:

@@ -41,13 +41,18 @@ PLANTED = "document.querySelectorAll('main img, main script, main svg[onload], m
 def poisoned(text: str) -> dict[str, object]:
     """A task with this text in each of its fields."""
     fields = [{"name": text, "type": "string", "prompt": text, "options": [text, "b"]}]
+    shown = [
+        {"pointer": text, "text": text, "type": "string"},
+        {"pointer": "/a", "text": json.dumps([text, "javascript:alert(1)"]), "type": "array", "cut": True},
+        {"pointer": "/b", "text": "javascript:document.title='hacked'", "type": "string"},
+    ]
     return {
         "actor": text,
         "tool": text,
         "owner": text,
         "reason": text,
         "error": {"type": text, "message": text, "traceback": text, "mro": [text]},
-        "pause": {"prompt": text, "fields": fields, "since": text},
+        "pause": {"prompt": text, "fields": fields, "since": text, "shown": shown},
         "problem": {"type": text, "message": text},
         "route": {"prev": [text], "curr": text, "next": [text]},
         "result": {text: text},

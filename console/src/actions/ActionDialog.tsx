@@ -6,8 +6,8 @@ import { useClient } from "../api/context";
 import type { TaskView } from "../api/types";
 import { Dialog } from "../shared/Dialog";
 import { counted } from "../shared/format";
-import { addressOf } from "../view";
 import { type Action, actOnAll, applies, type Outcome, type Progress } from "./bulk";
+import { Outcomes } from "./Outcomes";
 
 const VERBS: Record<Action, string> = { cancel: "Cancel", replay: "Replay", redrive: "Redrive" };
 const EFFECTS: Record<Action, string> = {
@@ -71,24 +71,4 @@ export function ActionDialog({ action, tasks, onClose }: ActionDialogProps) {
 function leftOut(action: Action, count: number): string {
   const why = action === "cancel" ? "ended already" : "not failed";
   return `${counted(count, "selected task")} left out: ${why}.`;
-}
-
-function Outcomes({ outcomes }: { outcomes: readonly Outcome[] }) {
-  const refused = outcomes.filter((each) => each.problem !== "");
-  return (
-    <>
-      <p>
-        {counted(outcomes.length - refused.length, "task")} done, {refused.length} refused.
-      </p>
-      {refused.length > 0 && (
-        <ul className="refused">
-          {refused.map((each) => (
-            <li key={each.id}>
-              <a href={addressOf({ page: "task", id: each.id, tab: "overview" })}>{each.id}</a>: {each.problem}
-            </li>
-          ))}
-        </ul>
-      )}
-    </>
-  );
 }

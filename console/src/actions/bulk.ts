@@ -39,6 +39,30 @@ export function whyNoRedrive(task: TaskView): string {
   return `No message of this task is a dead letter: it ended as ${task.reason ?? "failed"}. Replay runs it again.`;
 }
 
+/** Return whether a task waits for an answer, and not for a time alone. */
+export function asksSomething(task: TaskView): boolean {
+  return task.status === "paused" && task.pause !== undefined && task.pause.until === undefined;
+}
+
+/** Return the actors at which tasks wait. */
+export function placesOf(tasks: readonly TaskView[]): string[] {
+  return [...new Set(tasks.map((task) => task.actor ?? "?"))].sort();
+}
+
+/** Give one answer to paused tasks, oldest first: each to the pause that was read, so that no later question gets it. */
+export function answerAll(
+  client: Pick<Client, "resume">,
+  tasks: readonly TaskView[],
+  input: string,
+  tell: (progress: Progress) => void,
+): Promise<Outcome[]> {
+  const answer = async (task: TaskView): Promise<string> => {
+    await client.resume(task.id, input, task.pause?.since ?? "");
+    return "resumed";
+  };
+  return forEach([...tasks].reverse(), AT_ONCE, answer, tell);
+}
+
 /** Act on tasks, oldest first, and tell the progress. */
 export async function actOnAll(
   client: Pick<Client, "cancel" | "replay" | "redrive" | "task">,
@@ -49,16 +73,25 @@ export async function actOnAll(
   const oldestFirst = [...tasks].reverse();
   if (action === "redrive") return redriveAll(client, oldestFirst, tell);
   const act = action === "cancel" ? cancelOne(client) : replayOne(client);
+  // Replays take turns: two slices of one set must not repeat it twice.
+  return forEach(oldestFirst, action === "replay" ? 1 : AT_ONCE, act, tell);
+}
+
+async function forEach(
+  tasks: readonly TaskView[],
+  atOnce: number,
+  act: (task: TaskView) => Promise<string>,
+  tell: (progress: Progress) => void,
+): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
-  const waiting = [...oldestFirst];
+  const waiting = [...tasks];
   const work = async (): Promise<void> => {
     for (let task = waiting.shift(); task !== undefined; task = waiting.shift()) {
       outcomes.push(await outcomeOf(task, act));
       tell({ done: outcomes.length, total: tasks.length });
     }
   };
-  // Replays take turns: two slices of one set must not repeat it twice.
-  await Promise.all(Array.from({ length: action === "replay" ? 1 : AT_ONCE }, work));
+  await Promise.all(Array.from({ length: atOnce }, work));
   return outcomes;
 }
 

@@ -87,8 +87,12 @@ export class Client {
   }
 
   private post<Answer>(path: string, body: unknown): Promise<Answer> {
+    return this.send(path, JSON.stringify(body));
+  }
+
+  private send<Answer>(path: string, body: string): Promise<Answer> {
     const headers = { "content-type": "application/json" };
-    return this.json(path, { method: "POST", headers, body: JSON.stringify(body) });
+    return this.json(path, { method: "POST", headers, body });
   }
 
   info(): Promise<MeshInfo> {
@@ -168,8 +172,14 @@ export class Client {
     return this.post(`${taskPath(id)}/replay`, start);
   }
 
-  async resume(id: string, input: Record<string, unknown>): Promise<void> {
-    await this.post<unknown>(`${taskPath(id)}/resume`, { input });
+  /**
+   * Answer a pause.
+   *
+   * @param input - A JSON object; as text, so that its numbers keep their digits.
+   * @param since - The start of the pause that was read.
+   */
+  async resume(id: string, input: string, since: string): Promise<void> {
+    await this.send<unknown>(`${taskPath(id)}/resume`, `{"input":${input},"since":${JSON.stringify(since)}}`);
   }
 
   async redrive(tasks: { id: string; actor: string }[], force = false): Promise<RedriveOutcome[]> {

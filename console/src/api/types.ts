@@ -26,11 +26,21 @@ export interface PauseField {
   options?: unknown[];
 }
 
+/** A value of the payload that a pause shows; without `text` the payload lacks it. */
+export interface ShownValue {
+  pointer: string;
+  text?: string;
+  type?: "string" | "number" | "boolean" | "null" | "array" | "object";
+  cut?: boolean;
+}
+
 export interface TaskPause {
   prompt: string;
   fields: PauseField[];
   since: string;
   until?: string;
+  /** In the answer about one task. */
+  shown?: ShownValue[];
 }
 
 export interface StageNote {

@@ -1,41 +1,20 @@
-/** The question of a paused task, and a form for its answers. */
+/** The question of a paused task, what it shows of the payload, and a form for its answers. */
 
 import { useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useId, useState } from "react";
-import { problemOf } from "../actions/bulk";
-import { CallError } from "../api/client";
 import { useClient } from "../api/context";
-import type { PauseField, TaskPause, TaskView } from "../api/types";
+import type { TaskPause, TaskView } from "../api/types";
 import { Time } from "../shared/parts";
-import { firstTexts, readAnswers, type Texts, textOf, WHOLE } from "./answers";
+import { AnswerForm } from "./AnswerForm";
+import { Shown } from "./Shown";
 
 export function PauseForm({ task, pause }: { task: TaskView; pause: TaskPause }) {
   const client = useClient();
   const queries = useQueryClient();
-  const [texts, setTexts] = useState<Texts>(() => firstTexts(pause.fields));
-  const [problems, setProblems] = useState<Texts>({});
-  const [problem, setProblem] = useState("");
-  const [isSending, setSending] = useState(false);
-
-  const send = async (event: FormEvent): Promise<void> => {
-    event.preventDefault();
-    const answers = readAnswers(pause.fields, texts);
-    setProblem("");
-    setProblems("problems" in answers ? answers.problems : {});
-    if ("problems" in answers) return;
-    setSending(true);
-    try {
-      await client.resume(task.id, answers.input);
-      await queries.invalidateQueries({ queryKey: ["task", task.id] });
-    } catch (error) {
-      if (error instanceof CallError && error.status === 422) setProblems(error.fields);
-      setProblem(problemOf(error));
-    } finally {
-      setSending(false);
-    }
+  const send = async (input: string): Promise<void> => {
+    // The reader answers the question that stands here, and not one that has taken its place meanwhile.
+    await client.resume(task.id, input, pause.since);
+    await queries.invalidateQueries({ queryKey: ["task", task.id] });
   };
-
-  const fields = pause.fields.length > 0 ? pause.fields : [{ name: WHOLE, type: "object", prompt: "Answer (JSON)" } as const];
   return (
     <section className="pause" aria-labelledby="pause-title">
       <h2 id="pause-title" className="lines">
@@ -44,71 +23,9 @@ export function PauseForm({ task, pause }: { task: TaskView; pause: TaskPause })
       <p className="quiet">
         waiting since <Time at={pause.since} />
       </p>
-      <form onSubmit={(event) => void send(event)}>
-        {fields.map((field) => (
-          <Field
-            key={field.name}
-            field={field}
-            text={texts[field.name] ?? ""}
-            problem={problems[field.name] ?? ""}
-            onChange={(text) => setTexts((before) => ({ ...before, [field.name]: text }))}
-          />
-        ))}
-        {problem !== "" && (
-          <p className="problem" role="alert">
-            {problem}
-          </p>
-        )}
-        <button type="submit" className="primary" disabled={isSending}>
-          Answer
-        </button>
-      </form>
+      <Shown values={pause.shown ?? []} />
+      {/* The form of another question begins anew. */}
+      <AnswerForm key={pause.since} fields={pause.fields} label="Answer" send={send} />
     </section>
-  );
-}
-
-interface FieldProps {
-  field: PauseField;
-  text: string;
-  problem: string;
-  onChange: (text: string) => void;
-}
-
-function Field({ field, text, problem, onChange }: FieldProps) {
-  const id = useId();
-  const common = {
-    id,
-    value: text,
-    "aria-invalid": problem !== "",
-    "aria-describedby": `${id}-problem`,
-    onChange: ({ target }: { target: { value: string } }) => onChange(target.value),
-  };
-  const isOptional = field.required === false || field.default != null;
-  const options = field.type === "boolean" ? [true, false] : field.type === "array" ? undefined : field.options;
-  return (
-    <div className="field">
-      <label htmlFor={id}>
-        {field.prompt || field.name}
-        {isOptional && " (optional)"}
-      </label>
-      {options !== undefined ? (
-        <select {...common}>
-          <option value="">{isOptional ? "the default" : "choose"}</option>
-          {options.map((each) => (
-            <option key={textOf(field, each)} value={textOf(field, each)}>
-              {each === true ? "yes" : each === false ? "no" : String(each)}
-            </option>
-          ))}
-        </select>
-      ) : field.type === "array" || field.type === "object" ? (
-        <textarea {...common} rows={4} spellCheck={false} placeholder={field.type === "array" ? "[]" : "{}"} />
-      ) : (
-        <input {...common} type="text" inputMode={field.type === "number" ? "decimal" : "text"} autoComplete="off" />
-      )}
-      {field.type === "array" && field.options && <p className="quiet">of {JSON.stringify(field.options)}</p>}
-      <p id={`${id}-problem`} className={problem === "" ? "" : "problem"}>
-        {problem}
-      </p>
-    </div>
   );
 }

@@ -7,7 +7,8 @@ export const WHOLE = "";
 
 export type Texts = Record<string, string>;
 
-export type Answers = { input: Record<string, unknown> } | { problems: Texts };
+/** A JSON object as text: a number of the reader keeps all its digits. */
+export type Answers = { input: string } | { problems: Texts };
 
 /** Return the text with which a form begins: the default of each field. */
 export function firstTexts(fields: readonly PauseField[]): Texts {
@@ -23,7 +24,7 @@ export function textOf(field: PauseField, value: unknown): string {
 /** Read the answers, or say for each field what is wrong. Empty answers are left out: the mesh has the defaults. */
 export function readAnswers(fields: readonly PauseField[], texts: Texts): Answers {
   if (fields.length === 0) return readWhole(texts[WHOLE] ?? "");
-  const input: [string, unknown][] = [];
+  const input: string[] = [];
   const problems: Texts = {};
   for (const field of fields) {
     const text = texts[field.name] ?? "";
@@ -32,25 +33,24 @@ export function readAnswers(fields: readonly PauseField[], texts: Texts): Answer
       continue;
     }
     try {
-      input.push([field.name, valueOf(field, text)]);
+      input.push(`${JSON.stringify(field.name)}:${jsonOf(field, text)}`);
     } catch (error) {
       problems[field.name] = (error as Error).message;
     }
   }
-  return Object.keys(problems).length > 0 ? { problems } : { input: Object.fromEntries(input) };
+  return Object.keys(problems).length > 0 ? { problems } : { input: `{${input.join(",")}}` };
 }
 
 function readWhole(text: string): Answers {
   const value = parsed(text);
   const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-  return isObject ? { input: value as Record<string, unknown> } : { problems: { [WHOLE]: "this is no JSON object" } };
+  return isObject ? { input: text } : { problems: { [WHOLE]: "this is no JSON object" } };
 }
 
-function valueOf(field: PauseField, text: string): unknown {
-  if (field.type === "string" && field.options === undefined) return text;
-  const value = parsed(text);
-  if (value === undefined) throw new Error(`this is no JSON of the type ${field.type}`);
-  return value;
+function jsonOf(field: PauseField, text: string): string {
+  if (field.type === "string" && field.options === undefined) return JSON.stringify(text);
+  if (parsed(text) === undefined) throw new Error(`this is no JSON of the type ${field.type}`);
+  return text;
 }
 
 function parsed(text: string): unknown {

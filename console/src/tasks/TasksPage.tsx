@@ -3,7 +3,8 @@
 import type { RowSelectionState } from "@tanstack/react-table";
 import { useState } from "react";
 import { ActionDialog } from "../actions/ActionDialog";
-import { ACTIONS, type Action, applies } from "../actions/bulk";
+import { AnswerDialog } from "../actions/AnswerDialog";
+import { ACTIONS, type Action, applies, asksSomething } from "../actions/bulk";
 import type { TaskView } from "../api/types";
 import { counted } from "../shared/format";
 import { Problem } from "../shared/parts";
@@ -27,8 +28,12 @@ export function TasksPage({ filter }: { filter: TaskFilter }) {
 function TaskList({ filter }: { filter: TaskFilter }) {
   const feed = useFeed(filter);
   const [selected, setSelected] = useState<RowSelectionState>({});
-  const [action, setAction] = useState<Action | null>(null);
+  const [action, setAction] = useState<Action | "answer" | null>(null);
   const chosen = feed.tasks.filter((task) => selected[task.id]);
+  const close = (): void => {
+    setAction(null);
+    setSelected({});
+  };
   return (
     <>
       <Groups filter={filter} tasks={feed.tasks} />
@@ -45,16 +50,8 @@ function TaskList({ filter }: { filter: TaskFilter }) {
         <Actions chosen={chosen} onAct={setAction} onClear={() => setSelected({})} />
       </div>
       <TaskTable feed={feed} selected={selected} onSelect={setSelected} />
-      {action !== null && (
-        <ActionDialog
-          action={action}
-          tasks={chosen}
-          onClose={() => {
-            setAction(null);
-            setSelected({});
-          }}
-        />
-      )}
+      {action === "answer" && <AnswerDialog tasks={chosen} onClose={close} />}
+      {action !== null && action !== "answer" && <ActionDialog action={action} tasks={chosen} onClose={close} />}
     </>
   );
 }
@@ -68,7 +65,7 @@ const LABELS: Record<Action, string> = { cancel: "Cancel…", replay: "Replay…
 
 interface ActionsProps {
   chosen: readonly TaskView[];
-  onAct: (action: Action) => void;
+  onAct: (action: Action | "answer") => void;
   onClear: () => void;
 }
 
@@ -87,6 +84,9 @@ function Actions({ chosen, onAct, onClear }: ActionsProps) {
           {LABELS[action]}
         </button>
       ))}
+      <button type="button" disabled={!chosen.some(asksSomething)} onClick={() => onAct("answer")}>
+        Answer…
+      </button>
       <button type="button" onClick={onClear}>
         Clear the selection
       </button>
