@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from asya.protocol import names
-from asya.protocol.mesh_table import Actor, MeshTable
+from asya.protocol.mesh_table import QUEUE_RECEIVES, Actor, MeshTable
 from asya_infra import timings
 
 _SYSTEM_TIMEOUTS = {
@@ -47,7 +47,7 @@ def actor_queue(actor: Actor) -> QueueSettings:
     own = timings.function_timeout(actor.timeout, actor.batch.size)
     timeout = _SYSTEM_TIMEOUTS.get(actor.kind, own)
     window = _SYSTEM_WINDOWS.get(actor.kind, math.ceil(actor.batch.window))
-    return QueueSettings(timeout, actor.max_receives, window=window)
+    return QueueSettings(timeout, actor.queue_receives, window=window)
 
 
 def system_queues(table: MeshTable) -> dict[str, QueueSettings]:
@@ -62,8 +62,8 @@ def system_queues(table: MeshTable) -> dict[str, QueueSettings]:
     if table.tools:
         queues[names.PUSH] = QueueSettings(timings.PUSH_TIMEOUT, timings.PUSH_MAX_RECEIVES)
     if table.triggers:
-        queues[names.TRIGGERS] = QueueSettings(timings.TRIGGERS_TIMEOUT, timings.TRIGGERS_MAX_RECEIVES)
+        queues[names.TRIGGERS] = QueueSettings(timings.TRIGGERS_TIMEOUT, QUEUE_RECEIVES)
     if any(actor.kind == "spark" for actor in table.actors.values()):
-        queues[names.DISPATCH] = QueueSettings(timings.DISPATCH_TIMEOUT, timings.MAX_RECEIVES)
-        queues[names.COMPLETION] = QueueSettings(timings.COMPLETION_TIMEOUT, timings.MAX_RECEIVES)
+        queues[names.DISPATCH] = QueueSettings(timings.DISPATCH_TIMEOUT, QUEUE_RECEIVES)
+        queues[names.COMPLETION] = QueueSettings(timings.COMPLETION_TIMEOUT, QUEUE_RECEIVES)
     return queues

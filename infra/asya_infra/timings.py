@@ -41,8 +41,8 @@ ROLES_ANSWER = 2 * ROLES_TIMEOUT
 # senders about $0.10 a month for a busy queue. A disabled key stops the queues after this time.
 DATA_KEY_REUSE_MINUTES = 15
 
-# The receives before a message becomes a dead letter, where the mesh file does not say so. The end actors run no user code.
-# Their receives fail while the account's concurrency is used up or the gateway is down, and their dead letters would be results.
+# The starts of a message before it becomes a dead letter, where the mesh file does not say so. The end actors run no user code,
+# and their dead letters would be results.
 MAX_RECEIVES = 5
 END_MAX_RECEIVES = 50
 # A notification that waits for the share of its owner counts as received: 20 receives last for four hours of waiting.
@@ -67,9 +67,8 @@ REPORTS_TIMEOUT = 120
 REPORTS_BATCH = 10
 # Concurrent batches of each queue. More of them would meet at the same tasks, and would take from the actors.
 REPORTS_CONCURRENCY = 20
-# A start takes a few calls. Its receives fail while the tasks table is unavailable or another process is at the same start.
+# A start takes a few calls.
 TRIGGERS_TIMEOUT = STARTERS[names.TRIGGERS]
-TRIGGERS_MAX_RECEIVES = 20
 # The functions of push notifications. A client may take ten seconds for a notification.
 PUSH_TIMEOUT = 60
 PUSH_BATCH = 5

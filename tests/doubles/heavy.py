@@ -335,13 +335,14 @@ def heavy_world(monkeypatch: pytest.MonkeyPatch, table: MeshTable = TABLE) -> It
         for queue in QUEUES:
             clients.sqs().create_queue(QueueName=f"asya-flights-{queue}")
         clients.s3().create_bucket(Bucket=BUCKET)
-        clients.dynamodb().create_table(
-            TableName="asya-flights-pending",
-            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-            AttributeDefinitions=[
-                {"AttributeName": "pk", "AttributeType": "S"},
-                {"AttributeName": "sk", "AttributeType": "S"},
-            ],
-            BillingMode="PAY_PER_REQUEST",
-        )
+        for kind in ("pending", "sink"):
+            clients.dynamodb().create_table(
+                TableName=f"asya-flights-{kind}",
+                KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+                AttributeDefinitions=[
+                    {"AttributeName": "pk", "AttributeType": "S"},
+                    {"AttributeName": "sk", "AttributeType": "S"},
+                ],
+                BillingMode="PAY_PER_REQUEST",
+            )
         yield HeavyWorld(table)

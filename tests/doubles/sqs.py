@@ -25,6 +25,7 @@ class Sent:
     body: str
     delay: int = 0
     group: str | None = None
+    attributes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def envelope(self) -> Envelope:
@@ -92,7 +93,8 @@ class FakeSqs:
                     answer["Successful"].append({"Id": entry["Id"], "MessageId": "m"})
                 elif refusal is None:
                     delay, group = entry.get("DelaySeconds", 0), entry.get("MessageGroupId")
-                    self.sent[queue].append(Sent(entry["MessageBody"], delay, group))
+                    attributes = entry.get("MessageAttributes", {})
+                    self.sent[queue].append(Sent(entry["MessageBody"], delay, group, attributes))
                     answer["Successful"].append({"Id": entry["Id"], "MessageId": "m"})
                 elif refusal.kind == "call":
                     raise _error(refusal.code, "SendMessageBatch")
@@ -103,9 +105,9 @@ class FakeSqs:
             self.changed.notify_all()
         return {name: entries for name, entries in answer.items() if entries}
 
-    def send_message(self, *, QueueUrl: str, MessageBody: str, DelaySeconds: int = 0) -> dict[str, Any]:  # noqa: N803
+    def send_message(self, *, QueueUrl: str, MessageBody: str, **more: Any) -> dict[str, Any]:  # noqa: N803
         """Accept one message or refuse it."""
-        entry = {"Id": "0", "MessageBody": MessageBody, "DelaySeconds": DelaySeconds}
+        entry = {"Id": "0", "MessageBody": MessageBody, **more}
         answer = self.send_message_batch(QueueUrl=QueueUrl, Entries=[entry])
         if not answer.get("Successful"):
             raise _error("InternalError", "SendMessage")

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from asya.protocol.mesh_table import QUEUE_RECEIVES, Actor
 from asya_infra.placement import CREW_SHARD, SHARDS, shard_of
 
 WITH_QUEUE = {
@@ -28,14 +29,21 @@ def test_each_queue_has_its_dead_letter_queue(shop: Any) -> None:
 
 
 @pytest.mark.rule("4.dead-letters", "4.report-queues")
-def test_ends_and_reports_are_received_more_often(shop: Any) -> None:
+def test_a_message_is_received_until_no_outage_may_last_longer(shop: Any) -> None:
     receives = {
         queue["QueueName"].removeprefix("asya-shop-"): queue["RedrivePolicy"]["maxReceiveCount"]
         for queue in shop.resources("AWS::SQS::Queue")
         if "RedrivePolicy" in queue
     }
-    more = {"x-sink": 50, "x-sump": 50, "x-reports": 1000, "x-ends": 1000, "x-push": 20}
-    assert receives == {name: more.get(name, 5) for name in WITH_QUEUE}
+    others = {"x-reports": 1000, "x-ends": 1000, "x-push": 20}
+    assert receives == {name: others.get(name, QUEUE_RECEIVES) for name in WITH_QUEUE}
+
+
+@pytest.mark.rule("4.dead-letters")
+def test_a_queue_has_room_for_the_starts_of_its_actor() -> None:
+    assert Actor(kind="handler", max_receives=1).queue_receives == QUEUE_RECEIVES
+    assert Actor(kind="handler", max_receives=400).queue_receives == 800
+    assert Actor(kind="handler", max_receives=1000).queue_receives == 1000
 
 
 def test_a_dead_letter_queue_accepts_dead_letters_of_its_own_queue_only(shop: Any) -> None:

@@ -17,7 +17,7 @@ from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.aws.settings import Settings
 from asya.pause.lambdas import wiring as pause_wiring
 from asya.protocol import names
-from asya.protocol.mesh_table import MeshTable
+from asya.protocol.mesh_table import QUEUE_RECEIVES, MeshTable
 from asya.senders.lambdas import wiring as sender_wiring
 from asya.testing.dynamo.indexes import KINDS, new_table
 from asya.testing.dynamo.tables import MemoryDynamo
@@ -54,7 +54,6 @@ from tests.simulation.state_reads import StateReads
 CREW_TIMEOUT = 60.0
 # Seconds that a function's timeout exceeds its work, and that the visibility timeout exceeds the function's timeout.
 MARGIN = 30.0
-FULL_MAX_RECEIVES = 5
 _SMALL_CLAIM_CHECK = partial(ClaimCheck, limit=OFFLOAD_FROM)
 
 
@@ -146,6 +145,10 @@ class _Observer:
     def dead_lettered(self, message: Message) -> None:
         self._ledger.dead_letters.append(message)
 
+    def given_up(self, message: Message, sender: Process | None) -> None:
+        self._ledger.dead_letters.append(message)
+        self._sends.given_up(message, sender.invocation if sender is not None else None)
+
     def moved(self, message: Message) -> None:
         self._ledger.record_move(message)
 
@@ -153,6 +156,7 @@ class _Observer:
         if process.crash_cause:
             for message in messages:
                 self._ledger.crash_causes[message.message_id].add(process.crash_cause)
+            self._sends.killed(messages, process.crash_cause)
 
     def failed(self, process: Process, error: Exception) -> None:
         self._ledger.report_violation(f"{process.name} raised {error!r}")
@@ -215,8 +219,7 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
         batch = random.choice((1, 3, 10)) if is_crew else spec.batch.size
         timeout = (CREW_TIMEOUT if is_crew else spec.timeout * batch) + MARGIN
         name = names.queue_name(namespace, actor)
-        receives = FULL_MAX_RECEIVES if spec.kind == "crew" else spec.max_receives
-        queues.queues[name] = Queue(name, timeout + MARGIN, receives)
+        queues.queues[name] = Queue(name, timeout + MARGIN, spec.queue_receives)
         queues.queues[f"{name}-dlq"] = Queue(f"{name}-dlq", MARGIN, None)
         sources.functions[name] = Function(
             actor=actor,
@@ -233,7 +236,7 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
     for name in SYSTEM_QUEUES if mesh.is_heavy else ():
         queue = names.queue_name(namespace, name)
         timeout = random.choice((70.0, 300.0))
-        queues.queues[queue] = Queue(queue, timeout + MARGIN, FULL_MAX_RECEIVES)
+        queues.queues[queue] = Queue(queue, timeout + MARGIN, QUEUE_RECEIVES)
         queues.queues[f"{queue}-dlq"] = Queue(f"{queue}-dlq", MARGIN, None)
         sources.functions[queue] = Function(
             actor=name,

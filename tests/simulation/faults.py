@@ -8,6 +8,16 @@ from asya.testing.services.faults import FaultProfile
 KINDS = {"fault-free": 2, "poison": 2, "crashes": 4, "errors": 3, "mixed": 5, "outages": 2, "repeats": 3, "reports": 2}
 
 
+OUTAGE_SECONDS = (60.0, 300.0, 1800.0)
+SERVICES = ("sqs", "s3", "dynamodb")
+
+
+def random_outage(random: Random) -> tuple[str, float, float]:
+    """Draw a service that is off, and from when to when."""
+    start = random.uniform(0.0, 30.0)
+    return random.choice(SERVICES), start, start + random.choice(OUTAGE_SECONDS)
+
+
 def random_profile(random: Random, kind: str | None = None) -> FaultProfile:
     """Draw a profile, of the given kind if there is one."""
     kind = kind or random.choices(tuple(KINDS), tuple(KINDS.values()))[0]

@@ -28,6 +28,7 @@ class FinalChecks:
         yield from self._queues_are_empty()
         yield from self._nothing_is_lost()
         yield from self._dead_letters_have_a_cause()
+        yield from self._timeouts_name_the_outage()
         yield from self._refused_ends_are_kept()
         yield from self.cloud.ledger.sets.problems()
         yield from self.cloud.ledger.runs.problems()
@@ -147,12 +148,25 @@ class FinalChecks:
 
     def _dead_letters_have_a_cause(self) -> Iterator[str]:
         """Without service faults, only messages that crash their process become dead letters, not their batch."""
-        if self.cloud.simulation.faults.profile.until > 0:
+        profile = self.cloud.simulation.faults.profile
+        if profile.until > 0:
             return
         for message in self.cloud.ledger.dead_letters:
             # Two crashing messages in a batch may keep a third from being processed.
             if not self._is_poison(message) and len(self.cloud.ledger.crash_causes[message.message_id]) < 2:
                 yield f"message {message.message_id} is a dead letter of {message.queue} without a cause"
+
+    def _timeouts_name_the_outage(self) -> Iterator[str]:
+        """If nothing but an outage kept messages on their queues, an envelope that missed its deadline there says so."""
+        profile = self.cloud.simulation.faults.profile
+        if profile.service_off is None or profile.until > 0 or profile.kills_processes:
+            return
+        for envelope_id in self.cloud.ledger.kept:
+            record = self.cloud.ledger.tables["tasks"].get((envelope_id, "record"), {})
+            error = record.get("error", {}).get("S", "")
+            is_late = record.get("reason", {}).get("S") in ("Timeout", "FanInTimeout") and "Deadline" in error
+            if is_late and "did not answer" not in error:
+                yield f"{envelope_id} missed its deadline in an outage, and its error does not say so: {error}"
 
     def _is_poison(self, message: Message) -> bool:
         envelope, actor = self._read(message.body), self.cloud.ledger.actor_of(message.queue)

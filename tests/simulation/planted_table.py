@@ -7,7 +7,7 @@ from tests.paths import PROJECT
 from tests.simulation.ends import planted as end_planted
 from tests.simulation.heavy import planted as heavy_planted
 from tests.simulation.mistake import Mistake
-from tests.simulation.planted import delivery, ends, features, fences, keys, routing, sets, waits
+from tests.simulation.planted import delivery, ends, features, fences, keys, outages, routing, sets, waits
 
 PAGE = PROJECT / "docs" / "reference" / "planted-mistakes.md"
 _LIGHT = (
@@ -20,6 +20,7 @@ _LIGHT = (
     *routing.MISTAKES,
     *sets.MISTAKES,
     *waits.MISTAKES,
+    *outages.MISTAKES,
 )
 LIGHT = tuple(mistake for mistake in _LIGHT if not mistake.tests)
 HEAVY = tuple(mistake for mistake in heavy_planted.MISTAKES if not mistake.tests)

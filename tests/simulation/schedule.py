@@ -1,7 +1,7 @@
 """Runs one schedule: a random mesh, workload and faults, until no process has work."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from random import Random
@@ -10,7 +10,7 @@ from asya.testing.services.faults import FaultProfile
 from asya.testing.services.scheduler import StalledError
 from tests.simulation.cloud import Cloud, deploy
 from tests.simulation.deploys.deployment import Deployment
-from tests.simulation.faults import random_profile
+from tests.simulation.faults import random_outage, random_profile
 from tests.simulation.heavy.draining import Draining
 from tests.simulation.heavy.job_faults import random_job_faults
 from tests.simulation.inputs.features import Features, random_features
@@ -72,6 +72,7 @@ def run(
     *,
     is_heavy: bool = False,
     features: Features | None = None,
+    service_off: tuple[str, float, float] | None = None,
     to_the_end: bool = False,
 ) -> Outcome:
     """Run the schedule of a seed.
@@ -80,6 +81,7 @@ def run(
         kind: the kind of faults (`faults.KINDS`); None to draw one.
         is_heavy: whether the mesh has heavy actors.
         features: the features of the schedule; None to draw them.
+        service_off: a service that is off, and from when to when; None to draw it if the schedule has outages.
         to_the_end: whether to continue after a violation.
     """
     random = Random(f"heavy schedule {seed}" if is_heavy else f"schedule {seed}")
@@ -87,6 +89,9 @@ def run(
     if features is None:
         features = random_features(Random(f"features of {seed}"))
     mesh = random_mesh(random, profile, is_heavy=is_heavy, features=features)
+    if "outages" in features and service_off is None:
+        service_off = random_outage(Random(f"outage of {seed}"))
+    profile = replace(profile, service_off=service_off)
     cloud = deploy(mesh, random, profile, random_job_faults(random, profile) if is_heavy else None)
     cloud.ledger.stops_at_first_violation = not to_the_end
     cloud.system.fails_overdue_tasks = "deadlines" in features

@@ -35,7 +35,8 @@ class DeadLetter:
     Attributes:
         envelope: the envelope of the message; None for a request, an event or a message about a set.
         readable: False if the envelope only stands in for one that could not be parsed.
-        problem: why a function gave the message up (`protocol §16.failures`); None if SQS has delivered it too often.
+        problem: why a function gave the message up (`protocol §4.starts.end`, `§16.failures`); None if SQS has delivered it too
+            often.
     """
 
     arrival: Arrival
@@ -71,15 +72,19 @@ def read_letter(arrival: Arrival, actor: str, problem: str | None = None) -> Dea
     """Read a message; an unreadable one gets a stand-in envelope with its own id, or one derived from the message id.
 
     Args:
-        problem: why a function gave it up, as the message says. Only that of `x-triggers` counts.
+        problem: why a function gave it up, as the message says.
     """
+    if arrival.is_new:
+        problem = None  # no function of the mesh has sent it
     if actor in SYSTEM_QUEUES or (not arrival.is_new and decode_message(arrival.body) is not None):
-        return DeadLetter(arrival, actor, None, problem=problem if actor == names.TRIGGERS else None)
+        return DeadLetter(arrival, actor, None, problem=problem)
     try:
-        return DeadLetter(arrival, actor, arrival.envelope())
+        return DeadLetter(arrival, actor, arrival.envelope(), problem=problem)
     except ParseError as error:
         envelope_id = error.envelope_id or ids.id_of_message(arrival.message_id)
-        return DeadLetter(arrival, actor, Envelope(id=envelope_id, route=Route((), actor, ()), payload=NULL), False)
+        return DeadLetter(
+            arrival, actor, Envelope(id=envelope_id, route=Route((), actor, ()), payload=NULL), False, problem
+        )
 
 
 def has_left(envelope: Envelope, record: TaskRecord | None, latest: HopRecord | None) -> bool:
@@ -179,7 +184,9 @@ def _failed(
     letter: DeadLetter, envelope: Envelope, mesh: MeshTable, now: datetime, problem: TaskProblem | None
 ) -> status.Status:
     spec, at = mesh.actors.get(letter.actor), format_time(now)
-    times = f"{spec.max_receives} deliveries" if spec else "all of its deliveries"
+    times = f"{spec.queue_receives} deliveries" if spec else "all of its deliveries"
+    if letter.problem is not None:
+        times = f"its starts ({letter.problem})"
     unreadable = "" if letter.readable else ", and it is not a valid envelope"
     queue = names.dlq_name(mesh.namespace, letter.actor)
     message = f"{letter.actor} did not finish with the message in {times}{unreadable}; it lies in {queue}"

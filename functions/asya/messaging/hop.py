@@ -99,6 +99,12 @@ class Hop(msgspec.Struct, frozen=True, gc=False):
         """Identifies the attempt: id, generation, position, attempt. Copies of a message have the same key."""
         return self.envelope.id, self.envelope.generation, self.envelope.route.position, self.attempt
 
+    @property
+    def began_at(self) -> datetime:
+        """When the task began, as far as the envelope says."""
+        created_at = self.envelope.status.created_at if self.envelope.status is not None else None
+        return parse_time(created_at) if created_at else self.arrival.sent_at
+
     def without_payload(self) -> "Hop":
         """This hop with a null payload, to keep it while other envelopes of the batch are processed."""
         return replace(self, envelope=replace(self.envelope, payload=NULL), received=None)

@@ -140,7 +140,9 @@ def letter_view(
         generation=envelope.generation if envelope else None,
         sent_at=format_time(sent_at),
         receives=letter.arrival.receive_count,
-        deliveries=None if max_receives is None else min(letter.arrival.receive_count, max_receives),
+        deliveries=None
+        if max_receives is None or letter.problem is not None
+        else min(letter.arrival.receive_count, max_receives),
         task=task.status if task else None,
         reason=task.reason if task else None,
         error=LetterError(type=error.type, message=error.message[:_MESSAGE_LIMIT]) if error else None,

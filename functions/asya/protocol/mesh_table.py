@@ -104,6 +104,14 @@ class SparkJob(msgspec.Struct, frozen=True, kw_only=True):
     shape: Literal["payload", "dataframe"] = "payload"
 
 
+# The receives after which SQS makes a message a dead letter. The starts of the work on it are counted apart (`max_receives`), so
+# this only ends what no function ever gets to: import errors, throttling, outages. Each receive may hide a message for the
+# visibility timeout, at most half an hour, or for a quarter of an hour (`protocol §4.nack`). All of them end within the 4 days for
+# which a queue keeps its messages: a message that a queue has kept for too long is no dead letter, but lost.
+QUEUE_RECEIVES = 180
+LONGEST_QUEUE_RECEIVES = 1000
+
+
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
     """The SQS batch of a light actor, or the envelopes of one job run of a heavy actor. `window` is in seconds."""
 
@@ -148,6 +156,7 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         gives_one_frame: whether the handler returns one payload, so it is no generator. Synthesis reads this from the
             code; False if the code does not show it.
+        max_receives: the starts of the work on a message, the first included.
     """
 
     kind: Kind
@@ -173,6 +182,11 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True):
     fair_by: str | None = None
     secrets: dict[str, str] = {}
     access: tuple[Access, ...] = ()
+
+    @property
+    def queue_receives(self) -> int:
+        """The receives after which SQS makes a message of the actor's queue a dead letter."""
+        return min(LONGEST_QUEUE_RECEIVES, max(QUEUE_RECEIVES, 2 * self.max_receives))
 
     @property
     def pauses(self) -> bool:

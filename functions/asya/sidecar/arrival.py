@@ -11,6 +11,7 @@ from asya.messaging.claim_check import read_reference
 from asya.messaging.delivery import MAX_DELAY, MAX_WAIT, Delivery, Diversion
 from asya.messaging.fair_queues import queue_group
 from asya.messaging.hop import Arrival, Hop
+from asya.messaging.outage_words import Outages, no_outages
 from asya.messaging.targets import actual_actor
 from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import ParseError, encode
@@ -70,7 +71,14 @@ def receive(
     return _postpone(hop, now) or hop
 
 
-def start(hop: Hop, state: TaskState | None, *, now: datetime, new_span: Callable[[], str]) -> Hop | Diversion:
+def start(
+    hop: Hop,
+    state: TaskState | None,
+    *,
+    now: datetime,
+    new_span: Callable[[], str],
+    outages: Outages = no_outages,
+) -> Hop | Diversion:
     """Steps 3 to 6: check the task's state, the deadline and the route, then stamp the envelope.
 
     The state (step 4) decides first: a pause stops the deadline, and a copy from before the pause still has the old one.
@@ -78,12 +86,13 @@ def start(hop: Hop, state: TaskState | None, *, now: datetime, new_span: Callabl
     Args:
         state: the state of the task and its root; None if unknown, and the hop proceeds.
         new_span: returns 16 hexadecimal digits for this hop's trace span.
+        outages: says which outages there were since the task began; asked after its deadline only.
     """
     if is_late_copy(hop, state):
         return _start_late_copy(hop, state, now, new_span)
     stopped = _check_canceled(hop, state, now)
     if stopped is None and not finishes_pause(hop, state):
-        stopped = _check_deadline(hop, now)
+        stopped = _check_deadline(hop, now, outages)
     return stopped or restart(hop, now=now, new_span=new_span)
 
 
@@ -146,11 +155,12 @@ def _postponed_body(hop: Hop) -> bytes:
     return encode(replace(hop.envelope, status=status.created(hop.actor, format_time(hop.arrival.sent_at))))
 
 
-def _check_deadline(hop: Hop, now: datetime) -> Diversion | None:
+def _check_deadline(hop: Hop, now: datetime, outages: Outages) -> Diversion | None:
     """Step 3: send an envelope without time left to x-sink."""
     if hop.deadline is None or hop.deadline - now >= MIN_TIME_LEFT:
         return None
-    message = f"Deadline {format_time(hop.deadline)} passed before {hop.actor} started{deadlines.before_the_call(hop)}"
+    advice = deadlines.before_the_call(hop) + outages(hop.began_at)
+    message = f"Deadline {format_time(hop.deadline)} passed before {hop.actor} started{advice}"
     error = ErrorInfo(type="Timeout", message=message)
     failed = status.failed(_start_status(hop, now), reason="Timeout", now=format_time(now), error=error)
     return divert(hop, names.SINK, failed, why="SlaExpired")

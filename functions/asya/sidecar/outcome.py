@@ -161,14 +161,25 @@ def _circuit_open_since(envelope: Envelope) -> datetime | None:
 
 
 def timed_out(
-    hop: Hop, limit: timedelta, *, by_deadline: bool, now: datetime, jitter: float, frames_sent: int = 0
+    hop: Hop,
+    limit: timedelta,
+    *,
+    by_deadline: bool,
+    now: datetime,
+    jitter: float,
+    frames_sent: int = 0,
+    outages: str = "",
 ) -> Delivery:
     """Send an envelope to x-sump after the actor's time limit, to x-sink after its deadline (`protocol §5.11`).
 
     Only a rule that lists `Timeout` literally retries after the actor's time limit.
+
+    Args:
+        outages: what the error says about outages since the task began.
     """
     message = f"Runtime did not respond within {format_duration(limit.total_seconds())}"
-    error = ErrorInfo(type="Timeout", message=f"{message}{deadlines.during_the_call(hop)}" if by_deadline else message)
+    advice = deadlines.during_the_call(hop) + outages
+    error = ErrorInfo(type="Timeout", message=f"{message}{advice}" if by_deadline else message)
     if by_deadline:
         return _ended(hop, names.SINK, "Timeout", error, now, frames_sent=frames_sent)
     if not frames_sent:

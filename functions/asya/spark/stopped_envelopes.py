@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
+from asya.messaging.outage_words import Outages, no_outages
 from asya.protocol import names, status
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.times import format_time
@@ -14,20 +15,23 @@ from asya.sidecar.late_copies import is_late_copy
 from asya.tasks.task_state import TaskState
 
 
-def check_before_run(hop: Hop, state: TaskState | None, *, now: datetime) -> Diversion | None:
+def check_before_run(
+    hop: Hop, state: TaskState | None, *, now: datetime, outages: Outages = no_outages
+) -> Diversion | None:
     """The diversion of an envelope that is canceled or too late to join a run; None if it may run."""
     if is_late_copy(hop, state):
         return _canceled_late_copy(hop, state)
-    return _canceled(hop, state, now) or _too_late(hop, MIN_TIME_LEFT, f"before {hop.actor} started", now)
+    return _canceled(hop, state, now) or _too_late(hop, MIN_TIME_LEFT, f"before {hop.actor} started", now, outages)
 
 
-def check_after_run(hop: Hop, state: TaskState | None, *, now: datetime) -> Diversion | None:
+def check_after_run(
+    hop: Hop, state: TaskState | None, *, now: datetime, outages: Outages = no_outages
+) -> Diversion | None:
     """The diversion of an envelope that was canceled, or missed its deadline, during its run; None if it continues."""
     if is_late_copy(hop, state):
         return _canceled_late_copy(hop, state)
-    return _canceled(hop, state, now) or _too_late(
-        hop, timedelta(0), f"before the results of {hop.actor} were routed", now
-    )
+    when = f"before the results of {hop.actor} were routed"
+    return _canceled(hop, state, now) or _too_late(hop, timedelta(0), when, now, outages)
 
 
 def with_late_copy(hop: Hop, state: TaskState | None) -> Hop:
@@ -52,9 +56,10 @@ def _canceled(hop: Hop, state: TaskState | None, now: datetime) -> Diversion | N
     return divert(hop, names.SINK, ended, why="Canceled")
 
 
-def _too_late(hop: Hop, least: timedelta, when: str, now: datetime) -> Diversion | None:
+def _too_late(hop: Hop, least: timedelta, when: str, now: datetime, outages: Outages) -> Diversion | None:
     if hop.deadline is None or hop.deadline - now >= least:
         return None
-    error = ErrorInfo(type="Timeout", message=f"Deadline {format_time(hop.deadline)} passed {when}")
+    message = f"Deadline {format_time(hop.deadline)} passed {when}{outages(hop.began_at)}"
+    error = ErrorInfo(type="Timeout", message=message)
     ended = status.failed(hop.status, reason="Timeout", now=format_time(now), error=error)
     return divert(hop, names.SINK, ended, why="SlaExpired")

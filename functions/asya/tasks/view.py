@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
+from asya.messaging.outage_words import Outages, no_outages
 from asya.protocol.errors import ErrorInfo, TaskProblem
 from asya.protocol.hops import HopFold
 from asya.protocol.pause import TaskPause
@@ -77,17 +78,20 @@ def is_overdue(record: TaskRecord, now: datetime) -> bool:
     return parse_time(record.deadline_at) <= now
 
 
-def fail_if_overdue(record: TaskRecord, now: datetime) -> TaskRecord:
+def fail_if_overdue(record: TaskRecord, now: datetime, outages: Outages = no_outages) -> TaskRecord:
     """Fail an overdue record, so that readers need not wait for the deadline sweep.
 
     The end is provisional: the envelope may have ended in time, and its report may be on the way.
+
+    Args:
+        outages: says which outages there were since the task began.
     """
     if not is_overdue(record, now):
         return record
     failed_at = max(record.updated_at, record.deadline_at or "")
-    return replace(
-        record, status="failed", reason="Timeout", error=TIMEOUT_ERROR, provisional=True, updated_at=failed_at
-    )
+    words = outages(parse_time(record.created_at))
+    error = replace(TIMEOUT_ERROR, message=TIMEOUT_ERROR.message + words) if words else TIMEOUT_ERROR
+    return replace(record, status="failed", reason="Timeout", error=error, provisional=True, updated_at=failed_at)
 
 
 def task_view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:

@@ -18,7 +18,7 @@ from asya.gateway.lambdas import wiring as gateway_wiring
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings
 from asya.protocol import names
-from asya.protocol.mesh_table import MeshTable
+from asya.protocol.mesh_table import QUEUE_RECEIVES, MeshTable
 from asya.protocol.slices import SetDue, decode_message
 from asya.senders.lambdas import wiring as sender_wiring
 from asya.testing.dynamo.indexes import KINDS, new_table
@@ -283,7 +283,7 @@ class _Functions:
         is_ours = spec.kind in ("crew", "spark")  # the function of a heavy actor runs no user code
         batch = 10 if is_ours else spec.batch.size
         timeout = timings.CREW_TIMEOUT if is_ours else timings.function_timeout(spec.timeout, batch)
-        self._add_queue(actor, timeout, spec.max_receives, self._function(actor, batch, timeout))
+        self._add_queue(actor, timeout, spec.queue_receives, self._function(actor, batch, timeout))
 
     def add_report_queues(self) -> None:
         reports = self._function(names.REPORTS, 10, timings.CREW_TIMEOUT)
@@ -293,14 +293,14 @@ class _Functions:
     def add_triggers(self) -> None:
         timeout = timings.TRIGGERS_TIMEOUT
         function = self._function(names.TRIGGERS, 10, timeout)
-        self._add_queue(names.TRIGGERS, timeout, timings.TRIGGERS_MAX_RECEIVES, function)
+        self._add_queue(names.TRIGGERS, timeout, QUEUE_RECEIVES, function)
 
     def add_system_queues(self) -> None:
         for name, timeout in (
             (names.DISPATCH, timings.DISPATCH_TIMEOUT),
             (names.COMPLETION, timings.COMPLETION_TIMEOUT),
         ):
-            self._add_queue(name, timeout, timings.MAX_RECEIVES, self._function(name, 10, timeout))
+            self._add_queue(name, timeout, QUEUE_RECEIVES, self._function(name, 10, timeout))
 
     def _add_queue(self, name: str, timeout: float, receives: int, function: Function) -> None:
         queue = names.queue_name(self.table.namespace, name)

@@ -60,6 +60,10 @@ class History:
         """See `QueueObserver`."""
         self.dead_letters.append(message)
 
+    def given_up(self, message: Message, sender: Process | None) -> None:
+        """See `QueueObserver`."""
+        self.dead_letters.append(message)
+
     def moved(self, message: Message) -> None:
         """See `QueueObserver`."""
 

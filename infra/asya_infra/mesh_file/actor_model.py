@@ -224,7 +224,7 @@ class ActorSettings(Section):
     pollers: PollersSection | None = None
     """Provisioned pollers of the queue, for bursts; excludes `concurrency`."""
     max_receives: int = Field(default=5, ge=1, le=1000)
-    """Receives before a message goes to the dead-letter queue."""
+    """Starts of the work on a message that do not come to an end, before it goes to the dead-letter queue."""
     env: Environment = Field(default={})
     """Environment variables of the handler or job."""
     access: tuple[AccessEntry, ...] = ()

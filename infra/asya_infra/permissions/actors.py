@@ -66,7 +66,7 @@ def end(addresses: Addresses, actor: str, access: Iterable[Grant]) -> list[Grant
         *common.read_own_payloads(addresses, actor),
         # A failed envelope on its way to x-sump may need a claim check.
         common.write_payloads(addresses, common.with_end_actors(actor)),
-        *common.admit(addresses),
+        *common.admit(addresses, actor),
         common.note_letters(addresses, actor),
         *access,
     ]
@@ -159,6 +159,6 @@ def reporter(addresses: Addresses, actor: str) -> list[Grant]:
         common.write_logs(addresses, actor),
         common.consume_queue(addresses, actor),
         common.send_reports(addresses),
-        *common.admit(addresses),
+        *common.admit(addresses, actor),
         common.note_letters(addresses, actor),
     ]

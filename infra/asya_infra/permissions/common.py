@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from asya.messaging.aws.outage_notes import OUTAGE_KEY
+from asya.messaging.aws.start_marks import START_PREFIX
 from asya.protocol import names
 from asya.protocol.keys import BUFFERED_PREFIX, SUPERSEDED_PREFIX
 from asya.protocol.mesh_table import MeshTable
@@ -160,16 +162,53 @@ def note_letters(addresses: Addresses, actor: str) -> Grant:
     return Grant(("dynamodb:PutItem",), (addresses.table_arn("sink"),), conditions=keys)
 
 
-def admit(addresses: Addresses) -> list[Grant]:
-    """Allow judging the senders of envelopes (`protocol §4.entry`): it reads roles and first senders, and claims ids for owners."""
+def admit(addresses: Addresses, actor: str) -> list[Grant]:
+    """Allow taking envelopes: judging their senders, and counting the starts of those that come again."""
+    return [*judge_senders(addresses, *_own_marks(actor)), give_up(addresses, actor)]
+
+
+def judge_senders(addresses: Addresses, *written: str) -> list[Grant]:
+    """Allow judging the senders of envelopes (`protocol §4.entry`): it reads roles and first senders, and claims ids for owners.
+
+    Args:
+        addresses: the addresses of the mesh.
+        written: patterns of further keys that may be written.
+    """
     table = (addresses.table_arn("sink"),)
     # These calls have one key each. `ForAllValues` would also hold for a call without any.
-    read = {"ForAnyValue:StringLike": {"dynamodb:LeadingKeys": [f"{ROLE_PREFIX}*", f"{LETTER_PREFIX}*"]}}
-    claim = {"ForAnyValue:StringLike": {"dynamodb:LeadingKeys": [f"{OWNER_PREFIX}*"]}}
+    read = {"ForAnyValue:StringLike": {"dynamodb:LeadingKeys": [OUTAGE_KEY, f"{ROLE_PREFIX}*", f"{LETTER_PREFIX}*"]}}
+    write = {"ForAnyValue:StringLike": {"dynamodb:LeadingKeys": [*written, f"{OWNER_PREFIX}*"]}}
     return [
         Grant(("dynamodb:GetItem",), table, conditions=read),
-        Grant(("dynamodb:UpdateItem",), table, conditions=claim),
+        Grant(("dynamodb:UpdateItem",), table, conditions=write),
     ]
+
+
+def count_starts(addresses: Addresses, function: str) -> list[Grant]:
+    """Allow a system function to count the starts of its messages (`protocol §4.starts`), and to note outages."""
+    table = (addresses.table_arn("sink"),)
+    write = {"ForAnyValue:StringLike": {"dynamodb:LeadingKeys": [*_own_marks(function)]}}
+    return [
+        read_outages(addresses),
+        Grant(("dynamodb:UpdateItem",), table, conditions=write),
+        give_up(addresses, function),
+    ]
+
+
+def read_outages(addresses: Addresses) -> Grant:
+    """Allow reading the notes of outages, for the errors that name them."""
+    keys = {"ForAnyValue:StringLike": {"dynamodb:LeadingKeys": [OUTAGE_KEY]}}
+    return Grant(("dynamodb:GetItem",), (addresses.table_arn("sink"),), conditions=keys)
+
+
+def give_up(addresses: Addresses, function: str) -> Grant:
+    """Allow a function to put a message of its own queue into its dead-letter queue."""
+    return Grant(("sqs:SendMessage",), (addresses.dlq_arn(function),))
+
+
+def _own_marks(function: str) -> tuple[str, str]:
+    """Return the keys of the marks of a function's own messages, and of the notes of outages."""
+    return OUTAGE_KEY, f"{START_PREFIX}{function}#*"
 
 
 def keep_superseded(addresses: Addresses) -> Grant:

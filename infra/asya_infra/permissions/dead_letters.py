@@ -25,7 +25,7 @@ def dlq(addresses: Addresses, table: MeshTable) -> list[Grant]:
         # Like the end actors, it claims the end of an envelope: the first claim counts.
         common.claims(addresses),
         _own_items(addresses),
-        *common.admit(addresses),
+        *common.judge_senders(addresses),
     ]
 
 

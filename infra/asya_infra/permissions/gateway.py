@@ -74,7 +74,7 @@ def api(addresses: Addresses, table: MeshTable) -> list[Grant]:
         # A redrive sends to every queue that has dead letters.
         common.send_messages(addresses, (*watched_actors(table), *names.REPORT_QUEUES)),
         common.objects(addresses, common.WRITE, "inbox"),
-        *common.admit(addresses),
+        *common.judge_senders(addresses),
         # A cancellation claims the end of its task.
         common.claims(addresses),
         common.read_claims(addresses),
@@ -104,6 +104,7 @@ def sweep(addresses: Addresses, table: MeshTable) -> list[Grant]:
         *([_query(addresses, WAITING_INDEX)] if table.triggers else []),
         Grant(("sqs:GetQueueAttributes",), (addresses.queue_arn(names.ENDS),)),
         common.write_logs(addresses, names.TASK_SWEEP),
+        common.read_outages(addresses),
         common.table(addresses, "tasks"),
         _query(addresses, DUE_INDEX, LISTED_INDEX),
     ]

@@ -35,6 +35,7 @@ def dispatch(addresses: Addresses, table: MeshTable, application_id: str) -> lis
     return [
         common.write_logs(addresses, names.DISPATCH),
         common.consume_queue(addresses, names.DISPATCH),
+        *common.count_starts(addresses, names.DISPATCH),
         common.read_roles(addresses),
         common.send_messages(addresses, common.with_end_actors(names.DISPATCH, names.COMPLETION)),
         common.send_reports(addresses),
@@ -61,6 +62,7 @@ def complete(addresses: Addresses, table: MeshTable, application_id: str) -> lis
     return [
         common.write_logs(addresses, names.COMPLETION),
         common.consume_queue(addresses, names.COMPLETION),
+        *common.count_starts(addresses, names.COMPLETION),
         common.read_roles(addresses),
         common.send_messages(addresses, common.with_end_actors(names.COMPLETION, names.DISPATCH, *targets)),
         common.send_reports(addresses),

@@ -23,7 +23,7 @@ def start(addresses: Addresses, table: MeshTable) -> list[Grant]:
         common.consume_queue(addresses, names.TRIGGERS),
         common.table(addresses, "tasks"),
         common.send_messages(addresses, targets),
-        Grant(("sqs:SendMessage",), (addresses.dlq_arn(names.TRIGGERS),)),
+        common.give_up(addresses, names.TRIGGERS),
         common.objects(addresses, common.WRITE, *(f"inbox/{target}" for target in sorted(targets))),
         common.read_roles(addresses),
     ]

@@ -159,7 +159,7 @@ def _concurrency(demand: Demand, concurrency: Concurrency | Unknown) -> Iterator
             "warning",
             subject,
             f"{needs} unreserved for all its functions. Under full load Lambda throttles: messages are late, "
-            f"and become dead letters after `max_receives` throttled deliveries. {request}, or lower `concurrency` of actors",
+            f"and become dead letters after many throttled deliveries. {request}, or lower `concurrency` of actors",
         )
     else:
         yield Finding("ok", subject, f"{needs} unreserved")

@@ -40,6 +40,8 @@ class AckChecks:
         if task_id is not None and task_id not in self.ledger.reports.registered:
             self.ledger.report_violation(f"{invocation.actor} acked {task_id}, but its task was not registered")
         envelope = self.ledger.read(message)
+        if envelope is not None and message.receives > 1:
+            self.ledger.kept.add(envelope.id)
         match invocation.actor:
             case system if system in SYSTEM_QUEUES:
                 if self.ledger.is_fault_free and message.receives > 1:

@@ -1,7 +1,7 @@
 """The ledger: records the events of a schedule and its violations."""
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,6 +50,8 @@ class Ledger:
         crash_causes: message id → the calls that crashed a process with this message in its batch.
         saved_frames: the time when a list of frames was first saved, by its key.
         completed_hops: deduplication key → the time when the hop was marked as completed.
+        kept: ids of the envelopes whose messages were received again.
+        deaths: message id → how many processes it has killed.
     """
 
     simulation: Simulation
@@ -78,6 +80,8 @@ class Ledger:
     dead_letters: list[Message] = field(default_factory=list)
     saved_frames: dict[str, float] = field(default_factory=dict)
     completed_hops: dict[tuple[str, str], float] = field(default_factory=dict)
+    kept: set[str] = field(default_factory=set)
+    deaths: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         """Create the registries of reports, of sets, of pauses, of waits, of ends and of job runs."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from asya.protocol import ids, names
+from asya.protocol.mesh_table import Actor
 from asya.testing.services.process import Process
 from asya.testing.services.queues import Message
 from tests.simulation.checks.ledger import SYSTEM_QUEUES, Ledger, frames_key, stable_trail
@@ -71,6 +72,38 @@ class SendChecks:
             and not self._check_left_set(invocation, envelope, actor, message.body)
         ):
             self._check_cause(invocation, envelope, actor, sender)
+
+    def killed(self, messages: list[Message], trail: str) -> None:
+        """Check how many processes a message has killed: at most one for each of its starts, if there is one copy of it."""
+        if self.ledger.simulation.faults.profile.duplicates:
+            return
+        for message in messages:
+            envelope = self.ledger.read(message)
+            spec = self.ledger.mesh.actors[self.ledger.actor_of(message.queue)]
+            if envelope is None or envelope.trail is None or "/".join(envelope.trail) != trail:
+                continue
+            self.ledger.deaths[message.message_id] += 1
+            if self.ledger.deaths[message.message_id] > spec.max_receives:
+                self.ledger.report_violation(f"message {message.message_id} killed more processes than it has starts")
+
+    def given_up(self, message: Message, invocation: ObservedInvocation | None) -> None:
+        """Check a message that a function has put into the dead-letter queue of its own queue: it has had its starts."""
+        if invocation is None:
+            return
+        actor, envelope = self.ledger.actor_of(message.queue), self.ledger.read(message)
+        if actor != invocation.actor:
+            self.ledger.report_violation(f"{invocation.actor} gave up a message of {actor}")
+        spec = self.ledger.mesh.actors.get(actor)
+        starts = spec.max_receives if spec is not None else Actor(kind="crew").max_receives
+        for received in invocation.messages:
+            own = self.ledger.read(received)
+            if received.body != message.body and (own is None or envelope is None or own.id != envelope.id):
+                continue
+            invocation.effects[received.message_id] = invocation.effects.get(received.message_id, 0) + 1
+            if received.receives <= starts:
+                self.ledger.report_violation(f"{actor} gave up {message.body[:80]} after {received.receives} receives")
+        if not self.ledger.simulation.faults.profile.kills_processes:
+            self.ledger.report_violation(f"{actor} gave up {message.body[:80]}, but no process has died")
 
     def _check_system_message(self, message: Message, actor: str, sender: Process | None) -> None:
         """Check a request to the dispatcher or an event for the completion."""

@@ -17,6 +17,7 @@ Feature = Literal[
     "lingers",
     "waits",
     "keys",
+    "outages",
 ]
 Features = frozenset[Feature]
 
@@ -32,6 +33,7 @@ Features = frozenset[Feature]
 # lingers: job runs of heavy actors linger.
 # waits: wait actors, and the sweep that sends what is due.
 # keys: several callers start one task with one idempotency key, at the same time.
+# outages: a service is off for 1, 5 or 30 minutes.
 ALL: Features = frozenset(get_args(Feature))
 # The features of a schedule, unless the caller names others.
 DEFAULT: Features = ALL

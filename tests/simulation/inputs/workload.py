@@ -23,7 +23,7 @@ from tests.simulation.small_messages import MESSAGE_LIMIT
 OPERATOR = f"arn:aws:iam::{ACCOUNT}:user/operator"
 PRODUCER = "AROAPRODUCER:session"
 """A role of the mesh whose own code writes whole envelopes; `test_strangers` has the senders outside."""
-START_ATTEMPTS = 40
+START_ATTEMPTS = 200
 # Further starts of a schedule with the feature `keys`.
 KEYED_STARTS = 3
 # Callers with one key call together every so many seconds, and for so large a share of their calls.

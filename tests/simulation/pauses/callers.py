@@ -11,7 +11,7 @@ from tests.simulation.pauses.actors import BY
 
 # The weight of each way to answer a notice.
 WAYS = {"right": 8, "wrong first": 3, "twice": 3, "late": 3, "never": 1, "cancel": 3}
-ATTEMPTS = 30
+ATTEMPTS = 200
 # The share of pauses whose task is canceled while it pauses.
 CANCEL_SHARE = 0.1
 Response = dict[str, Any]

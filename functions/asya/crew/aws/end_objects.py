@@ -10,6 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from asya.crew.aws.results import UPLOAD_TRIES, Results
 from asya.crew.result_metadata import read_metadata, result_metadata
 from asya.messaging.aws.conditional_writes import is_missing, is_precondition_failure, is_write_conflict
+from asya.messaging.nack import ServiceError
 from asya.protocol.codec import ParseError, decode, encode
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import superseded_key
@@ -22,7 +23,7 @@ _ROUNDS = 5
 _PAUSE_SECONDS = 0.1
 
 
-class KeyContestedError(RuntimeError):
+class KeyContestedError(ServiceError):
     """An object kept changing while it was written; the message stays on the queue."""
 
 

@@ -7,11 +7,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 from asya.crew.aws.results import Results
 from asya.crew.result_index import ResultRow, day_of, recent_object
 from asya.messaging.aws.receipt import Receipt
+from asya.messaging.nack import ServiceError
 
 CONTENT_TYPE = "application/x-ndjson"
 
 
-class NotIndexedError(RuntimeError):
+class NotIndexedError(ServiceError):
     """Index rows could not be written; their messages stay on the queue."""
 
 

@@ -21,6 +21,7 @@ from asya.crew.result_index import result_row
 from asya.messaging.aws import clients
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import BatchResponse, Record, records
+from asya.messaging.nack import ServiceError
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import result_key
@@ -33,7 +34,7 @@ from asya.sidecar.slices import slice_end_deliveries
 STORAGE_ERRORS = (ClientError, BotoCoreError, KeyContestedError)
 
 
-class NotPersistedError(RuntimeError):
+class NotPersistedError(ServiceError):
     """An envelope could not be written to the results bucket; its message stays on the queue."""
 
     def __init__(self, uri: str, error: Exception) -> None:

@@ -214,7 +214,7 @@ class FanInActor:
 
     def _is_last_receive(self, arrival: Arrival) -> bool:
         """Whether the message becomes a dead letter if it stays on the queue once more."""
-        return arrival.receive_count >= self.services.settings.table.actors[self.coordinator.actor].max_receives
+        return arrival.receive_count >= self.services.settings.table.actors[self.coordinator.actor].queue_receives
 
     def _count(self, how: str) -> None:
         self.services.telemetry.count("Processed", by=("outcome", how))

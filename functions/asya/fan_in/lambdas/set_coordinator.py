@@ -6,7 +6,7 @@ state: the redelivered message, a timeout check, or the sweep's check.
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from asya.fan_in.aws.items import SetRecord
@@ -17,6 +17,7 @@ from asya.messaging.aws.outbox import SendRefusedError
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import MAX_DELAY, Delivery
 from asya.messaging.hop import Arrival, Hop
+from asya.messaging.nack import ServiceError
 from asya.messaging.targets import actual_actor
 from asya.protocol.codec import decode
 from asya.protocol.errors import ErrorInfo
@@ -28,6 +29,9 @@ from asya.sidecar.lambdas import preflight
 from asya.sidecar.lambdas.problems import report_problem
 from asya.sidecar.lambdas.services import Services
 
+# How long before a set without a timeout of its own was due an outage may have kept its slices, in seconds.
+_WAITED_SECONDS = 3600.0
+
 # A timeout check that is this late counts as lost, and the next arrival sends another one.
 CHECK_GRACE = timedelta(minutes=2)
 # A set that has longer than this waits without a check of its own: the sweep starts its check in time.
@@ -36,7 +40,7 @@ CHECK_HORIZON = timedelta(hours=1)
 _WAY_ON = timedelta(seconds=30)
 
 
-class UnknownOriginError(RuntimeError):
+class UnknownOriginError(ServiceError):
     """The tasks table did not say whether the origin of a set is canceled; the message at work comes again."""
 
 
@@ -163,6 +167,9 @@ class SetCoordinator:
         error: ErrorInfo | None = None
         if action.slice_index is not None:
             error = self.slices.load_error(record.set_id, action.slice_index, record.state.slice_count)
+        if action.reason == "FanInTimeout":
+            waited = timedelta(seconds=self.rule.timeout or _WAITED_SECONDS)
+            action = replace(action, message=action.message + self.services.outages_since(record.state.due_at - waited))
         return to_decision(action, error, now=moment)
 
     def _save_decision(self, set_id: str, decision: Decision, lease_from: float | None) -> tuple[SetRecord, bool]:

@@ -16,6 +16,7 @@ from itertools import islice
 
 from asya.gateway.aws.ends_queue import EndsQueue
 from asya.gateway.ends_delay import Delay
+from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.index import TaskIndex, minute_of
@@ -99,6 +100,9 @@ class DeadlineSweep:
             for task_id, stored in self.store.records(ids, now).items():
                 if is_overdue(stored.record, until):
                     # The update checks the latest record again, because the task may have ended or paused since the read.
-                    self.tasks.update(task_id, lambda record, _: fail_if_overdue(record, until), now)
+                    self.tasks.update(task_id, lambda record, _: self._failed(record, until), now)
                     count += 1
         return count, True
+
+    def _failed(self, record: TaskRecord, until: datetime) -> TaskRecord:
+        return fail_if_overdue(record, until, self.services.outages_since)

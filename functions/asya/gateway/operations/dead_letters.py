@@ -49,7 +49,7 @@ class DeadLetterRoutes:
         envelope = letter.envelope
         task = self.tasks.read(envelope.id, now) if envelope is not None and is_usable(envelope.id) else None
         actor = self.mesh.actors.get(letter.actor)
-        return letter_view(letter, task, letter.arrival.sent_at, actor.max_receives if actor is not None else None)
+        return letter_view(letter, task, letter.arrival.sent_at, actor.queue_receives if actor is not None else None)
 
     def _actors(self, actor: str | None) -> tuple[str, ...]:
         watched = watched_actors(self.mesh)

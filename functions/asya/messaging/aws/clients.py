@@ -4,12 +4,15 @@ The timeouts are shorter than those of the functions, so a function can still re
 standard mode of the SDK; callers do not retry throttling or broken connections themselves.
 """
 
+import time
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import boto3
 import botocore
 from botocore.config import Config
+
+from asya.messaging.aws.service_health import ServiceHealth, observe
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -51,16 +54,25 @@ def require_conditional_writes(version: str) -> None:
 require_conditional_writes(botocore.__version__)
 
 
+HEALTH = ServiceHealth(time.time)
+"""What this process knows of the services that the work on a message needs."""
+
+
 @cache
 def sqs() -> "SQSClient":
     """The client of SQS, which usually answers within milliseconds."""
-    return boto3.client("sqs", config=_config(read_timeout=5))
+    client = boto3.client("sqs", config=_config(read_timeout=5))
+    # Only sending is work on a message. A message that cannot be hidden or deleted comes again.
+    observe(client, "SQS", HEALTH, "SendMessage", "SendMessageBatch")
+    return client
 
 
 @cache
 def dynamodb() -> "DynamoDBClient":
     """The low-level client of DynamoDB; the records of the mesh make the typed items."""
-    return boto3.client("dynamodb", config=_config(read_timeout=5))
+    client = boto3.client("dynamodb", config=_config(read_timeout=5))
+    observe(client, "DynamoDB", HEALTH)
+    return client
 
 
 @cache
@@ -72,7 +84,9 @@ def dynamodb_without_waiting() -> "DynamoDBClient":
 @cache
 def s3() -> "S3Client":
     """The client of S3. Large objects need a longer timeout between two chunks."""
-    return boto3.client("s3", config=_config(read_timeout=20))
+    client = boto3.client("s3", config=_config(read_timeout=20))
+    observe(client, "S3", HEALTH)
+    return client
 
 
 def results_s3(endpoint: str | None) -> "S3Client":

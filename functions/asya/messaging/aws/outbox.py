@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
+from asya.messaging.aws.outages import REFUSALS, is_outage
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.batching import pack
 from asya.messaging.delivery import Delivery
+from asya.messaging.nack import ServiceError
 from asya.messaging.sqs_limits import BATCH_ENTRIES, DELAY_SECONDS
 
 if TYPE_CHECKING:
@@ -24,40 +26,22 @@ LINGER_SECONDS = 0.04
 ENTRY_TRIES = 3
 
 
-# SQS refuses every further message for a queue with these codes, until an operator mends a permission, a key or a queue.
-# The SDK gives some errors the codes of the older query protocol.
-REFUSALS = frozenset(
-    {
-        "AccessDenied",
-        "AccessDeniedException",
-        "AWS.SimpleQueueService.NonExistentQueue",
-        "InvalidAddress",
-        "InvalidSecurity",
-        "KMS.AccessDeniedException",
-        "KMS.DisabledException",
-        "KMS.InvalidKeyUsageException",
-        "KMS.InvalidStateException",
-        "KMS.NotFoundException",
-        "KMS.OptInRequired",
-        "KmsAccessDenied",
-        "KmsDisabled",
-        "KmsInvalidKeyUsage",
-        "KmsInvalidState",
-        "KmsNotFound",
-        "KmsOptInRequired",
-        "QueueDoesNotExist",
-    }
-)
-
-
 _POLICY = re.compile(
     r"with an explicit deny in an? [a-z -]{1,40}policy"
     r"|because no [a-z -]{1,40}policy allows the [A-Za-z0-9:-]{1,80} action"
 )
 
 
-class SendError(RuntimeError):
-    """SQS did not accept a message; the error names the target actor and the cause."""
+class SendError(ServiceError):
+    """SQS did not accept a message; the error names the target actor and the cause.
+
+    Attributes:
+        is_outage: False if SQS takes this message for wrong.
+    """
+
+    def __init__(self, text: str, *, is_outage: bool = True) -> None:
+        super().__init__(text)
+        self.is_outage = is_outage
 
 
 class SendRefusedError(SendError):
@@ -87,13 +71,13 @@ def send_error(actor: str, queue_url: str, error: Exception) -> SendError:
         actor: the actor whose queue it is.
     """
     code = error.response.get("Error", {}).get("Code", "") if isinstance(error, ClientError) else ""
-    return _send_error(actor, queue_url, code, error)
+    return _send_error(actor, queue_url, code, error, is_outage=is_outage(error))
 
 
-def _send_error(actor: str, queue_url: str, code: str, cause: object) -> SendError:
+def _send_error(actor: str, queue_url: str, code: str, cause: object, *, is_outage: bool) -> SendError:
     if code in REFUSALS:
         return SendRefusedError(actor, queue_url.rpartition("/")[2], code, cause)
-    return SendError(f"sending to the queue of {actor!r} failed: {cause}")
+    return SendError(f"sending to the queue of {actor!r} failed: {cause}", is_outage=is_outage)
 
 
 @dataclass(slots=True)
@@ -214,8 +198,10 @@ class Outbox:
                 left.pop(int(entry["Id"])).receipt.resolve()
             for failure in answer.get("Failed", []):
                 code = failure["Code"]
-                error = _send_error(actor, queue_url, code, f"{code}: {failure.get('Message', '')}")
-                if failure.get("SenderFault") or isinstance(error, SendRefusedError) or not tries_left:
+                is_wrong = failure.get("SenderFault", False)
+                text = f"{code}: {failure.get('Message', '')}"
+                error = _send_error(actor, queue_url, code, text, is_outage=not is_wrong)
+                if is_wrong or isinstance(error, SendRefusedError) or not tries_left:
                     left.pop(int(failure["Id"])).receipt.resolve(error)
             if not left:
                 return

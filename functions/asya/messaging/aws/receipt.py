@@ -4,6 +4,8 @@ import threading
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from asya.messaging.nack import ServiceError
+
 
 @dataclass(slots=True)
 class Receipt:
@@ -21,7 +23,7 @@ class Receipt:
     @property
     def problem(self) -> Exception | None:
         """The error, or an error for an unresolved receipt; None if the receiver accepted the message."""
-        return self.error if self.resolved.is_set() else RuntimeError(f"the outcome of a {self.kind!r} is unknown")
+        return self.error if self.resolved.is_set() else ServiceError(f"the outcome of a {self.kind!r} is unknown")
 
     def resolve(self, error: Exception | None = None) -> None:
         """Set the result; only the first call counts."""

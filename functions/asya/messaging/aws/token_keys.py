@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya.messaging.nack import ServiceError
+
 if TYPE_CHECKING:
     from mypy_boto3_kms import KMSClient
 
 _CACHE_SIZE = 4
 
 
-class TokenKeyError(Exception):
+class TokenKeyError(ServiceError):
     """KMS did not answer; the same call may succeed later."""
 
 

@@ -1,14 +1,17 @@
 """Processes an SQS batch and reports the failed messages, isolating those that crash the process (`protocol §4`)."""
 
+import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya.messaging.aws.outages import is_outage
 from asya.messaging.aws.receipt import Outlet, Receipt
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.hop import Arrival
+from asya.messaging.lambdas.starts import Starts
 from asya.messaging.lambdas.tracebacks import release_locals
 from asya.messaging.nack import nack_seconds
 from asya.protocol.codec import ParseError
@@ -27,11 +30,13 @@ class Record:
 
     Attributes:
         problem: why nobody can judge its sender now, so that it stays on its queue.
+        group: its message group (the tenant in a fair queue); None without one.
     """
 
     arrival: Arrival
     receipt_handle: str
     problem: Exception | None = None
+    group: str | None = None
 
     @property
     def message_id(self) -> str:
@@ -69,7 +74,7 @@ def _record(item: Mapping[str, Any]) -> Record:
         sender=attributes.get("SenderId", "").partition(":")[0],
         size=len(body),
     )
-    return Record(arrival, item["receiptHandle"])
+    return Record(arrival, item["receiptHandle"], group=attributes.get("MessageGroupId"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +86,18 @@ class BatchProcessor:
     Attributes:
         queue_url: the URL of the records' queue.
         outlets: the senders that resolve the receipts of the records.
+        starts: counts the starts of each message; None where only the receives count.
+        chance: gives random numbers in [0, 1).
+        note_outages: notes the outages that this process has seen.
     """
 
     sqs: "SQSClient"
     queue_url: str
     outlets: tuple[Outlet, ...]
     telemetry: Telemetry
+    starts: Starts | None = None
+    chance: Callable[[], float] = random.random
+    note_outages: Callable[[], None] = lambda: None
 
     def with_outlet(self, outlet: Outlet, *, first: bool = False) -> "BatchProcessor":
         """A copy with one more outlet.
@@ -105,8 +116,9 @@ class BatchProcessor:
     ) -> BatchResponse:
         """Process each record; an unexpected error keeps its own record only.
 
-        A record that was received before may crash the process. So the least-received records come first, and each
-        finished record is deleted at once. Records with equal receive counts change their order with each receive.
+        A record that was received before may crash the process. So the least-received records come first, the start of each one
+        is marked, and each finished record is deleted at once. Records with equal receive counts change their order with each
+        receive.
 
         Args:
             handle: processes one record and returns the receipts of everything that it caused.
@@ -119,15 +131,18 @@ class BatchProcessor:
             # One of them may crash the process, and with it the metrics that are not written yet.
             self.telemetry.flush()
         failures: list[_Failure] = []
-        if redelivered:
+        if redelivered or (self.starts is not None and self.starts.are_single):
             for record in _isolation_order(items):
                 failed = self._process_records([record], handle, accepted)
                 failures += failed
                 if not failed:
                     self._delete(record)
+                elif self.starts is not None and is_outage(failed[0][1]):
+                    self.starts.take_back(record)
         else:
             failures += self._process_records(items, handle, accepted)
         self._change_visibility(failures)
+        self.note_outages()
         if kept is not None:
             for record, error in failures:
                 kept(record, error)
@@ -148,7 +163,7 @@ class BatchProcessor:
         for record in items:
             try:
                 record.raise_problem()
-                record_receipts = handle(record)
+                record_receipts = handle(record) if self.starts is None or self.starts.begin(record) else []
             except Exception as error:  # noqa: BLE001 - no error may affect the rest of the batch
                 self._log_nack(record, error)
                 release_locals(error)
@@ -199,7 +214,12 @@ class BatchProcessor:
                         {
                             "Id": str(number),
                             "ReceiptHandle": record.receipt_handle,
-                            "VisibilityTimeout": nack_seconds(record.arrival.receive_count, error),
+                            "VisibilityTimeout": nack_seconds(
+                                record.arrival.receive_count,
+                                error,
+                                is_outage=is_outage(error),
+                                chance=self.chance(),
+                            ),
                         }
                         for number, (record, error) in enumerate(group)
                     ],

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from asya.messaging.nack import ServiceError
 from asya.protocol.pause import PauseField, ShownValue
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ DETAIL_TYPE = "Task Paused"
 _DETAIL_LIMIT = 200 * 1024
 
 
-class NotNotifiedError(RuntimeError):
+class NotNotifiedError(ServiceError):
     """EventBridge rejected the event."""
 
 

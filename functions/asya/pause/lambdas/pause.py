@@ -196,7 +196,7 @@ class PauseActor:
         try:
             self._notify(hop, pause, key, link, shown)
         except (ClientError, BotoCoreError, NotNotifiedError):
-            if hop.arrival.receive_count < hop.spec.max_receives:
+            if hop.arrival.receive_count < hop.spec.queue_receives:
                 raise
             self.services.telemetry.log.exception("paused without a notification", envelope_id=key.envelope_id)
 

@@ -13,6 +13,7 @@ from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError
 
 from asya.messaging.batching import pack
+from asya.messaging.nack import ServiceError
 from asya.protocol.events import EventResult, EventResults, Report
 
 _CONNECT_TIMEOUT = 1.0  # seconds
@@ -24,7 +25,7 @@ _encoder = msgspec.json.Encoder()
 _FINAL_STATUSES = frozenset({204, 400, 404})
 
 
-class GatewayError(RuntimeError):
+class GatewayError(ServiceError):
     """The endpoint did not accept a call; a retry may succeed."""
 
 

@@ -209,6 +209,7 @@ class HopRun:
             self._hop,
             self._limit,
             by_deadline=self._by_deadline,
+            outages=self._services.outages_since(self._hop.began_at) if self._by_deadline else "",
             now=self._services.now(),
             jitter=self._services.environment.random(),
             frames_sent=self._frames_sent,

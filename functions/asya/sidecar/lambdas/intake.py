@@ -19,6 +19,9 @@ from asya.sidecar.lambdas.problems import report_problem
 from asya.sidecar.lambdas.services import Services
 from asya.sidecar.late_copies import is_late_copy
 
+# A deployment updates all functions within minutes: the receives before this one wait for seven and a half.
+DEPLOYMENT_RECEIVES = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Intake:
@@ -74,7 +77,14 @@ class Intake:
         if isinstance(received, Diversion):
             return received
         state = self.states.at_start(received)
-        started = arrival.start(received, state, now=self.services.now(), new_span=self.services.environment.new_span)
+        services = self.services
+        started = arrival.start(
+            received,
+            state,
+            now=services.now(),
+            new_span=services.environment.new_span,
+            outages=services.outages_since,
+        )
         if isinstance(started, Hop):
             self._check_version(received, record)
         hop = self._with_payload(started)
@@ -130,8 +140,8 @@ class Intake:
         return Diversion(hop.envelope.id, (delivery,), "ParseError")
 
     def _check_version(self, received: Hop, record: Record) -> None:
-        """Keep an envelope that a newer function may know how to send, until its last receive."""
-        if record.arrival.receive_count >= received.spec.max_receives:
+        """Keep an envelope that a newer function may know how to send, for some receives."""
+        if record.arrival.receive_count >= DEPLOYMENT_RECEIVES:
             return
         if awaits_deployment(received.envelope, received.mesh, received.actor):
             problem = f"{received.actor} does not know the next actor {received.envelope.route.next[0]!r}, or may not send to it"

@@ -6,16 +6,24 @@ from datetime import datetime
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from asya.messaging.aws import clients
 from asya.messaging.aws.claim_check import ClaimCheck
+from asya.messaging.aws.failed_messages import FailedMessages
+from asya.messaging.aws.outage_notes import OutageNotes, merged, words_about
 from asya.messaging.aws.outbox import Outbox
+from asya.messaging.aws.service_health import Outage, ServiceHealth
 from asya.messaging.aws.settings import Settings, load_settings
+from asya.messaging.aws.start_marks import StartMarks
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.aws.traces import build_traces
 from asya.messaging.lambdas.batch import BatchProcessor
 from asya.messaging.lambdas.environment import REAL, Environment
+from asya.messaging.lambdas.starts import Starts
 from asya.protocol import names
 from asya.protocol.envelope import Envelope
+from asya.protocol.mesh_table import Actor
 from asya.reporting.aws.progress_reporter import ProgressReporter
 from asya.reporting.aws.report_sender import ReportSender
 from asya.reporting.aws.required_reports import RequiredReports
@@ -36,6 +44,8 @@ if TYPE_CHECKING:
 
 # The time of a circuit breaker's probe beyond the handler's own timeout.
 PROBE_MARGIN_SECONDS = 10.0
+# A system function has the limits of an actor without options.
+SYSTEM_FUNCTION = Actor(kind="crew")
 
 
 @dataclass(frozen=True)
@@ -123,7 +133,61 @@ class Services:
     def worker(self) -> BatchProcessor:
         """Processes batches of this function's queue."""
         queue_url = self.settings.queue_url(self.settings.actor)
-        return BatchProcessor(clients.sqs(), queue_url, (self.outbox, self.required_reports), self.telemetry)
+        return BatchProcessor(
+            clients.sqs(),
+            queue_url,
+            (self.outbox, self.required_reports),
+            self.telemetry,
+            self.starts,
+            self.environment.random,
+            self.note_outages,
+        )
+
+    @cached_property
+    def starts(self) -> Starts:
+        """Counts the starts of the messages on this function's queue."""
+        settings = self.settings
+        actor = settings.actor
+        return Starts(
+            actor,
+            settings.table.actors.get(actor, SYSTEM_FUNCTION).max_receives,
+            StartMarks(clients.dynamodb(), settings.table_name("sink"), actor),
+            FailedMessages(clients.sqs(), settings.dlq_url(actor)),
+            self.health,
+            self.telemetry,
+            lambda: self.now().timestamp(),
+        )
+
+    @property
+    def health(self) -> ServiceHealth:
+        """What this process knows of the services."""
+        return clients.HEALTH
+
+    @cached_property
+    def outage_notes(self) -> OutageNotes:
+        """The mesh's notes of outages."""
+        return OutageNotes(clients.dynamodb(), self.settings.table_name("sink"))
+
+    def note_outages(self) -> None:
+        """Note the outages that this process has seen; those that cannot be noted now are noted later."""
+        seen = self.health.take_unnoted()
+        if not seen:
+            return
+        try:
+            self.outage_notes.add(seen)
+        except (ClientError, BotoCoreError) as error:
+            self.telemetry.log.warning("outage not noted", exc_info=error)
+            self.health.keep_unnoted(seen)
+
+    def outages_since(self, since: datetime) -> str:
+        """What an error says about the outages since a time; empty without any, and while the notes cannot be read."""
+        noted: list[Outage] = []
+        try:
+            noted = self.outage_notes.read()
+        except (ClientError, BotoCoreError) as error:
+            self.telemetry.log.warning("notes of outages not read", exc_info=error)
+        # After the read, which may itself show that DynamoDB is off.
+        return words_about(merged(noted, self.health.known), since, self.now())
 
     @cached_property
     def state_queries(self) -> StateQueries:

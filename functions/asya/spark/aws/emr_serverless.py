@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya.messaging.nack import ServiceError
 from asya.protocol.job_runs import Usage
 from asya.spark.capacity import LEFT_QUEUE, RETRY_SECONDS, refused_for_capacity
 from asya.spark.run_request import RunRequest
@@ -41,7 +42,7 @@ _QUEUE_MINUTES = {"FAILED": 15, "CANCELLED": 360}
 _QUEUE_WORDS = ("queue", "timeout", "timed out")
 
 
-class BusyError(RuntimeError):
+class BusyError(ServiceError):
     """EMR Serverless is throttled, at capacity or unavailable; a retry with the same token is idempotent.
 
     Attributes:

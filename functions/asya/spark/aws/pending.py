@@ -23,6 +23,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from asya.messaging.aws.conditional_writes import failed_conditions, put_if_absent
+from asya.messaging.nack import ServiceError
 from asya.protocol.job_runs import NUMBER_DIGITS, Member, pending_prefix
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ _DELETE_TRIES = 8
 _FIRST_PAUSE = 0.05  # seconds
 
 
-class PendingError(RuntimeError):
+class PendingError(ServiceError):
     """DynamoDB throttles the table; retry later."""
 
 

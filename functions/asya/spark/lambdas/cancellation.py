@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from asya.messaging.aws import clients
+from asya.messaging.nack import ServiceError
 from asya.protocol.job_runs import Manifest, Member
 from asya.spark.aws.cancel_requests import CancelRequests
 from asya.spark.aws.emr_serverless import BusyError
@@ -16,7 +17,7 @@ _STATES_BATCH = 200
 _RETRY_SECONDS = 5
 
 
-class UnknownStatesError(RuntimeError):
+class UnknownStatesError(ServiceError):
     """The tasks table did not answer for all tasks of a run."""
 
 

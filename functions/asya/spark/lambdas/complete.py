@@ -32,7 +32,7 @@ from asya.spark.run_failures import CHARGED, LACKS_CAPACITY, FailureDecision
 # Time left in the function below which no new chunk starts.
 MARGIN_SECONDS = 60.0
 _REPORT_BATCH = 500
-# The receive at which a message is given up, before the queue makes it a dead letter at the fifth.
+# The receive at which a message is given up that waits for what may never come.
 LAST_RECEIVE = 4
 
 # States that show free capacity, so the next run may start.

@@ -227,7 +227,7 @@ class Dispatcher:
                 runnable.append(member)
                 continue
             hop = self.services.hop(actor, spec, member)
-            diversion = check_before_run(hop, state, now=self.services.now())
+            diversion = check_before_run(hop, state, now=self.services.now(), outages=base.outages_since)
             if diversion is None:
                 runnable.append(member)
                 continue

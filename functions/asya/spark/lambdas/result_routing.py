@@ -253,7 +253,8 @@ class ResultRouter:
 
     def _divert_stopped(self, hop: Hop, index: int, member: Member) -> bool:
         """Diverts a canceled or late envelope; returns whether it did."""
-        diversion = check_after_run(hop, self._state(index, member), now=self._services.now())
+        state, outages = self._state(index, member), self._services.base.outages_since
+        diversion = check_after_run(hop, state, now=self._services.now(), outages=outages)
         if diversion is None:
             return False
         record_diversion(self._services.base, diversion.why, actor=self._manifest.actor)

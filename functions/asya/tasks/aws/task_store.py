@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from asya.messaging.nack import ServiceError
 from asya.protocol.hops import HopKey, HopRecord
 from asya.protocol.task import TaskRecord
 
 
-class TaskStoreError(Exception):
+class TaskStoreError(ServiceError):
     """The table is unavailable or rejects a call; a retry may succeed."""
 
 

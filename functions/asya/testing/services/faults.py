@@ -30,6 +30,7 @@ class FaultProfile:
         poison: whether handlers may crash their process.
         outages: (service, from, until): the service refuses all calls in that time.
         report_outage: (from, until): nothing consumes the report queues in that time; None without an outage.
+        service_off: (service, from, until): as an outage, beside all other faults and beyond `until`; None without one.
     """
 
     name: str = "fault-free"
@@ -46,11 +47,17 @@ class FaultProfile:
     poison: bool = False
     outages: tuple[tuple[str, float, float], ...] = ()
     report_outage: tuple[float, float] | None = None
+    service_off: tuple[str, float, float] | None = None
 
     @property
     def is_fault_free(self) -> bool:
         """Whether no service fails and only handlers crash processes."""
-        return self.until == 0.0
+        return self.until == 0.0 and self.service_off is None
+
+    @property
+    def kills_processes(self) -> bool:
+        """Whether processes may die: by a fault, by a call that takes too long, or by a handler."""
+        return self.crashes > 0 or self.stalls > 0 or self.poison
 
 
 @dataclass
@@ -64,6 +71,10 @@ class Faults:
     def draw(self, service: str, seconds: float) -> Fault:
         """Draw the fault of a call at this time."""
         profile = self.profile
+        if profile.service_off is not None:
+            off, start, end = profile.service_off
+            if off == service and start <= seconds < end:
+                return self._counted(Fault.REFUSED)
         if seconds >= profile.until:
             return Fault.NONE
         if any(name == service and start <= seconds < end for name, start, end in profile.outages):

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from asya.crew.lambdas.wiring import build_checkpoint, build_end_actor, build_sink, build_sump
 from asya.fan_in.lambdas.wiring import build_fan_in
 from asya.gateway.lambdas.wiring import build_report_queues
+from asya.messaging.aws.service_health import ServiceHealth
 from asya.messaging.aws.settings import Settings
 from asya.pause.lambdas.wiring import build_pause, build_resume, build_wait
 from asya.protocol import names
@@ -75,6 +76,12 @@ class SimulatedServices(Services):
         """See `Services`."""
         assert self.process is not None
         return QuietTelemetry(self.process)
+
+    @property
+    def health(self) -> ServiceHealth:
+        """See `Services`."""
+        assert self.process is not None
+        return self.process.health
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from botocore.exceptions import ClientError
 
+from asya.messaging.aws.outages import cause_of
+from asya.messaging.aws.service_health import ServiceHealth
 from asya.runtime.time_limit import TimeLimitReached
 from asya.testing.services.faults import Fault, Faults
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from asya.testing.services.scheduler import Scheduler
 
 T = TypeVar("T")
+
+# The names of the services whose health a process watches, as `asya.messaging.aws.clients` does.
+_WATCHED = {"sqs": "SQS", "s3": "S3", "dynamodb": "DynamoDB"}
 
 
 class ProcessCrashed(BaseException):
@@ -73,9 +78,13 @@ class Process:
     invocation: "Invocation | None" = None
     crash_cause: str = ""
     linger: Callable[[], None] = lambda: None
+    health: ServiceHealth = field(init=False)
     _limits: list[float] = field(default_factory=list)
 
     is_threaded = False
+
+    def __post_init__(self) -> None:
+        self.health = ServiceHealth(lambda: self.now().timestamp())
 
     def now(self) -> datetime:
         """Return the current time."""
@@ -157,33 +166,46 @@ class Process:
         if self.lag:
             passed, self.lag = self.lag, 0.0
             self._wait(passed)
+        watched = _WATCHED.get(service, "") if service != "sqs" or what.startswith("SendMessage") else ""
+        if watched:
+            self.health.before(watched)
         fault = simulation.faults.draw(service, simulation.scheduler.seconds)
         if fault is Fault.CRASH_BEFORE:
             self.crash(f"before {what}")
         self._wait(simulation.faults.latency(simulation.scheduler.seconds))
         if fault is Fault.REFUSED:
             self.note(f"{what}: refused")
-            raise refusal()
+            error = refusal()
+            if watched:
+                self.health.failed(watched, cause_of(error))
+            raise error
         if fault is Fault.IN_PART and in_part is not None:
             self.note(f"{what}: executed in part")
             answer = in_part()
         else:
-            answer = self._execute(what, do)
+            answer = self._execute(service, what, do)
         if fault is Fault.REPEATED and repeatable:
             self._wait(simulation.faults.latency(simulation.scheduler.seconds))
-            answer = self._execute(f"{what}: the response is lost, repeated by the SDK", do)
+            answer = self._execute(service, f"{what}: the response is lost, repeated by the SDK", do)
         self._wait(simulation.faults.latency(simulation.scheduler.seconds))
         if fault is Fault.CRASH_AFTER:
             self.crash(f"after {what}")
         if fault is Fault.ANSWER_LOST:
             self.note(f"{what}: the response is lost")
-            raise lost_response()
+            error = lost_response()
+            if watched:
+                self.health.failed(watched, cause_of(error))
+            raise error
+        if watched:
+            self.health.answered(watched)
         return answer
 
-    def _execute(self, what: str, do: Callable[[], T]) -> T:
+    def _execute(self, service: str, what: str, do: Callable[[], T]) -> T:
         try:
             answer = do()
         except ClientError as error:
+            if service in _WATCHED:
+                self.health.answered(_WATCHED[service])
             self.note(f"{what}: {error.response['Error']['Code']}")
             raise
         self.note(what)

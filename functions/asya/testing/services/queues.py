@@ -14,6 +14,7 @@ from asya.testing.services.process import Process, Simulation
 
 BATCH_ENTRIES = 10
 MAX_DELAY = 900
+_DLQ = "-dlq"
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -65,6 +66,9 @@ class QueueObserver(Protocol):
     def dead_lettered(self, message: Message) -> None:
         """A message moved to a dead-letter queue."""
 
+    def given_up(self, message: Message, sender: Process | None) -> None:
+        """A function has put a message of its own queue into the dead-letter queue."""
+
     def moved(self, message: Message) -> None:
         """A message left its dead-letter queue for the queue that it came from."""
 
@@ -104,6 +108,11 @@ class Queues:
             body = self.change_report(body)
         message = Message(f"{number:08x}-0000-4000-8000-000000000000", name, body, seconds, seconds + delay, by, group)
         message.attributes = dict(attributes or {})
+        if (source := name.removesuffix(_DLQ)) in self.queues and source != name:
+            self.queues[name].messages.append(message)
+            message.queue = source
+            self.observer.given_up(message, sender)
+            return message.message_id
         self._offer(message)
         if self.simulation.faults.duplicates(name, seconds):
             later = seconds + delay + self.simulation.random.uniform(0.0, 30.0)
@@ -123,7 +132,7 @@ class Queues:
         for message in visible[:limit]:
             if queue.max_receives is not None and message.receives >= queue.max_receives:
                 queue.messages.remove(message)
-                self.queues[f"{name}-dlq"].messages.append(message)
+                self.queues[f"{name}{_DLQ}"].messages.append(message)
                 self.observer.dead_lettered(message)
                 continue
             message.receives += 1

@@ -11,11 +11,11 @@ import msgspec
 from msgspec import Raw
 
 from asya.cancels.lambdas.task_cancels import TaskCancels
+from asya.messaging.aws.failed_messages import FailedMessages
 from asya.protocol.api_errors import ApiError
 from asya.protocol.task import StartedBy
 from asya.protocol.triggers import Trigger
 from asya.sidecar.lambdas.services import Services
-from asya.triggers.aws.failed_messages import FailedMessages
 from asya.triggers.aws.lane_store import LaneStore
 from asya.triggers.chains import longest
 from asya.triggers.lambdas.occurrence_starts import FINAL

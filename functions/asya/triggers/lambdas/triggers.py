@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from asya.messaging.aws.failed_messages import FailedMessages
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import BatchProcessor, BatchResponse, Record, records
 from asya.messaging.nack import OutdatedError
@@ -17,7 +18,6 @@ from asya.protocol.times import format_time
 from asya.sidecar.lambdas.services import Services
 from asya.starts.tool_schemas import validate
 from asya.tasks.aws.task_store import TaskStoreError
-from asya.triggers.aws.failed_messages import FailedMessages
 from asya.triggers.aws.schedule_states import ScheduleStates
 from asya.triggers.ends import read_end_notice
 from asya.triggers.lambdas.backfill_runner import BackfillRunner

@@ -3,6 +3,7 @@
 from asya.cancels.lambdas.wiring import build_task_cancels
 from asya.messaging.aws import clients
 from asya.messaging.aws.claim_check import ClaimCheck
+from asya.messaging.aws.failed_messages import FailedMessages
 from asya.messaging.aws.settings import Settings
 from asya.messaging.aws.submission_sender import SubmissionSender
 from asya.messaging.claim_check import INBOX_PREFIX
@@ -15,7 +16,6 @@ from asya.starts.aws.task_starter import TaskStarter
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.aws.wiring import build_store
 from asya.triggers.aws.backfills import Backfills
-from asya.triggers.aws.failed_messages import FailedMessages
 from asya.triggers.aws.lane_checks import LaneChecks
 from asya.triggers.aws.lane_store import LaneStore
 from asya.triggers.aws.schedule_states import ScheduleStates

@@ -44,7 +44,7 @@ def test_an_envelope_on_its_way_failed_for_want_of_deliveries() -> None:
     assert event.data.error is not None
     assert event.data.error.type == "DeliveryExhausted"
     assert event.data.error.message == (
-        "infer did not finish with the message in 3 deliveries; it lies in asya-shop-infer-dlq"
+        "infer did not finish with the message in 180 deliveries; it lies in asya-shop-infer-dlq"
     )
     assert found.deliveries == ()
 
@@ -177,7 +177,24 @@ def test_every_queue_is_watched() -> None:
 
 
 @pytest.mark.rule("16.failures")
-def test_16_only_x_triggers_gives_messages_up() -> None:
-    """A letter of an actor that says so is from a stranger."""
+def test_16_a_letter_that_x_triggers_gave_up_says_why() -> None:
     assert dead_letters.read_letter(arrival_of(b"{}"), "x-triggers", "no trigger").problem == "no trigger"
-    assert dead_letters.read_letter(arrival_of(message()), "infer", "no trigger").problem is None
+
+
+@pytest.mark.rule("4.starts.end", "5.13")
+def test_4_a_letter_that_its_function_gave_up_says_why() -> None:
+    letter = dead_letters.read_letter(arrival_of(message()), "infer", "5 starts did not come to an end")
+    found = dead_letters.letter_end(letter, MESH, frame_left=False, now=NOW)
+    assert found is not None
+    assert found.event is not None
+    assert found.event.data.error is not None
+    assert found.event.data.error.message == (
+        "infer did not finish with the message in its starts (5 starts did not come to an end); it lies in asya-shop-infer-dlq"
+    )
+    assert found.event.data.provisional
+
+
+@pytest.mark.rule("4.starts.judged")
+def test_4_what_a_sender_outside_writes_beside_a_letter_does_not_count() -> None:
+    arrival = msgspec.structs.replace(arrival_of(message()), is_new=True)
+    assert dead_letters.read_letter(arrival, "infer", "5 starts did not come to an end").problem is None

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from asya.protocol.mesh_table import FanIn
+from asya.protocol.mesh_table import QUEUE_RECEIVES, FanIn
 from asya.tasks.task_state import TaskState
 from tests.doubles.fan_in_sets import PARTIAL, SET, Start, child, failure, numbers, scored
 from tests.doubles.fan_mesh import FanMesh
@@ -53,7 +53,7 @@ def test_a_canceled_slice_waits_for_the_state_of_its_origin(start: Start, rule: 
         assert process(mesh, ended(1), receive) == ["message-0"]
     assert mesh.open_sets() == 1
     cancel(mesh)
-    assert process(mesh, ended(1), 5) == []
+    assert process(mesh, ended(1), QUEUE_RECEIVES) == []
     mesh.run()
     assert mesh.ends == ["canceled/env-1.json"]
     assert mesh.open_sets() == 0
@@ -62,7 +62,7 @@ def test_a_canceled_slice_waits_for_the_state_of_its_origin(start: Start, rule: 
 @pytest.mark.rule("9.canceled.unknown")
 def test_the_last_receive_decides_without_an_answer(start: Start) -> None:
     mesh = waiting(start)
-    assert process(mesh, ended(1), 5) == []
+    assert process(mesh, ended(1), QUEUE_RECEIVES) == []
     mesh.run()
     assert failure(mesh) == ("SliceFailed", "SliceFailed", "slice 1 was canceled")
 
@@ -97,7 +97,7 @@ def test_a_set_out_of_time_waits_for_the_state_of_its_origin(start: Start) -> No
     (check,) = [message.body for message in mesh.world.messages("x-fan-in") if "set-due" in message.body]
     mesh.clock.moment = mesh.clock.moment.replace(minute=30)
     assert process(mesh, check, 1) == ["message-0"]
-    assert process(mesh, check, 5) == []
+    assert process(mesh, check, QUEUE_RECEIVES) == []
     mesh.run()
     assert failure(mesh)[0] == "FanInTimeout"
 

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from asya.protocol.mesh_table import QUEUE_RECEIVES
 from asya.tasks.task_state import TaskState
 from tests.doubles.envelopes import status
 from tests.doubles.mesh_world import MeshWorld
@@ -101,8 +102,8 @@ def test_whatever_fails_is_completed_by_the_redelivery(world: MeshWorld, bus: Fa
 
 def test_a_bus_that_stays_out_of_reach_does_not_cost_the_task_its_pause(world: MeshWorld, bus: FakeEvents) -> None:
     bus.refuses = True
-    assert run_pause(world, here(), times=4) == ["message-0"]
-    assert run_pause(world, here(), times=5) == []
+    assert run_pause(world, here(), times=QUEUE_RECEIVES - 1) == ["message-0"]
+    assert run_pause(world, here(), times=QUEUE_RECEIVES) == []
     assert "paused" in world.gateway.reported("env-1")
     assert stored(world)["id"] == "env-1"
 

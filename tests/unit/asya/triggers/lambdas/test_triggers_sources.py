@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from asya.messaging.aws.failed_messages import PROBLEM
 from asya.protocol import names
 from asya.protocol.api_errors import ApiError
 from asya.testing import Mesh
 from asya.testing.messages import put
 from asya.testing.services.roles import role_id
-from asya.triggers.aws.failed_messages import PROBLEM
 from asya.triggers.lambdas.occurrence_starts import OccurrenceStarts
 from asya.triggers.occurrences import Occurrence
 

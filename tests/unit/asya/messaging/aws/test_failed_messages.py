@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from asya.messaging.aws.failed_messages import FailedMessages
 from asya.messaging.delivery import PROBLEM
-from asya.triggers.aws.failed_messages import FailedMessages
 
 
 class Sqs:

@@ -1,0 +1,71 @@
+"""Counts the starts of the work on a message, and gives up one whose starts do not come to an end (`protocol §4.starts`)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from asya.messaging.aws.failed_messages import FailedMessages
+from asya.messaging.aws.service_health import ServiceHealth, ServiceOffError
+from asya.messaging.aws.start_marks import StartMarks, is_marked, starts_of
+from asya.messaging.aws.telemetry import Telemetry
+from asya.messaging.given_up import given_up_body, may_be_sent
+
+if TYPE_CHECKING:
+    from asya.messaging.lambdas.batch import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """The starts of the messages of one queue.
+
+    Attributes:
+        limit: the starts of a message (`max_receives`), the first included.
+        epoch_seconds: the current time, in seconds since 1970.
+    """
+
+    actor: str
+    limit: int
+    marks: StartMarks
+    failed: FailedMessages
+    health: ServiceHealth
+    telemetry: Telemetry
+    epoch_seconds: Callable[[], float]
+
+    @property
+    def are_single(self) -> bool:
+        """Whether a message may start once only, so that each start is marked, and no neighbour may use it up."""
+        return self.limit == 1
+
+    def begin(self, record: "Record") -> bool:
+        """Mark a start before the work; False if the message has had its starts, and is in the dead-letter queue now.
+
+        The first start is free. A redelivered message waits without work while this process knows that a service is off.
+
+        Raises:
+            ClientError, BotoCoreError: the start cannot be marked, or the message not be given up. It has not started.
+        """
+        if not is_marked(record.arrival, self.limit):
+            return True
+        for outage in self.health.off:
+            raise ServiceOffError(service=outage.service, cause=outage.cause)
+        marks = self.marks.add(record.arrival, epoch_seconds=self.epoch_seconds())
+        if starts_of(marks, self.limit) <= self.limit or not may_be_sent(record.arrival):
+            return True  # one that may not be sent becomes a dead letter by its receives
+        self._give_up(record)
+        return False
+
+    def take_back(self, record: "Record") -> None:
+        """Uncount a start that an outage has ended. If that fails, the message has one start less."""
+        if not is_marked(record.arrival, self.limit):
+            return
+        try:
+            self.marks.take_back(record.arrival)
+        except (ClientError, BotoCoreError) as error:
+            self.telemetry.log.warning("start not taken back", exc_info=error, message_id=record.message_id)
+
+    def _give_up(self, record: "Record") -> None:
+        body = given_up_body(record.arrival, self.actor)
+        self.failed.keep(body, f"{self.limit} starts did not come to an end", record.group)
+        self.telemetry.log.error("message given up", message_id=record.message_id, starts=self.limit)

@@ -1,0 +1,31 @@
+"""What an error says about the outage that it comes from (`protocol §4.outage.named`)."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from asya.protocol.times import format_time
+
+Outages = Callable[[datetime], str]
+"""What an error says about the outages since a time: a sentence with what separates it from the text before, or nothing."""
+
+
+def no_outages(_: datetime) -> str:
+    """Say nothing."""
+    return ""
+
+
+def sentence(outages: Sequence[tuple[str, datetime, datetime, str]]) -> str:
+    """The sentence about outages, with what separates it from the text before; empty without any.
+
+    Args:
+        outages: the service, the first and the last failed call, and the cause.
+    """
+    parts = [
+        f"{service} did not answer from {_time(since)} to {_time(until)} ({why})"
+        for service, since, until, why in outages
+    ]
+    return f". Meanwhile {', and '.join(parts)}" if parts else ""
+
+
+def _time(moment: datetime) -> str:
+    return format_time(moment.replace(microsecond=0))
