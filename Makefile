@@ -185,8 +185,8 @@ iceberg: setup $(ICEBERG)/.installed  ## appends to tables of Iceberg itself, wi
 	@PYTHONPATH=functions:spark_jobs:infra $(ICEBERG)/bin/python -m pytest tests/iceberg
 
 .PHONY: chaos
-chaos: setup  ## 2,000 envelopes while processes die, services fail and the gateway stops (20 minutes; ENVELOPES=200 SEED=7 OUTAGE=180 KEEP=1)
-	@$(BIN)/python -m tests.chaos$(if $(ENVELOPES), --envelopes $(ENVELOPES))$(if $(SEED), --seed $(SEED))$(if $(OUTAGE), --outage $(OUTAGE))$(if $(KEEP), --keep)
+chaos: setup  ## 2,000 envelopes while processes die, services fail and the gateway stops (20 minutes; ENVELOPES=200 SEED=7 OUTAGE=180 OFF=120 KEEP=1)
+	@$(BIN)/python -m tests.chaos$(if $(ENVELOPES), --envelopes $(ENVELOPES))$(if $(SEED), --seed $(SEED))$(if $(OUTAGE), --outage $(OUTAGE))$(if $(OFF), --off $(OFF))$(if $(KEEP), --keep)
 
 .PHONY: audit
 audit: setup $(AUDIT)/.installed  ## bandit over the code, published advisories of all pinned packages, checkov and cfn-lint over the templates (STRICT=1: fail where advisories cannot be looked up)

@@ -1,4 +1,4 @@
-"""`python -m tests.chaos [--envelopes N] [--seed N] [--outage SECONDS] [--keep]`, or `make chaos`.
+"""`python -m tests.chaos [--envelopes N] [--seed N] [--outage SECONDS] [--off SECONDS] [--keep]`, or `make chaos`.
 
 Exits with 1 if anything is violated. The report is `.build/chaos/report.html`.
 """
@@ -26,7 +26,7 @@ def main() -> None:
     """Run, write the report, and print the violations."""
     options = _options()
     seed = random.SystemRandom().randrange(1_000_000) if options.seed is None else options.seed
-    run = ChaosRun(seed, Size.of(options.envelopes, options.outage), options.folder, _say)
+    run = ChaosRun(seed, Size.of(options.envelopes, options.outage, options.off), options.folder, _say)
     _say(f"seed {seed}: {options.envelopes} envelopes, {run.size.load_seconds:.0f} s with faults")
     try:
         result = run.execute(partial(_show, options))
@@ -56,6 +56,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--envelopes", type=int, default=2000, help="how many are started")
     parser.add_argument("--seed", type=int, help="repeats a run; a random one by default")
     parser.add_argument("--outage", type=float, help="seconds without the gateway: 180, or 30 below 1,000 envelopes")
+    parser.add_argument(
+        "--off", type=float, default=0.0, help="seconds for which S3, DynamoDB and SQS are off in turns"
+    )
     parser.add_argument("--folder", type=Path, default=FOLDER, help="all files of the run")
     parser.add_argument("--keep", action="store_true", help="end the cloud only when Enter is pressed")
     return parser.parse_args()

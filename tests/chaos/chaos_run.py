@@ -213,7 +213,8 @@ class ChaosRun:
         return Run(
             seed=self.seed,
             size=self.size,
-            command=f"make chaos SEED={self.seed} ENVELOPES={self.size.envelopes} OUTAGE={self.size.outage_seconds:.0f}",
+            command=f"make chaos SEED={self.seed} ENVELOPES={self.size.envelopes} OUTAGE={self.size.outage_seconds:.0f}"
+            + (f" OFF={self.size.off_seconds:.0f}" if self.size.off_seconds else ""),
             commit=_commit(),
             machine=_machine(),
             envelopes=envelopes,

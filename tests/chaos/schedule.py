@@ -15,6 +15,8 @@ DRIVER_KILL_SECONDS = 40.0
 """The mean time between two killed Spark drivers."""
 SLOT_SECONDS = 45.0
 """Each slot of the load has one fault of one service, so that no message meets two of them in a row."""
+BETWEEN_SECONDS = 30.0
+"""The time of the load for each service in addition to the time that it is off."""
 FULL_SIZE = 1000
 """From this number of envelopes on the gateway stops for three minutes."""
 
@@ -26,25 +28,29 @@ class Size:
     envelopes: int
     outage_seconds: float
     """How long the gateway is stopped."""
+    off_seconds: float = 0.0
+    """How long each service is off, one after the other; 0 for the short faults of the slots alone."""
 
     @classmethod
-    def of(cls, envelopes: int, outage_seconds: float | None = None) -> Size:
+    def of(cls, envelopes: int, outage_seconds: float | None = None, off_seconds: float = 0.0) -> Size:
         """The size for a number of envelopes."""
         default = 180.0 if envelopes >= FULL_SIZE else 30.0
-        return cls(envelopes, default if outage_seconds is None else outage_seconds)
+        return cls(envelopes, default if outage_seconds is None else outage_seconds, off_seconds)
 
     @property
     def load_seconds(self) -> float:
         """How long envelopes are started and faults are injected."""
-        return max(60.0 + self.outage_seconds, 0.24 * self.envelopes)
+        off = len(SERVICES) * (self.off_seconds + BETWEEN_SECONDS) if self.off_seconds else 0.0
+        return max(60.0 + self.outage_seconds, 0.24 * self.envelopes, off)
 
     @property
     def drain_seconds(self) -> float:
         """How long the envelopes may take to end after the last fault.
 
-        That is several visibility timeouts, and the time in which two slow cores end one envelope a second.
+        That is several visibility timeouts, and the time in which two slow cores end one envelope a second. A message that was
+        kept in an outage is hidden for about as long again, at most a quarter of an hour.
         """
-        return 420.0 + self.envelopes
+        return 420.0 + self.envelopes + min(900.0, 2 * self.off_seconds)
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,7 @@ def draw_faults(seed: int, size: Size) -> list[Fault]:
     numbers = random.Random(f"faults {seed}")
     load = size.load_seconds
     faults = [Fault(numbers.uniform(0.15, 0.25) * (load - size.outage_seconds), "gateway", size.outage_seconds)]
-    faults += _service_faults(numbers, load)
+    faults += _services_off(numbers, size) if size.off_seconds else _service_faults(numbers, load)
     faults += [Fault(at, "worker", pick=numbers.random()) for at in _times(numbers, load, WORKER_KILL_SECONDS)]
     faults += [Fault(at, "driver", pick=numbers.random()) for at in _times(numbers, load, DRIVER_KILL_SECONDS)]
     return sorted(faults, key=lambda each: each.at)
@@ -100,6 +106,14 @@ def _service_faults(numbers: random.Random, load: float) -> list[Fault]:
         at = slot * length + numbers.uniform(0, length - seconds)
         faults.append(Fault(at, "service", seconds, services.pop(), numbers.choice([0.6, 0.8, 1.0])))
     return faults
+
+
+def _services_off(numbers: random.Random, size: Size) -> list[Fault]:
+    """Let each service refuse all calls once, one after the other."""
+    part = size.load_seconds / len(SERVICES)
+    starts = [number * part + numbers.uniform(0, part - size.off_seconds) for number in range(len(SERVICES))]
+    services = numbers.sample(SERVICES, len(SERVICES))
+    return [Fault(at, "service", size.off_seconds, service, 1.0) for at, service in zip(starts, services, strict=True)]
 
 
 def _times(numbers: random.Random, load: float, mean: float) -> list[float]:

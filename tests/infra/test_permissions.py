@@ -46,6 +46,8 @@ EVERYWHERE = {"intake", "score", "crunch", "free", "gather", "approve", "audit",
 # What a function may send beside envelopes.
 REPORTERS = ("intake", "crunch", "score", "free", "audit", "x-checkpoint", "x-resume", "x-dispatch", "x-completion")
 ENDERS = ("x-sink", "x-sump", "x-fan-in", "gather", "x-pause", "approve", "x-dlq")
+# The functions that count the starts of their messages (`protocol §4.starts`).
+COUNTERS = tuple(function for function in REPORTERS + ENDERS if function != "x-dlq")
 
 
 @pytest.mark.rule("1.who-may-be-sent-to", "4.report-queues.senders")
@@ -92,7 +94,26 @@ ENDERS = ("x-sink", "x-sump", "x-fan-in", "gather", "x-pause", "approve", "x-dlq
 def test_send_targets(shop: Any, actor: str, targets: set[str]) -> None:
     reports = {"x-reports"} if actor in REPORTERS + ENDERS else set()
     ends = {"x-ends"} if actor in ENDERS else set()
-    assert resources(shop, actor, "sqs:SendMessage") == {queue(target) for target in targets | reports | ends}
+    # Whoever counts the starts of its messages gives one up by itself.
+    letters = {f"{actor}-dlq"} if actor in COUNTERS else set()
+    assert resources(shop, actor, "sqs:SendMessage") == {queue(target) for target in targets | reports | ends | letters}
+
+
+@pytest.mark.rule("4.starts.mark", "4.starts.end")
+def test_a_function_marks_and_gives_up_messages_of_its_own_queue_alone(shop: Any) -> None:
+    for actor in COUNTERS:
+        written = [
+            key
+            for statement in statements(shop, actor)
+            if "dynamodb:UpdateItem" in listed(statement["Action"]) and SINK_TABLE in listed(statement["Resource"])
+            for key in listed(
+                statement.get("Condition", {}).get("ForAnyValue:StringLike", {}).get("dynamodb:LeadingKeys", [])
+            )
+            if key.startswith("START#")
+        ]
+        assert written == [f"START#{actor}#*"], actor
+        letters = {arn for arn in resources(shop, actor, "sqs:SendMessage") if str(arn).endswith("-dlq")}
+        assert letters == {queue(f"{actor}-dlq")}, actor
 
 
 @pytest.mark.rule("4.report-queues.senders")
@@ -264,9 +285,14 @@ def test_who_judges_senders_reads_roles_and_claims_ids_only(shop: Any, function:
         action: listed(statement["Condition"]["ForAnyValue:StringLike"]["dynamodb:LeadingKeys"])
         for statement in statements(shop, function)
         for action in listed(statement["Action"])
-        if SINK_TABLE in listed(statement["Resource"])
+        # The gateway claims ends too.
+        if SINK_TABLE in listed(statement["Resource"]) and (function != "x-gateway-api" or "Condition" in statement)
     }
-    assert keys == {"dynamodb:GetItem": ["ROLE#*", "LETTER#*"], "dynamodb:UpdateItem": ["OWNER#*"]}
+    marks = ["OUTAGE", f"START#{function}#*"] if function in COUNTERS else []
+    assert keys == {
+        "dynamodb:GetItem": ["OUTAGE", "ROLE#*", "LETTER#*"],
+        "dynamodb:UpdateItem": [*marks, "OWNER#*"],
+    }
 
 
 def test_access_to_tables_secrets_and_by_statement(shop: Any) -> None:
@@ -392,7 +418,7 @@ def test_an_end_actor_neither_routes_nor_reports() -> None:
     place = Addresses(namespace="shop", partition="aws", region="r", account="1", url_suffix="amazonaws.com")
     grants = actors.end(place, "audit", [])
     sent = [resource for grant in grants if "sqs:SendMessage" in grant.actions for resource in grant.resources]
-    assert sorted(sent) == [f"arn:aws:sqs:r:1:asya-shop-{name}" for name in ("audit", "x-sink", "x-sump")]
+    assert sorted(sent) == [f"arn:aws:sqs:r:1:asya-shop-{name}" for name in ("audit", "audit-dlq", "x-sink", "x-sump")]
     assert not any("execute-api:Invoke" in grant.actions for grant in grants)
 
 

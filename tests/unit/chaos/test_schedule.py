@@ -6,7 +6,7 @@ import pytest
 
 from tests.chaos.schedule import SERVICES, Fault, Size, draw_faults
 
-SIZES = [Size.of(50), Size.of(200), Size.of(2000), Size.of(200, outage_seconds=180)]
+SIZES = [Size.of(50), Size.of(200), Size.of(2000), Size.of(200, outage_seconds=180), Size.of(200, off_seconds=120)]
 
 
 def test_a_seed_determines_the_schedule() -> None:
@@ -27,9 +27,15 @@ def test_each_kind_of_fault_takes_place_within_the_load(seed: int, size: Size) -
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_services_fail_one_after_the_other(seed: int) -> None:
-    outages = [fault for fault in draw_faults(seed, Size.of(2000)) if fault.kind == "service"]
+@pytest.mark.parametrize("size", [Size.of(2000), Size.of(200, off_seconds=120)])
+def test_services_fail_one_after_the_other(seed: int, size: Size) -> None:
+    outages = [fault for fault in draw_faults(seed, size) if fault.kind == "service"]
     assert all(before.end <= after.at for before, after in itertools.pairwise(outages))
+
+
+def test_a_service_that_is_off_refuses_every_call() -> None:
+    outages = [fault for fault in draw_faults(7, Size.of(200, off_seconds=120)) if fault.kind == "service"]
+    assert [(fault.seconds, fault.rate) for fault in outages] == [(120, 1.0)] * 3
 
 
 def test_the_gateway_stops_for_three_minutes_in_full_size() -> None:
