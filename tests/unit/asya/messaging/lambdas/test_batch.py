@@ -38,7 +38,8 @@ class FakeOutlet:
 
 
 def worker(sqs: FakeSqs, outlet: FakeOutlet) -> BatchProcessor:
-    return BatchProcessor(sqs, "https://sqs.example/1/asya-shop-infer", (outlet,), Telemetry("shop", "infer"))  # type: ignore[arg-type]
+    url, telemetry = "https://sqs.example/1/asya-shop-infer", Telemetry("shop", "infer")
+    return BatchProcessor(sqs, url, (outlet,), telemetry, chance=lambda: 1.0)  # type: ignore[arg-type]
 
 
 def handing_over(outlet: FakeOutlet, *, raising: str = "") -> Callable[[Record], list[Receipt]]:
