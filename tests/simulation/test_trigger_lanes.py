@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from asya.protocol import ids, names
 from asya.protocol.triggers import TriggerBatch
 from asya.testing.deployment import Deployment, deploy
-from asya.testing.services.faults import Faults
+from asya.testing.services.faults import FaultProfile, Faults
 from asya.testing.services.roles import role_id
 from asya.triggers.messages import slot_message
 from asya.triggers.occurrences import slot_key
@@ -78,13 +78,22 @@ def slot_of(number: int) -> datetime:
     return datetime(2000 + number, 1, 1, tzinfo=UTC)
 
 
-def run(folder: Path, overlap: str, seed: int, **settings: Any) -> tuple[Deployment, Watch]:
+SLOW = FaultProfile("slow", refusals=0.15, stalls=0.15, duplicates=0.3, until=1200.0)
+"""Calls that take up to 40 s, and queues that refuse messages: processes lose the starts that they are at."""
+_SHOWS_LOST_CLAIMS = 6
+"""The seed that shows a lease of 35 s with an undo without a fence."""
+
+
+def run(
+    folder: Path, overlap: str, seed: int, profile: FaultProfile | None = None, **settings: Any
+) -> tuple[Deployment, Watch]:
     """Send each slot once to three times in any order, and run the mesh until it is at rest.
 
     Args:
         folder: an empty folder.
         overlap: that of the trigger.
         seed: decides the faults, and the order of what happens at the same time.
+        profile: the faults; drawn from the seed if there is none.
         settings: further settings of the trigger.
     """
     (folder / "handlers").mkdir(exist_ok=True)
@@ -95,7 +104,7 @@ def run(folder: Path, overlap: str, seed: int, **settings: Any) -> tuple[Deploym
     mesh.table.triggers["yearly"] = replace(mesh.table.triggers["yearly"], **settings)
     mesh.tables.on_write = watch.written
     kind = random.choice(("fault-free", "crashes", "errors", "mixed", "outages", "repeats"))
-    mesh.simulation.faults = Faults(random, random_profile(random, kind))
+    mesh.simulation.faults = Faults(random, profile or random_profile(random, kind))
     scheduler = mesh.simulation.scheduler
     url = names.queue_name("shop", names.TRIGGERS)
     spread = random.choice((1.0, 30.0, 300.0))
@@ -151,6 +160,17 @@ def test_16_random_schedules_keep_the_promises_of_overlap(tmp_path: Path, overla
         assert {task_id for task_id, outcome in outcomes.items() if outcome != "skipped"} == set(watch.statuses), seed
         found |= {watch.statuses.get(task_id, outcome) for task_id, outcome in outcomes.items()}
     assert found == statuses
+
+
+@pytest.mark.rule("13.start.fence", "13.start.lease", "16.overlap.queue")
+def test_16_a_slow_process_never_lets_two_tasks_of_a_lane_run(tmp_path: Path) -> None:
+    """Whatever it undoes late, a task that runs keeps its record and its owner."""
+    for seed in (_SHOWS_LOST_CLAIMS, *range(SEEDS)):
+        mesh, watch = run(tmp_path, "queue", seed, SLOW)
+        items = tasks_table(mesh)
+        assert (watch.overlaps, watch.open) == ([], set()), f"seed {seed}"
+        owners = {items[task_id, "record"]["owner"]["S"] for task_id in decisions(items)}
+        assert owners == {"trigger:yearly"}, f"seed {seed}"
 
 
 @pytest.mark.rule("16.lane.once", "16.batch", "16.window")
