@@ -20,6 +20,7 @@ CALLS = (
     ("DELETE", _TASK),
     ("POST", f"{_TASK}/resume"),
     ("POST", f"{_TASK}/replay"),
+    ("POST", f"{_TASK}/dismiss"),
     ("GET", f"{_OPERATIONS}/failures"),
     ("GET", f"{_OPERATIONS}/mesh"),
     ("GET", f"{_OPERATIONS}/actors/{{actor}}"),

@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli import clock
+from asya_cli.errors import CommandError
 from asya_cli.options import DEFAULT_STATE, JsonDocument, Namespace, Profile, Region, State, client
 from asya_cli.output.text import counted, echo, one_line, without_fraction, write_json_line
 from asya_cli.tasks.selection import moment
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from asya.client.connection import Connection
+    from asya.client.mesh_client import MeshClient
+    from asya.crew.result_index import ResultRow
     from asya_cli.report.summary import Summary
 
 
@@ -33,23 +38,48 @@ def report(
 ) -> None:
     """Sum up what ended since a time: tasks, failures, durations, and the cost of job runs.
 
-    Tasks are counted by the first actor of their route, failures by actor and error. The ends come from the index of results in
-    S3. Tasks that are still at work are not in it: `asya list --status running` shows them.
+    Tasks are counted by the first actor of their route, failures by actor and error: the open ones, and beside them those that
+    were replayed, dismissed or overtaken since. The ends come from the index of results in S3. Tasks that are still at work are
+    not in it: `asya list --status running` shows them.
     """
     from asya.protocol.times import format_time
     from asya_cli.report.index_rows import read_rows
-    from asya_cli.report.summary import summarize
+    from asya_cli.report.summary import last_ends, summarize
 
     now = clock.now()
     earliest = moment(since, now)
-    connection = client(state, namespace, region, profile).connection
-    summary = summarize(read_rows(connection, earliest, now), format_time(earliest), start, tool)
+    mesh = client(state, namespace, region, profile)
+    connection, since_text = mesh.connection, format_time(earliest)
+    rows = last_ends(read_rows(connection, earliest, now), since_text)
+    summary = summarize(rows, since_text, start, tool, _settled(mesh, rows))
     if not (start or tool):  # a job run may have envelopes of several routes
         summary = _with_jobs(summary, connection)
     if as_json:
         write_json_line(summary)
     else:
         _print(summary)
+
+
+def _settled(mesh: MeshClient, rows: Sequence[ResultRow]) -> set[str]:
+    """Return the ids of the failed tasks whose failures are settled, or go on in a failed replay.
+
+    If the gateway does not tell, all failures count as open.
+    """
+    from asya.client.errors import MeshError
+    from asya.tasks.filters import TaskFilter
+    from asya_cli.tasks.selection import limited
+
+    failed = [row for row in rows if row.phase == "failed"]
+    if not failed:
+        return set()
+    wanted = TaskFilter(status="failed", resolved=True, since=min(row.created_at or row.ended_at for row in failed))
+    try:
+        tasks = [task for page in limited(mesh.task_pages(wanted)) for task in page.items]
+    except (MeshError, CommandError) as error:
+        echo(f"settled failures count as open: {error}", err=True)
+        return set()
+    found = ((task.id, task.resolution) for task in tasks)
+    return {task_id for task_id, what in found if what is not None and not (what.is_open and what.status != "failed")}
 
 
 def _with_jobs(summary: Summary, connection: Connection) -> Summary:
@@ -98,7 +128,10 @@ def _print(summary: Summary) -> None:
                 for each in summary.ends
             ],
         ),
-        (("failures", "actor", "error"), [(each.count, each.actor, each.error) for each in summary.causes]),
+        (
+            ("failures", "settled", "actor", "error"),
+            [(each.count, each.settled or "", each.actor, each.error) for each in summary.causes],
+        ),
         (
             ("job runs of", "runs", "vCPU-hours", "GB-hours", "dollars"),
             [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from asya.tasks.failures import kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from asya.crew.result_index import ResultRow
 
@@ -34,11 +34,17 @@ class Ends:
 
 @dataclass(frozen=True)
 class Cause:
-    """The envelopes that failed at one actor with the same error; slices and other children count too."""
+    """The envelopes that failed at one actor with the same error; slices and other children count too.
+
+    Attributes:
+        count: Those whose failure is open.
+        settled: The others: they were replayed, dismissed or overtaken.
+    """
 
     actor: str
     error: str
     count: int
+    settled: int = 0
 
 
 @dataclass(frozen=True)
@@ -71,30 +77,48 @@ class Summary:
     prices: str = ""
 
 
-def summarize(rows: Iterable[ResultRow], since: str, start: str = "", tool: str = "") -> Summary:
-    """Sum up the ends since a time.
+def last_ends(rows: Iterable[ResultRow], since: str) -> list[ResultRow]:
+    """Return the last end of each task since a time.
 
     Args:
         rows: The rows in any order. A repeated one, and an end that a later one has replaced, count once.
         since: The earliest end.
-        start: Only what belongs to routes that start at this actor; empty for all.
-        tool: Only what belongs to tasks of this tool; empty for all.
     """
     last: dict[str, ResultRow] = {}
     for row in sorted(rows, key=lambda row: (row.generation, row.ended_at)):
-        if row.ended_at >= since and tool in ("", row.tool):
+        if row.ended_at >= since:
             last[row.id] = row
+    return list(last.values())
+
+
+def summarize(
+    rows: Iterable[ResultRow], since: str, start: str = "", tool: str = "", settled: Collection[str] = ()
+) -> Summary:
+    """Sum up the ends since a time.
+
+    Args:
+        rows: The rows, as for `last_ends`.
+        since: The earliest end.
+        start: Only what belongs to routes that start at this actor; empty for all.
+        tool: Only what belongs to tasks of this tool; empty for all.
+        settled: The ids of the tasks whose failures are settled.
+    """
+    last = {row.id: row for row in last_ends(rows, since) if tool in ("", row.tool)}
     tasks = [row for row in last.values() if row.parent_id is None and start in ("", _start(row))]
     roots = {row.id for row in tasks}
     failed = [row for row in last.values() if row.phase == "failed" and (not start or row.root_id in roots)]
     by_start: dict[str, list[ResultRow]] = {}
     for row in tasks:
         by_start.setdefault(_start(row), []).append(row)
-    causes = Counter((row.last_actor, _error(row)) for row in failed)
+    causes = Counter((row.last_actor, _error(row)) for row in failed if row.id not in settled)
+    others = Counter((row.last_actor, _error(row)) for row in failed if row.id in settled)
     return Summary(
         since=since,
         ends=tuple(_ends(name, each) for name, each in sorted(by_start.items())),
-        causes=tuple(Cause(actor, error, count) for (actor, error), count in causes.most_common()),
+        causes=tuple(
+            Cause(actor, error, causes[actor, error], others[actor, error])
+            for actor, error in (*(each for each, _ in causes.most_common()), *sorted(others.keys() - causes.keys()))
+        ),
     )
 
 

@@ -18,6 +18,8 @@ export interface TaskFilter {
   roots?: boolean;
   /** Only running tasks that run again after an error. */
   retrying?: boolean;
+  /** Of failed tasks also those that are settled. */
+  resolved?: boolean;
 }
 
 export type View =
@@ -56,6 +58,7 @@ export function parseView(hash: string): View {
   if (age !== null && AGE.test(age)) filter.age = age;
   if (given.get("roots") === "true") filter.roots = true;
   if (given.get("retrying") === "true") filter.retrying = true;
+  if (given.get("resolved") === "true") filter.resolved = true;
   return { page: "tasks", filter };
 }
 
@@ -80,6 +83,7 @@ export function filterEntries(filter: TaskFilter): [string, string][] {
   if (filter.age) entries.push(["age", filter.age]);
   if (filter.roots) entries.push(["roots", "true"]);
   if (filter.retrying) entries.push(["retrying", "true"]);
+  if (filter.resolved) entries.push(["resolved", "true"]);
   return entries;
 }
 

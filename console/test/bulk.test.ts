@@ -10,6 +10,7 @@ const slice = new CallError(409, "slice", "it is a slice of a set");
 class Gateway {
   replays: [string, boolean][] = [];
   canceled: string[] = [];
+  dismissed: [string, string][] = [];
   constructor(private readonly parents: Record<string, string> = {}) {}
 
   task(id: string): Promise<TaskView> {
@@ -27,6 +28,11 @@ class Gateway {
     if (id in this.parents) return Promise.reject(slice);
     this.replays.push([id, failed_only]);
     return Promise.resolve({ id: `${id}-again` });
+  }
+
+  dismiss(id: string, wish: { reason: string } | { undo: true }): Promise<void> {
+    this.dismissed.push([id, "reason" in wish ? wish.reason : "undo"]);
+    return Promise.resolve();
   }
 
   redrive(tasks: { id: string; actor: string }[]) {
@@ -107,4 +113,23 @@ test("one answer reaches the pause that was read, and a refusal stops no other",
     false,
   ]);
   expect(placesOf([paused(1, { actor: "b" }), paused(2, { actor: "a" }), paused(3, { actor: "b" })])).toEqual(["a", "b"]);
+});
+
+test("open failures are dismissed with the reason, and settled ones are left out", async () => {
+  const gateway = new Gateway();
+  const settled = failed(1, { resolution: { how: "replayed", task: "b", status: "succeeded" } });
+  const again = failed(2, { resolution: { how: "replayed", task: "b", status: "failed", is_open: true } });
+  for (const action of ["replay", "dismiss"] as const) {
+    expect(applies(action, settled)).toBe(false);
+    expect(applies(action, again)).toBe(true);
+  }
+  await actOnAll(gateway, "dismiss", [again], () => undefined, "a test");
+  expect(gateway.dismissed).toEqual([["task-2", "a test"]]);
+});
+
+test("a task that somebody else has replayed meanwhile is done", async () => {
+  const gateway = new Gateway();
+  gateway.replay = () => Promise.reject(new CallError(409, "replayed", "it was replayed as b"));
+  const [outcome] = await actOnAll(gateway, "replay", [failed(1)], () => undefined);
+  expect(outcome).toEqual({ id: "task-1", done: "replayed before", problem: "" });
 });

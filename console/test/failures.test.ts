@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { addGroups, failureText, groupFailures, retryText } from "../src/tasks/failures";
+import { addGroups, failureText, groupFailures, resolutionText, retryText } from "../src/tasks/failures";
 import { isSelected } from "../src/tasks/matching";
 import { task } from "./tasks";
 
@@ -72,4 +72,15 @@ test("groups of two pages add up", () => {
   const older = { ...group, count: 5, first: "1", last: "2", example: "b" };
   const other = { ...group, actor: "ship", count: 3 };
   expect(addGroups([group, other], [older])).toEqual([{ ...group, count: 7, first: "1" }, other]);
+});
+
+test("a list of failed tasks has the open ones, and tells what became of the others", () => {
+  const settled = task(1, { status: "failed", resolution: { how: "replayed", task: "b", status: "succeeded" } });
+  expect(isSelected(settled, { status: "failed" }, undefined)).toBe(false);
+  expect(isSelected(settled, { status: "failed", resolved: true }, undefined)).toBe(true);
+  expect(isSelected(settled, {}, undefined)).toBe(true);
+  expect(groupFailures([settled])).toEqual([]);
+  expect(resolutionText({ how: "replayed", status: "succeeded" })).toBe("replayed: succeeded");
+  expect(resolutionText({ how: "replayed", status: "failed", is_open: true })).toBe("replayed: failed, open again");
+  expect(resolutionText({ how: "dismissed", reason: "a test" })).toBe("dismissed: a test");
 });

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from asya.dead_letters.aws.queue import DeadLetterQueue
@@ -177,7 +178,7 @@ def test_a_replay_creates_a_new_task_and_leaves_the_old_one_unchanged(
     assert (old.status, old.error and old.error.message) == ("failed", "no such order: order-2")
 
     paths.mesh.upload("flags/clerk", b"fixed")
-    for options in ([], ["--from", "2"], ["--from-checkpoint", "1"]):
+    for options in ([], ["--from", "2", "--force"], ["--from-checkpoint", "1", "--force"]):
         new_id = asya(paths, "replay", "order-2", *options).strip()
         new = paths.wait_for_end(new_id)
         assert (new_id != "order-2", new.status, new.generation) == (True, "succeeded", 0)
@@ -186,7 +187,12 @@ def test_a_replay_creates_a_new_task_and_leaves_the_old_one_unchanged(
         assert envelope["payload"] == {"order": "order-2", "carried": True, "booked": True}
     error = asya(paths, "replay", "order-2", "--from", "0", fails=True)
     assert "where it failed or hop 2 or checkpoint 1" in error
-    assert paths.mesh.task("order-2") == old
+    settled = paths.mesh.task("order-2")
+    assert settled is not None
+    assert settled.resolution is not None
+    assert (settled.resolution.task, settled.resolution.status) == (new_id, "succeeded")
+    assert replace(settled, resolution=None) == old
+    assert f"was replayed as '{new_id}', which has succeeded" in asya(paths, "replay", "order-2", fails=True)
 
 
 @pytest.mark.rule("13.operations.dead-letters", "13.operations.dead-letters.visible")

@@ -48,30 +48,6 @@ def replay(cloud: DeployedCloud, *arguments: str) -> Result:
     return result
 
 
-@pytest.mark.rule("12.failed-only")
-def test_only_the_lost_slice_of_a_failed_set_runs_again(paths: DeployedCloud, failed_set: str) -> None:
-    first = replay(paths, failed_set, "--failed-only")
-    assert "at least 2 of 3 results are copied; at most these slices run again: 2\n" in first.stderr
-    new_id = first.stdout.strip()
-
-    task = paths.wait_for_end(new_id)
-    assert (task.status, task.error) == ("succeeded", None)
-    assert paths.envelope(task)["payload"]["results"] == RESULTS
-    again = {index for index in (1, 2, 3) if paths.task(child(new_id, index)) is not None}
-    assert again == {2}
-    assert paths.wait_for_end(failed_set).status == "failed"
-    assert replay(paths, failed_set, "--failed-only").stdout.strip() == new_id
-
-
-@pytest.mark.rule("12.set")
-def test_all_slices_of_a_failed_set_run_again(paths: DeployedCloud, failed_set: str) -> None:
-    new_id = replay(paths, failed_set).stdout.strip()
-    task = paths.wait_for_end(new_id)
-    assert (task.status, task.error) == ("succeeded", None)
-    assert paths.envelope(task)["payload"]["results"] == RESULTS
-    assert all(paths.wait_for_end(child(new_id, index)).status == "succeeded" for index in (1, 2, 3))
-
-
 def test_a_failed_slice_is_found_by_its_error_and_runs_again_with_its_set(
     paths: DeployedCloud, failed_set: str
 ) -> None:
@@ -89,3 +65,31 @@ def test_a_failed_slice_is_found_by_its_error_and_runs_again_with_its_set(
     assert origin == failed_set
     task = paths.wait_for_end(new_id)
     assert (task.status, paths.envelope(task)["payload"]["results"]) == ("succeeded", RESULTS)
+    # The failures of the set and of its slice are settled.
+    shown = CliRunner().invoke(app, ["failures", "--error", error, "--state", str(paths.state)])
+    assert shown.stdout == ""
+    assert "no open failures" in shown.stderr
+
+
+@pytest.mark.rule("12.failed-only")
+def test_only_the_lost_slice_of_a_failed_set_runs_again(paths: DeployedCloud, failed_set: str) -> None:
+    first = replay(paths, failed_set, "--failed-only")
+    assert "at least 2 of 3 results are copied; at most these slices run again: 2\n" in first.stderr
+    new_id = first.stdout.strip()
+
+    task = paths.wait_for_end(new_id)
+    assert (task.status, task.error) == ("succeeded", None)
+    assert paths.envelope(task)["payload"]["results"] == RESULTS
+    again = {index for index in (1, 2, 3) if paths.task(child(new_id, index)) is not None}
+    assert again == {2}
+    assert paths.wait_for_end(failed_set).status == "failed"
+    assert replay(paths, failed_set, "--failed-only").stdout.strip() == new_id
+
+
+@pytest.mark.rule("12.set")
+def test_all_slices_of_a_failed_set_run_again(paths: DeployedCloud, failed_set: str) -> None:
+    new_id = replay(paths, failed_set, "--force").stdout.strip()
+    task = paths.wait_for_end(new_id)
+    assert (task.status, task.error) == ("succeeded", None)
+    assert paths.envelope(task)["payload"]["results"] == RESULTS
+    assert all(paths.wait_for_end(child(new_id, index)).status == "succeeded" for index in (1, 2, 3))

@@ -120,6 +120,14 @@ class StubGateway:
                 new = {**self.tasks[task_id], "id": f"{task_id}-again", "status": "pending"}
                 self.tasks[new["id"]] = new
                 return 201, {"id": new["id"], "source": "s3://bucket/key"}
+            case "POST", "dismiss":
+                resolution = {"how": "dismissed", "by": "operator", "at": at(0), "reason": sent.get("reason")}
+                self.tasks[task_id].pop("resolution", None)
+                self.tasks[task_id] = {
+                    **self.tasks[task_id],
+                    **({} if sent.get("undo") else {"resolution": resolution}),
+                }
+                return 200, {"id": task_id}
             case "POST", "resume":
                 self.tasks[task_id] = {**self.tasks[task_id], "status": "running"}
                 return 202, {"id": task_id}

@@ -277,3 +277,33 @@ def test_a_replay_offers_only_hops_whose_input_is_kept(gateway: StubGateway, ope
 def test_a_task_that_does_not_exist_is_told(opened: OpenedPage) -> None:
     page = opened.open("#/tasks/none")
     expect(page.get_by_role("alert")).to_contain_text("there is no task 'none'")
+
+
+def test_a_failed_task_leads_to_its_replay_and_back(gateway: StubGateway, opened: OpenedPage) -> None:
+    replayed = {"how": "replayed", "by": "operator", "at": at(9), "task": "order-2002", "status": "succeeded"}
+    gateway.change(FAILED, resolution=replayed)
+    gateway.add("order-2002", started_by={"kind": "replay", "name": FAILED})
+    page = opened.open(f"#/tasks/{FAILED}")
+    section = page.get_by_role("region", name="What became of the task")
+    expect(section).to_contain_text(re.compile("Replayed by operator.* as order-2002: succeeded"))
+    for action in ("Redrive…", "Dismiss…"):
+        expect(page.get_by_role("button", name=action)).to_be_disabled()
+    page.get_by_role("button", name="Replay…").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("button", name="Replay 1 task")).to_be_disabled()
+    dialog.get_by_label("once more, although it is settled").check()
+    dialog.get_by_role("button", name="Replay 1 task").click()
+    assert gateway.calls[-1][2]["force"] is True
+    dialog.get_by_role("button", name="Close").click()
+    section.get_by_role("link", name="order-2002").click()
+    expect(page.locator("dl.facts")).to_contain_text(f"replay of {FAILED}")
+
+
+def test_a_dismissal_is_undone(gateway: StubGateway, opened: OpenedPage) -> None:
+    gateway.change(FAILED, resolution={"how": "dismissed", "by": "operator", "at": at(9), "reason": "a test"})
+    page = opened.open(f"#/tasks/{FAILED}")
+    section = page.get_by_role("region", name="What became of the task")
+    expect(section).to_contain_text(": a test")
+    section.get_by_role("button", name="Open the failure again").click()
+    expect(section).to_have_count(0)
+    assert gateway.calls == [("POST", f"/api/v1/mesh/{FAILED}/dismiss", {"undo": True})]

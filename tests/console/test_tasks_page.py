@@ -237,3 +237,31 @@ def test_a_reader_without_the_secret_sees_no_task(gateway: StubGateway, opened: 
     opened.page.reload()
     expect(opened.page.get_by_role("alert")).to_contain_text("asya ui")
     expect(opened.page.locator("tr.task")).to_have_count(0)
+
+
+def test_settled_failures_are_counted_apart_and_shown_on_demand(gateway: StubGateway, opened: OpenedPage) -> None:
+    gateway.add("order-1", "failed", error=KEY_ERROR)
+    replayed = {"how": "replayed", "by": "operator", "at": at(9), "task": "order-3", "status": "succeeded"}
+    gateway.add("order-2", "failed", error=KEY_ERROR, resolution=replayed)
+    gateway.answers["/api/v1/operations/failures"] = {"items": [], "resolved": 1}
+    page = opened.open("#/tasks?status=failed")
+    expect(page.locator("section.groups")).to_contain_text("No open failures. 1 settled failure")
+    expect(page.locator("tr.task")).to_have_count(1)
+    page.get_by_role("link", name="1 settled failure").click()
+    expect(page).to_have_url(re.compile("resolved=true"))
+    expect(row(page, "order-2")).to_contain_text("replayed: succeeded")  # type: ignore[call-overload]
+
+
+def test_failures_are_dismissed_with_a_reason(gateway: StubGateway, opened: OpenedPage) -> None:
+    gateway.add("order-1", "failed", error=KEY_ERROR)
+    page = opened.open("#/tasks?status=failed")
+    select(page, "order-1")
+    page.get_by_role("button", name="Dismiss…").click()
+    dialog = page.get_by_role("dialog", name="Dismiss 1 task?")
+    expect(dialog.get_by_role("button", name="Dismiss 1 task")).to_be_disabled()
+    dialog.get_by_label("Why nothing has to be done").fill("the order was a test")
+    dialog.get_by_role("button", name="Dismiss 1 task").click()
+    expect(page.get_by_role("dialog")).to_contain_text("1 task done, 0 refused")
+    assert gateway.calls == [("POST", "/api/v1/mesh/order-1/dismiss", {"reason": "the order was a test"})]
+    page.get_by_role("button", name="Close").click()
+    expect(page.locator("tr.task")).to_have_count(0)

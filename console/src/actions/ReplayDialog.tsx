@@ -3,12 +3,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { useId, useState } from "react";
 import { useClient } from "../api/context";
-import type { KeptHop, TaskView } from "../api/types";
+import { isOpenFailure, type KeptHop, type TaskView } from "../api/types";
 import { Dialog } from "../shared/Dialog";
 import { addressOf } from "../view";
 import { FAILED_SETS, problemOf } from "./bulk";
 
-type Start = { hop?: number; checkpoint?: number; failed_only?: boolean };
+type Start = { hop?: number; checkpoint?: number; failed_only?: boolean; force?: boolean };
 
 /**
  * Return the places from which a task may run again, each with what the reader sees.
@@ -36,6 +36,8 @@ export function ReplayDialog({ task, onClose }: { task: TaskView; onClose: () =>
   });
   const starts = startsOf(task, kept.data?.items ?? []);
   const [chosen, setChosen] = useState(0);
+  const isSettled = task.resolution !== undefined && !isOpenFailure(task) && task.resolution.is_open !== true;
+  const [isForced, setForced] = useState(false);
   const [started, setStarted] = useState("");
   const [problem, setProblem] = useState("");
   const [isSending, setSending] = useState(false);
@@ -44,7 +46,7 @@ export function ReplayDialog({ task, onClose }: { task: TaskView; onClose: () =>
     setSending(true);
     setProblem("");
     try {
-      setStarted((await client.replay(task.id, starts[chosen]?.[1] ?? {})).id);
+      setStarted((await client.replay(task.id, { ...starts[chosen]?.[1], ...(isForced ? { force: true } : {}) })).id);
     } catch (error) {
       setProblem(problemOf(error));
     } finally {
@@ -82,6 +84,12 @@ export function ReplayDialog({ task, onClose }: { task: TaskView; onClose: () =>
           ))}
         </select>
       </div>
+      {isSettled && (
+        <label className="check">
+          <input type="checkbox" checked={isForced} onChange={(event) => setForced(event.target.checked)} />
+          once more, although it is settled
+        </label>
+      )}
       {problem !== "" && (
         <p className="problem" role="alert">
           {problem}
@@ -91,7 +99,7 @@ export function ReplayDialog({ task, onClose }: { task: TaskView; onClose: () =>
         <button
           type="button"
           className="primary"
-          disabled={isSending || starts.length === 0}
+          disabled={isSending || starts.length === 0 || (isSettled && !isForced)}
           onClick={() => void run()}
         >
           Replay 1 task

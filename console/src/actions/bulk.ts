@@ -1,9 +1,9 @@
 /** Acts on many tasks. One that cannot be changed does not stop the others. */
 
 import { CallError, type Client } from "../api/client";
-import { hasEnded, type TaskView } from "../api/types";
+import { hasEnded, isOpenFailure, type TaskView } from "../api/types";
 
-export const ACTIONS = ["cancel", "replay", "redrive"] as const;
+export const ACTIONS = ["cancel", "replay", "redrive", "dismiss"] as const;
 export type Action = (typeof ACTIONS)[number];
 
 export interface Outcome {
@@ -27,15 +27,19 @@ const REDRIVES_AT_ONCE = 100;
 /** The reason of a task whose message has become a dead letter. */
 export const DEAD_LETTER = "DeliveryExhausted";
 
-/** Return whether an action can apply to a task: failed tasks run again, dead letters are sent again, tasks at work are canceled. */
+/**
+ * Return whether an action can apply to a task: open failures run again or are dismissed, their dead letters are sent again, tasks at
+ * work are canceled.
+ */
 export function applies(action: Action, task: TaskView): boolean {
   if (action === "cancel") return !hasEnded(task.status);
-  return task.status === "failed" && (action === "replay" || task.reason === DEAD_LETTER);
+  return isOpenFailure(task) && (action !== "redrive" || task.reason === DEAD_LETTER);
 }
 
 /** Return why a failed task cannot be redriven; nothing if it can, or if it has not failed. */
 export function whyNoRedrive(task: TaskView): string {
   if (task.status !== "failed" || applies("redrive", task)) return "";
+  if (!isOpenFailure(task)) return "The failure is settled.";
   return `No message of this task is a dead letter: it ended as ${task.reason ?? "failed"}. Replay runs it again.`;
 }
 
@@ -63,16 +67,22 @@ export function answerAll(
   return forEach([...tasks].reverse(), AT_ONCE, answer, tell);
 }
 
-/** Act on tasks, oldest first, and tell the progress. */
+/**
+ * Act on tasks, oldest first, and tell the progress.
+ *
+ * @param reason Why failures are dismissed.
+ */
 export async function actOnAll(
-  client: Pick<Client, "cancel" | "replay" | "redrive" | "task">,
+  client: Pick<Client, "cancel" | "replay" | "redrive" | "dismiss" | "task">,
   action: Action,
   tasks: readonly TaskView[],
   tell: (progress: Progress) => void,
+  reason = "",
 ): Promise<Outcome[]> {
   const oldestFirst = [...tasks].reverse();
   if (action === "redrive") return redriveAll(client, oldestFirst, tell);
-  const act = action === "cancel" ? cancelOne(client) : replayOne(client);
+  const acts = { cancel: cancelOne(client), replay: replayOne(client), dismiss: dismissOne(client, reason) };
+  const act = acts[action];
   // Replays take turns: two slices of one set must not repeat it twice.
   return forEach(oldestFirst, action === "replay" ? 1 : AT_ONCE, act, tell);
 }
@@ -116,6 +126,13 @@ function cancelOne(client: Pick<Client, "cancel">): (task: TaskView) => Promise<
   };
 }
 
+function dismissOne(client: Pick<Client, "dismiss">, reason: string): (task: TaskView) => Promise<string> {
+  return async (task) => {
+    await client.dismiss(task.id, { reason });
+    return "dismissed";
+  };
+}
+
 /** Replay failed tasks as `asya replay --failed` does: a failed slice runs again with its set, once. */
 function replayOne(client: Pick<Client, "replay" | "task">): (task: TaskView) => Promise<string> {
   const replayed = new Map<string, string>();
@@ -129,6 +146,8 @@ function replayOne(client: Pick<Client, "replay" | "task">): (task: TaskView) =>
       try {
         return replayed.get(task.id) ?? (await start(task.id, {}));
       } catch (error) {
+        // Somebody else has replayed it meanwhile.
+        if (error instanceof CallError && error.code === "replayed") return "replayed before";
         if (!isSlice(error) || task.parent_id === undefined) throw error;
       }
     }

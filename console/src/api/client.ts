@@ -168,8 +168,13 @@ export class Client {
     await this.json<null>(taskPath(id), { method: "DELETE" });
   }
 
-  replay(id: string, start: { hop?: number; failed_only?: boolean } = {}): Promise<Replayed> {
+  replay(id: string, start: { hop?: number; failed_only?: boolean; force?: boolean } = {}): Promise<Replayed> {
     return this.post(`${taskPath(id)}/replay`, start);
+  }
+
+  /** Say that a failure needs no replay, or undo that. */
+  async dismiss(id: string, wish: { reason: string } | { undo: true }): Promise<void> {
+    await this.post<unknown>(`${taskPath(id)}/dismiss`, wish);
   }
 
   /**

@@ -71,6 +71,20 @@ export interface EarlierGeneration {
   reason?: string;
   actor?: string;
   ended_at?: string;
+  resolution?: Resolution;
+}
+
+/** What became of a failed task, or of any task that was replayed (docs/protocol.md §13, resolution). */
+export interface Resolution {
+  how: "replayed" | "redriven" | "dismissed" | "overtaken";
+  at?: string;
+  by?: string;
+  /** The task that runs in its place. */
+  task?: string;
+  status?: TaskStatus;
+  reason?: string;
+  /** Whether the failure is open again. */
+  is_open?: boolean;
 }
 
 /** Who canceled a task; `root` if it was canceled together with its root. */
@@ -127,6 +141,12 @@ export interface TaskView {
   earlier?: EarlierGeneration[];
   owner?: string;
   canceled?: Cancellation;
+  resolution?: Resolution;
+}
+
+/** Return whether a failed task still waits for somebody: it was not replayed, dismissed or overtaken, or its replay failed too. */
+export function isOpenFailure(task: TaskView): boolean {
+  return task.status === "failed" && (task.resolution === undefined || task.resolution.is_open === true);
 }
 
 /** A slice without a result; `id` is missing where the mesh does not derive it. */
@@ -149,6 +169,8 @@ export interface SetView {
 
 export interface Page<Item> {
   items: Item[];
+  /** Of a page of failed tasks, how many it leaves out because they are settled. */
+  resolved?: number;
   next_cursor?: string;
 }
 

@@ -53,6 +53,7 @@ export function Failure({ task }: { task: TaskView }) {
                 {each.generation}: {each.status}
                 {each.reason && ` (${each.reason})`}
                 {each.actor && ` at ${each.actor}`}
+                {each.resolution !== undefined && `, ${each.resolution.how}`}
               </li>
             ))}
           </ul>

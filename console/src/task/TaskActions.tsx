@@ -26,9 +26,12 @@ export function TaskActions({ task }: { task: TaskView }) {
       >
         Redrive…
       </button>
+      <button type="button" disabled={!applies("dismiss", task)} onClick={() => setAction("dismiss")}>
+        Dismiss…
+      </button>
       {noRedrive !== "" && <span className="quiet">{noRedrive}</span>}
       {action === "replay" && <ReplayDialog task={task} onClose={close} />}
-      {(action === "cancel" || action === "redrive") && <ActionDialog action={action} tasks={[task]} onClose={close} />}
+      {action !== null && action !== "replay" && <ActionDialog action={action} tasks={[task]} onClose={close} />}
     </div>
   );
 }

@@ -1,7 +1,7 @@
 /** A task: what happened to it, what it says, and what can be done about it. */
 
 import { lazy, type ReactNode, Suspense } from "react";
-import type { TaskView, TimelineEntry } from "../api/types";
+import type { StartedBy as StartedByInfo, TaskView, TimelineEntry } from "../api/types";
 import { Facts } from "../shared/Facts";
 import { Copy, Problem, Status, Time } from "../shared/parts";
 import { Tabs } from "../shared/Tabs";
@@ -17,6 +17,7 @@ import { Logs } from "./Logs";
 import { Partials } from "./Partials";
 import { PauseForm } from "./PauseForm";
 import { RouteView } from "./RouteView";
+import { Settled } from "./Settled";
 import { TaskActions } from "./TaskActions";
 import { TraceLinks } from "./TraceLinks";
 import { Unread } from "./Unread";
@@ -76,7 +77,7 @@ function factsOf(task: TaskView, runs: readonly string[]): [string, ReactNode][]
     ["Progress", task.status === "running" && `${task.progress_percent} %`],
     ["Waits until", task.waiting_until && <Time key="waits" at={task.waiting_until} />],
     ["Tool", task.tool],
-    ["Started by", task.started_by && [task.started_by.kind, task.started_by.name].filter(Boolean).join(" ")],
+    ["Started by", task.started_by && <StartedBy key="started" by={task.started_by} />],
     ["After", task.started_by?.after?.join(", ")],
     ["Slot", task.started_by?.slot && <Time key="slot" at={task.started_by.slot} />],
     ["Owner", task.owner],
@@ -100,6 +101,18 @@ function Deadline({ at, stands }: { at: string; stands: boolean }) {
   ) : (
     <Time at={at} />
   );
+}
+
+/** What started a task; a replay leads to the task that it replays. */
+function StartedBy({ by: { kind, name } }: { by: StartedByInfo }) {
+  if (kind === "replay" && name !== undefined) {
+    return (
+      <>
+        replay of <TaskLink id={name} />
+      </>
+    );
+  }
+  return <>{[kind, name].filter(Boolean).join(" ")}</>;
 }
 
 function TaskLink({ id }: { id: string }) {
@@ -144,6 +157,7 @@ function Panel({ view, followed: { task, timeline, partials } }: PanelProps) {
       return (
         <>
           {task.pause !== undefined && task.status === "paused" && <PauseForm task={task} pause={task.pause} />}
+          <Settled task={task} />
           <Canceled task={task} />
           <Failure task={task} />
           <Unread task={task} />

@@ -52,6 +52,14 @@ export function FilterBar({ filter }: { filter: TaskFilter }) {
           />
           retried
         </label>
+        <label className="check">
+          <input
+            type="checkbox"
+            checked={filter.resolved ?? false}
+            onChange={(event) => change("resolved", event.target.checked)}
+          />
+          settled failures
+        </label>
         <button type="button" onClick={() => show({ page: "tasks", filter: {} })}>
           Clear
         </button>

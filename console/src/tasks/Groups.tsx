@@ -5,6 +5,7 @@ import { CallError, type Client } from "../api/client";
 import { useClient } from "../api/context";
 import type { FailureGroup, TaskView } from "../api/types";
 import { now } from "../shared/clock";
+import { counted } from "../shared/format";
 import { addressOf, type TaskFilter } from "../view";
 import { addGroups, groupFailures } from "./failures";
 import { earliest } from "./matching";
@@ -16,9 +17,9 @@ const PAGES = 2;
 
 export function Groups({ filter, tasks }: { filter: TaskFilter; tasks: readonly TaskView[] }) {
   const client = useClient();
-  const { age, actor, tool, owner, error, retrying } = filter;
+  const { age, actor, tool, owner, error, retrying, resolved } = filter;
   const answer = useQuery({
-    queryKey: ["failures", age, actor, tool, owner, error, retrying],
+    queryKey: ["failures", age, actor, tool, owner, error, retrying, resolved],
     queryFn: () =>
       allGroups(client, {
         since: age && earliest(age, now()),
@@ -27,12 +28,14 @@ export function Groups({ filter, tasks }: { filter: TaskFilter; tasks: readonly 
         owner,
         error,
         retrying: retrying ? "true" : undefined,
+        resolved: resolved ? "true" : undefined,
       }),
     refetchInterval: ({ state }) => (state.error === null ? POLL_MILLISECONDS : false),
     retry: (count, problem) => count < 1 && !isUnavailable(problem),
   });
-  const groups = answer.data ?? groupFailures(tasks);
-  if (groups.length === 0) return null;
+  const groups = answer.data?.groups ?? groupFailures(tasks);
+  const settled = answer.data?.settled ?? 0;
+  if (groups.length === 0 && settled === 0) return null;
   return (
     <section className="groups" aria-labelledby="groups-title">
       <h2 id="groups-title">{retrying ? "Retried after" : "Failures"}{answer.data === undefined && " among the loaded tasks"}</h2>
@@ -46,21 +49,37 @@ export function Groups({ filter, tasks }: { filter: TaskFilter; tasks: readonly 
         ))}
       </ul>
       {groups.length > SHOWN && <p className="quiet">and {groups.length - SHOWN} more</p>}
+      {settled > 0 && (
+        <p className="quiet">
+          {groups.length === 0 && "No open failures. "}
+          <a href={addressOf({ page: "tasks", filter: { ...filter, status: "failed", resolved: true } })}>
+            {counted(settled, "settled failure")}
+          </a>
+        </p>
+      )}
     </section>
   );
 }
 
+interface AllGroups {
+  groups: FailureGroup[];
+  /** Failed tasks that are left out, because they are settled. */
+  settled: number;
+}
+
 /** Read the groups of the newest failed tasks, about 10,000. */
-async function allGroups(client: Client, query: Record<string, string | undefined>): Promise<FailureGroup[]> {
+async function allGroups(client: Client, query: Record<string, string | undefined>): Promise<AllGroups> {
   let groups: FailureGroup[] = [];
+  let settled = 0;
   let cursor: string | undefined;
   for (let page = 0; page < PAGES; page += 1) {
-    const { items, next_cursor } = await client.failures({ ...query, cursor });
+    const { items, resolved = 0, next_cursor } = await client.failures({ ...query, cursor });
     groups = addGroups(groups, items);
+    settled += resolved;
     cursor = next_cursor;
     if (cursor === undefined) break;
   }
-  return groups;
+  return { groups, settled };
 }
 
 /** A gateway of an older version has no groups, and a caller that is no operator may not read them. */

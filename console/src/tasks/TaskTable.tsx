@@ -14,7 +14,7 @@ import { shortTime } from "../shared/format";
 import { Copy, Status, Time } from "../shared/parts";
 import { useIsNarrow } from "../shared/useIsNarrow";
 import { addressOf } from "../view";
-import { failureText, retryText } from "./failures";
+import { failureText, resolutionText, retryText } from "./failures";
 import type { Feed } from "./useFeed";
 
 const ROW_PIXELS = 36;
@@ -62,6 +62,7 @@ function canceledBy({ by, root }: Cancellation): string {
 function noteOf(task: TaskView): string {
   const failure = failureText(task);
   if (task.canceled !== undefined && task.error === undefined) return `${failure} ${canceledBy(task.canceled)}`;
+  if (task.resolution !== undefined) return `${resolutionText(task.resolution)} — ${failure}`;
   if (failure !== "") return failure;
   if (task.pause !== undefined) return task.pause.prompt;
   if (task.waiting_until !== undefined) return `waits until ${shortTime(task.waiting_until)}`;

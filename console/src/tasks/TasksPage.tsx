@@ -61,7 +61,7 @@ function countOf({ tasks, hasMore, isFull }: Feed): string {
   return `${counted(tasks.length, "task")}${hasMore ? " loaded" : ""}`;
 }
 
-const LABELS: Record<Action, string> = { cancel: "Cancel…", replay: "Replay…", redrive: "Redrive…" };
+const LABELS: Record<Action, string> = { cancel: "Cancel…", replay: "Replay…", redrive: "Redrive…", dismiss: "Dismiss…" };
 
 interface ActionsProps {
   chosen: readonly TaskView[];

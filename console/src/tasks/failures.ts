@@ -1,6 +1,6 @@
 /** The text of a failure, and tasks that failed for the same reason; the gateway says which error is the same. */
 
-import type { FailureGroup, Retry, TaskView } from "../api/types";
+import { type FailureGroup, isOpenFailure, type Resolution, type Retry, type TaskView } from "../api/types";
 import { shortTime } from "../shared/format";
 
 /** Return the error of a task, such as `KeyError: 'price'`; else its reason, or nothing. */
@@ -19,7 +19,7 @@ export function retryText({ attempt, max_attempts, error, next_at }: Retry): str
 export function groupFailures(tasks: readonly TaskView[]): FailureGroup[] {
   const groups = new Map<string, FailureGroup>();
   for (const task of tasks) {
-    if (task.status !== "failed" && task.retry === undefined) continue;
+    if (!isOpenFailure(task) && task.retry === undefined) continue;
     const actor = task.actor ?? "";
     const error = task.error_group ?? failureText(task);
     const key = JSON.stringify([actor, error]);
@@ -44,4 +44,10 @@ export function addGroups(newer: readonly FailureGroup[], older: readonly Failur
     sums.set(key, sum === undefined ? group : { ...sum, count: sum.count + group.count, first: group.first });
   }
   return [...sums.values()].sort((one, other) => other.count - one.count);
+}
+
+/** Return what became of a failure, without the task that runs in its place: `replayed: succeeded`. */
+export function resolutionText({ how, status, reason, is_open }: Resolution): string {
+  if (how === "dismissed") return `dismissed: ${reason ?? ""}`;
+  return `${how}${status === undefined ? "" : `: ${status}`}${is_open ? ", open again" : ""}`;
 }

@@ -1,6 +1,6 @@
 /** Which tasks a filter selects. The gateway filters too; a gateway of an older version ignores what it does not know. */
 
-import type { TaskView } from "../api/types";
+import { isOpenFailure, type TaskView } from "../api/types";
 import { ageSeconds, type TaskFilter } from "../view";
 import { failureText } from "./failures";
 
@@ -15,6 +15,7 @@ export function listQuery(filter: TaskFilter, now: number): Record<string, strin
   if (filter.age) query["since"] = earliest(filter.age, now);
   if (filter.roots) query["roots"] = "true";
   if (filter.retrying) query["retrying"] = "true";
+  if (filter.resolved) query["resolved"] = "true";
   return query;
 }
 
@@ -27,6 +28,7 @@ export function earliest(age: string, now: number): string {
 export function isSelected(task: TaskView, filter: TaskFilter, since: string | undefined): boolean {
   return (
     (!filter.status || task.status === filter.status) &&
+    (filter.status !== "failed" || filter.resolved === true || isOpenFailure(task)) &&
     (!filter.tool || task.tool === filter.tool) &&
     (!filter.actor || task.actor === filter.actor) &&
     (!filter.owner || (task.owner ?? "") === filter.owner) &&

@@ -23,6 +23,7 @@ class Filters(TypedDict, total=False):
         since, until: Tasks that were created at this time or later; before this time. With a time zone.
         roots: Only tasks that no other task has fanned out into.
         retrying: Only running tasks of which an attempt has failed, and another one follows.
+        resolved: Of failed tasks also those that are settled: replayed, dismissed or overtaken.
     """
 
     status: str | None
@@ -34,6 +35,7 @@ class Filters(TypedDict, total=False):
     until: datetime | None
     roots: bool
     retrying: bool
+    resolved: bool
 
 
 def task_filter(filters: Filters) -> TaskFilter:
@@ -52,6 +54,7 @@ def task_filter(filters: Filters) -> TaskFilter:
         until=_time("until", filters.get("until")),
         roots=filters.get("roots", False),
         retrying=filters.get("retrying", False),
+        resolved=filters.get("resolved", False),
     )
 
 

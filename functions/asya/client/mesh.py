@@ -125,7 +125,7 @@ class Mesh:
             yield self.task(view.id)
 
     def failures(self, **filters: Unpack[Filters]) -> list[FailureGroup]:
-        """Return the failed tasks that the caller may see in groups by actor and error, most tasks first.
+        """Return the open failures that the caller may see in groups by actor and error, most tasks first.
 
         Args:
             filters: Which of them, without `status`. With `retrying` they are the running tasks that run again after an error.

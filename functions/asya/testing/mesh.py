@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from asya.contracts.codec import plain
+from asya.dead_letters.dismissals import Dismissed, DismissRequest
 from asya.dead_letters.replay import ReplayRequest
 from asya.protocol.envelope import Envelope
 from asya.protocol.names import dlq_name, table_name
@@ -213,23 +214,38 @@ class Mesh:
         return runs
 
     def replay(
-        self, run: Run, *, hop: int | None = None, checkpoint: int | None = None, failed_only: bool = False
+        self,
+        run: Run,
+        *,
+        hop: int | None = None,
+        checkpoint: int | None = None,
+        failed_only: bool = False,
+        force: bool = False,
     ) -> Run:
         """Run an envelope again as a new task, as an operator does, and let the mesh work until it is at rest.
 
         Args:
-            run: the run, which does not change.
+            run: the run, which stays as it ended.
             hop: the position of a hop whose actor has `keep_input`; by default the hop that failed.
             checkpoint: the position of a checkpoint.
             failed_only: after the failure of a set, run only the slices without a result again.
+            force: replay the run although it was replayed, dismissed or overtaken.
 
         Raises:
-            RefusedError: there is no such copy of the envelope.
+            RefusedError: there is no such copy of the envelope, or the run is settled.
         """
-        request = ReplayRequest(hop=hop, checkpoint=checkpoint, failed_only=failed_only)
+        request = ReplayRequest(hop=hop, checkpoint=checkpoint, failed_only=failed_only, force=force)
         again = Run(self, self.ask("POST", f"/api/v1/mesh/{run.id}/replay", _Started, body=request).id)
         self._time.settle(again)
         return again
+
+    def dismiss(self, run: Run, reason: str) -> None:
+        """Say that the failure of a run needs no replay, as `asya dismiss` does.
+
+        Raises:
+            RefusedError: the run has not failed, or is settled in another way.
+        """
+        self.ask("POST", f"/api/v1/mesh/{run.id}/dismiss", Dismissed, body=DismissRequest(reason=reason))
 
     def travel(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> None:
         """Let time pass. The scheduled functions run each minute at first, and less often on a long way.

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from asya.protocol.pause import PauseField
+from asya.protocol.task import Resolution
 from asya.protocol.times import parse_time
 from asya.tasks.timeline import TimelineEntry
 from asya.tasks.view import TaskView
@@ -189,6 +190,12 @@ class Run:
         """When a run goes on that waits for a time (`kind: wait`); None if it does not wait. `Mesh.travel` lets time pass."""
         view = self._view()
         return parse_time(view.waiting_until) if view is not None and view.waiting_until is not None else None
+
+    @property
+    def resolution(self) -> Resolution | None:
+        """What became of the failure of the run: its replay, a dismissal, or a run that overtook it; None while it is open."""
+        view = self._view()
+        return view.resolution if view is not None else None
 
     def __eq__(self, other: object) -> bool:
         """Whether both are the same envelope of the same mesh."""

@@ -56,6 +56,7 @@ def test_the_page_cannot_report_or_start_tasks() -> None:
         ("DELETE", "/api/v1/mesh/{id}"),
         ("POST", "/api/v1/mesh/{id}/resume"),
         ("POST", "/api/v1/mesh/{id}/replay"),
+        ("POST", "/api/v1/mesh/{id}/dismiss"),
     }
 
 

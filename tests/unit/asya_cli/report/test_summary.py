@@ -75,3 +75,12 @@ def test_one_start_has_its_own_failures() -> None:
 def test_nothing_has_ended() -> None:
     summary = summarize([], SINCE)
     assert (summary.ends, summary.causes, summary.jobs) == ((), (), ())
+
+
+def test_settled_failures_are_counted_beside_the_open_ones() -> None:
+    rows = [row(f"t{number}", 1, "failed", reason="RuntimeError") for number in range(3)]
+    summary = summarize(rows, "", settled={"t0", "t1"})
+    assert [(cause.count, cause.settled) for cause in summary.causes] == [(1, 2)]
+    assert summary.ends[0].failed == 3  # what ended in the time stays as it ended
+    summary = summarize(rows, "", settled={"t0", "t1", "t2"})
+    assert [(cause.count, cause.settled) for cause in summary.causes] == [(0, 3)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import boto3
@@ -324,3 +324,13 @@ def test_a_record_that_was_there_before_stays(gateway: Gateway) -> None:
     with pytest.raises(ApiError):
         gateway.starter.start_once(gateway.compose, IdempotencyKey("AIDBOB", "other", "digest"), "t1", at(1))
     assert gateway.status("t1") == "pending"
+
+
+@pytest.mark.rule("13.resolution.key")
+@pytest.mark.parametrize(("digest", "names"), [(KEY.digest, ("t2",)), ("another request", ())])
+def test_a_task_of_an_expired_key_names_the_one_that_does_the_same(
+    gateway: Gateway, digest: str, names: tuple[str, ...]
+) -> None:
+    gateway.start_once("t1")
+    gateway.start_once("t2", 3601, replace(KEY, digest=digest))
+    assert gateway.store.records(["t1"], at(3601))["t1"].record.overtaken == names

@@ -38,7 +38,8 @@ class Keys:
 @pytest.mark.rule("13.resolution.slot")
 @pytest.mark.parametrize("again", [True, False])
 def test_a_slot_that_starts_again_is_named_in_its_first_record(again: bool) -> None:
-    store, sent = MemoryTaskStore(1e6), list[str]()
+    store: Any = MemoryTaskStore(1e6)
+    sent = list[str]()
     store.put_record(TaskRecord(id=FIRST, status="failed", created_at=SLOT, updated_at=SLOT), None, at(0))
     log = SimpleNamespace(info=lambda *_, **__: None)
     telemetry = SimpleNamespace(log=log, count=lambda *_: None)
