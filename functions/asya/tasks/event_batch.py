@@ -204,7 +204,7 @@ def _status_problems(event: TaskEvent) -> Iterator[str]:
         ("position", event.position, 0, COUNT_LIMIT),
         ("attempt", event.attempt, 1, COUNT_LIMIT),
         ("data.attempt", data.attempt, 1, COUNT_LIMIT),
-        ("data.retry.max_attempts", data.retry and data.retry.max_attempts, 1, COUNT_LIMIT),
+        ("data.retry.max_attempts", data.retry.max_attempts if data.retry else None, 1, COUNT_LIMIT),
         ("data.message_size_kb", data.message_size_kb, 0, NUMBER_LIMIT),
         ("data.duration_ms", data.duration_ms, 0, NUMBER_LIMIT),
     ):

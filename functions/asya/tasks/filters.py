@@ -11,10 +11,10 @@ from typing import get_args
 
 from asya.protocol.api_errors import ApiError
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.task import TaskRecord, TaskStatus
+from asya.protocol.task import TaskRecord, TaskRetry, TaskStatus
 from asya.protocol.times import format_time, parse_time
 from asya.tasks.failures import failure_kind, failure_text, shortened_error
-from asya.tasks.view import TaskView, fail_if_overdue
+from asya.tasks.view import RetryView, TaskView, fail_if_overdue
 
 STATUSES: tuple[str, ...] = get_args(TaskStatus)
 TEXT_LIMIT = 1024
@@ -71,7 +71,7 @@ class TaskFilter:
         return (
             self.status in (None, task.status)
             and not (self.retrying and task.retry is None)
-            and self._matches_error(task.status, task.error or (task.retry and task.retry.error), task.reason)
+            and self._matches_error(task.status, task.error or _retried(task.retry), task.reason)
             and self.actor in (None, task.actor)
             and self._matches_start(task)
             and (not self.is_of_open_failures or task.resolution is None or task.resolution.is_open)
@@ -90,7 +90,7 @@ class TaskFilter:
         return (
             (self.status in (None, task.status) or may_run)
             and not (self.retrying and retry is None)
-            and self._matches_error(task.status, task.error or (retry and retry.error), task.reason)
+            and self._matches_error(task.status, task.error or _retried(retry), task.reason)
             and (self.actor in (None, task.actor) or not record.is_terminal)
             and self._matches_start(task)
         )
@@ -116,6 +116,11 @@ class TaskFilter:
         shown = shortened_error(error)
         texts = failure_text(status, shown, reason), reason or "", failure_kind(status, shown, reason)
         return any(self.error in each for each in texts)
+
+
+def _retried(retry: TaskRetry | RetryView | None) -> ErrorInfo | None:
+    """The error after which a task runs again."""
+    return None if retry is None else retry.error
 
 
 def read_filter(parameters: Mapping[str, str]) -> TaskFilter:

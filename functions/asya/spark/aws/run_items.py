@@ -8,7 +8,7 @@ Keys in the table `asya-{namespace}-pending`; stored items use them, so they nev
 - failures: `DEATHS#{actor}` / `{number:010d}` counts the failed runs of one origin, the origin included.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, cast
 
 import msgspec
@@ -180,7 +180,9 @@ def decode_record(actor: str, number: int, item: "Item") -> RunRecord:
             source, item["attempt"]["S"], int(item["parts"]["N"]), decision, bool(item["started"]["BOOL"])
         )
     outcomes = msgspec.json.decode(item["outcomes"]["S"], type=RunOutcomes) if "outcomes" in item else RunOutcomes()
-    counts = (int(item.get(f"cursor_{name}", {"N": "0"})["N"]) for name in ("part", "line", "frame", "lost"))
+    part, line, frame, lost = (
+        int(item.get(f"cursor_{name}", {"N": "0"})["N"]) for name in ("part", "line", "frame", "lost")
+    )
     return RunRecord(
         actor,
         number,
@@ -188,7 +190,7 @@ def decode_record(actor: str, number: int, item: "Item") -> RunRecord:
         item["formed_at"]["S"],
         item["job_run_id"]["S"] if "job_run_id" in item else None,
         resolution,
-        replace(RoutingCursor(*counts), outcomes=outcomes),
+        RoutingCursor(part, line, frame, lost, outcomes),
         int(item["members"]["N"]),
         item["running_at"]["S"] if "running_at" in item else None,
         item["job_state"]["S"] if "job_state" in item else "",
