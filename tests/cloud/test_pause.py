@@ -86,7 +86,7 @@ def wait_for_empty_queue(cloud: DeployedCloud, actor: str) -> None:
     until(lambda: True if cloud.message_count(queue) == 0 else None, f"{queue} to be empty")
 
 
-@pytest.mark.rule("2.deadline.resume", "11.pause.notify")
+@pytest.mark.rule("2.deadline.resume", "11.pause.notify", "11.pause.shown-to")
 def test_a_task_pauses_with_a_notification_and_resumes_with_valid_answers(
     paths: DeployedCloud, notifications: str
 ) -> None:
@@ -104,6 +104,8 @@ def test_a_task_pauses_with_a_notification_and_resumes_with_valid_answers(
     assert message["message"] == f"Task {task_id} of the mesh paths is paused at approve: Publish it?"
     status_text = asya(paths, "status", task_id).stdout
     assert "Publish it?" in status_text
+    assert '/report     {"pages": 3}' in status_text
+    assert "shown" not in message
     assert 'one of "web", "mail" (default "web")' in status_text
 
     refused = asya(paths, "resume", task_id, "--input", '{"approved": "yes", "channel": "radio", "colour": 1}')
