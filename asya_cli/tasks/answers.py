@@ -67,6 +67,9 @@ def answer_all(
     if problems:
         echo(f"{counted(len(problems), 'task')} of {len(tasks)} will refuse this answer", err=True)
 
+    if tasks and not dry_run:
+        echo(_question(tasks), err=True)
+
     def answer(task: TaskView) -> ResumedTask:
         mesh.resume(task.id, answers, since=task.pause.since if task.pause is not None else None)
         return ResumedTask(task.id)
@@ -97,6 +100,13 @@ def _check_one_question(tasks: Sequence[TaskView]) -> None:
     if len(counts) > 1:
         places = ", ".join(f"{one_line(actor)} ({count})" for actor, count in counts.most_common())
         raise CommandError(f"the selected tasks wait at {len(counts)} actors: {places}", "Choose one with --actor.")
+
+
+def _question(tasks: Sequence[TaskView]) -> str:
+    """Return what the tasks ask, such as `approve asks: Pay order 1? (and 11 other questions)`."""
+    first, *others = dict.fromkeys(task.pause.prompt for task in tasks if task.pause is not None)
+    more = f" (and {counted(len(others), 'other question')})" if others else ""
+    return f"{one_line(tasks[0].actor or '?')} asks: {one_line(first)}{more}"
 
 
 def _problem(task: TaskView, answers: Answers) -> str | None:

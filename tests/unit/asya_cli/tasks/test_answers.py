@@ -90,7 +90,8 @@ def test_one_answer_is_for_one_question(fake_mesh: FakeMesh) -> None:
 def test_tasks_that_wait_for_a_time_are_left_out(fake_mesh: FakeMesh) -> None:
     fake_mesh.tasks = [paused(2, actor="hold", until="2026-12-01T00:00:00Z", fields=[]), paused(1)]
     done = run("--paused", "--input", YES)
-    assert (done.stdout, done.stderr.splitlines()[0]) == ("order-1\n", "left out, because they wait for a time: 1 task")
+    assert done.stdout == "order-1\n"
+    assert done.stderr.splitlines() == ["left out, because they wait for a time: 1 task", "approve asks: Pay 1?"]
 
 
 def test_it_asks_at_a_terminal(fake_mesh: FakeMesh, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,6 +100,7 @@ def test_it_asks_at_a_terminal(fake_mesh: FakeMesh, monkeypatch: pytest.MonkeyPa
     done = run("--paused", "--input", YES, confirm="n\n")
     assert isinstance(done.exception, CommandError)
     assert ("resume 2 tasks?" in done.stderr, fake_mesh.resumed) == (True, [])
+    assert done.stderr.startswith("approve asks: Pay 2? (and 1 other question)\n")
     assert run("--paused", "--input", YES, confirm="y\n").exit_code == 0
 
 
