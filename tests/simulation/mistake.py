@@ -74,3 +74,8 @@ def found_by(name: str, patches: Patch | tuple[Patch, ...], *tests: str) -> Mist
 def wrap(owner: Any, name: str, wrong: Callable[..., Any]) -> Patch:
     """Replace a function by one that gets the original as its first argument."""
     return Patch(owner, name, lambda real: lambda *args, **more: wrong(real, *args, **more))
+
+
+def everywhere(owners: tuple[Any, ...], name: str, wrong: Callable[..., Any]) -> tuple[Patch, ...]:
+    """Replace a function in its module and in those that have imported it."""
+    return tuple(wrap(owner, name, wrong) for owner in owners)

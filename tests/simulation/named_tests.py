@@ -24,6 +24,8 @@ from tests.paths import PROJECT
 from tests.simulation.mistake import Mistake
 from tests.simulation.planted_table import NAMED
 
+WITHOUT = "without a mistake"
+"""The key of the problems of tests while nothing is planted."""
 _TESTS = PROJECT / "tests"
 _PLANTED = _TESTS / "simulation"
 # Libraries that most tests need: a fork has them already.
@@ -138,7 +140,7 @@ def main(path: Path, names: Sequence[str]) -> None:
         result = problems[mistake.name] or f"found by {', '.join(mistake.tests)}"
         print(f"{mistake.name}: {result}, {time.monotonic() - began:.1f} s", flush=True)
     tests = sorted({test for mistake in mistakes for test in mistake.tests})
-    problems["without a mistake"] = problem_without(tests)
+    problems[WITHOUT] = problem_without(tests)
     path.write_text(json.dumps(problems), encoding="utf-8")
 
 

@@ -7,7 +7,20 @@ from tests.paths import PROJECT
 from tests.simulation.ends import planted as end_planted
 from tests.simulation.heavy import planted as heavy_planted
 from tests.simulation.mistake import Mistake
-from tests.simulation.planted import delivery, ends, features, fences, keys, outages, routing, sets, waits
+from tests.simulation.planted import (
+    callbacks,
+    delivery,
+    ends,
+    features,
+    fences,
+    keys,
+    lanes,
+    outages,
+    routing,
+    schedules,
+    sets,
+    waits,
+)
 
 PAGE = PROJECT / "docs" / "reference" / "planted-mistakes.md"
 _LIGHT = (
@@ -17,6 +30,9 @@ _LIGHT = (
     *ends.MISTAKES,
     *fences.MISTAKES,
     *keys.MISTAKES,
+    *callbacks.MISTAKES,
+    *lanes.MISTAKES,
+    *schedules.MISTAKES,
     *routing.MISTAKES,
     *sets.MISTAKES,
     *waits.MISTAKES,

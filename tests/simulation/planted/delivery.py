@@ -122,13 +122,13 @@ MISTAKES = (
         seed=0,
     ),
     Mistake("loses required reports", wrap(RequiredReports, "report", _report_resolved), "errors", seed=2),
-    Mistake("asks for the states of a batch once", substitute(preflight, "FRESH_SECONDS", float("inf")), seed=19),
+    Mistake("asks for the states of a batch once", substitute(preflight, "FRESH_SECONDS", float("inf")), seed=32),
     Mistake("does not register tasks", wrap(preflight, "register", lambda *_: {})),
     Mistake(
         "drops the neighbors of a refused report",
         wrap(report_queues, "read_message", _read_all_or_nothing),
         "reports",
-        seed=1,
+        seed=5,
     ),
     Mistake(
         "acknowledges reports after a look at the first of a message",

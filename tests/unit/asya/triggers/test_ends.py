@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from asya.protocol.task import StartedBy, TaskRecord
+from asya.protocol.task import StartedBy, TaskRecord, TaskStatus
 from asya.protocol.triggers import Trigger
 from asya.triggers.ends import EndNotice, encode_end_notice, end_notice, read_end_notice
 
@@ -20,11 +20,14 @@ def by(kind: str, name: str | None = None) -> TaskRecord:
 
 
 @pytest.mark.rule("16.ends")
-def test_16_triggers_that_wait_and_backfills_learn_of_ends() -> None:
+@pytest.mark.parametrize("status", ["succeeded", "failed", "canceled"])
+def test_16_triggers_that_wait_and_backfills_learn_of_ends(status: TaskStatus) -> None:
     """A trigger that allows overlap waits for no end."""
     notice = EndNotice(ended="t", kind="trigger", name="nightly")
-    assert end_notice(RECORD, TRIGGERS) == notice
-    assert end_notice(by("backfill", "b"), TRIGGERS) == EndNotice(ended="t", kind="backfill", name="b")
+    assert end_notice(replace(RECORD, status=status), TRIGGERS) == notice
+    assert end_notice(replace(by("backfill", "b"), status=status), TRIGGERS) == EndNotice(
+        ended="t", kind="backfill", name="b"
+    )
     assert read_end_notice(encode_end_notice(notice)) == notice
 
 

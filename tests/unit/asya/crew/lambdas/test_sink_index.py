@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from asya.protocol.mesh_table import Sink
+from tests.doubles.envelopes import status
 from tests.doubles.mesh_world import MeshWorld
 from tests.doubles.sink import ended, results, run_sink
 
@@ -30,6 +31,24 @@ def test_the_ends_of_a_batch_are_rows_of_one_object(world: MeshWorld) -> None:
         "shop",
     )
     assert row["result_uri"].endswith(f"/results/succeeded/{row['id']}.json")
+
+
+@pytest.mark.rule("11.index")
+def test_batches_of_one_day_are_objects_of_their_own(world: MeshWorld) -> None:
+    for number in range(3):
+        run_sink(world, ended(id=f"env-{number}"), options=Sink(index=True))
+    assert sorted(row["id"] for row in rows(world)) == ["env-0", "env-1", "env-2"]
+
+
+@pytest.mark.rule("11.index")
+def test_a_row_is_filed_under_the_day_of_its_end(world: MeshWorld) -> None:
+    days = ("2026-11-19", "2026-11-20")
+    ends = [
+        ended(id=f"env-{day}", status=status(phase="succeeded", reason="Completed", updated_at=f"{day}T23:59:59.5Z"))
+        for day in days
+    ]
+    assert run_sink(world, *ends, options=Sink(index=True)) == []
+    assert [key.split("/")[3] for key in sorted(world.s3.keys("results/index/"))] == [f"dt={day}" for day in days]
 
 
 @pytest.mark.rule("11.index.at-least-once")

@@ -211,6 +211,26 @@ def test_a_link_answers_its_own_pause_alone(mesh: Mesh) -> None:
     assert mesh.call_back(run, approved=False).status == "succeeded"
 
 
+@pytest.mark.rule("11.callback.post")
+def test_a_link_answers_no_pause_that_came_meanwhile(mesh: Mesh, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The call reads the first pause; before it writes, another answer has led the task into its second one."""
+    run = mesh.send("approve", {}, then=["approve", "publish"])
+    first, reads, real = link_of(run), list[Any](), DynamoTaskStore.records
+
+    def keep(*args: Any, **more: Any) -> Any:
+        reads.append(real(*args, **more))
+        return reads[-1]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DynamoTaskStore, "records", keep)
+        assert call(mesh, "GET", first)[0] == 200
+    mesh.call_back(run, approved=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(DynamoTaskStore, "records", lambda *args, **more: reads.pop() if reads else real(*args, **more))
+        assert call(mesh, "POST", first, b"approved=true", content_type=FORM)[0] == 409
+    assert (reads, run.status) == ([], "paused")
+
+
 def test_an_outage_is_no_refusal(mesh: Mesh, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def unavailable(*_: object, **__: object) -> None:
         raise TaskStoreError("throttled")

@@ -181,6 +181,18 @@ def test_children_of_one_time_are_canceled_beyond_a_page(gateway: Gateway, monke
     assert {shown(gateway, child)["status"] for child in children} == {"canceled"}
 
 
+@pytest.mark.rule("13.cancel.children")
+def test_children_of_other_times_are_canceled_beyond_a_page(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_cancels, "PAGE_SIZE", 2)
+    monkeypatch.setattr(task_index, "MIN_PAGE_SIZE", 2)
+    task_id = start(gateway)
+    children = [f"c{number}" for number in range(24)]
+    for number, child in enumerate(children):
+        report(gateway, child, "received", 2 + number, parent_id=task_id, root_id=task_id)
+    assert cancel(gateway, task_id)[0] == 204
+    assert {shown(gateway, child)["status"] for child in children} == {"canceled"}
+
+
 @pytest.mark.rule("13.cancel.runs")
 def test_job_runs_are_asked_to_stop(gateway: Gateway) -> None:
     gateway.mesh = changed(gateway.mesh, actors=MESH.actors | {"clean": Actor(kind="spark")})

@@ -228,3 +228,16 @@ def test_16_further_paused_tasks_keep_their_places() -> None:
     assert (result.backfill.paused, result.to_start) == (MOST_PAUSED, ())
     backfill = replace(backfill, noted=backfill.noted[1:])
     assert len(advance(backfill, backfill.following(5), records, NOW, may_start=True).to_start) == 1
+
+
+@pytest.mark.rule("16.backfill.cancel")
+def test_16_one_that_is_done_stays_so() -> None:
+    done = backfill_of(state="done", succeeded=5, decided=slot(5))
+    assert canceled(done, NOW) == resumed(done, NOW) == done
+
+
+@pytest.mark.rule("16.backfill")
+def test_16_the_first_and_the_last_moment_may_be_slots() -> None:
+    assert backfill_of(first=slot(1), until=slot(3)).following(9) == [slot(1), slot(2), slot(3)]
+    assert backfill_of(first=slot(1), until=slot(3), decided=slot(1)).following(9) == [slot(2), slot(3)]
+    assert backfill_of(first=slot(1), until=slot(3), decided=slot(3)).following(9) == []

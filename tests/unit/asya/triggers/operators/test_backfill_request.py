@@ -9,7 +9,7 @@ from asya.protocol.api_errors import ApiError
 from asya.protocol.triggers import ObjectSource, Schedule, Trigger
 from asya.triggers.operators.answers import BackfillRequest
 from asya.triggers.operators.backfill import Backfill
-from asya.triggers.operators.backfill_request import new_backfill
+from asya.triggers.operators.backfill_request import count_slots, new_backfill
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 NIGHTLY = Trigger(route=("greet",), schedule=Schedule(cron="0 2 * * *", timezone="Europe/Oslo"))
@@ -74,3 +74,18 @@ def test_16_a_trigger_without_slots_or_off_is_refused(trigger: Trigger, problem:
     with pytest.raises(ApiError, match=problem) as raised:
         begin(trigger)
     assert (raised.value.status, raised.value.code) == (409, "not_startable")
+
+
+@pytest.mark.rule("16.backfill")
+def test_16_a_range_of_one_moment_has_its_slot() -> None:
+    schedule, slot = Schedule(cron="0 2 * * *"), datetime(2026, 1, 1, 2, tzinfo=UTC)
+    assert count_slots(schedule, slot, slot) == 1
+    assert count_slots(schedule, slot + datetime.resolution, slot) == 0
+    assert count_slots(schedule, slot - datetime.resolution, slot - datetime.resolution) == 0
+
+
+@pytest.mark.rule("16.backfill")
+@pytest.mark.parametrize(("cron", "zone"), [("30 0 * * *", "Europe/Oslo"), ("30 23 * * *", "America/Los_Angeles")])
+def test_16_a_day_begins_and_ends_at_midnight_of_the_zone(cron: str, zone: str) -> None:
+    trigger = Trigger(route=("greet",), schedule=Schedule(cron=cron, timezone=zone))
+    assert begin(trigger, from_="2026-01-30", to="2026-01-31").total == 2
