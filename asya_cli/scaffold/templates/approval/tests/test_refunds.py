@@ -10,7 +10,7 @@ SAMPLE = json.loads((Path(__file__).parents[1] / "samples" / "refund.json").read
 @pytest.mark.parametrize(("approved", "paid"), [(True, 25.0), (False, 0.0)])
 def test_a_refund_is_paid_after_the_approval_only(asya_mesh: Mesh, approved: bool, paid: float) -> None:
     run = asya_mesh.call("refund", SAMPLE)
-    assert (run.status, run.question.prompt) == ("paused", "Pay this refund?")
+    assert (run.status, run.question.prompt) == ("paused", "Pay 25.0 for order 7?")
     asya_mesh.travel(days=2)
     asya_mesh.answer(run, approved=approved, approved_by="Ada")
     assert run.result == {"order": "7", "paid": paid, "approved_by": "Ada"}
