@@ -18,7 +18,6 @@ from asya.protocol.status import created
 from asya.protocol.times import format_time
 from asya_cli.main import app
 from tests.cloud.callers import operator
-from tests.cloud.denials import denied
 from tests.cloud.deployed_cloud import DeployedCloud, until
 from tests.cloud.environment import now
 from tests.paths import PROJECT
@@ -83,13 +82,12 @@ def invoke_dlq_function(cloud: DeployedCloud, actor: str) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def broken_courier(paths: DeployedCloud) -> Iterator[ExitStack]:
-    """Sends an order that courier may not send on; SQS moves it to the dead-letter queue after its last receive.
+    """Sends an order that kills the process of courier, which gives it up after its only start.
 
-    Closing the stack gives the permission back.
+    Closing the stack fixes courier.
     """
     with ExitStack() as broken:
-        queue = f"arn:aws:sqs:*:*:{names.queue_name('paths', names.CHECKPOINT)}"
-        broken.enter_context(denied(paths, "courier", "sqs:SendMessage", resource=queue))
+        broken.callback(paths.mesh.upload, "flags/courier", b"fixed")
         start(paths, "order-1", "courier", "x-checkpoint", "clerk")
         yield broken
 
@@ -116,19 +114,20 @@ def test_a_succeeded_task_is_redriven_only_by_force(paths: DeployedCloud) -> Non
     assert paths.envelope(task)["payload"] == {"order": "again", "booked": True}
 
 
-@pytest.mark.rule("4.dead-letters")
+@pytest.mark.rule("4.dead-letters", "4.starts.single", "4.starts.end")
 def test_a_dead_letter_is_reported_kept_and_redriven_after_the_fix(
     paths: DeployedCloud, broken_courier: ExitStack
 ) -> None:
     dlq = names.dlq_name("paths", "courier")
     paths.mesh.upload("flags/clerk", b"fixed")
-    until(lambda: paths.message_count(dlq) or None, "the dead letter")
+    until(lambda: paths.message_count(dlq) or None, "the dead letter", seconds=240)
 
     invoke_dlq_function(paths, "courier")
     failed = paths.wait_for_end("order-1")
     assert (failed.status, failed.reason, failed.generation) == ("failed", "DeliveryExhausted", 0)
     assert failed.error is not None
     assert dlq in failed.error.message
+    assert "the only start did not come to an end" in failed.error.message
     invoke_dlq_function(paths, "courier")
     assert paths.message_count(dlq) == 1
 

@@ -184,12 +184,12 @@ def _failed(
     letter: DeadLetter, envelope: Envelope, mesh: MeshTable, now: datetime, problem: TaskProblem | None
 ) -> status.Status:
     spec, at = mesh.actors.get(letter.actor), format_time(now)
-    times = f"{spec.queue_receives} deliveries" if spec else "all of its deliveries"
+    times = f" in {spec.queue_receives} deliveries" if spec else " in all of its deliveries"
     if letter.problem is not None:
-        times = f"its starts ({letter.problem})"
+        times = f": {letter.problem}"
     unreadable = "" if letter.readable else ", and it is not a valid envelope"
     queue = names.dlq_name(mesh.namespace, letter.actor)
-    message = f"{letter.actor} did not finish with the message in {times}{unreadable}; it lies in {queue}"
+    message = f"{letter.actor} did not finish with the message{times}{unreadable}; it lies in {queue}"
     if problem is not None:
         message += f". The last problem was {problem.type}: {problem.message}"
     started = status.started(

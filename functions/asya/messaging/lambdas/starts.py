@@ -67,5 +67,6 @@ class Starts:
 
     def _give_up(self, record: "Record") -> None:
         body = given_up_body(record.arrival, self.actor)
-        self.failed.keep(body, f"{self.limit} starts did not come to an end", record.group)
+        starts = "the only start" if self.are_single else f"{self.limit} starts"
+        self.failed.keep(body, f"{starts} did not come to an end", record.group)
         self.telemetry.log.error("message given up", message_id=record.message_id, starts=self.limit)

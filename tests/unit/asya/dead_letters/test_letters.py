@@ -189,7 +189,7 @@ def test_4_a_letter_that_its_function_gave_up_says_why() -> None:
     assert found.event is not None
     assert found.event.data.error is not None
     assert found.event.data.error.message == (
-        "infer did not finish with the message in its starts (5 starts did not come to an end); it lies in asya-shop-infer-dlq"
+        "infer did not finish with the message: 5 starts did not come to an end; it lies in asya-shop-infer-dlq"
     )
     assert found.event.data.provisional
 

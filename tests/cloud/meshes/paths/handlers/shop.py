@@ -1,5 +1,6 @@
 """Handlers of orders."""
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +16,9 @@ def is_fixed(name: str) -> bool:
 
 
 def courier(payload: dict[str, Any]) -> Iterator[Any]:
-    """Carries an order on, or to the actor `to`."""
+    """Carries an order on, or to the actor `to`. The first order kills the process until it is fixed."""
+    if payload["order"] == "order-1" and not is_fixed("courier"):
+        os._exit(3)
     if "to" in payload:
         yield ("SET", ".route.next[:0]", [payload["to"]])
     yield {**payload, "carried": True}
