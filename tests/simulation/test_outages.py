@@ -8,7 +8,8 @@ from tests.simulation.faults import OUTAGE_SECONDS, SERVICES
 from tests.simulation.inputs.features import Features
 from tests.simulation.schedule import run
 
-SEEDS = (0, 3, 100, 101)
+# Most of these meshes have sets.
+SEEDS = (0, 5, 8, 13, 100)
 HEAVY_SEEDS = (0,)
 FEATURES: Features = frozenset({"pauses", "cancels", "ends", "deadlines", "waits"})
 

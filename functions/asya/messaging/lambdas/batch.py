@@ -89,6 +89,7 @@ class BatchProcessor:
         starts: counts the starts of each message; None where only the receives count.
         chance: gives random numbers in [0, 1).
         note_outages: notes the outages that this process has seen.
+        slows_down: whether an outage hides messages for longer than other errors.
     """
 
     sqs: "SQSClient"
@@ -98,6 +99,7 @@ class BatchProcessor:
     starts: Starts | None = None
     chance: Callable[[], float] = random.random
     note_outages: Callable[[], None] = lambda: None
+    slows_down: bool = True
 
     def with_outlet(self, outlet: Outlet, *, first: bool = False) -> "BatchProcessor":
         """A copy with one more outlet.
@@ -217,7 +219,7 @@ class BatchProcessor:
                             "VisibilityTimeout": nack_seconds(
                                 record.arrival.receive_count,
                                 error,
-                                is_outage=is_outage(error),
+                                is_outage=self.slows_down and is_outage(error),
                                 chance=self.chance(),
                             ),
                         }

@@ -16,7 +16,7 @@ from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.delivery import PROBLEM
 from asya.messaging.lambdas.batch import BatchProcessor, Record, records
 from asya.messaging.lambdas.starts import Starts
-from asya.messaging.nack import MAX_OUTAGE_NACK_SECONDS
+from asya.messaging.nack import MAX_NACK_SECONDS, MAX_OUTAGE_NACK_SECONDS
 from asya.protocol.codec import ParseError
 from asya.testing.dynamo.tables import MemoryDynamo, Table
 from tests.doubles.envelopes import message
@@ -155,6 +155,14 @@ def test_4_an_outage_uses_up_no_start_and_slows_the_queue_down() -> None:
     assert function.letters == []
     assert function.sqs.visibility["receipt-0"] == MAX_OUTAGE_NACK_SECONDS * 0.75
     assert [function.receive(bug, count) for count in range(101, 106)] == [["message-0"]] * 4 + [[]]
+
+
+@pytest.mark.rule("4.nack")
+def test_4_reports_return_soon_in_an_outage_too() -> None:
+    function = Function()
+    function.worker = replace(function.worker, slows_down=False)
+    assert function.receive(outage, 100) == ["message-0"]
+    assert function.sqs.visibility["receipt-0"] == MAX_NACK_SECONDS
 
 
 @pytest.mark.rule("4.starts.mark")
