@@ -68,11 +68,15 @@ def slot_key(slot: datetime) -> str:
 
 
 def slot_values(schedule: Schedule, slot: datetime) -> dict[str, str]:
-    """The values of a slot: date and time in the zone of the schedule, and the time in UTC."""
+    """The values of a slot: date and time in the zone of the schedule, and the time in UTC.
+
+    In an hour that comes twice, the times of its second pass have their offset, so that no two slots have the same values.
+    """
     local = slot.astimezone(ZoneInfo(schedule.timezone))
+    offset = local.isoformat(timespec="minutes")[len("2026-11-25T02:00") :] if local.fold else ""
     return {
         "date": local.strftime("%Y-%m-%d"),
-        "time": local.strftime("%H:%M"),
+        "time": f"{local.strftime('%H:%M')}{offset}",
         "scheduled_at": format_time(slot),
     }
 

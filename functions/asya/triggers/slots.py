@@ -1,15 +1,18 @@
 """Computes the slots of a schedule: Unix cron in a time zone, as Debian's cron reads it (`protocol §16.slots`)."""
 
+import re
 from collections import deque
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
 from asya.protocol.triggers import Schedule
 
-_FIELDS = 5
+# The fields of an expression, with the number of their values.
+_FIELDS = {"minute": 60, "hour": 24, "day of the month": 31, "month": 12, "day of the week": 7}
+_STEP = re.compile(r"(?:(?P<first>\d+)-(?P<last>\d+)|[^/]*)/(?P<step>\d+)")
 _LONGEST_LOOK = timedelta(days=400)
 # Reads the expression only; no slot is computed.
 _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
@@ -19,9 +22,10 @@ def check_cron(text: str) -> str:
     """Return a cron expression of five fields that has slots.
 
     Raises:
-        ValueError: it has no such form, or no slot within 50 years.
+        ValueError: it has no such form, a step that is longer than its field, or no slot within 50 years.
     """
-    if len(text.split()) != _FIELDS:
+    fields = text.split()
+    if len(fields) != len(_FIELDS):
         raise ValueError(f'should be a cron expression of five fields such as "0 2 * * *"; got {text!r}')
     try:
         next(CronSim(text, _ANY_TIME))
@@ -29,20 +33,23 @@ def check_cron(text: str) -> str:
         raise ValueError(f'should be a cron expression such as "0 2 * * *"; got {text!r}: {error}') from None
     except StopIteration:
         raise ValueError(f"{text!r} has no slot in 50 years") from None
+    for field, (name, size) in zip(fields, _FIELDS.items(), strict=True):
+        for item in field.split(","):
+            _check_step(item, name, size)
     return text
 
 
-def check_zone(name: str) -> str:
-    """Return the name of a time zone.
-
-    Raises:
-        ValueError: there is no such zone.
-    """
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError(f"should be a time zone such as Europe/Oslo; got {name!r}") from None
-    return name
+def _check_step(item: str, name: str, size: int) -> None:
+    """Refuse a step over the end of its field: cron begins anew there, so `*/90` minutes would be each hour."""
+    found = _STEP.fullmatch(item)
+    if found is None:
+        return
+    values = int(found["last"]) - int(found["first"]) + 1 if found["first"] else size
+    if int(found["step"]) > values:
+        raise ValueError(
+            f"{item!r} steps over the {values} values of the {name}, so it has the first of them alone. Cron "
+            f"counts no steps beyond its field. Use a step up to {values}, or list the values"
+        )
 
 
 def slots_after(schedule: Schedule, moment: datetime) -> Iterator[datetime]:

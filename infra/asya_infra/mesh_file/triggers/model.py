@@ -1,26 +1,33 @@
 """The keys of `triggers` in the mesh file: what starts a task without a caller (`protocol §16`)."""
 
+from functools import cache
+from importlib import resources
 from typing import Annotated
-from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, Field, JsonValue
 
 from asya.protocol.json_pointer import check_pointer
 from asya.protocol.triggers import Overlap, Signature
-from asya.triggers.slots import check_cron, check_zone
+from asya.triggers.slots import check_cron
 from asya_infra.mesh_file.actor_model import check_reference
 from asya_infra.mesh_file.base import Section, Texts
 from asya_infra.mesh_file.problems import did_you_mean
 from asya_infra.mesh_file.units import Duration, TaskTimeout
 
 
+@cache
+def _zones() -> frozenset[str]:
+    """The zones of the package `tzdata`, which the functions have. A machine may have others, such as `localtime`."""
+    return frozenset(resources.files("tzdata").joinpath("zones").read_text(encoding="ascii").split())
+
+
 def _check_zone(name: str) -> str:
-    try:
-        return check_zone(name)
-    except ValueError as error:
-        # Zones without a place are fixed offsets and old names: CEST is not EST.
-        places = (zone for zone in available_timezones() if "/" in zone)
-        raise ValueError(f"{error}{did_you_mean(name, places)}") from None
+    if name in _zones():
+        return name
+    # Zones without a place are fixed offsets and old names: CEST is not EST.
+    places = (zone for zone in sorted(_zones()) if "/" in zone)
+    hint = did_you_mean(name.removeprefix("posix/").removeprefix("right/"), places)
+    raise ValueError(f"should be a time zone such as Europe/Oslo; got {name!r}{hint}")
 
 
 Cron = Annotated[str, AfterValidator(check_cron)]

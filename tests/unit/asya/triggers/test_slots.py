@@ -8,7 +8,8 @@ import pytest
 from croniter import croniter
 
 from asya.protocol.triggers import Schedule
-from asya.triggers.slots import check_cron, check_zone, is_slot, last_slot, slots_after, slots_between
+from asya.triggers.occurrences import slot_values
+from asya.triggers.slots import check_cron, is_slot, last_slot, slots_after, slots_between
 
 OSLO = "Europe/Oslo"
 
@@ -129,6 +130,13 @@ def test_a_rare_schedule_may_have_no_last_slot() -> None:
         ("0 0 30 2 *", "Bad day-of-month"),
         ("@daily", "five fields"),
         ("", "five fields"),
+        ("*/90 * * * *", "'\\*/90' steps over the 60 values of the minute"),
+        ("1,5/61 * * * *", "'5/61' steps over the 60 values of the minute"),
+        ("0-10/12 * * * *", "'0-10/12' steps over the 11 values of the minute"),
+        ("0 */36 * * *", "steps over the 24 values of the hour"),
+        ("0 0 */45 * *", "steps over the 31 values of the day of the month"),
+        ("0 0 1 */18 *", "steps over the 12 values of the month"),
+        ("0 0 * * */14", "steps over the 7 values of the day of the week"),
     ],
 )
 def test_a_wrong_expression_is_named(text: str, problem: str) -> None:
@@ -137,9 +145,33 @@ def test_a_wrong_expression_is_named(text: str, problem: str) -> None:
         check_cron(text)
 
 
-@pytest.mark.parametrize("name", ["Europe/Olso", "", "../etc/passwd", "/etc/passwd"])
-def test_a_wrong_zone_is_named(name: str) -> None:
-    """No zone is a file elsewhere."""
-    with pytest.raises(ValueError, match="should be a time zone"):
-        check_zone(name)
-    assert check_zone("UTC") == "UTC"
+@pytest.mark.parametrize(
+    "text", ["*/60 * * * *", "0 */24 * * *", "0-10/11 * * * *", "0 0 1 JAN-DEC/3 *", "0 0 * * MON#2", "7 */5 * * *"]
+)
+def test_steps_within_a_field_are_taken(text: str) -> None:
+    assert check_cron(text) == text
+
+
+@pytest.mark.rule("16.slots")
+@pytest.mark.parametrize(
+    ("zone", "month"),
+    [
+        (OSLO, 10),
+        ("America/New_York", 11),
+        ("America/Los_Angeles", 11),
+        ("Australia/Lord_Howe", 4),
+        ("Pacific/Chatham", 4),
+        ("Asia/Kolkata", 10),
+    ],
+)
+def test_16_no_two_slots_have_the_same_values(zone: str, month: int) -> None:
+    """In the hour that comes twice, date and time name its second pass by the offset."""
+    schedule = Schedule(cron="*/10 * * * *", timezone=zone)
+    first = datetime(2026, month, 1, tzinfo=UTC)
+    slots = list(slots_between(schedule, first, first + timedelta(days=31)))
+    values = [slot_values(schedule, slot) for slot in slots]
+    assert len({(each["date"], each["time"]) for each in values}) == len(slots)
+    assert sum(len(each["time"]) > len("02:00") for each in values) == {
+        "Asia/Kolkata": 0,
+        "Australia/Lord_Howe": 3,
+    }.get(zone, 6)

@@ -42,6 +42,31 @@ SLOT_VALUES = "the values are {date}, {scheduled_at}, {time}"
             '{route: [a], cron: "0 2 * * *", timezone: Europe/Olso}',
             [".n.timezone: should be a time zone such as Europe/Oslo; got 'Europe/Olso'; did you mean 'Europe/Oslo'?"],
         ),
+        # Names that only some machines know, or files beside the zones.
+        *(
+            (
+                f'{{route: [a], cron: "0 2 * * *", timezone: "{zone}"}}',
+                [f".n.timezone: should be a time zone such as Europe/Oslo; got {zone!r}{hint}"],
+            )
+            for zone, hint in (
+                ("localtime", ""),
+                ("posix/Europe/Oslo", "; did you mean 'Europe/Oslo'?"),
+                ("right/Asia/Tokyo", "; did you mean 'Asia/Tokyo'?"),
+                ("posixrules", ""),
+                ("tzdata.zi", ""),
+                ("/etc/localtime", ""),
+                ("../UTC", "; did you mean 'Etc/UTC'?"),
+                ("", ""),
+            )
+        ),
+        ('{route: [a], cron: "0 2 * * *", timezone: UTC}', []),
+        (
+            '{route: [a], cron: "*/90 * * * *"}',
+            [
+                ".n.cron: '*/90' steps over the 60 values of the minute, so it has the first of them alone. Cron counts no steps "
+                "beyond its field. Use a step up to 60, or list the values"
+            ],
+        ),
         ("{route: [a], event: {source: shop}, debounce: 1h}", [".n.debounce: should be at most 15m; got '1h'"]),
         ('{route: [a], cron: "0 2 * * *", timeout: 0s}', [".n.timeout: should be at least 2s; got '0s'"]),
         # No start could compute the deadline.
