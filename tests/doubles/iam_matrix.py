@@ -105,6 +105,7 @@ NEEDED = {
         (UPDATE_ITEM, table("asya-shop-sink")),
         (READ_ITEM, table("asya-shop-sink")),
         (PUT, f"{BUCKET}/results/sump/a.json"),
+        (PUT, f"{BUCKET}/results/canceled/a.json"),
         (GET, f"{BUCKET}/results/sump/a.json"),
         (REMOVE, f"{BUCKET}/results/sump/a.json"),
         *(
@@ -137,6 +138,8 @@ NEEDED = {
     "x-roles": [(WRITE_ITEM, table("asya-shop-sink"))],
     "x-gateway-api": [
         (WRITE_ITEM, table("asya-shop-tasks")),
+        (UPDATE_ITEM, table("asya-shop-sink")),
+        (READ_ITEM, table("asya-shop-sink")),
         (SEND, sqs("asya-shop-intake")),
         (SEND, sqs("asya-shop-x-sump")),
         (SEND, sqs("asya-shop-x-ends")),
@@ -244,7 +247,7 @@ FORBIDDEN = {
     "approve": [(SEND, sqs("asya-shop-intake")), (PUT, f"{BUCKET}/results/succeeded/a.json")],
     "x-sink": [(DELETE_ITEM, table("asya-shop-sink")), (SEND, sqs("asya-shop-intake"))],
     "x-sump": [
-        *((PUT, f"{BUCKET}/results/{prefix}/a.json") for prefix in ("succeeded", "failed", "canceled")),
+        *((PUT, f"{BUCKET}/results/{prefix}/a.json") for prefix in ("succeeded", "failed")),
         (GET, f"{BUCKET}/results/checkpoint/a/0.json"),
         (REMOVE, f"{BUCKET}/results/superseded/a/0/1-failed-ab.json"),
         (REMOVE, f"{BUCKET}/results/index/recent/dt=2026-01-01/ab.jsonl"),
