@@ -57,10 +57,8 @@ class RunCancellation:
             botocore.exceptions.ClientError: if the run could not be canceled.
         """
         services = self.services
-        members = manifest.members
-        for start in range(0, len(members), _STATES_BATCH):
-            if not self._all_canceled(members[start : start + _STATES_BATCH]):
-                return
+        if not self.are_canceled(manifest.members):
+            return
         if not Hosting(services).close_next(record, "canceled"):
             return  # its driver has finished them, and is at work for others
         services.base.telemetry.log.info("job run canceled: all its tasks are canceled", run_id=manifest.run_id)
@@ -69,6 +67,15 @@ class RunCancellation:
         except BusyError:
             url = services.settings.queue_url(services.settings.actor)
             CancelRequests(clients.sqs(), queue_url=url).send(task_id, delay=_RETRY_SECONDS)
+
+    def are_canceled(self, members: Sequence[Member]) -> bool:
+        """Whether all members of a run are canceled; states are read up to the first group that is not.
+
+        Raises:
+            UnknownStatesError: if the states of the members are unknown.
+        """
+        groups = (members[start : start + _STATES_BATCH] for start in range(0, len(members), _STATES_BATCH))
+        return all(map(self._all_canceled, groups))
 
     def _all_canceled(self, members: Sequence[Member]) -> bool:
         if any(member.callback != self.services.settings.gateway_url for member in members):

@@ -15,6 +15,7 @@ from asya.protocol.run_progress import RunNote
 from asya.protocol.times import parse_time
 from asya.reporting import reports
 from asya.sidecar.lambdas.metrics import record_diversion, record_job_result
+from asya.sidecar.lambdas.preflight import FRESH_SECONDS
 from asya.sidecar.lambdas.problems import problem_report
 from asya.sidecar.lambdas.traces import trace_job
 from asya.spark import results as job_results
@@ -84,6 +85,7 @@ class ResultRouter:
         self._requeued: list[Member] = []
         self._states: dict[str, TaskState] = {}
         self._states_of = range(0)
+        self._states_read_at = 0.0
 
     def route(self) -> FailureDecision:
         """Routes the results after the cursor.
@@ -264,8 +266,10 @@ class ResultRouter:
         return True
 
     def _state(self, index: int, member: Member) -> TaskState | None:
-        """The state of a member's task; queried in batches."""
-        if index not in self._states_of:
+        """The state of a member's task; queried in batches, and again once it is too old (`protocol §5.4.fresh`)."""
+        monotonic = self._services.base.environment.monotonic
+        if index not in self._states_of or monotonic() - self._states_read_at > FRESH_SECONDS:
+            self._states_read_at = monotonic()
             ahead = self._manifest.members[index : index + _STATES_AHEAD]
             self._states = self._services.states(ahead)
             self._states_of = range(index, index + len(ahead))

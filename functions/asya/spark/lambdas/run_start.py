@@ -9,6 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from asya.protocol.job_runs import Manifest, parse_run_id, run_id
 from asya.protocol.mesh_table import Actor
 from asya.protocol.times import parse_time
+from asya.sidecar.lambdas.preflight import FRESH_SECONDS
 from asya.spark import run_formation
 from asya.spark.aws.emr_serverless import TERMINAL_STATES, BusyError, ConflictingRunError, RefusedRunError
 from asya.spark.aws.hosts import ResidentRun
@@ -16,6 +17,7 @@ from asya.spark.aws.manifests import ManifestError
 from asya.spark.aws.run_items import RunRecord
 from asya.spark.aws.run_slots import RunSlot
 from asya.spark.capacity import POLL_SECONDS
+from asya.spark.lambdas.cancellation import RunCancellation, UnknownStatesError
 from asya.spark.lambdas.hosting import Hosting
 from asya.spark.lambdas.resolution import has_ended
 from asya.spark.lambdas.services import SparkServices
@@ -133,6 +135,9 @@ class RunStart:
         """Starts a run's own job run; returns False if the run must wait."""
         services, actor = self.services, manifest.actor
         log = services.base.telemetry.log
+        if self._is_canceled(manifest):
+            self._end_unstarted(manifest, "CANCELLED", "all its tasks were canceled before it started")
+            return True
         try:
             job_run_id = self._start_job_run(manifest, spec, slot)
         except BusyError as busy:
@@ -146,10 +151,7 @@ class RunStart:
             return False
         except (RefusedRunError, RunRequestError) as refused:
             log.exception("run rejected; its envelopes fail", run_id=manifest.run_id)
-            # The completion believes in a rejection only after the record. The reconciler repeats a lost notification.
-            services.records.mark_started(actor, manifest.number, "")
-            services.notify_completion(manifest.run_id, job_run_id="", state="FAILED", details=str(refused))
-            self._note_start(manifest, "refused")
+            self._end_unstarted(manifest, "FAILED", str(refused))
             return True
         if manifest.linger:
             # Before the record: a run that is started is in the list, or has ended.
@@ -157,6 +159,27 @@ class RunStart:
         services.records.mark_started(actor, manifest.number, job_run_id)
         self._note_start(manifest, "started", job_run_id)
         return True
+
+    def _end_unstarted(self, manifest: Manifest, state: str, details: str) -> None:
+        """End a run without a job run: the completion charges its envelopes, or ends the canceled ones."""
+        # The completion believes in it only after the record. The reconciler repeats a lost notification.
+        self.services.records.mark_started(manifest.actor, manifest.number, "")
+        self.services.notify_completion(manifest.run_id, job_run_id="", state=state, details=details)
+        self._note_start(manifest, "canceled" if state == "CANCELLED" else "refused")
+
+    def _is_canceled(self, manifest: Manifest) -> bool:
+        """Whether a run that has waited is of canceled tasks alone, and no lost answer has started it."""
+        formed = parse_time(manifest.formed_at)
+        if self.services.now() - formed <= timedelta(seconds=FRESH_SECONDS):
+            return False  # the states were read when it was formed
+        try:
+            is_canceled = RunCancellation(self.services).are_canceled(manifest.members)
+            return is_canceled and self.services.job_runs.find(manifest.run_id, since=formed - CLOCK_MARGIN) is None
+        except (UnknownStatesError, ClientError, BotoCoreError) as error:
+            self.services.base.telemetry.log.info(
+                "not known whether a run is canceled; it starts", run_id=manifest.run_id, problem=str(error)
+            )
+            return False
 
     def _add_resident(self, manifest: Manifest, spec: Actor, job_run_id: str) -> None:
         services = self.services
