@@ -20,6 +20,7 @@ from tests.simulation.planted import (
     schedules,
     sets,
     waits,
+    words,
 )
 
 PAGE = PROJECT / "docs" / "reference" / "planted-mistakes.md"
@@ -37,6 +38,7 @@ _LIGHT = (
     *sets.MISTAKES,
     *waits.MISTAKES,
     *outages.MISTAKES,
+    *words.MISTAKES,
 )
 LIGHT = tuple(mistake for mistake in _LIGHT if not mistake.tests)
 HEAVY = tuple(mistake for mistake in heavy_planted.MISTAKES if not mistake.tests)
