@@ -1,5 +1,6 @@
 """Fixtures of all unit tests: hypothesis without deadlines, and cached parts of the AWS SDK that are slow to create."""
 
+import time
 from collections.abc import Iterator
 from functools import cache
 from types import SimpleNamespace
@@ -15,6 +16,9 @@ import pytest
 from botocore.hooks import EventAliaser
 from hypothesis import settings
 
+from asya.messaging.aws import clients
+from asya.messaging.aws.outage_notes import SERVICES
+from asya.messaging.aws.service_health import ServiceHealth
 from tests.doubles.senders import listed_roles as listed_roles  # noqa: PLC0414
 
 # The duration of an example depends on the machine only.
@@ -88,3 +92,11 @@ def cached_event_names() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(EventAliaser, "_alias_event_name", cached)
         yield
+
+
+@pytest.fixture(autouse=True)
+def healthy_services(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no test meet a service that was off in another one: a function's process is that of the tests here."""
+    for service in SERVICES:
+        clients.HEALTH.answered(service)
+    monkeypatch.setattr(clients, "HEALTH", ServiceHealth(time.time))

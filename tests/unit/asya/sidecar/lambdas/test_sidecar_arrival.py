@@ -2,12 +2,15 @@
 
 import time
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from msgspec import structs
 
+from asya.messaging.aws.service_health import Outage
 from asya.protocol import ids
 from asya.protocol.mesh_table import Gateway
+from asya.protocol.times import format_time
 from asya.sidecar.lambdas.wiring import build_sidecar
 from asya.tasks.task_state import TaskState
 from tests.doubles.envelopes import message, status
@@ -24,6 +27,23 @@ def test_5_1_what_is_no_envelope_is_acked_because_x_sump_has_it(world: MeshWorld
     (failed,) = world.sent("x-sump")
     assert failed.id == ("env-9" if "env-9" in body else ids.id_of_message("message-0"))
     assert world.targets == ["x-sump"]
+
+
+@pytest.mark.rule("4.outage.named")
+@pytest.mark.parametrize(("until", "is_named"), [(timedelta(minutes=-5), True), (timedelta(minutes=-50), False)])
+def test_5_3_a_missed_deadline_names_the_outages_since_the_task_began(
+    world: MeshWorld, until: timedelta, is_named: bool
+) -> None:
+    now = datetime.now(UTC)
+    since, last = now - timedelta(hours=1), now + until
+    world.services("infer").outage_notes.add([Outage("S3", since.timestamp(), last.timestamp(), "503 SlowDown")])
+    began, deadline = (format_time(now - timedelta(minutes=minutes)) for minutes in (20, 1))
+    assert run(world, never, message(status=status(created_at=began, deadline_at=deadline))) == []
+    (failed,) = world.sent("x-sink")
+    assert failed.status is not None
+    assert failed.status.error is not None
+    assert failed.status.reason == "Timeout"
+    assert ("Meanwhile S3 did not answer from" in failed.status.error.message) == is_named
 
 
 @pytest.mark.rule("5.1.log")
