@@ -6,6 +6,7 @@ from datetime import datetime
 import msgspec
 
 from asya.dead_letters.letters import DeadLetter
+from asya.protocol import names
 from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
@@ -22,6 +23,7 @@ SHORT_BODY = 1024
 """Bytes of the bodies of an answer beyond `PAGE_LIMIT`."""
 _MESSAGE_LIMIT = 1024
 NOT_STARTED = "NotStarted"
+GIVEN_UP = "DeliveryExhausted"
 """The type of the error of a message that can start no task."""
 
 
@@ -110,14 +112,18 @@ def letter_id(letter: DeadLetter) -> str:
 
 def letter_error(letter: DeadLetter, task: TaskView | None) -> ErrorInfo | LetterError | None:
     """Return why a dead letter failed: the message says it, else its task; the end of a task comes with the next sweep."""
-    if letter.problem is not None:
+    if letter.problem is not None and letter.actor == names.TRIGGERS:
         return LetterError(type=NOT_STARTED, message=letter.problem)
     envelope = envelope_of(letter)
     error = envelope.status.error if envelope is not None and envelope.status is not None else None
-    if error is not None or task is None:
+    if error is not None:
         return error
-    problem = task.problem
-    return task.error or (LetterError(type=problem.type, message=problem.message) if problem is not None else None)
+    problem = task.problem if task is not None else None
+    if task is not None and task.error is not None:
+        return task.error
+    if problem is not None:
+        return LetterError(type=problem.type, message=problem.message)
+    return LetterError(type=GIVEN_UP, message=letter.problem) if letter.problem is not None else None
 
 
 def letter_view(

@@ -343,9 +343,13 @@ def test_16_a_letter_of_x_triggers_says_why_it_starts_nothing(mesh: Mesh) -> Non
     problem = {PROBLEM: {"DataType": "String", "StringValue": "the mesh has no trigger 'nightly'"}}
     body = '{"trigger": "nightly", "slot": "2026-11-25T01:00:00Z"}'
     mesh.client.send_message(QueueUrl=url, MessageBody=body, MessageAttributes=problem)
-    # Nobody but x-triggers gives a message up.
     infer = mesh.client.get_queue_url(QueueName="asya-shop-infer-dlq")["QueueUrl"]
-    mesh.client.send_message(QueueUrl=infer, MessageBody="{}", MessageAttributes=problem)
+    given_up = {PROBLEM: {"DataType": "String", "StringValue": "5 starts did not come to an end"}}
+    mesh.client.send_message(QueueUrl=infer, MessageBody="{}", MessageAttributes=given_up)
+    listed = CliRunner().invoke(app, ["dlq", "list", "--json", "--error", "did not come to an end"])
+    assert [json.loads(each)["error"] for each in listed.stdout.splitlines()] == [
+        "DeliveryExhausted: 5 starts did not come to an end"
+    ]
     listed = CliRunner().invoke(app, ["dlq", "list", "--json", "--error", "no trigger"])
     (line,) = [json.loads(each) for each in listed.stdout.splitlines()]
     assert (line["actor"], line["error"]) == ("x-triggers", "NotStarted: the mesh has no trigger 'nightly'")
