@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from pydantic import JsonValue
@@ -24,6 +24,8 @@ _PUT_EVENTS = "events:putevents"
 _OBJECTS = re.compile(r"arn:[^:]*:s3:::([^/]+)/(.+)")
 _BUS = re.compile(r"(?:arn:[^:]*:events:[^:]*:[^:]*:event-bus/)?(.+)")
 _DEFAULT_BUS = "default"
+_ENDS = ""
+"""Stands for the end actors, to which each task may come."""
 _EQUALS = re.compile(r"(ForAllValues:|ForAnyValue:)?String(Equals|Like)(IgnoreCase)?")
 
 
@@ -37,12 +39,31 @@ class Causes:
 
     mesh: MeshFile
     namespace: str
+    # Each pair of an actor and a trigger is looked at once: a mesh may have a hundred of both.
+    _known: dict[int, dict[str, list[str]]] = field(default_factory=dict, compare=False)
+    _reached: dict[tuple[str, ...], list[str]] = field(default_factory=dict, compare=False)
 
     def of(self, cause: TriggerSection, started: TriggerSection) -> list[str]:
         """Return the ways in which a task of one trigger may start another trigger, or the same one."""
-        actors = self._reachable(cause.route or self._route_of_tool(cause.tool))
-        if not actors:
+        route = cause.route or self._route_of_tool(cause.tool)
+        if route not in self._reached:
+            self._reached[route] = self._reachable(route)
+        reached = self._reached[route]
+        if not reached:
             return []
+        starters = self._starters(started)
+        return [way for actor in starters if actor in (*reached, _ENDS) for way in starters[actor]]
+
+    def _starters(self, started: TriggerSection) -> dict[str, list[str]]:
+        """Return the ways in which actors may start a trigger, by the actor."""
+        if id(started) not in self._known:
+            found = {actor: self._found([actor], started) for actor in self.mesh.actors}
+            found[_ENDS] = self._found([], started)
+            self._known[id(started)] = {actor: ways for actor, ways in found.items() if ways}
+        return self._known[id(started)]
+
+    def _found(self, actors: Sequence[str], started: TriggerSection) -> list[str]:
+        """Return how actors may start a trigger; without any, how the end actors may."""
         if started.s3 is not None:
             place = self.place(started.s3.bucket)
             wanted = patterns_of(place.prefix + started.s3.prefix, started.s3.suffix)
@@ -69,13 +90,13 @@ class Causes:
         """Yield who writes keys of a bucket that match patterns."""
 
         def starts_it(written: S3Prefix) -> bool:
-            return intersect(written.bucket, place.bucket) and any(intersect(each, written.prefix) for each in wanted)
+            return any(intersect(each, written.prefix) for each in wanted) and intersect(written.bucket, place.bucket)
 
         for actor, index, entry in self._entries(actors):
             if any(starts_it(written) for written in self._written(entry)):
                 yield f"actors.{actor}.access[{index}] lets it write keys of {told}"
         results = self.place("results")
-        for end, pattern in self._ends():
+        for end, pattern in self._ends() if not actors else ():
             if starts_it(S3Prefix(results.bucket, results.prefix + pattern)):
                 yield f"{end} writes results/{pattern}"
 
@@ -128,7 +149,10 @@ class Causes:
             for policy in section.resiliency.policies.values():
                 waiting += policy.then_route or ()
             targets = section.can_send_to or ()
-            waiting += sorted(actors) if "*" in targets else targets
+            if "*" in targets:
+                # All that there are; their order tells nobody anything.
+                return [*found, *(other for other in actors if other not in found)]
+            waiting += targets
         return found
 
     def _written(self, entry: AccessEntry) -> Iterator[S3Prefix]:

@@ -12,6 +12,9 @@ def patterns_of(prefix: str, suffix: str) -> tuple[str, ...]:
 
 def intersect(one: str, other: str) -> bool:
     """Whether some key matches both patterns."""
+    beginnings = zip(_beginning(one), _beginning(other), strict=False)
+    if any(character != expected for character, expected in beginnings):
+        return False  # most pairs differ before their first wildcard
     # The places in `other` that a common key may have reached, for each place in `one`.
     places = _past_stars(other, {0})
     for character in one:
@@ -25,6 +28,10 @@ def intersect(one: str, other: str) -> bool:
         }
         places = _past_stars(other, matched)
     return len(other) in places
+
+
+def _beginning(pattern: str) -> str:
+    return pattern[: min(pattern.find(each) % (len(pattern) + 1) for each in "*?")]
 
 
 def _past_stars(pattern: str, places: set[int]) -> set[int]:
