@@ -160,13 +160,13 @@ MISTAKES = (
     found_by(
         "writes states over changes of others",
         wrap(MemoryDynamo, "put_item", _put_unconditionally),
-        "unit/asya/triggers/aws/test_states.py::test_16_of_two_sweeps_that_have_seen_the_same_schedule_one_writes",
-        "unit/asya/triggers/aws/test_states.py::test_16_of_two_steps_that_have_seen_the_same_backfill_one_writes",
+        "unit/asya/triggers/aws/test_schedule_states.py::test_16_of_two_sweeps_that_have_seen_the_same_schedule_one_writes",
+        "unit/asya/triggers/aws/test_schedule_states.py::test_16_of_two_steps_that_have_seen_the_same_backfill_one_writes",
     ),
     found_by(
         "starts the slots of a pause after the resume",
         wrap(ScheduleStates, "resume", _resume_with_the_pause),
-        "unit/asya/triggers/aws/test_states.py::test_16_a_schedule_begins_anew_when_it_is_resumed",
+        "unit/asya/triggers/aws/test_schedule_states.py::test_16_a_schedule_begins_anew_when_it_is_resumed",
     ),
     found_by(
         "starts slots of a paused trigger",

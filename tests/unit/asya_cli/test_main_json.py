@@ -25,7 +25,6 @@ WITHOUT_JSON = {
     "asya send": "prints an id, or the payload of the result, which is JSON",
     "asya call": "prints an id, or the payload of the result, which is JSON",
     "asya result": "prints the stored envelope, which is JSON",
-    "asya resume": "prints no fact",
     "asya graph": "prints a picture",
     "asya schema": "prints a schema, which is JSON",
     "asya deploy": "shows the progress of the CDK",

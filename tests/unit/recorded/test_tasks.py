@@ -274,8 +274,13 @@ def test_a_report_of_a_child_is_the_roots_owners(tasks: Tasks, store: DynamoTask
 
 
 def test_a_late_report_changes_no_end(tasks: Tasks, store: DynamoTaskStore) -> None:
+    tasks.report([event("task-done", "failed", 2, 200)], NOW, may_create=True)
+    assert store.records(["task-done"], NOW)["task-done"].record == DONE
+
+
+def test_the_report_of_a_claimed_end_replaces_a_cancellation(tasks: Tasks, store: DynamoTaskStore) -> None:
     tasks.report([event("task-canceled", "succeeded", 2, 200)], NOW, may_create=True)
-    assert store.records(["task-canceled"], NOW)["task-canceled"].record.status == "canceled"
+    assert store.records(["task-canceled"], NOW)["task-canceled"].record.status == "succeeded"
 
 
 def test_states_for_pre_flight(state: Recording) -> None:
