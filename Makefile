@@ -8,6 +8,7 @@ BIN     := $(VENV)/bin
 CLOUD   := .venv-cloud
 CHECKOV := .venv-checkov
 AUDIT   := .venv-audit
+MUTATION := .venv-mutation
 ICEBERG := .venv-iceberg
 DOCS    := .venv-docs
 # The site: the prepared pages, the settings, and in `site` what is published.
@@ -66,6 +67,12 @@ $(AUDIT)/.installed: $(VENV)/.bootstrapped requirements/audit.txt
 	@echo "· bandit and pip-audit"
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(AUDIT)
 	@$(UV) --python $(AUDIT)/bin/python --require-hashes -r requirements/audit.txt
+	@touch $@
+
+$(MUTATION)/.installed: $(VENV)/.bootstrapped requirements/mutation.txt
+	@echo "· mutmut"
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(MUTATION)
+	@$(UV) --python $(MUTATION)/bin/python --require-hashes -r requirements/mutation.txt
 	@touch $@
 
 $(ICEBERG)/.installed: $(VENV)/.bootstrapped requirements/iceberg.txt
@@ -170,11 +177,13 @@ test-full: setup  ## full size: 20,000 schedules of the simulation; on the local
 	  tests/cloud/test_gateway_reports.py::test_shuffled_and_duplicate_reports_give_the_same_task \
 	  tests/cloud/test_crew_failures.py tests/cloud/test_trigger_sources.py tests/cloud/test_deploy_under_load.py tests/fuzz \
 	  tests/simulation/test_strangers.py tests/simulation/test_trigger_events.py tests/simulation/test_trigger_lanes.py \
+	  tests/simulation/test_named.py \
 	  tests/simulation/same_verdict tests/spark/test_same_verdict_of_*.py \
 	  tests/unit/asya/fan_in/lambdas/test_fan_in_counts.py tests/spark/test_append_once.py tests/spark/test_manifest_memory.py \
 	  tests/cloud/test_append_kills.py tests/cloud/test_night_call.py tests/cloud/test_planted_failures.py tests/cloud/test_heavy_console.py \
 	  tests/cloud/test_tutorial.py tests/cloud/test_readme.py
 	@ASYA_FULL_SIZE=1 $(MAKE) --no-print-directory iceberg
+	@$(MAKE) --no-print-directory mutation
 	@$(MAKE) --no-print-directory docs
 	@$(BIN)/python -m tests.calendar
 	@$(BIN)/python -m tests.make_targets
@@ -191,6 +200,10 @@ chaos: setup  ## 2,000 envelopes while processes die, services fail and the gate
 .PHONY: audit
 audit: setup $(AUDIT)/.installed  ## bandit over the code, published advisories of all pinned packages, checkov and cfn-lint over the templates (STRICT=1: fail where advisories cannot be looked up)
 	@$(BIN)/python -m tests.audit$(if $(STRICT), --strict)
+
+.PHONY: mutation
+mutation: setup $(MUTATION)/.installed  ## changes a sample of protocol, starts, triggers, fan_in and reporting; fails if their unit tests find a smaller share than before (15 minutes)
+	@$(BIN)/python -m tests.mutation
 
 .PHONY: coverage
 coverage: setup  ## lines and branches that the unit and template tests reach; the report is .build/coverage/html/index.html
@@ -242,7 +255,7 @@ destroy: setup  ## remove the mesh from that account (MESH=file, STAGE=name, OPT
 
 .PHONY: lock
 lock: $(VENV)/.bootstrapped  ## compile requirements/*.in to pinned and hashed requirements/*.txt
-	@cd requirements && for name in layer dispatch gateway telemetry cdk spark demo cloud checkov audit iceberg docs bootstrap dev; do \
+	@cd requirements && for name in layer dispatch gateway telemetry cdk spark demo cloud checkov audit mutation iceberg docs bootstrap dev; do \
 	  test ! -f $$name.txt || cp $$name.txt $$name.new; \
 	  case $$name in cdk) more=../pyproject.toml;; demo) more=--no-deps;; *) more=;; esac; \
 	  ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \

@@ -49,6 +49,7 @@ TARGETS = {
     "iceberg": Target(),
     "chaos": Target(left_out="it takes 20 minutes, and `make test-full` runs its command"),
     "audit": Target(),
+    "mutation": Target(left_out="it takes 15 minutes, and `make test-full` runs its command"),
     "coverage": Target(tests="test_route"),
     "wheel": Target(),
     "rules": Target(),

@@ -66,6 +66,12 @@ def test_a_result_is_inline_up_to_64_kib(length: int, inline: bool) -> None:
     assert event.data.reason is None
 
 
+def test_an_end_without_a_status_is_a_failure_without_a_reason() -> None:
+    event = reports.terminal(decode(message(status=None)), at=NOW)
+    assert (event.status, event.attempt, event.data.actor, event.data.reason) == ("failed", 1, "", None)
+    assert (event.data.error, event.data.result, event.data.attempt) == (None, msgspec.UNSET, None)
+
+
 def test_a_failure_tells_error_reason_and_actor_and_no_result() -> None:
     envelope = decode(message(status=status(phase="failed", reason="PolicyExhausted", attempt=3, error=ERROR)))
     event = reports.terminal(envelope, at=NOW)

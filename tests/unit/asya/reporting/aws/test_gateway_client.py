@@ -48,6 +48,8 @@ def test_a_report_is_signed_for_the_api_and_answered_by_item(gateway: FakeGatewa
     assert [result.status for result in results] == [204, 503]
     assert gateway.headers["authorization"].startswith("AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/")
     assert "/eu-west-1/execute-api/aws4_request" in gateway.headers["authorization"]
+    assert "SignedHeaders=content-type;host;" in gateway.headers["authorization"]
+    assert gateway.headers["content-type"] == "application/json"
     assert gateway.headers["x-amz-security-token"] == "token"
 
 

@@ -56,6 +56,8 @@ def test_reports_leave_by_themselves_while_a_handler_runs(monkeypatch: pytest.Mo
     progress.report(URL, event("env-1", "received"))
     progress.report(URL, event("env-1", "processing"))
     assert sqs.wait_until_sent(REPORTS)
+    # A process that ends waits for no further reports.
+    assert all(thread.daemon for thread in threading.enumerate() if thread.name == "progress-reporter")
     progress.flush()
     assert [status for each in statuses(sqs) for status in each] == ["received", "processing"]
 

@@ -199,6 +199,7 @@ def test_a_rejected_message_releases_the_key_at_once(gateway: Gateway) -> None:
     gateway.queue.before = NotSentError("access denied")
     with pytest.raises(ApiError):
         gateway.start_once("t1")
+    assert gateway.status("t1") is None
     gateway.queue.before = None
     assert gateway.start_once("t2", 1) == "t1"
     assert (gateway.queue.ids, gateway.status("t1")) == (["t1"], "pending")
