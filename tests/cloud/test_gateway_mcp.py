@@ -197,4 +197,4 @@ def test_a_call_continues_after_the_users_answer(example: dict[str, Any], alice:
             assert (await ended(client, done)).structured_content == {"text": "may I?"}
 
     asyncio.run(run())
-    assert questions == ["Task paused"]
+    assert questions == ["Task paused\n/text: may I?"]
