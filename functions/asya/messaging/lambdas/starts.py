@@ -1,19 +1,24 @@
 """Counts the starts of the work on a message, and gives up one whose starts do not come to an end (`protocol §4.starts`)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
+from msgspec.structs import replace
 
 from asya.messaging.aws.failed_messages import FailedMessages
 from asya.messaging.aws.service_health import ServiceHealth, ServiceOffError
 from asya.messaging.aws.start_marks import StartMarks, is_marked, starts_of
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.given_up import given_up_body, may_be_sent
+from asya.messaging.hop import Arrival
 
 if TYPE_CHECKING:
     from asya.messaging.lambdas.batch import Record
+
+# The starts that a process remembers in order to take them back.
+_MOST_KEPT = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,7 @@ class Starts:
     health: ServiceHealth
     telemetry: Telemetry
     epoch_seconds: Callable[[], float]
+    _kept: list[Arrival] = field(default_factory=list)
 
     @property
     def are_single(self) -> bool:
@@ -50,6 +56,7 @@ class Starts:
             return True
         for outage in self.health.off:
             raise ServiceOffError(service=outage.service, cause=outage.cause)
+        self._take_back_kept()
         marks = self.marks.add(record.arrival, epoch_seconds=self.epoch_seconds())
         if starts_of(marks, self.limit) <= self.limit or not may_be_sent(record.arrival):
             return True  # one that may not be sent becomes a dead letter by its receives
@@ -57,13 +64,24 @@ class Starts:
         return False
 
     def take_back(self, record: "Record") -> None:
-        """Uncount a start that an outage has ended. If that fails, the message has one start less."""
+        """Uncount a start that an outage has ended, or one whose mark may be written although nobody knows.
+
+        If that fails, the next start in this process tries again. If this process dies before, the message has one start less.
+        """
         if not is_marked(record.arrival, self.limit):
             return
         try:
             self.marks.take_back(record.arrival)
         except (ClientError, BotoCoreError) as error:
             self.telemetry.log.warning("start not taken back", exc_info=error, message_id=record.message_id)
+            if len(self._kept) < _MOST_KEPT:
+                self._kept.append(replace(record.arrival, body=b""))
+
+    def _take_back_kept(self) -> None:
+        """Take back the starts that could not be taken back before."""
+        while self._kept:
+            self.marks.take_back(self._kept[-1])
+            self._kept.pop()
 
     def _give_up(self, record: "Record") -> None:
         body = given_up_body(record.arrival, self.actor)

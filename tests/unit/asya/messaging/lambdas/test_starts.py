@@ -37,11 +37,14 @@ class CountingDynamo(MemoryDynamo):
         super().__init__({"asya-shop-sink": Table()})
         self.writes = 0
         self.is_off = False
+        self.loses_answers = False
 
     def update_item(self, **request: Any) -> dict[str, Any]:
         """See `MemoryDynamo`."""
         self.writes += 1
         if self.is_off:
+            if self.loses_answers and "ADD" in request["UpdateExpression"]:
+                super().update_item(**request)
             raise OFF
         return super().update_item(**request)
 
@@ -173,6 +176,18 @@ def test_4_without_its_mark_no_redelivered_message_starts() -> None:
     assert function.calls == ["message-0"]
     function.dynamodb.is_off = False
     assert function.receive(nothing, 3) == []
+
+
+@pytest.mark.rule("4.starts.mark")
+def test_4_marks_whose_answers_were_lost_in_an_outage_are_taken_back_after_it() -> None:
+    function = Function()
+    function.dynamodb.is_off = function.dynamodb.loses_answers = True
+    for count in range(2, 12):
+        assert function.receive(nothing, count) == ["message-0"]
+    assert function.calls == []
+    function.dynamodb.is_off = False
+    assert function.receive(nothing, 12) == []
+    assert (function.calls, function.letters) == (["message-0"], [])
 
 
 @pytest.mark.rule("4.outage.probe")
