@@ -13,7 +13,7 @@ BUCKET = "arn:<Partition>:s3:::asya-plain-test-<AccountId>-<Region>"
 
 
 def sends(plain: Any, actor: str) -> set[str]:
-    """The actors and report queues that an actor may send to."""
+    """The queues that an actor may send to."""
     arns = resources(plain, actor, "sqs:SendMessage", "plain-test")
     return {arn.rpartition(":")[2].removeprefix("asya-plain-test-") for arn in arns}
 
@@ -33,9 +33,9 @@ def test_wait_actors_have_a_queue_and_a_function(plain: Any, name: str) -> None:
 
 @pytest.mark.rule("8.retry.days", "4.report-queues.senders")
 def test_they_send_along_their_routes_and_report_waits(plain: Any) -> None:
-    assert sends(plain, "cool-down") == {"cool-down", "embargo", "x-reports", "x-ends", *CREW}
-    assert sends(plain, "embargo") == {"embargo", "publish", "x-reports", "x-ends", *CREW}
-    assert sends(plain, "x-wait") == {"publish", "x-wait", "x-sink", "x-sump", "x-reports", "x-ends"}
+    assert sends(plain, "cool-down") == {"cool-down", "cool-down-dlq", "embargo", "x-reports", "x-ends", *CREW}
+    assert sends(plain, "embargo") == {"embargo", "embargo-dlq", "publish", "x-reports", "x-ends", *CREW}
+    assert sends(plain, "x-wait") == {"publish", "x-wait", "x-wait-dlq", "x-sink", "x-sump", "x-reports", "x-ends"}
     assert "x-wait" in sends(plain, "publish")
     assert "x-wait" not in sends(plain, "score")
 
