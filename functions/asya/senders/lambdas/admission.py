@@ -10,7 +10,7 @@ from msgspec import structs
 
 from asya.messaging.hop import Arrival
 from asya.messaging.lambdas.batch import Record
-from asya.messaging.nack import BlockedError
+from asya.messaging.nack import ServiceError
 from asya.protocol import names
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
@@ -48,7 +48,7 @@ class Admission:
         admitted = {record.message_id: record for record in items}
         outside: list[Record] = []
         repeated = [record for record in items if _is_noted(record.arrival.receive_count)]
-        unknown: BlockedError | None = None
+        unknown: ServiceError | None = None
         for record in items:
             # Without the list nobody is judged; a second call would only take the time of the batch.
             if unknown is None:
@@ -165,9 +165,9 @@ def _is_noted(receive_count: int) -> bool:
     return receive_count > 1 and receive_count & (receive_count - 1) == 0
 
 
-def _unjudged(error: Exception) -> BlockedError:
-    """The error of messages that nobody can judge now; they wait for longer than for errors of their own."""
-    problem = BlockedError(f"the table of roles and claims does not answer, so nobody knows who may send what: {error}")
+def _unjudged(error: Exception) -> ServiceError:
+    """The error of messages that nobody can judge now: an outage like any other."""
+    problem = ServiceError(f"the table of roles and claims does not answer, so nobody knows who may send what: {error}")
     problem.__cause__ = error
     return problem
 
