@@ -8,7 +8,7 @@ import socket
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from playwright.sync_api import expect, sync_playwright
 
@@ -16,7 +16,7 @@ from asya_cli.console.guard import Guard
 from asya_cli.console.opening import page_address
 from asya_cli.console.page import page_folder, read_page
 from asya_cli.console.running import make_server
-from asya_cli.console.server import Console, MeshInfo
+from asya_cli.console.server import Console, GatewayCalls, MeshInfo
 from tests.console.stub_gateway import NOW
 from tests.doubles.server_faults import no_server_faults
 from tests.paths import PROJECT
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
-    from tests.console.stub_gateway import StubGateway
+    from asya_cli.console.redrives import RedriveAnswer, RedriveRequest
 
 TIMEOUT_MILLISECONDS = 30_000
 """How long a test waits for something on the page; enough for a slow machine."""
@@ -139,8 +139,15 @@ class OpenedPage:
         self.context.close()
 
 
+class MemoryGateway(GatewayCalls, Protocol):
+    """A gateway in this process."""
+
+    def redrive(self, request: RedriveRequest) -> RedriveAnswer:
+        """Redrive dead letters."""
+
+
 @contextmanager
-def running_console(gateway: StubGateway, *, is_local: bool = True) -> Iterator[str]:
+def running_console(gateway: MemoryGateway, *, is_local: bool = True) -> Iterator[str]:
     """The console before a gateway in memory; yields the address of its page, with the secret."""
     info = MeshInfo(namespace="shop", region="eu-north-1", is_local=is_local, options=" --state .asya", version="0")
     with socket.create_server(("127.0.0.1", 0)) as listener:
