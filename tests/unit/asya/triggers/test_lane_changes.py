@@ -3,11 +3,12 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from asya.protocol.times import format_time
-from asya.protocol.triggers import Trigger, TriggerBatch
-from asya.triggers.lane_changes import BATCH_BYTES, ends
-from asya.triggers.lanes import Start, Window, WindowKind
+from asya.protocol.triggers import Overlap, Trigger, TriggerBatch
+from asya.triggers.lane_changes import BATCH_BYTES, ends, settle
+from asya.triggers.lanes import Lane, Start, Window, WindowKind
 
 DUE = datetime(2026, 11, 25, tzinfo=UTC)
 INSTANT = timedelta(microseconds=1)
@@ -38,3 +39,20 @@ def test_16_a_batch_ends_with_its_last_occurrence_or_byte() -> None:
 @pytest.mark.rule("16.window")
 def test_16_a_window_of_other_settings_ends_at_once() -> None:
     assert ends(window("batch"), DEBOUNCE, DUE - INSTANT)
+
+
+@pytest.mark.rule("16.window.overlap", "16.overlap.cancel-previous")
+def test_16_a_window_that_closes_starts_its_task_as_the_overlap_says() -> None:
+    due = window("debounce")
+
+    def after(overlap: Overlap, running: str | None) -> Lane:
+        change = settle(Lane(running=running, window=due), replace(DEBOUNCE, overlap=overlap), DUE, oldest=None)
+        assert change is not None
+        assert change.closed == due.start
+        return change.lane
+
+    assert after("allow", None) == Lane(starting=(due.start,))
+    assert after("queue", "before") == Lane(running="before", queued=1)
+    # The window was opened before a deployment: no occurrence of it is skipped.
+    assert after("skip", "before") == Lane(running="before", queued=1)
+    assert after("cancel-previous", "before") == Lane(running="t", starting=(due.start,), canceling=("before",))
