@@ -95,12 +95,15 @@ def _mutmut(*arguments: str, check: bool) -> None:
     """Run mutmut in the copy. Without a mutant of a name it fails, after it has written the mutants and timed the tests."""
     (packages,) = _INSTALLED.glob("lib/python*/site-packages")
     # The packages of the copy come before those of the editable install.
-    paths = os.pathsep.join(str(_COPY / "mutants" / name) for name in ("src", "infra", "spark_jobs", "."))
+    paths = [_COPY / "mutants" / name for name in ("src", "infra", "spark_jobs", ".")]
+    for path in paths:
+        # Python ignores a folder of its path that does not exist when it first looks there.
+        path.mkdir(parents=True, exist_ok=True)
     with (_COPY / "mutmut.log").open("a", encoding="utf-8") as log:
         done = subprocess.run(
             [sys.executable, "-c", _RUN, str(packages), *arguments],
             cwd=_COPY,
-            env=os.environ | {"PYTHONPATH": paths},
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))},
             stdout=log,
             stderr=log,
             check=False,
