@@ -24,7 +24,7 @@ from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings
 from asya.protocol import ids, names
 from asya.protocol.codec import decode
-from asya.protocol.mesh_table import Actor, MeshTable
+from asya.protocol.mesh_table import QUEUE_RECEIVES, Actor, MeshTable
 from asya.protocol.triggers import EventPattern, ObjectSource, Trigger
 from asya.senders.lambdas import wiring as sender_wiring
 from asya.testing.dynamo.indexes import KINDS, new_table
@@ -133,7 +133,7 @@ def deploy(random: Random) -> World:
     queues = Queues(simulation, history, sources.wake)
     sources.queues = queues
     visibility = float(timings.visibility_timeout(timings.TRIGGERS_TIMEOUT, 0))
-    for name, receives in ((names.TRIGGERS, timings.TRIGGERS_MAX_RECEIVES), ("count", None)):
+    for name, receives in ((names.TRIGGERS, QUEUE_RECEIVES), ("count", None)):
         queues.queues[queue(name)] = Queue(queue(name), visibility, receives)
         queues.queues[f"{queue(name)}-dlq"] = Queue(f"{queue(name)}-dlq", 30.0, None)
     sources.functions[queue(names.TRIGGERS)] = Function(

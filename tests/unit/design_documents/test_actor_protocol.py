@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from asya.protocol import headers, names
 from asya.protocol.codec import decode, encode
@@ -125,13 +126,18 @@ def record(*statuses: str) -> TaskRecord:
         (["pending", "succeeded", "received", "paused"], "succeeded"),
         (["pending", "succeeded", "failed"], "succeeded"),
         (["pending", "failed", "canceled"], "failed"),
-        (["pending", "canceled", "succeeded"], "canceled"),
         # The same twice.
         (["pending", "received", "received"], "running"),
     ],
 )
 def test_a_status_only_goes_up(reports: list[str], status: str) -> None:
     assert record(*reports).status == status
+
+
+def test_a_canceled_task_stays_canceled() -> None:
+    """The report of an end that x-sink has claimed before is another case: it has a route (`protocol §13.cancel.claimed`)."""
+    late = event("t", "succeeded", 1, 2)
+    assert merge(record("pending", "canceled"), replace(late, data=replace(late.data, route=None))).status == "canceled"
 
 
 # --- headers
