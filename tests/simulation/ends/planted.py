@@ -84,7 +84,8 @@ MISTAKES = (
     Mistake(
         "notes the senders of dead letters only after x-dlq has seen them",
         wrap(LetterSenders, "note", _note_dead_letters_only),
-        seed=41,
+        "poison",
+        seed=3,
         features=MOVES,
     ),
     Mistake(

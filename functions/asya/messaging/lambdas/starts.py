@@ -28,6 +28,7 @@ class Starts:
     Attributes:
         limit: the starts of a message (`max_receives`), the first included.
         epoch_seconds: the current time, in seconds since 1970.
+        note_sender: notes who has sent a message that is given up, by its body: SQS may move it back.
     """
 
     actor: str
@@ -37,6 +38,7 @@ class Starts:
     health: ServiceHealth
     telemetry: Telemetry
     epoch_seconds: Callable[[], float]
+    note_sender: Callable[[bytes, str], None]
     _kept: list[Arrival] = field(default_factory=list)
 
     @property
@@ -85,6 +87,8 @@ class Starts:
 
     def _give_up(self, record: "Record") -> None:
         body = given_up_body(record.arrival, self.actor)
+        # The body is the admitted one, so the notes of the message as it came do not hold for it.
+        self.note_sender(body, record.arrival.sender)
         starts = "the only start" if self.are_single else f"{self.limit} starts"
         self.failed.keep(body, f"{starts} did not come to an end", record.group)
         self.telemetry.log.error("message given up", message_id=record.message_id, starts=self.limit)

@@ -132,6 +132,18 @@ class Admission:
         """
         self.letters.note(arrival.body, self._first_sender(arrival, actor), self.now())
 
+    def note_given_up(self, body: bytes, sender: str) -> None:
+        """Note who sent a message that this function gives up: SQS may move it back before x-dlq has seen it.
+
+        Args:
+            body: the message as admitted, which differs from what a sender outside has sent.
+            sender: its first sender.
+
+        Raises:
+            ClientError, BotoCoreError: the table cannot be written.
+        """
+        self.letters.note(body, sender, self.now(), self.actor)
+
     def _first_sender(self, arrival: Arrival, actor: str) -> str:
         """Who sent a message before SQS's own redrive moved it."""
         first = arrival if self.has_role(arrival) else self._first_sent(arrival, actor) or arrival

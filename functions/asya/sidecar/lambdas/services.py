@@ -156,6 +156,7 @@ class Services:
             self.health,
             self.telemetry,
             lambda: self.now().timestamp(),
+            self.admission.note_given_up,
         )
 
     @property

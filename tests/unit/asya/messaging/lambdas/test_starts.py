@@ -56,10 +56,12 @@ class Function:
         self.sqs, self.dynamodb = FakeSqs(), CountingDynamo()
         self.health = ServiceHealth(lambda: 1000.0)
         self.calls: list[str] = []
+        self.noted: list[str] = []
+        self.notes_are_off = False
         telemetry = Telemetry("shop", "infer")
         marks = StartMarks(self.dynamodb, "asya-shop-sink", "infer")  # type: ignore[arg-type]
         failed = FailedMessages(self.sqs, f"https://sqs.example/1/{LETTERS}")  # type: ignore[arg-type]
-        starts = Starts("infer", limit, marks, failed, self.health, telemetry, lambda: 1000.0)
+        starts = Starts("infer", limit, marks, failed, self.health, telemetry, lambda: 1000.0, self.note_sender)
         self.worker = BatchProcessor(
             self.sqs,  # type: ignore[arg-type]
             "https://sqs.example/1/asya-shop-infer",
@@ -68,6 +70,13 @@ class Function:
             starts,
             lambda: 0.5,
         )
+
+    def note_sender(self, body: bytes, _sender: str) -> None:
+        """Note the sender of a message that is not sent yet."""
+        if self.notes_are_off:
+            raise OFF
+        assert body.decode() not in [letter.body for letter in self.letters]
+        self.noted.append(body.decode())
 
     def receive(
         self, do: Callable[[Record], None], *counts: int, change: Callable[[Record], Record] | None = None
@@ -210,6 +219,18 @@ def test_4_a_message_that_cannot_be_given_up_stays_until_it_can() -> None:
     function.sqs.refuse_always.clear()
     assert function.receive(nothing, 7) == []
     assert (len(function.calls), len(function.letters)) == (5, 1)
+
+
+@pytest.mark.rule("4.starts.end", "4.entry.moved.unseen")
+def test_4_a_message_is_given_up_once_its_sender_is_noted() -> None:
+    function = Function(limit=1)
+    function.dies(1)
+    function.notes_are_off = True
+    assert function.receive(nothing, 2) == ["message-0"]
+    assert (function.noted, function.letters) == ([], [])
+    function.notes_are_off = False
+    assert function.receive(nothing, 3) == []
+    assert function.noted == [letter.body for letter in function.letters]
 
 
 @pytest.mark.rule("4.starts.judged")

@@ -7,9 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 from botocore.exceptions import EndpointConnectionError
+from msgspec import structs
 
 from asya.crew.lambdas.wiring import build_sink, build_sump
+from asya.messaging.aws.start_marks import StartMarks
 from asya.messaging.hop import Arrival
+from asya.messaging.lambdas.batch import records
 from asya.protocol import ids
 from asya.protocol.times import format_time
 from asya.senders.aws.letter_senders import LetterSenders
@@ -176,6 +179,27 @@ def test_a_letter_that_died_again_after_its_move_keeps_its_first_sender(world: M
     receive(world, from_person(MOVED, person="AIDAOPERATOR"), 2)
     assert process(world, from_person(MOVED, person="AIDACAROL")) == []
     assert [onward.generation for onward in world.sent("post")] == [2]
+
+
+@pytest.mark.rule("4.entry.moved.unseen", "4.starts.judged")
+@pytest.mark.parametrize(
+    ("send", "owner"), [(from_person, "AIDABOB"), (sqs_event, "AROAEXAMPLEGATEWAYROLE")], ids=["person", "role"]
+)
+def test_a_letter_that_its_function_gave_up_is_that_of_its_first_sender(
+    world: MeshWorld, send: Callable[[bytes], dict[str, Any]], owner: str
+) -> None:
+    """Its body is the admitted one, which the notes of the message as it came do not name."""
+    event = send(message(status=...))
+    (record,) = event["Records"]
+    record["attributes"]["ApproximateReceiveCount"] = "6"
+    marks = StartMarks(world.dynamodb, SINK, "infer")
+    for count in range(2, 6):
+        marks.add(structs.replace(records(event)[0].arrival, receive_count=count), epoch_seconds=NOW.timestamp())
+    assert process(world, event, never) == []
+    (letter,) = world.sqs.sent["asya-shop-infer-dlq"]
+    assert process(world, from_person(letter.body, person="AIDAOPERATOR")) == []
+    assert [onward.header("x-asya-owner") for onward in world.sent("post")] == [owner]
+    assert world.sent("x-sump") == []
 
 
 @pytest.mark.rule("4.entry.moved.unseen", "4.entry.reserved")
