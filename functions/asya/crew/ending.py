@@ -60,7 +60,7 @@ def end_position(envelope: Envelope) -> int:
 
 
 def report_time(claimed_at: datetime | None, now: datetime) -> datetime:
-    """The time of the report of an end: that of its claim, so that it precedes a cancellation between the two (`protocol §13`).
+    """The time of the report of an end: that of its claim, also if the report is repeated later (`protocol §11`).
 
     Args:
         claimed_at: None if the time of the claim is unknown.

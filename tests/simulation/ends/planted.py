@@ -60,8 +60,8 @@ def _merge_as_final(real: Any, record: TaskRecord | None, event: TaskEvent, **mo
     return merged
 
 
-def _fail_finally(real: Any, record: TaskRecord, now: Any) -> TaskRecord:
-    failed: TaskRecord = real(record, now)
+def _fail_finally(real: Any, record: TaskRecord, *args: Any) -> TaskRecord:
+    failed: TaskRecord = real(record, *args)
     return replace(failed, provisional=False)
 
 

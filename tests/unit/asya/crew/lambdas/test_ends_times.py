@@ -57,11 +57,13 @@ def test_a_cancellation_between_claim_and_report_loses(world: MeshWorld, clock: 
     """The end is claimed, the task is canceled, and a redelivery reports the end."""
     world.sqs.refuse_always[ENDS] = Refusal("call")
     assert run(world, clock, actor, phase) == ["message-0"]
+    claimed_by = clock.moment
     clock.moment += MINUTE
     record = canceled(clock.now())
     world.sqs.refuse_always.clear()
     clock.moment += MINUTE
     assert run(world, clock, actor, phase) == []
+    assert parse_time(last_event(world).at) <= claimed_by
     assert merge(record, last_event(world)).status == phase
 
 
