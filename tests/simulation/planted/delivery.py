@@ -28,20 +28,20 @@ def _answer_without_failures(real: Any, self: SqsClient, **request: Any) -> dict
     return {"Successful": [{"Id": entry["Id"]} for entry in request["Entries"]]}
 
 
-def _process_ignoring_errors(real: Any, self: Any, items: Any, handle: Any, accepted: Any = None) -> Any:
+def _process_ignoring_errors(real: Any, self: Any, items: Any, handle: Any, *args: Any, **more: Any) -> Any:
     def handle_quietly(record: Any) -> list[Receipt]:
         try:
             return handle(record)  # type: ignore[no-any-return]
         except Exception:  # noqa: BLE001 - the mistake
             return []
 
-    return real(self, items, handle_quietly, accepted)
+    return real(self, items, handle_quietly, *args, **more)
 
 
 def _process_with_receive_count(choose: Callable[[Sequence[Record]], int]) -> Patch:
     """The batch processor sees one receive count for all records of a batch; handlers see the real ones."""
 
-    def process(real: Any, self: Any, items: Any, handle: Any, accepted: Any = None) -> Any:
+    def process(real: Any, self: Any, items: Any, handle: Any, accepted: Any = None, kept: Any = None) -> Any:
         originals = {record.receipt_handle: record for record in items}
         count = choose(items)
         changed = [
@@ -52,6 +52,7 @@ def _process_with_receive_count(choose: Callable[[Sequence[Record]], int]) -> Pa
             changed,
             lambda record: handle(originals[record.receipt_handle]),
             accepted and (lambda record: accepted(originals[record.receipt_handle])),
+            kept and (lambda record, *args: kept(originals[record.receipt_handle], *args)),
         )
 
     return wrap(BatchProcessor, "process", process)
@@ -107,7 +108,9 @@ MISTAKES = (
         seed=10,
     ),
     Mistake(
-        "acknowledges a message whose processing raised", wrap(BatchProcessor, "process", _process_ignoring_errors)
+        "acknowledges a message whose processing raised",
+        wrap(BatchProcessor, "process", _process_ignoring_errors),
+        seed=4,
     ),
     Mistake(
         "does not isolate messages that crash the process",
