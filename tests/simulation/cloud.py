@@ -153,6 +153,7 @@ class _Observer:
         self._ledger.record_move(message)
 
     def crashed(self, messages: list[Message], process: Process) -> None:
+        self._ledger.died_with.update(message.message_id for message in messages)
         if process.crash_cause:
             for message in messages:
                 self._ledger.crash_causes[message.message_id].add(process.crash_cause)

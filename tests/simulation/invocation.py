@@ -13,6 +13,7 @@ class ObservedInvocation(Invocation):
     Attributes:
         effects: message id → the number of messages sent because of it.
         unreadable: ids of messages that are not envelopes.
+        acked: ids of the messages that were acknowledged.
         departures: message id → how the envelope left the hop.
         ended_slices: set ids and indexes of the slices whose end was sent to their set.
         states_queried_at: when the tasks table answered a pre-flight, in virtual seconds; None if it did not.
@@ -23,6 +24,7 @@ class ObservedInvocation(Invocation):
 
     effects: dict[str, int] = field(default_factory=dict)
     unreadable: set[str] = field(default_factory=set)
+    acked: set[str] = field(default_factory=set)
     departures: dict[str, str] = field(default_factory=dict)
     ended_slices: set[tuple[str, int]] = field(default_factory=set)
     states_queried_at: float | None = None

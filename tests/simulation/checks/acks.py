@@ -16,7 +16,7 @@ from tests.simulation.checks.ledger import (
 from tests.simulation.checks.observed_envelope import ObservedEnvelope, target_of
 from tests.simulation.checks.report_queues import REPORT_QUEUES
 from tests.simulation.checks.sets import read_set_message, slice_of
-from tests.simulation.inputs.programs import HandlerCall, is_slice
+from tests.simulation.inputs.programs import HandlerCall, OutputFrame, Trail, is_slice
 from tests.simulation.invocation import ObservedInvocation
 from tests.simulation.pauses.registry import pause_of_record
 
@@ -36,6 +36,7 @@ class AckChecks:
         if invocation is None:
             return
         self.ledger.acked_at[message.queue] = self.ledger.simulation.scheduler.seconds
+        invocation.acked.add(message.message_id)
         task_id = invocation.to_register.get(message.message_id)
         if task_id is not None and task_id not in self.ledger.reports.registered:
             self.ledger.report_violation(f"{invocation.actor} acked {task_id}, but its task was not registered")
@@ -135,34 +136,53 @@ class AckChecks:
             return
         if sum(self.ledger.read(other) == envelope for other in invocation.messages) > 1:
             return  # only the function knows which of the equal messages it acknowledged
-        for call in self.ledger.calls[actor, envelope.trail]:
-            if call.began >= invocation.began and call.process.invocation is invocation:
-                self._check_frames(call, actor, envelope)
+        calls = [
+            call
+            for call in self.ledger.calls[actor, envelope.trail]
+            if call.began >= invocation.began and call.process.invocation is invocation
+        ]
+        missing = [frame for call in calls if (frame := self._missing_frame(call, actor, envelope)) is not None]
+        for frame in missing[self._kept_copies(envelope.trail, invocation) :]:
+            self.ledger.report_violation(f"{actor} acked a message, but no queue accepted its frame {frame.trail}")
 
-    def _check_frames(self, call: HandlerCall, actor: str, envelope: ObservedEnvelope) -> None:
-        """Each output frame of an acknowledged message was accepted."""
+    def _kept_copies(self, trail: Trail, invocation: ObservedInvocation) -> int:
+        """The messages of a batch with this payload that are not acknowledged: each may have called the handler once.
+
+        Two copies of an envelope that were sent at two times differ in their status. The frames of a copy that stays on the
+        queue may be saved and not sent.
+        """
+        envelopes = {
+            message.message_id: self.ledger.read(message)
+            for message in invocation.messages
+            if message.message_id not in invocation.acked
+        }
+        return sum(envelope is not None and envelope.trail == trail for envelope in envelopes.values())
+
+    def _missing_frame(self, call: HandlerCall, actor: str, envelope: ObservedEnvelope) -> OutputFrame | None:
+        """The first output frame of a call that no queue accepted although the acknowledgement of its message needs it."""
         if self.ledger.mesh.actors[actor].kind == "end":
-            return  # the output of an end actor's handler is ignored
+            return None  # the output of an end actor's handler is ignored
         if slice_of(envelope) is not None and call.outcome != "succeeded":
-            return  # the output of a slice leaves as a whole
+            return None  # the output of a slice leaves as a whole
         if (
             slice_of(envelope) is not None
             and len(call.frames) > 1
             and not any(is_slice(frame.trail) for frame in call.frames)
         ):
-            return  # a slice has one result only
+            return None  # a slice has one result only
         is_split = any(is_slice(frame.trail) for frame in call.frames)
         if (is_split or self.ledger.mesh.actors[actor].frames == "buffered") and (
             call.outcome != "succeeded" or not self._are_saved(call, envelope)
         ):
-            return
+            return None
         for frame in call.frames:
             ahead = envelope.next if frame.next is None else frame.next
             if ahead and not self._is_target(target_of(envelope, ahead[0])):
-                return  # the hop ends here with a route mismatch
+                return None  # the hop ends here with a route mismatch
             # A nondeterministic handler produces other frames in each call; the first saved ones count.
             if stable_trail(frame.trail) not in self.ledger.accepted_trails:
-                self.ledger.report_violation(f"{actor} acked a message, but no queue accepted its frame {frame.trail}")
+                return frame
+        return None
 
     def _is_target(self, actor: str) -> bool:
         is_known = actor in self.ledger.mesh.actors and actor not in ("x-sink", "x-sump")

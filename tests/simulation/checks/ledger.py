@@ -51,6 +51,7 @@ class Ledger:
         saved_frames: the time when a list of frames was first saved, by its key.
         completed_hops: deduplication key → the time when the hop was marked as completed.
         kept: ids of the envelopes whose messages were received again.
+        died_with: ids of the messages in whose batch a process has died.
         deaths: message id → how many processes it has killed.
     """
 
@@ -81,6 +82,7 @@ class Ledger:
     saved_frames: dict[str, float] = field(default_factory=dict)
     completed_hops: dict[tuple[str, str], float] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
+    died_with: set[str] = field(default_factory=set)
     deaths: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:

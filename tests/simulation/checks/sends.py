@@ -102,8 +102,8 @@ class SendChecks:
             invocation.effects[received.message_id] = invocation.effects.get(received.message_id, 0) + 1
             if received.receives <= starts:
                 self.ledger.report_violation(f"{actor} gave up {message.body[:80]} after {received.receives} receives")
-        if not self.ledger.simulation.faults.profile.kills_processes:
-            self.ledger.report_violation(f"{actor} gave up {message.body[:80]}, but no process has died")
+            if received.message_id not in self.ledger.died_with:
+                self.ledger.report_violation(f"{actor} gave up {message.body[:80]}, but no process has died with it")
 
     def _check_system_message(self, message: Message, actor: str, sender: Process | None) -> None:
         """Check a request to the dispatcher or an event for the completion."""

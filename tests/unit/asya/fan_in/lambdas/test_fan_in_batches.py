@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from asya.fan_in.aws.slice_store import INLINE_BYTES
 from asya.protocol.mesh_table import FanIn
 from tests.doubles.fan_in_sets import PARTIAL, Start
 from tests.doubles.fan_mesh import FanMesh, ProcessCrash
@@ -137,6 +138,20 @@ def test_a_set_that_cannot_be_counted_keeps_its_own_messages_only(start: Start) 
     assert mesh.process("x-fan-in", *batch) == ["message-0", "message-2"]
     assert results(mesh) == {"t-0": [1]}
     assert mesh.world.gateway.reported("s-1") == ["registered"]
+
+
+@pytest.mark.rule("9.count")
+def test_a_slice_that_cannot_be_stored_counts_once_it_is(start: Start) -> None:
+    mesh = start()
+    large = json.loads(slice_body(1, 3))
+    large["payload"]["text"] = "x" * INLINE_BYTES  # its content goes to S3
+    mesh.world.s3.fails = lambda operation, key: operation == "put" and "fan-in/" in key
+    assert mesh.process("x-fan-in", slice_body(0, 3), json.dumps(large)) == ["message-1"]
+    mesh.world.s3.fails = lambda operation, key: False
+    assert mesh.process("x-fan-in", slice_body(2, 3)) == []
+    assert results(mesh) == {}
+    assert mesh.process("x-fan-in", json.dumps(large)) == []
+    assert results(mesh) == {"s-0": [1, 2]}
 
 
 @pytest.mark.rule("9.set-size")
