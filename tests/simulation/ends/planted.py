@@ -105,9 +105,9 @@ MISTAKES = (
     Mistake(
         "lets a provisional end take the place of a final one",
         wrap(MemoryDynamo, "update_item", _claim_provisionally_over_all),
-        "errors",
-        seed=23,
-        features=DEADLINES | {"pauses", "cancels"},
+        "mixed",
+        seed=173,
+        features=DEADLINES | MOVES | {"pauses", "cancels"},
     ),
     Mistake(
         "keeps a provisional claim although the re-run has ended",
