@@ -206,6 +206,8 @@ class FanMesh:
         """Queue the messages sent since the last call."""
         for queue, messages in self.world.sqs.sent.items():
             actor = queue.removeprefix(PREFIX)
+            if actor.endswith("-dlq"):
+                continue  # a message that was delivered too often; this mesh has no function that reads dead letters
             for message in messages[self.collected_counts.get(queue, 0) :]:
                 due = self.clock.moment + timedelta(seconds=message.delay)
                 queued = QueuedMessage(actor, message.body, due)

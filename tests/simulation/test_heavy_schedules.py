@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulation.heavy.planted import MISTAKES
 from tests.simulation.mistake import Mistake
+from tests.simulation.planted_table import HEAVY
 from tests.simulation.schedule import find_seed, run
 
 SCHEDULES = 100
@@ -19,7 +19,7 @@ def test_no_heavy_schedule_violates_an_invariant(first: int) -> None:
         assert not outcome.violations, str(outcome)
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
+@pytest.mark.parametrize("mistake", HEAVY, ids=lambda mistake: mistake.name)
 def test_a_mistake_on_the_heavy_path_is_found(mistake: Mistake) -> None:
     seed = find_seed(mistake, is_heavy=True)
 

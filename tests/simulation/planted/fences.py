@@ -99,15 +99,6 @@ MISTAKES = (
         f"{_STARTS}::test_a_claim_outlives_each_function_that_starts_tasks",
     ),
     found_by(
-        "loses the claim of a start at work, and undoes it all the same",
-        (
-            wrap(idempotency_keys, "lease_of", lambda *_: 35.0),
-            wrap(MemoryDynamo, "transact_write_items", _undo_whoever_has_it),
-            wrap(idempotency_keys, "decide_repetition", _forget_that_it_may_be_sent),
-        ),
-        "simulation/test_trigger_lanes.py::test_16_a_slow_process_never_lets_two_tasks_of_a_lane_run",
-    ),
-    found_by(
         "gives back the slot of a run that was taken again",
         wrap(RunSlots, "give_back", _give_back_any),
         "unit/asya/spark/aws/test_run_slots.py::test_a_slow_dispatcher_gives_nothing_back_that_was_taken_again",
