@@ -1,6 +1,7 @@
 """Runs a batch through a light actor's sidecar; the handlers and routes that its tests share."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from asya.crew.lambdas.wiring import build_end_actor
@@ -23,8 +24,9 @@ def never(_: Any) -> Any:
 
 
 def run(world: MeshWorld, handler: Callable[[Any], Any], *bodies: bytes | str, **options: Any) -> list[str]:
-    """Process one batch; returns the ids of the messages that stay on the queue."""
-    counts = options.pop("receive_counts", None)
+    """Process one batch, at the time of `clock` if it is given; returns the ids of the messages that stay on the queue."""
+    counts, clock = options.pop("receive_counts", None), options.pop("clock", None)
     build = build_end_actor if options.get("kind") == "end" else build_sidecar
-    actor = build(world.light(handler, **options))
+    services = world.light(handler, **options)
+    actor = build(services if clock is None else replace(services, environment=clock))
     return batch_failures(actor.process(sqs_event(*bodies, receive_counts=counts)))

@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from msgspec import structs
@@ -18,6 +18,7 @@ from tests.doubles.light_actor import LONG_AGO, echo, never, run
 from tests.doubles.mesh_world import MeshWorld, batch_failures, recorded, sqs_event
 from tests.doubles.sqs import Refusal
 from tests.doubles.task_states import SILENT, THROTTLED
+from tests.doubles.waiting import Clock
 
 
 @pytest.mark.rule("4.bad-input-is-acked")
@@ -34,11 +35,12 @@ def test_5_1_what_is_no_envelope_is_acked_because_x_sump_has_it(world: MeshWorld
 def test_5_3_a_missed_deadline_names_the_outages_since_the_task_began(
     world: MeshWorld, until: timedelta, is_named: bool
 ) -> None:
-    now = datetime.now(UTC)
+    clock = Clock()
+    now = clock.moment
     since, last = now - timedelta(hours=1), now + until
     world.services("infer").outage_notes.add([Outage("S3", since.timestamp(), last.timestamp(), "503 SlowDown")])
     began, deadline = (format_time(now - timedelta(minutes=minutes)) for minutes in (20, 1))
-    assert run(world, never, message(status=status(created_at=began, deadline_at=deadline))) == []
+    assert run(world, never, message(status=status(created_at=began, deadline_at=deadline)), clock=clock) == []
     (failed,) = world.sent("x-sink")
     assert failed.status is not None
     assert failed.status.error is not None

@@ -4,7 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -12,13 +12,14 @@ import pytest
 
 from asya.protocol import ids
 from asya.protocol.mesh_table import Actor, Policy, Resiliency, Rule
-from asya.protocol.times import parse_time
+from asya.protocol.times import format_time
 from asya.runtime.load import LoadError
 from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.envelopes import message
 from tests.doubles.light_actor import echo, never, run
 from tests.doubles.mesh_world import MeshWorld
 from tests.doubles.sqs import Refusal
+from tests.doubles.waiting import Clock
 
 
 def boom(_: Any) -> Any:
@@ -55,15 +56,15 @@ def test_8_a_retry_then_exhausted(world: MeshWorld) -> None:
 
 @pytest.mark.rule("13.retry")
 def test_13_a_retry_is_reported_with_its_error_and_the_next_attempt(world: MeshWorld) -> None:
-    before = datetime.now(UTC)
-    assert run(world, boom, message(), resiliency=POLICY) == []
+    clock = Clock()
+    assert run(world, boom, message(), resiliency=POLICY, clock=clock) == []
     (report,) = [event for event in world.gateway.events if event.data.retry is not None]
     assert (report.status, report.position, report.attempt, report.data.actor) == ("processing", 1, 1, "infer")
     retry = report.data.retry
     assert retry is not None
     assert (retry.error.type, retry.max_attempts) == ("ConnectionResetError", 2)
     assert not retry.error.traceback  # it travels in the envelope
-    assert before + timedelta(seconds=3) <= parse_time(retry.next_at) <= datetime.now(UTC) + timedelta(seconds=3)
+    assert retry.next_at == format_time(clock.moment + timedelta(seconds=3))
     (again,) = world.messages("infer")
     world.gateway.events.clear()
     assert run(world, boom, again.body, resiliency=POLICY) == []
