@@ -4,6 +4,7 @@ import msgspec
 from msgspec.structs import replace
 
 from asya.protocol.api_errors import ApiError
+from asya.protocol.request_bodies import read_body
 from asya.protocol.task import Resolution
 
 REASON_LIMIT = 1024
@@ -35,13 +36,7 @@ def read_dismissal(body: bytes) -> DismissRequest:
     Raises:
         ApiError: 400 with the field at fault.
     """
-    try:
-        wish = msgspec.json.decode(body or b"{}", type=DismissRequest)
-    except msgspec.ValidationError as error:
-        place = str(error).partition(" - at `$.")[2]
-        raise ApiError(400, "invalid_field", str(error), place.rstrip("`") or None) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ApiError(400, "invalid_json", f"the body is no JSON: {error}") from None
+    wish = read_body(body, DismissRequest)
     reason = wish.reason.strip()
     if wish.undo and reason:
         raise ApiError(400, "invalid_field", "undo takes no reason", "reason")

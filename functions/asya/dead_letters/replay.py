@@ -17,6 +17,7 @@ from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import CHECKPOINT_PREFIX, DEAD_LETTERS_PREFIX, INPUTS_PREFIX, safe_segment
 from asya.protocol.mesh_table import Actor, MeshTable
+from asya.protocol.request_bodies import read_body
 from asya.protocol.slices import slice_header
 from asya.protocol.times import format_time, parse_time
 from asya.protocol.tracing import hop_context
@@ -106,13 +107,7 @@ def read_replay_request(body: bytes) -> ReplayRequest:
     Raises:
         ApiError: 400 with the field at fault.
     """
-    try:
-        request = msgspec.json.decode(body or b"{}", type=ReplayRequest)
-    except msgspec.ValidationError as error:
-        place = str(error).partition(" - at `$.")[2]
-        raise ApiError(400, "invalid_field", str(error), place.rstrip("`") or None) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ApiError(400, "invalid_json", f"the body is no JSON: {error}") from None
+    request = read_body(body, ReplayRequest)
     if request.hop is not None and request.checkpoint is not None:
         raise ApiError(400, "invalid_field", "a replay starts from a hop or from a checkpoint, not both", "hop")
     if request.failed_only and (request.hop is not None or request.checkpoint is not None):

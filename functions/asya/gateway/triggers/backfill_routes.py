@@ -8,11 +8,12 @@ from datetime import datetime
 from asya.gateway.access import AccessRules, Caller
 from asya.gateway.http.router import HttpRoute, Request, Response, idempotency_key
 from asya.gateway.routes.cancel import CancelRoutes
-from asya.gateway.triggers.requests import check_operator, read_body, status_of
+from asya.gateway.triggers.requests import check_operator, status_of
 from asya.gateway.triggers.trigger_routes import find_trigger
 from asya.protocol import ids, names
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
+from asya.protocol.request_bodies import read_body
 from asya.protocol.triggers import Trigger
 from asya.starts.tool_schemas import validate
 from asya.tasks.aws.task_store import TaskStoreError

@@ -1,17 +1,12 @@
 """What the calls about triggers and backfills check alike."""
 
 from datetime import datetime
-from typing import TypeVar
-
-import msgspec
 
 from asya.gateway.access import AccessRules, Caller
 from asya.gateway.http.router import Request, required_identity
 from asya.protocol.api_errors import ApiError
 from asya.protocol.task import ViewStatus
 from asya.tasks.aws.tasks import Tasks
-
-T = TypeVar("T", bound=msgspec.Struct)
 
 
 def check_operator(access: AccessRules, request: Request) -> Caller:
@@ -24,20 +19,6 @@ def check_operator(access: AccessRules, request: Request) -> Caller:
     if not caller.is_operator:
         raise ApiError(403, "forbidden", "only operators may make this call")
     return caller
-
-
-def read_body(body: bytes, kind: type[T]) -> T:
-    """Read the body of a call; an empty one has no fields.
-
-    Raises:
-        ApiError: 400 if it is no JSON object of this form.
-    """
-    try:
-        return msgspec.json.decode(body or b"{}", type=kind)
-    except msgspec.ValidationError as error:
-        raise ApiError(400, "invalid_field", f"the body has another form: {error}") from None
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise ApiError(400, "invalid_json", f"the body is not valid JSON: {error}") from None
 
 
 def status_of(tasks: Tasks, task_id: str, now: datetime) -> ViewStatus | None:

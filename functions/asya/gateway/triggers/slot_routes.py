@@ -7,10 +7,11 @@ from itertools import islice
 
 from asya.gateway.access import AccessRules
 from asya.gateway.http.router import HttpRoute, Request, Response
-from asya.gateway.triggers.requests import check_operator, read_body
+from asya.gateway.triggers.requests import check_operator
 from asya.protocol import ids
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
+from asya.protocol.request_bodies import read_body
 from asya.protocol.times import format_time, parse_time
 from asya.triggers.aws.schedule_states import ScheduleStates
 from asya.triggers.occurrences import slot_key

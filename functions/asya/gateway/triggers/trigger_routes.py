@@ -11,10 +11,11 @@ from msgspec.structs import replace
 from asya.gateway.access import AccessRules
 from asya.gateway.calls import WEBHOOK_CALL
 from asya.gateway.http.router import HttpRoute, Request, Response, idempotency_key, required_identity
-from asya.gateway.triggers.requests import check_operator, read_body, status_of
+from asya.gateway.triggers.requests import check_operator, status_of
 from asya.protocol import names
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
+from asya.protocol.request_bodies import read_body
 from asya.protocol.triggers import Schedule, Trigger
 from asya.starts.tool_schemas import validate
 from asya.tasks.aws.lists import TaskLists
