@@ -49,7 +49,7 @@ def test_every_route_needs_a_token_but_the_public_ones(plain: Any, apis: dict[st
     routes = of(plain, apis, "Route", TOKENS)
     authorization = {route["RouteKey"]: route["AuthorizationType"] for route in routes}
     people = [call for call in CALLS if call.function != names.GATEWAY_INGEST and call.route not in CALLBACKS]
-    assert authorization == {call.route: "NONE" if call.is_public else "JWT" for call in people}
+    assert authorization == {key: "NONE" if call.is_public else "JWT" for call in people for key in call.route_keys}
     [authorizer] = {route["AuthorizerId"] for route in routes if route["AuthorizationType"] == "JWT"}
     assert authorizer.startswith("<")
     assert "POST /api/v1/mesh/events" not in authorization
@@ -58,7 +58,7 @@ def test_every_route_needs_a_token_but_the_public_ones(plain: Any, apis: dict[st
 
 def test_every_route_of_the_first_api_needs_a_signature_but_the_public_ones(plain: Any, apis: dict[str, str]) -> None:
     authorization = {route["RouteKey"]: route["AuthorizationType"] for route in of(plain, apis, "Route", SIGNED)}
-    assert authorization == {call.route: "NONE" if call.is_public else "AWS_IAM" for call in CALLS}
+    assert authorization == {key: "NONE" if call.is_public else "AWS_IAM" for call in CALLS for key in call.route_keys}
 
 
 def test_the_mesh_file_may_limit_the_calls_with_tokens() -> None:

@@ -22,6 +22,7 @@ class ApiCall(NamedTuple):
         function: the gateway's function that answers the call.
         is_public: whether the call needs no signature.
         group: the subject of the call; ignored for reports, which never accept tokens.
+        takes_slash: whether the path may end with a slash, which legacy clients write.
     """
 
     method: str
@@ -29,6 +30,7 @@ class ApiCall(NamedTuple):
     function: str
     is_public: bool = False
     group: Group = "tasks"
+    takes_slash: bool = False
 
     def takes_tokens(self, groups: tuple[str, ...]) -> bool:
         """Whether the call accepts tokens (JWT) if these groups are open to them; reports must be signed."""
@@ -39,10 +41,20 @@ class ApiCall(NamedTuple):
         """The route key of API Gateway: `GET /api/v1/mesh/{id}`."""
         return f"{self.method} {self.path}"
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of its routes. API Gateway refuses a route that ends with a slash; a greedy variable matches that path."""
+        return (self.path, f"{self.path}/{{proxy+}}") if self.takes_slash else (self.path,)
+
+    @property
+    def route_keys(self) -> tuple[str, ...]:
+        """The route keys of its paths."""
+        return tuple(f"{self.method} {path}" for path in self.paths)
+
 
 CALLS = (
-    ApiCall("POST", "/api/v1/mesh", _API),
-    ApiCall("GET", "/api/v1/mesh", _API),
+    ApiCall("POST", "/api/v1/mesh", _API, takes_slash=True),
+    ApiCall("GET", "/api/v1/mesh", _API, takes_slash=True),
     ApiCall("POST", "/api/v1/mesh/redrive", _API),
     ApiCall("GET", "/api/v1/mesh/{id}", _API),
     ApiCall("GET", "/api/v1/mesh/{id}/children", _API),
@@ -105,6 +117,14 @@ CALLBACKS = frozenset({"GET /callbacks", "POST /callbacks"})
 # No call for clients of the mesh, so neither the OpenAPI document nor the API for tokens has it. Public for API Gateway: the
 # function checks the signature of the sender. Only meshes with webhooks have it.
 WEBHOOK_CALL = ApiCall("POST", "/hooks/{name}", names.WEBHOOKS, is_public=True)
+
+
+_SLASHED = frozenset(f"{call.path}/" for call in CALLS if call.takes_slash)
+
+
+def path_of(path: str) -> str:
+    """The path of a request, without a slash at its end if its call takes one."""
+    return path[:-1] if path in _SLASHED else path
 
 
 def calls_of(table: MeshTable) -> tuple[ApiCall, ...]:

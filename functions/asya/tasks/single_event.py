@@ -4,6 +4,7 @@ Only `status` is required (or `type: fly` with `data`). Defaults: the current ti
 The task statuses `running` and `pending` are accepted too: `running` registers the task, `pending` changes nothing.
 """
 
+from collections.abc import Callable
 from datetime import datetime
 
 import msgspec
@@ -24,8 +25,16 @@ class _RouteData(msgspec.Struct):
 _data_decoder = msgspec.json.Decoder(_RouteData)
 
 
-def read_single_event(body: bytes, task_id: str, now: datetime) -> Report | None:
+def read_single_event(
+    body: bytes, task_id: str, now: datetime, upgrade: Callable[[Raw, str | None], Raw] = lambda data, _: data
+) -> Report | None:
     """Read the report of a request; None for the status `pending`, which changes nothing.
+
+    Args:
+        body: the body of the request.
+        task_id: the id in its path.
+        now: the time of a report that names none.
+        upgrade: brings the data of a report with a status from its legacy forms.
 
     Raises:
         BatchError: the report is malformed.
@@ -39,6 +48,8 @@ def read_single_event(body: bytes, task_id: str, now: datetime) -> Report | None
     if status in ("running", "pending"):
         # `pending` is validated too, so that a malformed report is rejected.
         members["status"] = Raw(b'"registered"')
+    if _text(members.get("type", Raw(b'"status"'))) == "status":
+        members["data"] = upgrade(members.get("data", Raw(b"{}")), status)
     members["id"] = Raw(msgspec.json.encode(task_id))
     members.setdefault("at", Raw(msgspec.json.encode(format_time(now))))
     members.setdefault("position", Raw(b"%d" % _position(members)))

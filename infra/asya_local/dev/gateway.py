@@ -15,7 +15,7 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
-from asya.gateway.calls import CALLS, WEBHOOK_CALL, ApiCall
+from asya.gateway.calls import CALLS, WEBHOOK_CALL, ApiCall, path_of
 from asya.gateway.http.router import HttpRoute, answer
 from asya.gateway.lambdas.api_groups import build_api
 from asya.gateway.lambdas.webhooks import build_webhooks
@@ -213,7 +213,7 @@ def _find(method: str, path: str) -> ApiCall | None:
     matches = [
         call
         for call in (*CALLS, WEBHOOK_CALL)
-        if call.method == method and HttpRoute(method, call.path, _never).parameters(path) is not None
+        if call.method == method and HttpRoute(method, call.path, _never).parameters(path_of(path)) is not None
     ]
     return min(matches, key=lambda call: call.path.count("{"), default=None)
 

@@ -25,6 +25,8 @@ Senders: `sender_ids.py` names the senders of messages.
 
 Names: `fixed_ids.py` derives access keys and the ids of HTTP APIs from the cloud's secret.
 
+Paths: `greedy_paths.py` lets a greedy variable match a path that ends with a slash.
+
 State: `snapshot.py` saves the state of all services, and a new process may start with it.
 
 Functions: `function_workers.py`, `code_cache.py` and `function_credentials.py` replace parts of the Lambda runtime.
@@ -349,6 +351,7 @@ def _patch_ministack(secret: str) -> None:
     _module("function_workers")["install"](lambda_runtime, lambda_svc)
     _module("sender_ids")["install"](sqs, lambda_svc, iam_evaluator, iam)
     _module("fixed_ids")["install"](iam, apigateway, secret)
+    _module("greedy_paths")["install"](apigateway)
 
 
 def _module(name: str) -> dict[str, Any]:

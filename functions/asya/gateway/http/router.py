@@ -10,6 +10,7 @@ import msgspec
 from aws_lambda_powertools import Logger
 
 from asya.gateway.access import IamIdentity, TokenIdentity
+from asya.gateway.calls import path_of
 from asya.gateway.http.failures import public_error, with_request_id
 from asya.gateway.identity import Authorizer, identity_of
 from asya.protocol.api_errors import ApiError, ErrorCode
@@ -203,9 +204,8 @@ def _dispatch(event: _Event, routes: Sequence[HttpRoute]) -> Response:
 
 def _path(event: _Event) -> str:
     context = event.request_context
-    if context.stage != "$default":
-        return context.http.path.removeprefix(f"/{context.stage}")
-    return context.http.path
+    prefix = f"/{context.stage}" if context.stage != "$default" else ""
+    return path_of(context.http.path.removeprefix(prefix))
 
 
 def _request(event: _Event, path: str, parameters: Mapping[str, str]) -> Request:

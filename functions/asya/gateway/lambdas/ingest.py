@@ -11,11 +11,15 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import TypeVar
 
+from msgspec import Raw
+
 from asya.gateway.access import AccessRules
 from asya.gateway.http.router import HttpRoute, Request, Response, check_size, required_identity
 from asya.legacy.gateway_calls import LegacyReportRoutes
+from asya.legacy.single_reports import upgrade_data
 from asya.protocol.api_errors import ApiError, ErrorCode
 from asya.protocol.events import EventResult, EventResults, Report
+from asya.protocol.route import Route
 from asya.tasks.aws.report_writer import ReportWriter
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.event_batch import BatchError, read_events
@@ -61,7 +65,11 @@ class Ingest:
         """`POST /api/v1/mesh/{id}/events`: accept one report; 204 also if it has no effect."""
         self._check_reporter(request)
         task_id = request.parameters["id"]
-        report = _content(lambda body: read_single_event(body, task_id, now), request, "invalid_report")
+
+        def upgraded(data: Raw, status: str | None) -> Raw:
+            return upgrade_data(data, status, lambda: self._route(task_id, now))
+
+        report = _content(lambda body: read_single_event(body, task_id, now, upgraded), request, "invalid_report")
         if report is None:
             self._check_exists(task_id, now)
             return Response(204, None)
@@ -77,6 +85,17 @@ class Ingest:
 
     def _accept(self, reports: Sequence[Report], now: datetime) -> list[EventResult]:
         return self.writer.write(reports, now, may_create=False)
+
+    def _route(self, task_id: str, now: datetime) -> Route | None:
+        """The route of a task, for a report that has none.
+
+        Raises:
+            ApiError: 404 if there is no task.
+        """
+        task = self.tasks.read(task_id, now)
+        if task is None:
+            raise ApiError(404, "not_found", f"there is no task {task_id!r}", "id")
+        return task.route
 
     def _check_exists(self, task_id: str, now: datetime) -> None:
         if not self.tasks.existing([task_id], now):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from asya.gateway.calls import CALLS, WEBHOOK_CALL
+from asya.gateway.calls import CALLS, WEBHOOK_CALL, path_of
 from asya.gateway.http.router import HttpRoute, Request, Response, answer
 from asya.gateway.lambdas.api_groups import build_api
 from asya.gateway.lambdas.webhooks import build_webhooks
@@ -127,7 +127,7 @@ class Gateway:
         for call in (*CALLS, WEBHOOK_CALL):
             if call.function not in self.functions:
                 continue
-            parameters = HttpRoute(call.method, call.path, _unused).parameters(http["path"])
+            parameters = HttpRoute(call.method, call.path, _unused).parameters(path_of(http["path"]))
             if call.method == http["method"] and parameters is not None:
                 decoded = {name: unquote(value) for name, value in parameters.items()}
                 return self.functions[call.function].handle(event | {"pathParameters": decoded})

@@ -76,12 +76,16 @@ def http_api(scope: Construct, entrance: ApiSettings) -> apigateway.HttpApi:
     }
     routes: list[apigateway.HttpRoute] = []
     for call in entrance.calls:
-        new_routes = api.add_routes(
-            path=call.path,
-            methods=[apigateway.HttpMethod[call.method]],
-            integration=integrations[call.function],
-            authorizer=None if call.is_public else entrance.authorizer,
-        )
+        new_routes = [
+            route
+            for path in call.paths
+            for route in api.add_routes(
+                path=path,
+                methods=[apigateway.HttpMethod[call.method]],
+                integration=integrations[call.function],
+                authorizer=None if call.is_public else entrance.authorizer,
+            )
+        ]
         routes += new_routes
         if call.is_public:
             acknowledge(new_routes[0], "AwsSolutions-APIG4", _PUBLIC_REASON)

@@ -62,6 +62,26 @@ def test_a_task_is_started_with_a_record_and_a_message(gateway: Gateway) -> None
     )
 
 
+@pytest.mark.rule("14.api.slash")
+@pytest.mark.parametrize(("name", "status"), [("start-task", 201), ("list-tasks", 200)])
+def test_a_slash_before_the_query_changes_nothing(gateway: Gateway, name: str, status: int) -> None:
+    event = recorded_event(name)
+    context = event["requestContext"]
+
+    def at_path(path: str) -> Event:
+        key = f"{context['http']['method']} /api/v1/mesh/{{proxy+}}"
+        http = context["http"] | {"path": path}
+        return event | {
+            "routeKey": key,
+            "rawPath": path,
+            "pathParameters": {"proxy": path.removeprefix("/api/v1/mesh/")},
+            "requestContext": context | {"http": http},
+        }
+
+    assert gateway.api(at_path("/api/v1/mesh/"))[0] == status
+    assert gateway.api(at_path("/api/v1/mesh//"))[0] in (404, 405)
+
+
 def test_the_message_is_an_envelope_that_a_sidecar_reads(gateway: Gateway) -> None:
     gateway.api(recorded_event("start-task"))
     [message] = gateway.messages()
@@ -195,7 +215,6 @@ def test_unsigned_calls_are_forbidden_but_for_health(gateway: Gateway) -> None:
     ("method", "path", "status"),
     [
         ("GET", "/api/v1/nothing", 404),
-        ("GET", "/api/v1/mesh/", 404),
         ("GET", "/api/v1/mesh/a/b", 404),
         ("DELETE", "/api/v1/mesh", 405),
         ("PUT", "/api/v1/mesh/a", 405),

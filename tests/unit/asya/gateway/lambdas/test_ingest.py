@@ -112,7 +112,6 @@ def test_another_mesh_reports_if_its_role_is_named_as_an_operator(gateway: Gatew
         ({"status": "done"}, "status"),
         ({"type": "fly"}, "data"),
         ({"type": "flight", "status": "running"}, "type"),
-        ({"status": "received"}, "data.route"),
         ({"status": "running", "id": "other"}, "id"),
         ({"status": "failed", "at": "yesterday"}, "at"),
         ({"status": "failed", "data": {"error": {"type": 1}}}, "data.error.type"),
@@ -123,6 +122,52 @@ def test_another_mesh_reports_if_its_role_is_named_as_an_operator(gateway: Gatew
 def test_invalid_reports_are_rejected_with_the_field(gateway: Gateway, body: object, field: str | None) -> None:
     status, content = post(gateway, body)
     assert (status, content["error"]["code"], content["error"].get("field")) == (400, "invalid_report", field)
+
+
+UPSTREAM = {"prev": ["prep"], "curr": "infer", "next": ["post"], "status": "completed", "duration_ms": 12}
+"""The data of a report of the newest legacy sidecar."""
+
+
+@pytest.mark.rule("14.api.reports")
+@pytest.mark.parametrize("status", ["received", "processing", "completed"])
+def test_legacy_sidecars_write_the_route_beside_the_other_fields(gateway: Gateway, status: str) -> None:
+    assert post(gateway, {"type": "status", "status": status, "data": UPSTREAM | {"status": status}}) == (204, None)
+    found = shown(gateway)
+    assert found["route"] == {"prev": ["prep"], "curr": "infer", "next": ["post"]}
+    assert (found["actor"], found["status"]) == ("infer", "running")
+
+
+@pytest.mark.rule("14.api.reports")
+@pytest.mark.parametrize("body", [{}, {"data": {}}, {"data": {"actor": "infer"}}, {"data": {"duration_ms": 12}}])
+@pytest.mark.parametrize("status", ["received", "processing", "completed"])
+def test_a_progress_report_without_a_route_is_about_the_hop_of_the_task(
+    gateway: Gateway, status: str, body: dict[str, object]
+) -> None:
+    post(gateway, {"status": "received", "data": UPSTREAM})
+    assert post(gateway, {"type": "status", "status": status, **body}) == (204, None)
+    assert shown(gateway)["route"] == {"prev": ["prep"], "curr": "infer", "next": ["post"]}
+
+
+@pytest.mark.rule("14.api.reports")
+def test_a_late_report_without_a_route_is_about_the_actor_that_it_names(gateway: Gateway) -> None:
+    post(gateway, {"status": "received", "data": UPSTREAM})
+    assert post(gateway, {"status": "completed", "data": {"actor": "prep", "duration_ms": 5}}) == (204, None)
+    hops = gateway.api(route_event("GET /api/v1/mesh/{id}/timeline", ALICE, None, id="t"))[1]["items"]
+    assert [(hop["actor"], hop.get("duration_ms")) for hop in hops] == [("prep", 5.0), ("infer", 12.0)]
+
+
+@pytest.mark.rule("14.api.reports")
+@pytest.mark.parametrize("error", ["no stock", {"message": "no stock"}])
+def test_an_error_may_be_text(gateway: Gateway, error: object) -> None:
+    data = {"id": "t", "status": "failed", "error": error, "timestamp": "2026-11-20T09:00:00Z"}
+    assert post(gateway, {"type": "status", "status": "failed", "data": data}) == (204, None)
+    found = shown(gateway)
+    assert (found["status"], found["error"]["type"], found["error"]["message"]) == ("failed", "Error", "no stock")
+
+
+@pytest.mark.rule("14.api.reports")
+def test_a_report_without_a_route_on_an_unknown_task_is_refused(gateway: Gateway) -> None:
+    assert post(gateway, {"status": "completed"}, task_id="unknown")[0] == 404
 
 
 @pytest.mark.rule("13.events.fly")
