@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from asya_infra.build.code_files import described
 from asya_infra.build.packages import MAKE_HASHES, REQUIREMENTS, names_packages
 from asya_infra.mesh_file import LoadedMesh
 from asya_infra.mesh_file.user_code import find_stops
@@ -34,6 +35,8 @@ def notes(loaded: LoadedMesh) -> Iterator[str]:
 
 def code_notes(loaded: LoadedMesh) -> Iterator[str]:
     """Yield the notes on the code of the mesh, which hold on the local cloud too."""
+    for found in loaded.deployed_code():
+        yield from described(found)
     for name, actor in loaded.mesh.actors.items():
         for path, line in find_stops(loaded.jobs_folder, actor.spark.job) if actor.spark else ():
             yield (

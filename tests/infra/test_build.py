@@ -315,10 +315,8 @@ def test_the_job_side_needs_nothing_that_a_job_does_not_have() -> None:
 
 def test_what_is_not_deployed_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An environment beside the code has thousands of files."""
-    kept = [tmp_path / name for name in ("a/b.py", "a.py", "a/c/d.py")]
-    skipped = [
-        tmp_path / name for name in (".venv/lib/x.py", "a/node_modules/y.js", "a/shop.egg-info/z", "a/e.pyc", ".env")
-    ]
+    kept = [tmp_path / name for name in ("a/b.py", "a.py", "a/c/d.py", "a/e.pyc", "a/shop.egg-info/z")]
+    skipped = [tmp_path / name for name in (".venv/lib/x.py", "a/node_modules/y.js", "a/__pycache__/f.pyc", ".env")]
     for file in (*kept, *skipped):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
@@ -330,5 +328,5 @@ def test_what_is_not_deployed_is_not_read(tmp_path: Path, monkeypatch: pytest.Mo
         return scan(folder)
 
     monkeypatch.setattr(os, "scandir", recording)
-    assert list(source_files(tmp_path)) == sorted(kept)
-    assert sorted(scanned) == [str(tmp_path / name) for name in (".", "a", "a/c")]
+    assert sorted(source_files(tmp_path)) == sorted(kept)
+    assert sorted(scanned) == [str(tmp_path / name) for name in (".", "a", "a/c", "a/shop.egg-info")]

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from asya_infra.build.code_files import code_files, deployable
+
 # A part of every hash. Increase it after a change to how folders are built.
-_VERSION = "1"
+_VERSION = "2"
 _UNUSED_SECONDS = 7 * 86400
-_SKIPPED = {"__pycache__", "node_modules"}
 
 
 class CacheError(Exception):
@@ -36,24 +37,12 @@ def writing_to(root: Path) -> Iterator[None]:
 
 
 def source_files(folder: Path) -> Iterator[Path]:
-    """Yield the files to deploy from a folder, in sorted order. Skips hidden and compiled files.
-
-    A skipped folder is not entered: an environment beside the code has thousands of files.
-    """
-    found: list[Path] = []
-    for parent, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not _is_skipped(name)]
-        paths = (Path(parent, name) for name in files if not _is_skipped(name) and not name.endswith(".pyc"))
-        found += (path for path in paths if path.is_file())
-    yield from sorted(found)
-
-
-def _is_skipped(name: str) -> bool:
-    return name.startswith(".") or name in _SKIPPED or name.endswith(".egg-info")
+    """Yield the files of a folder of code that are deployed (`code_files`), by path."""
+    yield from (file.source for file in code_files(folder).files)
 
 
 def digest(parts: Iterable[str | bytes | Path]) -> str:
-    """Return a hash of texts, files and folders. File names within a folder count."""
+    """Return a hash of texts, files and folders. Names within a folder count, and whether a file may be executed."""
     total = hashlib.sha256(_VERSION.encode())
     for part in parts:
         for item in _chunks(part):
@@ -68,11 +57,17 @@ def _chunks(part: str | bytes | Path) -> Iterator[bytes]:
     elif isinstance(part, bytes):
         yield part
     elif part.is_dir():
-        for file in source_files(part):
-            yield str(file.relative_to(part)).encode()
-            yield file.read_bytes()
+        for file in code_files(part).files:
+            yield f"{file.target} {file.is_executable}".encode()
+            yield _content(file.source)
     else:
-        yield part.read_bytes() if part.is_file() else b""
+        yield _content(part) if part.is_file() else b""
+
+
+def _content(file: Path) -> bytes:
+    """A hash of a file, which may be larger than memory."""
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").digest()
 
 
 def build_once(root: Path, name: str, inputs: Iterable[str | bytes | Path], build: Callable[[Path], None]) -> Path:
@@ -115,9 +110,15 @@ def _remove_unused(root: Path, name: str) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def copy_sources(source: Path, target: Path) -> None:
-    """Copy the files of `source_files` to another folder."""
-    for file in source_files(source):
-        destination = target / file.relative_to(source)
+def copy_sources(source: Path, target: Path, without: Path | None = None) -> None:
+    """Copy the deployed files of a folder to another one. Files that may be executed stay so.
+
+    Raises:
+        CodeFilesError: a file cannot be deployed.
+    """
+    for file in deployable(source, without).files:
+        destination = target / file.target
         destination.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, destination)
+        destination.unlink(missing_ok=True)
+        shutil.copyfile(file.source, destination)
+        destination.chmod(0o755 if file.is_executable else 0o644)

@@ -1,10 +1,9 @@
 """Builds the files of job runs: the entry point, the zips of pure Python and the archive of packages."""
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from asya_infra.build.folder import build_once, copy_sources, source_files
+from asya_infra.build.folder import build_once, copy_sources
 from asya_infra.build.job_packages import JobPackages, build_job_packages
 from asya_infra.build.library import copy_library, library_inputs
 from asya_infra.build.packages import Target
@@ -52,22 +51,13 @@ def build_jobs(root: Path, target: Target, jobs: Path, *, hashed: bool = False, 
 
 
 def build_user_jobs(root: Path, jobs: Path) -> Path:
-    """Build the zip's folder of the user's jobs, without their packages."""
-    return build_once(root, "jobs", ["jobs", jobs], lambda folder: _copy_jobs(jobs, folder))
+    """Build the folder of the user's jobs, without their packages, and without the job library, which may be in it."""
+    return build_once(root, "jobs", ["jobs", jobs], lambda folder: copy_sources(jobs, folder, without=JOB_LIBRARY))
 
 
 def _copy_library(folder: Path) -> None:
     copy_library(folder)
     copy_sources(JOB_LIBRARY, folder / "asya_spark")
-
-
-def _copy_jobs(jobs: Path, folder: Path) -> None:
-    """Copy the user's folder without the job library, which may be in it and has its own zip."""
-    for file in source_files(jobs):
-        if JOB_LIBRARY not in file.resolve().parents:
-            destination = folder / file.relative_to(jobs)
-            destination.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, destination)
 
 
 def _write(path: Path, content: str) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from asya_infra.build.code_files import CodeFiles, code_files
 from asya_infra.mesh_file.checks import run_checks
 from asya_infra.mesh_file.checks.context import Context
 from asya_infra.mesh_file.mesh_model import MeshFile
@@ -11,6 +12,7 @@ from asya_infra.mesh_file.problems import MeshFileError, Problem
 from asya_infra.mesh_file.source import Source, read_source
 from asya_infra.mesh_file.stages import declared_stages, name_stage, stage_problems, with_stage
 from asya_infra.mesh_file.validation import ValidationResult, validate
+from asya_infra.product.places import JOB_LIBRARY
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,14 @@ class LoadedMesh:
     def jobs_folder(self) -> Path:
         """The folder of the heavy jobs."""
         return self.path.parent / self.mesh.jobs
+
+    def deployed_code(self) -> Iterator[CodeFiles]:
+        """Yield the files of the folders that the actors of this mesh are deployed with, as they are now."""
+        actors = self.mesh.actors.values()
+        if any(actor.handler for actor in actors):
+            yield code_files(self.code_folder)
+        if any(actor.spark for actor in actors):
+            yield code_files(self.jobs_folder, without=JOB_LIBRARY)
 
 
 def load_mesh(path: Path, stage: str | None = None) -> LoadedMesh:

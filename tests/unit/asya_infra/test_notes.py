@@ -72,3 +72,17 @@ def test_a_job_that_stops_spark_is_told_that_this_does_nothing(tmp_path: Path) -
     found = notes_of(tmp_path, more)
     assert [note.partition(" ")[0] for note in found] == ["spark_jobs/clean.py:4:", "spark_jobs/clean.py:5:"]
     assert "stop() does nothing in a job of actor 'h'" in found[0]
+
+
+@pytest.mark.rule("6.code")
+def test_a_note_names_each_file_that_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "functions" / "handlers").mkdir(parents=True)
+    (tmp_path / "functions" / "handlers" / ".rates.json").touch()
+    (tmp_path / "functions" / "handlers" / ".gitignore").touch()
+    (tmp_path / "functions" / "handlers" / "shop.py").write_text("def one(payload): return payload\n")
+    (tmp_path / "mesh.yaml").write_text(
+        "namespace: shop\noperators: ['*']\ngateway: {starts: [d]}\nactors:\n  d: {handler: shop.one}\n"
+    )
+    assert [note.removeprefix(f"{tmp_path}/") for note in notes(load_mesh(tmp_path / "mesh.yaml"))] == [
+        "functions/handlers/.rates.json: is not deployed: its name begins with a dot; give it a name without one, or a link to it"
+    ]

@@ -155,3 +155,34 @@ def test_a_job_file_that_hides_a_module_is_found(folder: Path) -> None:
     (folder / "spark_jobs/py4j.py").touch()
     (problem,) = problems_of("namespace: shop\nactors:\n  a: {spark: {job: heavy.crunch}}\n")
     assert problem == "1: jobs: spark_jobs/py4j.py would hide the module 'py4j', which other code imports; rename it"
+
+
+@pytest.mark.rule("6.code.refused")
+def test_a_handler_and_a_job_that_are_not_deployed_are_refused(folder: Path) -> None:
+    for name in ("functions/handlers", "spark_jobs"):
+        (folder / name / "node_modules").mkdir()
+        (folder / name / "node_modules" / "mine.py").write_text("def one(spark, payload): ...\n")
+    left_out = "is not deployed: it has packages of Node; give it another name if handlers read it"
+    assert problems_of(
+        "namespace: shop\nactors: {a: {handler: node_modules.mine.one}, b: {spark: {job: node_modules.mine.one}}}"
+    ) == [
+        f"2: actors.a.handler: functions/handlers/node_modules/mine.py {left_out}",
+        f"2: actors.b.spark.job: spark_jobs/node_modules/mine.py {left_out}",
+    ]
+
+
+@pytest.mark.rule("6.code.refused")
+def test_files_that_cannot_be_deployed_are_refused(folder: Path) -> None:
+    (folder / "functions/handlers/rates.csv").symlink_to("../gone.csv")
+    [problem] = problems_of("namespace: shop\nactors: {a: {handler: shop.one}}")
+    assert problem.endswith(
+        "functions/handlers/rates.csv is a link to ../gone.csv, which does not exist; mend or remove it"
+    )
+
+
+@pytest.mark.rule("6.code")
+def test_a_handler_behind_a_link_is_found(folder: Path) -> None:
+    (folder / "shared").mkdir()
+    (folder / "shared" / "taxes.py").write_text("def one(payload): return payload\n")
+    (folder / "functions/handlers/common").symlink_to("../../shared")
+    assert problems_of("namespace: shop\nactors: {a: {handler: common.taxes.one}}") == []
