@@ -36,8 +36,8 @@ class Entry:
         return "\n".join([f"{indent}{self.name}:", *(f"{indent}{_INDENT}{line}" for line in self.lines)])
 
     def value(self) -> Any:
-        """Return the value as YAML reads it."""
-        return yaml.safe_load("\n".join(self.lines))
+        """Return the value with each scalar as its text."""
+        return _loaded("\n".join(self.lines))
 
 
 def line_of(text: str, section: str, name: str) -> int | None:
@@ -83,10 +83,15 @@ def _adds_only(before: str, after: str, entry: Entry) -> bool:
 
 def _content(text: str) -> dict[str, Any]:
     try:
-        content = yaml.safe_load(text)
+        content = _loaded(text)
     except yaml.YAMLError as error:
         raise NotEditableError from error
     return dict(content) if isinstance(content, dict) else {}
+
+
+def _loaded(text: str) -> Any:
+    """Load YAML without a meaning of scalars: an invalid date is no error, and 3.10 is not 3.1."""
+    return yaml.load(text, Loader=yaml.BaseLoader)
 
 
 def _root(text: str) -> Mapping[str, yaml.Node]:

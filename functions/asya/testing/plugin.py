@@ -36,7 +36,8 @@ def _code_folders(mesh_file: Path) -> tuple[Path, ...]:
     import yaml
 
     try:
-        content = yaml.safe_load(mesh_file.read_bytes())
+        # Every scalar is text, as it is to the mesh: a folder may be called 3.10.
+        content = yaml.load(mesh_file.read_bytes(), Loader=yaml.BaseLoader)
     except yaml.YAMLError:
         return ()  # the fixture tells what is wrong, with the line
     named = content if isinstance(content, dict) else {}

@@ -5,14 +5,14 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from asya_infra.mesh_file.base import Section, Text, Texts
+from asya_infra.mesh_file.base import Section, Texts
 
 _KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:([a-z0-9-]+):[0-9]{12}:key/[A-Za-z0-9-]+")
 
 
 def _check_account(text: str) -> str:
     if not re.fullmatch(r"[0-9]{12}", text):
-        raise ValueError(f"should be the 12 digits of an AWS account, in quotes; got {text!r}")
+        raise ValueError(f"should be the 12 digits of an AWS account; got {text!r}")
     return text
 
 
@@ -30,7 +30,7 @@ def _check_key(text: str) -> str:
     return text
 
 
-Account = Annotated[Text, AfterValidator(_check_account)]
+Account = Annotated[str, AfterValidator(_check_account)]
 Region = Annotated[str, AfterValidator(_check_region)]
 KmsKey = Annotated[str, AfterValidator(_check_key)]
 

@@ -1,13 +1,14 @@
 """The keys of an actor in the mesh file. The model has durations in seconds and sizes in megabytes."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, model_validator
 
 from asya.protocol.pause import DEFAULT_PROMPT
 from asya.runtime.secret_values import PARAMETER_PREFIX
-from asya_infra.mesh_file.base import Section, Text, Texts
+from asya_infra.mesh_file.base import OneOrMore, Section, Texts
 from asya_infra.mesh_file.legacy.variables import END_ACTOR_VARIABLES, S3_ENDPOINT
 from asya_infra.mesh_file.spark_model import SparkSection
 from asya_infra.mesh_file.units import Duration, Megabytes
@@ -53,7 +54,7 @@ def check_reference(reference: str, what: str = "the text") -> str:
     return reference
 
 
-Environment = Annotated[dict[str, Text], AfterValidator(_check_variables)]
+Environment = Annotated[dict[str, str], AfterValidator(_check_variables)]
 Secrets = Annotated[dict[str, str], AfterValidator(_check_secrets)]
 
 
@@ -67,9 +68,7 @@ def _pattern_list(value: Any) -> Any:
 Patterns = Annotated[
     tuple[str, ...],
     BeforeValidator(_pattern_list),
-    WithJsonSchema(
-        {"anyOf": [{"type": "string"}, {"type": "boolean"}, {"type": "array", "items": {"type": "string"}}]}
-    ),
+    OneOrMore(or_flag=True),
 ]
 
 
@@ -88,7 +87,7 @@ class Statement(Section):
     Effect: Literal["Allow", "Deny"] = "Allow"
     Action: Texts = Field(min_length=1)
     Resource: Texts = Field(min_length=1)
-    Condition: dict[str, JsonValue] = Field(default={})
+    Condition: dict[str, dict[str, Texts]] = Field(default={})
 
 
 class AccessEntry(Section):
@@ -178,6 +177,17 @@ class PauseField(Section):
     required: bool = True
     default: JsonValue = None
     options: tuple[JsonValue, ...] | None = None
+
+    @classmethod
+    def type_of(cls, key: str, values: Mapping[str, Any]) -> Any:
+        """Return the type of a key; what a field of the type `string` offers is text."""
+        if values.get("type") == "string" and key in _OFFERED:
+            return _OFFERED[key]
+        return super().type_of(key, values)
+
+
+# What a question for text has of its own accord.
+_OFFERED = {"default": str | None, "options": tuple[str, ...] | None}
 
 
 class PauseSection(Section):

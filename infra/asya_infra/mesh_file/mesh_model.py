@@ -1,6 +1,7 @@
 """The keys of the mesh file. The model has durations in seconds and `max_body` in bytes."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, JsonValue, ValidatorFunctionWrapHandler, WrapValidator, model_validator
@@ -10,7 +11,7 @@ from asya.gateway.calls import Group
 from asya.protocol import names
 from asya_infra.mesh_file.account_model import Account, KmsKey, Region, VpcSection
 from asya_infra.mesh_file.actor_model import ActorSection, ActorSettings
-from asya_infra.mesh_file.base import Section, Text, Texts
+from asya_infra.mesh_file.base import Section, Texts
 from asya_infra.mesh_file.notify_model import NotifySection
 from asya_infra.mesh_file.spark_model import SparkSettings
 from asya_infra.mesh_file.telemetry_model import TelemetrySection
@@ -221,7 +222,7 @@ class MeshFile(Section):
     """The children that one hop may give; the envelope of a hop that gives more fails."""
     operators: tuple[str, ...] = ()
     """Callers that may act on all tasks: IAM ARNs or claims of a token (`groups=mesh-operators`); `*` matches any text."""
-    tags: dict[str, Text] = Field(default={})
+    tags: dict[str, str] = Field(default={})
     """Tags of all resources."""
     account: Account | None = None
     """The AWS account to deploy to; other credentials are refused. By default that of the credentials."""
@@ -237,6 +238,11 @@ class MeshFile(Section):
     """The qualifier of `cdk bootstrap`."""
     stages: Stages = Field(default={})
     """Stage → values over those of the file."""
+
+    @classmethod
+    def type_of(cls, key: str, values: Mapping[str, Any]) -> Any:
+        """Return the type of a key; a stage has the keys of the mesh file."""
+        return dict[str, cls] if key == "stages" else super().type_of(key, values)  # type: ignore[valid-type]
 
     @model_validator(mode="after")
     def _fill_in_tool_timeouts(self) -> Self:

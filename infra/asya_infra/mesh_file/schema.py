@@ -3,6 +3,9 @@
 import json
 from typing import Any
 
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core.core_schema import StringSchema
+
 from asya_infra.mesh_file.mesh_model import GatewaySection, MeshFile
 from asya_infra.mesh_file.stages import FIXED_KEYS, KEY
 from asya_infra.mesh_file.units import DURATION_SCHEMA, SIZE_SCHEMA, format_duration
@@ -12,9 +15,17 @@ PATH = FILES / "docs" / "reference" / "mesh.schema.json"
 _REFERENCE = "#/$defs/"
 
 
+class _SchemaOfTheFile(GenerateJsonSchema):
+    """Accepts any scalar for text, because the mesh file reads it as it is written: `3.10` needs no quotes."""
+
+    def str_schema(self, schema: StringSchema) -> JsonSchemaValue:
+        """Return the schema of a key that takes text."""
+        return {**super().str_schema(schema), "type": ["string", "number", "boolean"]}
+
+
 def schema_text() -> str:
     """Return the schema as JSON text."""
-    schema = MeshFile.model_json_schema(by_alias=True)
+    schema = MeshFile.model_json_schema(by_alias=True, schema_generator=_SchemaOfTheFile)
     _restore_file_units(schema)
     _describe_stages(schema)
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

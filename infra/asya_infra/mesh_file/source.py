@@ -1,6 +1,7 @@
 """Parses the YAML of a mesh file into plain values, with the line of every key.
 
-Plain scalars follow the core schema of YAML 1.2: `no`, `on`, dates and `1:30` are text.
+Plain scalars follow the core schema of YAML 1.2: `no`, `on`, dates and `1:30` are text. A scalar that is no text keeps its
+written form beside its value, for the keys that take text.
 """
 
 import copy
@@ -22,6 +23,9 @@ _VALUES_LIMIT = 100_000
 # Escapes such as `"\ud800"` make text that no encoding has.
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
+_MERGE = "tag:yaml.org,2002:merge"
+_INT = r"[-+]?(0|[1-9][0-9]*)"
+
 
 class _Loader(yaml.SafeLoader):
     """PyYAML's safe loader with YAML 1.2's resolution of plain scalars."""
@@ -31,7 +35,7 @@ class _Loader(yaml.SafeLoader):
 
 for _tag, _pattern, _first in (
     ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
-    ("int", r"[-+]?(0|[1-9][0-9]*)", "-+0123456789"),
+    ("int", _INT, "-+0123456789"),
     ("float", r"[-+]?(\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))([eE][-+]?[0-9]+)?", "-+.0123456789"),
     ("null", r"~|null|Null|NULL|", "~nN\0"),
     ("merge", r"<<", "<"),
@@ -42,12 +46,15 @@ _Loader.yaml_implicit_resolvers.setdefault("", []).append(("tag:yaml.org,2002:nu
 
 
 class Source:
-    """The values of one mesh file, and the line of each."""
+    """The values of one mesh file, the line of each, and the written form of those that are no text."""
 
-    def __init__(self, file: str, values: dict[str, Any], lines: dict[Location, int]) -> None:
+    def __init__(
+        self, file: str, values: dict[str, Any], lines: dict[Location, int], written: dict[Location, str]
+    ) -> None:
         self.file = file
         self.values = values
         self._lines = lines
+        self._written = written
         self._inherited: dict[Location, Location] = {}
 
     def problem(self, location: Location, message: str) -> Problem:
@@ -62,6 +69,10 @@ class Source:
                 return self._lines[location[:end]]
         return 1
 
+    def written(self, location: Location) -> str | None:
+        """Return how a number or a flag is written in the file; None for a value that the file does not have."""
+        return self._written.get(self._origin(location))
+
     def inherit(self, location: Location, origin: Location) -> None:
         """Record that the merged value at `location` was written at `origin`."""
         if location != origin:
@@ -69,7 +80,7 @@ class Source:
 
     def copy(self) -> "Source":
         """Return a copy to merge other values into."""
-        return Source(self.file, copy.deepcopy(self.values), self._lines)
+        return Source(self.file, copy.deepcopy(self.values), self._lines, self._written)
 
     def _origin(self, location: Location) -> Location:
         """Return where a value was written: an actor's may come from `defaults`, and that from a stage or a legacy form.
@@ -146,16 +157,17 @@ def _parse(file: str, text: str) -> Source:
     if not isinstance(values, dict):
         got = "the file is empty" if values is None else f"got {_kind(values)}"
         raise _unreadable(file, f"should be a mapping with `namespace` and `actors`; {got}")
-    return Source(file, values, reader.lines)
+    return Source(file, values, reader.lines, reader.written)
 
 
 class _NodeReader:
-    """Converts YAML nodes to values, and collects the line and the problems of each key."""
+    """Converts YAML nodes to values, and collects the line, the written form and the problems of each key."""
 
     def __init__(self, file: str, loader: _Loader) -> None:
         self._file = file
         self._loader = loader
         self.lines: dict[Location, int] = {}
+        self.written: dict[Location, str] = {}
         self.problems: list[Problem] = []
 
     def read(self, node: yaml.Node, location: Location) -> Any:
@@ -168,12 +180,25 @@ class _NodeReader:
             return self._mapping(node, location)
         if isinstance(node, yaml.SequenceNode):
             return [self.read(item, (*location, index)) for index, item in enumerate(node.value)]
-        value = self._loader.construct_object(node)
-        if isinstance(value, float) and not math.isfinite(value):
-            self._report(node, location, "not a finite number")
-        if isinstance(value, str) and _SURROGATE.search(value):
+        assert isinstance(node, yaml.ScalarNode)
+        value = self._scalar(node, location)
+        if not isinstance(value, str):
+            self.written[location] = node.value
+        elif _SURROGATE.search(value):
             self._report(node, location, f"{value!a} has half of a surrogate pair, which is no character")
         return value
+
+    def _scalar(self, node: yaml.ScalarNode, location: Location) -> Any:
+        """Return the value of a scalar; infinity for a whole number of more digits than Python reads."""
+        if node.tag == _MERGE:
+            return node.value  # `<<` is a merge only as a key
+        try:
+            return self._loader.construct_object(node)
+        except (ValueError, KeyError, AttributeError):
+            if re.fullmatch(_INT, node.value):
+                return math.inf
+            self._report(node, location, f"{node.value!r} is no value of {node.tag}")
+            return None
 
     def _mapping(self, node: yaml.MappingNode, location: Location) -> dict[str, Any]:
         first_lines: dict[Hashable, int] = {}

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from asya_infra.mesh_file.account_model import VpcSection
-from asya_infra.mesh_file.base import Section, Text
+from asya_infra.mesh_file.base import Section
 from asya_infra.mesh_file.units import Duration, Megabytes
 
 Catalog = Literal["none", "glue"]
@@ -38,7 +38,7 @@ class SparkSection(Section):
     """`module.function` in the `jobs` folder."""
     driver: WorkerSection = WorkerSection()
     executors: ExecutorsSection = ExecutorsSection()
-    conf: dict[str, Text] = Field(default={})
+    conf: dict[str, str] = Field(default={})
     """Spark settings of this job."""
     archives: tuple[str, ...] = ()
     """Archives (`s3://…`) that Spark unpacks for the job."""

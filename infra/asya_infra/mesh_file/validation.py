@@ -3,19 +3,20 @@
 import copy
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import Annotated, Any, get_args, get_origin
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from asya_infra.mesh_file.actor_model import ActorSettings
-from asya_infra.mesh_file.base import Section
 from asya_infra.mesh_file.legacy import upgrade
 from asya_infra.mesh_file.mesh_model import MeshFile
+from asya_infra.mesh_file.model_types import keys_at
 from asya_infra.mesh_file.problems import Problem, did_you_mean
 from asya_infra.mesh_file.source import Location, Source, places
 from asya_infra.mesh_file.triggers.model import SOURCES
 from asya_infra.mesh_file.units import format_duration
+from asya_infra.mesh_file.written_text import TOO_LARGE, WrittenText
 
 _SETTINGS = {field.alias or name for name, field in ActorSettings.model_fields.items()}
 # An actor that sets one of them does not get the other from `defaults`.
@@ -85,8 +86,12 @@ def validate(source: Source) -> ValidationResult:
     """Upgrade legacy forms, merge `defaults` into the actors, and validate all values against the model."""
     upgraded = upgrade(source)
     values = _with_defaults(source, upgraded.values)
-    problems = list(upgraded.problems)
-    removals: set[Location] = set()
+    text = WrittenText(source)
+    text.restore(values)
+    problems = [*upgraded.problems, *(source.problem(location, TOO_LARGE) for location in text.too_large)]
+    removals = set(text.too_large)
+    for location in removals:
+        _remove(values, location)
     for _ in range(_MAX_PASSES):
         try:
             return ValidationResult(MeshFile.model_validate(values), problems, removals)
@@ -167,12 +172,15 @@ def _message(detail: ErrorDetails, location: Location, values: dict[str, Any]) -
         message = _WHOLE_MESSAGES[kind]
     else:
         expected = f"should be {_TYPE_WORDS[kind]}" if kind in _TYPE_WORDS else detail["msg"].removeprefix("Input ")
-        message = f"{expected}; got {got}"
+        advice = (
+            '; write "" for an empty text, or put the word in quotes' if kind == "string_type" and value is None else ""
+        )
+        message = f"{expected}; got {got}{advice}"
     return message
 
 
 def _unknown_key(location: Location) -> str:
-    known = _keys_at(location[:-1])
+    known = keys_at(location[:-1])
     advice = did_you_mean(str(location[-1]), known)
     if not advice and 0 < len(known) <= _LISTED_KEYS:
         advice = f"; the keys are {', '.join(known)}"
@@ -185,43 +193,5 @@ def _format_bound(bound: Any, value: Any) -> str:
 
 
 def _nearest(location: Location) -> str | None:
-    near = get_close_matches(str(location[-1]), _keys_at(location[:-1]), n=1)
+    near = get_close_matches(str(location[-1]), keys_at(location[:-1]), n=1)
     return near[0] if near else None
-
-
-def _keys_at(location: Location) -> list[str]:
-    """Return the keys that the model has at a location."""
-    annotation: Any = MeshFile
-    for part in location:
-        annotation = _inner(annotation, part)
-    section = _section(annotation)
-    return [field.alias or name for name, field in section.model_fields.items()] if section else []
-
-
-def _inner(annotation: Any, part: str | int) -> Any:
-    section = _section(annotation)
-    if section is not None:
-        named = [field for name, field in section.model_fields.items() if part in (name, field.alias)]
-        return named[0].annotation if named else None
-    for option in _options(annotation):
-        if get_origin(option) is dict:
-            return get_args(option)[1]
-        if get_origin(option) is tuple:
-            return get_args(option)[0]
-    return None
-
-
-def _section(annotation: Any) -> type[Section] | None:
-    for option in _options(annotation):
-        if isinstance(option, type) and issubclass(option, Section):
-            return option
-    return None
-
-
-def _options(annotation: Any) -> list[Any]:
-    """Return the types that an annotation allows: the members of a union, without `Annotated`."""
-    if get_origin(annotation) is Annotated:
-        return _options(get_args(annotation)[0])
-    if get_origin(annotation) in (dict, tuple) or not get_args(annotation):
-        return [annotation]
-    return [option for argument in get_args(annotation) for option in _options(argument)]

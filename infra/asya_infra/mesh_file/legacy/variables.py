@@ -77,7 +77,7 @@ def _as_mapping(draft: Draft, place: Location, entries: list[Any]) -> dict[str, 
             draft.add_problem((*place, index), f"{entry['name']} is set twice; keep one of them")
         else:
             variables[entry["name"]] = entry["value"]
-            draft.record_origin((*place, entry["name"]), (*place, index))
+            draft.record_origin((*place, entry["name"]), (*place, index, "value"))
     return variables
 
 

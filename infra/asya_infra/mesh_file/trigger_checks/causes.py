@@ -200,9 +200,9 @@ def _puts_events(statement: Statement, event: EventSection) -> bool:
     if not any((found := _BUS.fullmatch(each)) and intersect(found[1], event.bus) for each in statement.Resource):
         return False
     for operator, values in statement.Condition.items():
-        if _EQUALS.fullmatch(operator) and isinstance(values, dict):
+        if _EQUALS.fullmatch(operator):
             for key, wanted in (("events:source", event.source), ("events:detail-type", event.detail_type)):
-                allowed = _texts(values.get(key))
+                allowed = values.get(key)
                 if allowed and wanted is not None and not any(intersect(a, b) for a in allowed for b in wanted):
                     return False
     return True
@@ -232,9 +232,3 @@ def _pattern(matcher: JsonValue) -> str:
         if isinstance(text, str):
             return {"prefix": f"{text}*", "suffix": f"*{text}", "wildcard": text}.get(kind, "*")
     return "*"
-
-
-def _texts(value: JsonValue) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []

@@ -40,3 +40,9 @@ def test_the_code_folders_have_the_defaults_of_the_mesh_file(tmp_path: Path) -> 
     assert _code_folders(mesh_file) == tuple(
         (tmp_path / str(defaults[key].default)).resolve() for key in ("code", "jobs")
     )
+
+
+def test_the_code_folders_have_the_written_names(tmp_path: Path) -> None:
+    mesh_file = tmp_path / "mesh.yaml"
+    mesh_file.write_text("namespace: shop\ncode: 3.10\njobs: no\n")
+    assert _code_folders(mesh_file) == ((tmp_path / "3.10").resolve(), (tmp_path / "no").resolve())

@@ -104,3 +104,9 @@ def test_the_line_of_an_entry_is_found() -> None:
     assert line_of(COMMENTED, "actors", "send") == 9
     assert line_of(COMMENTED, "actors", "bill") is None
     assert line_of(COMMENTED, "stages", "dev") is None
+
+
+@pytest.mark.parametrize("scalar", ["2026-13-45", "3.10", "1_", "=", "0x"])
+def test_a_scalar_has_no_meaning(scalar: str) -> None:
+    text = f"tags: {{version: {scalar}}}\nactors:\n  check: {{handler: orders.check}}\n"
+    assert with_entry(text, BILL) == text + "  bill:\n    handler: bills.bill\n"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from asya_infra.mesh_file import MeshFileError, load_mesh
-from tests.unit.asya_infra.mesh_file.loading import mesh_problems, problems_of
+from tests.unit.asya_infra.mesh_file.loading import problems_of
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -44,13 +44,3 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     for name, problem in (("none.yaml", "there is no such file"), (".", "cannot be read"), ("latin.yaml", "not UTF-8")):
         with pytest.raises(MeshFileError, match=problem):
             load_mesh(tmp_path / name)
-
-
-@pytest.mark.parametrize(
-    ("tool", "problem"),
-    [
-        ("{route: [a], input_schema: {minimum: 1e999}}", "4: tools.t.input_schema.minimum: not a finite number"),
-    ],
-)
-def test_numbers_are_finite(tool: str, problem: str) -> None:
-    assert mesh_problems(f"tools: {{t: {tool}}}") == [problem]

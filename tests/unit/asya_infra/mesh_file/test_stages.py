@@ -86,7 +86,7 @@ def test_without_stages_every_stage_is_a_copy() -> None:
         ("prod: {code: src}", "6: stages.prod.code: is the same in every stage; set it at the top of the file"),
         ("prod: {stages: {}}", "6: stages.prod.stages: is the same in every stage; set it at the top of the file"),
         ("prod:\n  max_hops: many", "7: stages.prod.max_hops: should be a whole number; got 'many'"),
-        ("prod:\n  account: 123", "7: stages.prod.account: should be the 12 digits of an AWS account, in quotes; got '123'"),
+        ("prod:\n  account: 123", "7: stages.prod.account: should be the 12 digits of an AWS account; got '123'"),
         ("prod:\n  region: Europe", "7: stages.prod.region: should be an AWS region such as eu-central-1; got 'Europe'"),
         (
             "prod:\n  actors:\n    b: {memory: 256}",

@@ -1,0 +1,77 @@
+"""The types that the model has at the keys of the mesh file, and which of them take text."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, get_args, get_origin
+
+from asya_infra.mesh_file.base import OneOrMore, Section
+from asya_infra.mesh_file.mesh_model import MeshFile
+from asya_infra.mesh_file.source import Location
+
+_NO_VALUES: Mapping[str, Any] = {}
+
+
+def type_below(kind: Any, part: str | int, values: Mapping[str, Any] = _NO_VALUES) -> Any:
+    """Return the type of a key or an item in a value of a type; None for an unknown key, and in plain JSON.
+
+    Args:
+        kind: the type of the mapping or the list.
+        part: the key or the index.
+        values: the mapping, because a key may decide on the type of another.
+    """
+    section = _section(kind)
+    if section is not None:
+        return section.type_of(str(part), values)
+    for option in _options(kind):
+        if get_origin(option) is dict:
+            return get_args(option)[1]
+        if get_origin(option) is tuple:
+            return get_args(option)[0]
+    return None
+
+
+def keys_at(location: Location) -> list[str]:
+    """Return the keys that the model has at a location."""
+    kind: Any = MeshFile
+    for part in location:
+        kind = type_below(kind, part)
+    section = _section(kind)
+    return [field.alias or name for name, field in section.model_fields.items()] if section else []
+
+
+def takes_text(kind: Any, value: bool | float | None) -> bool:
+    """Return whether a value that YAML takes for no text is text to this type, such as 3.10 for an environment variable.
+
+    No value at all (`null`) is no text.
+    """
+    if value is None:
+        return False
+    if isinstance(value, bool) and OneOrMore(or_flag=True) in _metadata(kind):
+        return False
+    return any(_is_text(option) for option in _options(kind))
+
+
+def _is_text(option: Any) -> bool:
+    """Whether an option is text, one of some texts, or a list of them, whose only value needs no brackets."""
+    if get_origin(option) is tuple:
+        return any(_is_text(item) for item in _options(get_args(option)[0]))
+    return option is str or isinstance(option, str)
+
+
+def _section(kind: Any) -> type[Section] | None:
+    for option in _options(kind):
+        if isinstance(option, type) and issubclass(option, Section):
+            return option
+    return None
+
+
+def _metadata(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind)[1:] if get_origin(kind) is Annotated else ()
+
+
+def _options(kind: Any) -> list[Any]:
+    """Return the types that an annotation allows: the members of a union, without `Annotated`."""
+    if get_origin(kind) is Annotated:
+        return _options(get_args(kind)[0])
+    if get_origin(kind) in (dict, tuple) or not get_args(kind):
+        return [kind]
+    return [option for argument in get_args(kind) for option in _options(argument)]
