@@ -94,11 +94,13 @@ class FanInSets:
         counted = {":arrived": arrived, ":lost": lost}
         values: Item = {name: {"NS": [str(index) for index in sorted(each)]} for name, each in counted.items() if each}
         additions = ", ".join(f"{name.removeprefix(':')} {name}" for name in values)
-        due_at = ":due" if times.is_of_origin else "if_not_exists(due_at, :due)"
+        # The expiry stays with its timeout: a process that counts late has an older one.
+        set_times = "due_at = if_not_exists(due_at, :due), expires_at = if_not_exists(expires_at, :expires)"
+        if times.is_of_origin:
+            set_times = "due_at = :due, expires_at = :expires"
         record, _ = self._update(
             set_id,
-            "SET slice_count = :count, actor = :actor, expires_at = :expires, "
-            f"due_at = {due_at}, open_in = :shard ADD {additions}",
+            f"SET slice_count = :count, actor = :actor, {set_times}, open_in = :shard ADD {additions}",
             {
                 ":count": items.number(slice_count),
                 ":actor": {"S": actor},

@@ -1,6 +1,7 @@
 """The items of sets (protocol §9): slices counted once, decisions made once, leases, the index of open sets."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -140,6 +141,23 @@ def test_sets_that_are_not_known(sets: FanInSets) -> None:
     with pytest.raises(UnknownSetError, match="nobody"):
         sets.record_check("nobody", 1.0)
     assert sets.get("nobody") is None
+
+
+@pytest.mark.rule("9.expiry")
+@pytest.mark.parametrize("shift", [-3.0, 3600.0])
+def test_a_set_expires_with_the_timeout_that_holds(sets: FanInSets, dynamodb: "DynamoDBClient", shift: float) -> None:
+    """A process that stands still counts its slice late, with the times of when it received it."""
+    other = SetTimes(TIMES.due_at + timedelta(seconds=shift), TIMES.expires_at + shift)
+    arrive(sets, 1)
+    arrive(sets, 2, times=other)
+
+    def expiry() -> float:
+        item = dynamodb.get_item(TableName=TABLE, Key={"pk": {"S": "s"}, "sk": {"S": "set"}})["Item"]
+        return float(item["expires_at"]["N"])
+
+    assert expiry() == int(TIMES.expires_at)
+    arrive(sets, 0, times=replace(other, is_of_origin=True))
+    assert expiry() == int(other.expires_at)
 
 
 @pytest.mark.rule("9.expiry")
