@@ -47,7 +47,6 @@ from tests.simulation.heavy.side import SPARK, HeavySide
 from tests.simulation.inputs.handlers import install_handlers
 from tests.simulation.inputs.meshes import SimulatedMesh
 from tests.simulation.inputs.programs import Program, handler_of
-from tests.simulation.invocation import ObservedInvocation
 from tests.simulation.small_messages import MESSAGE_LIMIT, OFFLOAD_FROM, SmallMessages
 from tests.simulation.state_reads import StateReads
 
@@ -175,7 +174,7 @@ class _Observer:
 
 def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_faults: JobFaults | None = None) -> Cloud:
     """Deploy a mesh to a new cloud."""
-    simulation = Simulation(Scheduler(), Faults(random, profile), random, EventLog(), ObservedInvocation)
+    simulation = Simulation(Scheduler(), Faults(random, profile), random, EventLog())
     namespace = mesh.table.namespace
     tables = MemoryDynamo(
         {names.table_name(namespace, kind): new_table(kind) for kind in KINDS},
@@ -185,6 +184,7 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
     views = {kind: tables.tables[names.table_name(namespace, kind)].items for kind in KINDS}
     # A later version of the mesh adds its actors to the ledger's table only.
     ledger = Ledger(simulation, structs.replace(mesh.table, actors=dict(mesh.table.actors)), objects, views)
+    simulation.new_invocation = ledger.new_invocation
     ledger.runs.is_poison = mesh.is_poison
     ledger.jobs_are_fault_free = job_faults is None or job_faults.is_fault_free
     observer = _Observer(ledger)

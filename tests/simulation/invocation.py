@@ -17,6 +17,7 @@ class ObservedInvocation(Invocation):
         departures: message id → how the envelope left the hop.
         ended_slices: set ids and indexes of the slices whose end was sent to their set.
         states_queried_at: when the tasks table answered a pre-flight, in virtual seconds; None if it did not.
+        states_first_read_at: when the tasks table first answered one.
         states_asked_at: when a pre-flight last asked, in virtual seconds; None if none did.
         last_call: the last call of a handler.
         to_register: message id → the id of a task that the message registers.
@@ -28,6 +29,7 @@ class ObservedInvocation(Invocation):
     departures: dict[str, str] = field(default_factory=dict)
     ended_slices: set[tuple[str, int]] = field(default_factory=set)
     states_queried_at: float | None = None
+    states_first_read_at: float | None = None
     states_asked_at: float | None = None
     last_call: HandlerCall | None = None
     to_register: dict[str, str] = field(default_factory=dict)

@@ -15,4 +15,6 @@ class StateReads(DynamoClient):
         answer = super()._call(name, request)
         if invocation is not None and not answer["UnprocessedKeys"]:
             invocation.states_queried_at = began
+            if invocation.states_first_read_at is None:
+                invocation.states_first_read_at = began
         return answer

@@ -86,6 +86,7 @@ class CallChecks:
         invocation = call.process.invocation
         if invocation is None or invocation.states_queried_at is None:
             return
+        call.states_read_at = invocation.states_queried_at
         before, invocation.last_call = invocation.last_call, call
         asked_at = invocation.states_queried_at
         is_old = before is not None and before.spent_until - asked_at > STATE_AGE

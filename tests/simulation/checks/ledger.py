@@ -16,6 +16,7 @@ from tests.simulation.checks.sets import SetRegistry
 from tests.simulation.ends.registry import EndRegistry
 from tests.simulation.heavy.run_registry import RunRegistry
 from tests.simulation.inputs.programs import HandlerCall, OutputFrame, Trail
+from tests.simulation.invocation import ObservedInvocation
 from tests.simulation.pauses.registry import PauseRegistry
 from tests.simulation.waits.registry import WaitRegistry
 
@@ -53,6 +54,7 @@ class Ledger:
         kept: ids of the envelopes whose messages were received again.
         died_with: ids of the messages in whose batch a process has died.
         deaths: message id → how many processes it has killed.
+        receives: message id → how often it was received, each copy that SQS delivered included.
     """
 
     simulation: Simulation
@@ -84,6 +86,7 @@ class Ledger:
     kept: set[str] = field(default_factory=set)
     died_with: set[str] = field(default_factory=set)
     deaths: Counter[str] = field(default_factory=Counter)
+    receives: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         """Create the registries of reports, of sets, of pauses, of waits, of ends and of job runs."""
@@ -113,6 +116,11 @@ class Ledger:
         if self.stops_at_first_violation:
             self.simulation.scheduler.stop()
         self.simulation.log.note(self.simulation.scheduler.seconds, "VIOLATION", problem)
+
+    def new_invocation(self, actor: str, messages: list[Message], began: float) -> ObservedInvocation:
+        """Begin an invocation of a function, and count the receives of its messages."""
+        self.receives.update(message.message_id for message in messages)
+        return ObservedInvocation(actor, messages, began)
 
     def record_redrive(self, message: Message) -> None:
         """Record that a dead letter was redriven; its envelope must end like any other."""

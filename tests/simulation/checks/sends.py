@@ -100,8 +100,10 @@ class SendChecks:
             if received.body != message.body and (own is None or envelope is None or own.id != envelope.id):
                 continue
             invocation.effects[received.message_id] = invocation.effects.get(received.message_id, 0) + 1
-            if received.receives <= starts:
-                self.ledger.report_violation(f"{actor} gave up {message.body[:80]} after {received.receives} receives")
+            # Copies of a message share its id, and so its starts.
+            receives = self.ledger.receives[received.message_id]
+            if receives <= starts:
+                self.ledger.report_violation(f"{actor} gave up {message.body[:80]} after {receives} receives")
             if received.message_id not in self.ledger.died_with:
                 self.ledger.report_violation(f"{actor} gave up {message.body[:80]}, but no process has died with it")
 
@@ -309,13 +311,28 @@ class SendChecks:
         self, before: ObservedEnvelope, envelope: ObservedEnvelope, invocation: ObservedInvocation
     ) -> list[str]:
         """After a pre-flight, a late copy at or below a pause sends neither frame 0 nor an end of its id."""
-        asked_at = invocation.states_queried_at
+        asked_at = self._judged_at(before, invocation)
         if asked_at is None or envelope.id != before.id or before.is_stealth or not before.status:
             return []
         paused_at = self.ledger.pauses.passed_at(before)
         if paused_at is None or paused_at >= asked_at or envelope.phase in ("paused", "canceled"):
             return []
         return [f"a late copy of {before.id} at position {len(before.prev)} left as {envelope.phase} after its pause"]
+
+    def _judged_at(self, before: ObservedEnvelope, invocation: ObservedInvocation) -> float | None:
+        """When the states were read that a hop began with (`protocol §5.4.fresh`); None if they were not.
+
+        The frames of a batch leave together: the states may have been read again since, for the messages that came after it.
+        """
+        calls = self.ledger.calls[invocation.actor, before.trail] if before.trail is not None else ()
+        read_at = [
+            call.states_read_at
+            for call in calls
+            if call.began >= invocation.began and call.process.invocation is invocation
+        ]
+        if not read_at:
+            return invocation.states_first_read_at
+        return None if None in read_at else min(at for at in read_at if at is not None)
 
     def _check_left_run(
         self, invocation: ObservedInvocation, envelope: ObservedEnvelope, to: str, sender: Process

@@ -172,6 +172,7 @@ class HandlerCall:
 
     Attributes:
         spent_until: when the time that it takes has passed, in virtual seconds.
+        states_read_at: when the states that it began with were read; None if they were not.
     """
 
     actor: str
@@ -179,6 +180,7 @@ class HandlerCall:
     process: Process
     began: float
     spent_until: float = 0.0
+    states_read_at: float | None = None
     deadline: datetime | None = None
     frames: list[OutputFrame] = field(default_factory=list)
     outcome: Literal["unfinished", "succeeded", "raised"] = "unfinished"

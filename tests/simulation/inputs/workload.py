@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from asya.protocol.times import format_time
+from asya.tasks.view import TIMEOUT_ERROR
 from asya.testing.services.functions import ACCOUNT
 from asya.testing.services.gateway import URL, event
 from tests.simulation.cloud import Cloud
@@ -187,7 +188,7 @@ class Workload:
         if rank == 1 and before[0] == 2 and self.cloud.ledger.pauses.accepted[task_id]:
             before = (1, before[1])  # an answer resumed it
         # An overdue task reads as failed before its record says so, and may still end otherwise.
-        if task.get("error", {}).get("message") != "task timed out":
+        if not task.get("error", {}).get("message", "").startswith(TIMEOUT_ERROR.message):
             if (rank, task["progress_percent"]) < before and (rank < before[0] or task["progress_percent"] < before[1]):
                 self.cloud.ledger.report_violation(f"{task_id} went back from rank and percentage {before} to {task}")
             self.progress[task_id, generation] = (rank, task["progress_percent"])

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from asya.protocol.mesh_table import MeshTable
+from asya.tasks.view import TIMEOUT_ERROR
 from tests.simulation.checks.observed_envelope import ObservedEnvelope, read_envelope
 from tests.simulation.pauses.answers import answer_problems
 
@@ -108,7 +109,9 @@ class PauseRegistry:
     def _check_end(self, pause: Pause, record: Item) -> None:
         """A task that paused ends by what came after its pause, except by its deadline."""
         error = json.loads(record["error"]["S"]) if "error" in record else {}
-        if "route" not in record or error.get("message") == "task timed out" or error.get("type") == "ParseError":
+        # The sweep of deadlines also names the outages since the task began.
+        is_timeout = error.get("message", "").startswith(TIMEOUT_ERROR.message)
+        if "route" not in record or is_timeout or error.get("type") == "ParseError":
             return
         route = json.loads(record["route"]["S"])
         position = len(route["prev"]) - (record["status"]["S"] == "succeeded" and not route["curr"])
