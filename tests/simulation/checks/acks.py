@@ -241,7 +241,11 @@ class AckChecks:
                     f"x-sump acked the unreadable message {message.message_id} without an object"
                 )
             return
-        if self._ended_otherwise(envelope, "failed") or self.ledger.ends.is_stale(envelope):
+        if self.ledger.ends.is_stale(envelope):
+            return  # the task has paused since; the final checks look for its end
+        if self.ledger.ends.claim(envelope.id) is None:
+            self.ledger.report_violation(f"x-sump acked {envelope.id} without a claim")
+        if self._ended_otherwise(envelope, "failed"):
             return  # the function that claimed the other end reports it, and the final checks look for this one
         if self._key("sump", envelope.id) not in self.ledger.objects:
             self.ledger.report_violation(f"x-sump acked {envelope.id} without an object")

@@ -58,7 +58,6 @@ MISTAKES = (
         "reports failures in x-sump without claiming them",
         substitute(sump, "claim_end", skip_claim),
         "repeats",
-        seed=55,
     ),
     Mistake(
         "forgets the ends that are refused",
