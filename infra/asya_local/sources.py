@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from asya.protocol.mesh_table import encode_table, with_version
 from asya_infra.build.folder import digest
+from asya_infra.build.folder_packages import package_inputs
 from asya_infra.contracts.check import hold_together
 from asya_infra.mesh_file import MeshFileError, load_mesh, to_table
 from asya_infra.product.places import BUILD, FILES, INFRA, JOB_LIBRARY, LIBRARY
@@ -24,7 +25,6 @@ _PRODUCT_SOURCES = (
     *(INFRA, INFRA.parent / "asya_local", LIBRARY, JOB_LIBRARY),
 )
 """The sources of the templates, the layer and the job library in this product."""
-_REQUIREMENTS = "requirements.txt"
 
 
 def load(mesh: Path, stage: str) -> LoadedMesh:
@@ -79,7 +79,7 @@ def read_sources(loaded: LoadedMesh, stage: str, application_id: str, cloud_pyth
                 *(stage, application_id, cloud_python, str(loaded.path.resolve())),
                 loaded.path,
                 table_bytes(loaded, application_id),
-                *(folder / _REQUIREMENTS for folder in folders),
+                *(part for folder in folders for part in package_inputs(folder)),
                 *_PRODUCT_SOURCES,
             ]
         ),

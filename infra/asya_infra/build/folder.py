@@ -7,12 +7,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from types import FunctionType
 
 from asya_infra.build.code_files import code_files, deployable
 
-# A part of every hash. Increase it after a change to how folders are built.
-_VERSION = "2"
 _UNUSED_SECONDS = 7 * 86400
 
 
@@ -43,7 +43,7 @@ def source_files(folder: Path) -> Iterator[Path]:
 
 def digest(parts: Iterable[str | bytes | Path]) -> str:
     """Return a hash of texts, files and folders. Names within a folder count, and whether a file may be executed."""
-    total = hashlib.sha256(_VERSION.encode())
+    total = hashlib.sha256()
     for part in parts:
         for item in _chunks(part):
             total.update(len(item).to_bytes(8, "big"))
@@ -73,9 +73,10 @@ def _content(file: Path) -> bytes:
 def build_once(root: Path, name: str, inputs: Iterable[str | bytes | Path], build: Callable[[Path], None]) -> Path:
     """Return the folder `name-{hash}` below `root`, and call `build` to fill it if it does not exist.
 
+    The hash is that of the inputs and of the code that builds.
     A rename publishes the folder atomically, so concurrent builds do not interfere.
     """
-    target = root / f"{name}-{digest(inputs)}"
+    target = root / f"{name}-{digest([*_builder(build), *inputs])}"
     if target.is_dir():
         _note_use(target)
         return target
@@ -95,6 +96,18 @@ def build_once(root: Path, name: str, inputs: Iterable[str | bytes | Path], buil
         shutil.rmtree(draft, ignore_errors=True)
     _note_use(target)
     return target
+
+
+def _builder(build: Callable[[Path], None]) -> Iterator[bytes]:
+    """Yield the code that builds: this package, and the module of the function. Another version may build otherwise."""
+    yield _own_code()
+    if isinstance(build, FunctionType):
+        yield Path(build.__code__.co_filename).read_bytes()
+
+
+@cache
+def _own_code() -> bytes:
+    return b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py")))
 
 
 def _note_use(folder: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from asya_infra.build.folder import build_once, copy_sources
 from asya_infra.build.library import copy_library, library_inputs
-from asya_infra.build.packages import Target, hashed_key, install, install_required
+from asya_infra.build.packages import REQUIREMENTS, Target, install, install_required, packages_key
 from asya_infra.product.places import FILES
 
 _REQUIREMENTS = FILES / "requirements"
@@ -35,7 +35,8 @@ def build_layer(root: Path, target: Target, *, traces: bool = False) -> Path:
             install(each, folder / "python", target, hashed=True)
         copy_library(folder / "python")
 
-    return build_once(root, "layer", ["layer", target.key(), *requirements, *library_inputs()], build)
+    packages = [part for each in requirements for part in packages_key(each, target, hashed=True)]
+    return build_once(root, "layer", [*packages, *library_inputs()], build)
 
 
 def build_handlers(root: Path, target: Target, code: Path, table: bytes, *, hashed: bool = False) -> Path:
@@ -50,7 +51,7 @@ def build_handlers(root: Path, target: Target, code: Path, table: bytes, *, hash
         copy_sources(code, folder)
         (folder / _TABLE_FILE).write_bytes(table)
 
-    return build_once(root, "handlers", ["handlers", target.key(), code, table, *hashed_key(hashed=hashed)], build)
+    return build_once(root, "handlers", [*packages_key(code / REQUIREMENTS, target, hashed=hashed), code, table], build)
 
 
 def build_table(root: Path, table: bytes) -> Path:
@@ -66,7 +67,7 @@ def build_gateway(root: Path, target: Target, table: bytes) -> Path:
         install(requirements, folder, target, hashed=True)
         _write(folder / _TABLE_FILE, table)
 
-    return build_once(root, "gateway", ["gateway", target.key(), requirements, table], build)
+    return build_once(root, "gateway", [*packages_key(requirements, target, hashed=True), table], build)
 
 
 def build_server(root: Path, table: bytes) -> Path:
@@ -91,7 +92,7 @@ def build_dispatcher(root: Path, target: Target, table: bytes) -> Path:
                 shutil.rmtree(service)
         _write(folder / _TABLE_FILE, table)
 
-    return build_once(root, "dispatcher", ["dispatcher", target.key(), requirements, table], build)
+    return build_once(root, "dispatcher", [*packages_key(requirements, target, hashed=True), table], build)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asya.spark.job_python import AWS_CLIENT
-from asya_infra.build.folder import build_once, source_files
+from asya_infra.build.folder import build_once
 from asya_infra.build.packages import (
     REQUIREMENTS,
     Target,
-    hashed_key,
     install,
     install_required,
     names_packages,
+    packages_key,
 )
 from asya_infra.product.places import FILES
 
@@ -73,12 +73,9 @@ def build_job_packages(
         (folder / _DIGEST).write_text(_pack(content, folder / _ARCHIVE))
         shutil.rmtree(content)
 
-    # A requirements file may include other files and wheels of the folder, but no module of the jobs.
-    inputs = [path for path in source_files(jobs) if path.suffix != ".py"]
-    names = [str(path.relative_to(jobs)) for path in inputs]
-    client = [_AWS_CLIENT] if aws_client else []
-    texts = ["job-packages", target.key(), *hashed_key(hashed=hashed), *names]
-    folder = build_once(root, "job-packages", [*texts, *inputs, *client], build)
+    client = packages_key(_AWS_CLIENT, target, hashed=True) if aws_client else []
+    key = [*packages_key(jobs / REQUIREMENTS, target, hashed=hashed), *client]
+    folder = build_once(root, "job-packages", key, build)
     return JobPackages(folder / _ARCHIVE, (folder / _DIGEST).read_text())
 
 

@@ -1,13 +1,20 @@
 """Installs Python packages into a folder, for the interpreter that will import them."""
 
+import os
 import platform
 import re
-import shutil
 import subprocess
+import sysconfig
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from uv import find_uv_bin
+
+from asya.protocol.text_encoding import decode_text
+from asya_infra.build.installation_inputs import installation_inputs
+from asya_infra.build.installed_files import normalize
+from asya_infra.build.requirements_file import read_requirements
 
 REQUIREMENTS = "requirements.txt"
 """The file in the user's folders that names packages."""
@@ -17,9 +24,6 @@ _HASHES_ADVICE = f"The mesh file says requirements_hashes: required. Pin every p
 
 # uv names the package before these phrases: `Because x==1 has no wheels with a matching Python ABI tag`.
 _NO_WHEEL = re.compile(r"([A-Za-z0-9][^\s,]*)\s+ha(?:s|ve)\s+no\s+(?:usable\s+)?wheels")
-
-# Records of the installation. They differ between machines and are not needed at run time.
-_INSTALL_RECORDS = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json", "uv_build.json")
 
 
 class PackagesError(Exception):
@@ -50,25 +54,63 @@ class Target:
         """Return a text that identifies the target in hashes."""
         if self.interpreter is None:
             return f"{self.python_version} {self.python_platform}"
-        return f"{self.interpreter.resolve()} {platform.machine()}"
+        # An update replaces an interpreter at its path.
+        file = self.interpreter.resolve()
+        status = file.stat()
+        return f"{file} {status.st_size} {status.st_mtime_ns} {sysconfig.get_platform()}"
 
 
 LAMBDA = Target(python_version="3.13", python_platform="aarch64-manylinux_2_28")
 
 
 def install(requirements: Path, folder: Path, target: Target, *, hashed: bool = False) -> None:
-    """Install a requirements file into a folder, wheels only.
+    """Install a requirements file into a folder: wheels, and local projects that the file names.
+
+    Paths of packages begin at the folder of the file, as `./wheels/x.whl` and `../shared/lib` do.
 
     Raises:
         PackagesError: a package is not available for this target; the message names it and has the output of uv.
     """
-    command = [find_uv_bin(), "pip", "install", "--quiet", "--target", str(folder), "--only-binary", ":all:"]
-    command += ["-r", str(requirements)]
+    command = [find_uv_bin(), "pip", "install", "--quiet", "--target", str(folder.resolve())]
+    command += ["--only-binary", ":all:", *_building(requirements), "-r", requirements.name]
     command += [*target.arguments(), *(["--require-hashes"] if hashed else [])]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    with tempfile.TemporaryDirectory() as temporary:
+        # Without this, setuptools packs what a deleted module has left in the folder `build` of a project.
+        settings = Path(temporary, "setup.cfg")
+        settings.write_text(f"[build]\nbuild_base = {temporary}/build\n", encoding="utf-8")
+        result = subprocess.run(
+            command,
+            cwd=requirements.parent,
+            env={**os.environ, "DIST_EXTRA_CONFIG": str(settings)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     if result.returncode:
         raise PackagesError(_problem(requirements, target, result.stderr.strip()))
-    _remove_unneeded(folder)
+    normalize(folder)
+
+
+def _building(requirements: Path) -> list[str]:
+    """Return the arguments of uv for the local projects of a file: their sources are built, each time as they are now."""
+    arguments = ["--no-editable"]
+    for project in read_requirements(requirements).projects:
+        if project.name is None:
+            raise PackagesError(
+                f"{requirements}: the name of the package in {project.folder} is not known before it is built; require it "
+                f"by its name too: NAME @ {os.path.relpath(project.folder, requirements.parent)}"
+            )
+        arguments += ["--no-binary", project.name, "--reinstall-package", project.name]
+    return arguments
+
+
+def packages_key(requirements: Path, target: Target, *, hashed: bool = False) -> list[str | bytes | Path]:
+    """Return what identifies an installation: all that decides its content, but for the package index.
+
+    Args:
+        hashed: whether packages without hashes are refused; what was installed without does not take its place.
+    """
+    return [target.key(), *(["hashed"] if hashed else []), *installation_inputs(requirements)]
 
 
 def install_required(code: Path, folder: Path, target: Target, *, hashed: bool) -> bool:
@@ -102,23 +144,12 @@ def _problem(requirements: Path, target: Target, output: str) -> str:
     )
 
 
-def hashed_key(*, hashed: bool) -> list[str]:
-    """Return what identifies a build with required hashes: one without them does not take its place."""
-    return ["hashed"] if hashed else []
-
-
 def names_packages(requirements: Path) -> bool:
     """Whether a requirements file exists and names packages."""
     if not requirements.is_file():
         return False
-    lines = requirements.read_text(encoding="utf-8", errors="replace").splitlines()
+    try:
+        lines = decode_text(requirements.read_bytes()).splitlines()
+    except UnicodeDecodeError:
+        return True  # uv says what is wrong with it
     return any(line.strip() and not line.strip().startswith("#") for line in lines)
-
-
-def _remove_unneeded(folder: Path) -> None:
-    for path in sorted(folder.rglob("*"), reverse=True):
-        if path.is_dir() and (path.name in {"__pycache__", "tests"} or path == folder / "bin"):
-            shutil.rmtree(path)
-        elif path.name in _INSTALL_RECORDS and path.parent.suffix == ".dist-info":
-            path.unlink()
-    (folder / ".lock").unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from asya_infra.build.folder import build_once
 from asya_infra.build.folder_packages import build_folder_packages
-from asya_infra.build.packages import PackagesError, Target, hashed_key
+from asya_infra.build.packages import REQUIREMENTS, PackagesError, Target, packages_key
 from asya_infra.contracts.spark_schemas import json_schema
 from asya_infra.product.environments import EnvironmentsError, spark_path
 from asya_infra.product.library import library_path
@@ -130,7 +130,7 @@ def read_types(
         answer = build_once(
             root,
             "types",
-            [*inputs, *hashed_key(hashed=hashed)],
+            [*inputs, *packages_key(folder / REQUIREMENTS, here, hashed=hashed)],
             lambda draft: _ask(
                 draft, [*packages(), *library_path(), *(spark_path() if spark else [])], folder, request, variables
             ),

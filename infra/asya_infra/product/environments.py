@@ -11,6 +11,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import sysconfig
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -149,7 +150,9 @@ class _Source:
 
     def folder(self) -> Path:
         node = [FILES / "package-lock.json"] if self.part is Part.CDK else []
-        key = digest([self.requirements, *node, str(self.interpreter), platform.python_version()])
+        key = digest(
+            [self.requirements, *node, str(self.interpreter), platform.python_version(), sysconfig.get_platform()]
+        )
         return CACHE / "environments" / f"{self.part}-{key}"
 
 

@@ -61,7 +61,7 @@ class _Sources:
             mesh=digest([loaded.mesh.model_dump_json()]),
             handlers=digest([code]),
             packages=digest(package_inputs(code)),
-            jobs=digest([jobs]),
+            jobs=digest([jobs, *package_inputs(jobs)]),
         )
 
 

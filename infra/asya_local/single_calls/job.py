@@ -96,7 +96,7 @@ def _library() -> Path:
         copy_library(folder)
         (folder / "asya_spark").symlink_to(JOB_LIBRARY)
 
-    return build_once(BUILD, "run-library", ["run-library", *library_inputs()], build)
+    return build_once(BUILD, "run-library", [*library_inputs(), str(JOB_LIBRARY)], build)
 
 
 def _manifest(loaded: LoadedMesh, name: str, actor: Actor, payload: bytes) -> Manifest:
