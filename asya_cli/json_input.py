@@ -8,19 +8,20 @@ from pathlib import Path
 
 import msgspec
 
+from asya.protocol.text_encoding import as_utf8
 from asya_cli.errors import CommandError, ExitCode
 
 
 def read_bytes(name: str) -> bytes:
-    """Read a file, or standard input for `-`.
+    """Read the text of a file, or of standard input for `-`, as UTF-8. It may be in UTF-16, as PowerShell writes it.
 
     Raises:
         CommandError: The file cannot be read.
     """
     if name == "-":
-        return sys.stdin.buffer.read()
+        return as_utf8(sys.stdin.buffer.read())
     try:
-        return Path(name).read_bytes()
+        return as_utf8(Path(name).read_bytes())
     except OSError as error:
         raise unreadable(name, error) from error
 

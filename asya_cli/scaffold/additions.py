@@ -101,11 +101,11 @@ def tool_of_route(name: str, route: tuple[str, ...], actors: Collection[str], mo
     )
 
 
-def payload_model(source: str, module: str, function: str) -> str | None:
+def payload_model(source: bytes, module: str, function: str) -> str | None:
     """Return the type of a handler's only parameter, such as `orders.Orders`; None if it is not a class of the module."""
     try:
         nodes = ast.parse(source).body
-    except SyntaxError:
+    except (SyntaxError, ValueError):
         return None
     classes = {node.name for node in nodes if isinstance(node, ast.ClassDef)}
     for node in nodes:

@@ -122,9 +122,10 @@ def _path(loaded: LoadedMesh, name: str) -> Path:
 
 
 def _check_free(loaded: LoadedMesh, addition: Addition, files: dict[Path, str]) -> None:
+    from asya.protocol.text_encoding import decode_text
     from asya_cli.scaffold.mesh_text import line_of
 
-    text = loaded.path.read_text(encoding="utf-8")
+    text = decode_text(loaded.path.read_bytes())
     for entry in addition.entries:
         line = line_of(text, entry.section, entry.name)
         if line is not None:
@@ -136,20 +137,21 @@ def _check_free(loaded: LoadedMesh, addition: Addition, files: dict[Path, str]) 
 
 
 def _write(loaded: LoadedMesh, addition: Addition, files: dict[Path, str], *, spark: bool) -> None:
+    from asya.protocol.text_encoding import decode_text
     from asya_cli.scaffold.file_changes import draft_of, new_files
     from asya_cli.scaffold.mesh_text import NotEditableError, with_entry
     from asya_infra.mesh_file import MeshFileError, load_mesh
 
     mesh = loaded.path
     try:
-        text = mesh.read_bytes().decode("utf-8")
+        text = decode_text(mesh.read_bytes())
         for entry in addition.entries:
             text = with_entry(text, entry)
         with ExitStack() as changes:
             changes.enter_context(new_files(files))
             requirements = mesh.parent / _REQUIREMENTS
             if spark and requirements.is_file():
-                changes.enter_context(draft_of(requirements, _with_spark(requirements.read_bytes().decode("utf-8"))))
+                changes.enter_context(draft_of(requirements, _with_spark(decode_text(requirements.read_bytes()))))
             draft = changes.enter_context(draft_of(mesh, text))
             load_mesh(draft)
     except NotEditableError:
@@ -176,4 +178,4 @@ def _model(loaded: LoadedMesh, actor: str) -> str | None:
     section = loaded.mesh.actors.get(actor)
     module, _, function = (section.handler if section and section.handler else "").rpartition(".")
     source = loaded.code_folder / f"{module.replace('.', '/')}.py"
-    return payload_model(source.read_text(encoding="utf-8"), module, function) if source.is_file() else None
+    return payload_model(source.read_bytes(), module, function) if source.is_file() else None

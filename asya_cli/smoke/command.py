@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.errors import CommandError
-from asya_cli.json_input import unreadable
+from asya_cli.json_input import read_bytes
 from asya_cli.mesh_file.loading import load
 from asya_cli.options import DEFAULT_MESH, DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State, as_typed, client
 from asya_cli.output.text import echo, styled, visible, write_json_line
@@ -54,7 +54,7 @@ def smoke(
 
     if arguments is not None and tool is None:
         raise CommandError("--arguments needs --tool", "Name the tool that gets them with --tool.")
-    body = _read(arguments) if arguments is not None else b"{}"
+    body = read_bytes(str(arguments)) if arguments is not None else b"{}"
     is_python_pinned = False
     if mesh is not None or stage is not None:
         if namespace is not None:
@@ -110,10 +110,3 @@ def line(step: Step) -> str:
     """Return the line of a step."""
     state = styled(f"{step.state:<7}", _COLORS[step.state])
     return f"{state} {step.name:<10} {step.seconds:6.1f} s  {visible(step.detail)}"
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise unreadable(path, error) from error

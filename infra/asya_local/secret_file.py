@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from asya.protocol.text_encoding import decode_text
 from asya.runtime.secret_values import PARAMETER_PREFIX
 from asya_local.account.clients import aws_client
 from asya_local.errors import LocalCloudError
@@ -51,7 +52,7 @@ def read_secret_file(file: Path) -> dict[str, str]:
         LocalCloudError: The file is unreadable, or a line is not in this form.
     """
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = decode_text(file.read_bytes()).splitlines()
     except OSError as error:
         raise LocalCloudError(f"{file} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError:

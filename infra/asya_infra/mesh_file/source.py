@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from asya.protocol.text_encoding import decode_text
 from asya_infra.mesh_file.problems import MeshFileError, Problem
 
 Location = tuple[str | int, ...]
@@ -120,11 +121,11 @@ def read_source(path: Path, shown_as: str | None = None) -> Source:
         shown_as: the file name in messages; by default the path.
 
     Raises:
-        MeshFileError: the file is missing or unreadable, its text is not valid YAML in UTF-8, or a key is duplicate.
+        MeshFileError: the file is missing or unreadable, its text is not valid YAML, or a key is duplicate.
     """
     file = shown_as or str(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = decode_text(path.read_bytes())
     except FileNotFoundError:
         raise _unreadable(
             file,

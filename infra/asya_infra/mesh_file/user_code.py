@@ -208,7 +208,8 @@ def _find_method(file: Path, class_: ast.ClassDef, names: list[str]) -> Definiti
 
 def _parse(file: Path) -> ast.Module:
     try:
-        return ast.parse(file.read_text(encoding="utf-8"), filename=str(file))
+        # The bytes say in which encoding the text is: by a byte order mark, or by a comment.
+        return ast.parse(file.read_bytes(), filename=str(file))
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 1
         raise CodeError(f"{file}:{line} is not valid Python: {getattr(error, 'msg', error)}") from None

@@ -53,6 +53,12 @@ def test_a_wrong_line_is_named_without_its_value(file: Path, text: str, problem:
     assert caught.value.message == f"{file}{problem}"
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_file_in_the_encodings_of_windows(file: Path, encoding: str) -> None:
+    file.write_bytes("a=1\r\nb=ë\r\n".encode(encoding))
+    assert read_secret_file(file) == {"a": "1", "b": "ë"}
+
+
 def test_a_file_that_is_not_text(file: Path) -> None:
     file.write_bytes(b"a=\xff\n")
     with pytest.raises(LocalCloudError, match="is not UTF-8 text"):

@@ -63,7 +63,7 @@ class CallbackRoutes:
         pause = self._pause(callback, now)
         is_form = request.headers.get("content-type", "").partition(";")[0].strip().lower() == MEDIA_TYPE
         try:
-            answers: Answers = read_form(request.body, pause.fields) if is_form else read_request(request.body)
+            answers: Answers = read_form(request.body, pause.fields) if is_form else read_request(request.text)
             # A control character has one byte in a form, and six in JSON.
             _check_length(sum(len(bytes(answer)) for answer in answers.values()), limit)
             self.resumes.end_pause(callback.task_id, answers, now, lambda record: _check(record, callback))

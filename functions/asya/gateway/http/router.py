@@ -14,6 +14,7 @@ from asya.gateway.calls import path_of
 from asya.gateway.http.failures import public_error, with_request_id
 from asya.gateway.identity import Authorizer, identity_of
 from asya.protocol.api_errors import ApiError, ErrorCode
+from asya.protocol.text_encoding import as_utf8
 from asya.starts.idempotency import IdempotencyKey
 from asya.tasks.aws.task_store import TaskStoreError
 
@@ -70,6 +71,11 @@ class Request:
     api_id: str
     base_url: str
     request_id: str
+
+    @property
+    def text(self) -> bytes:
+        """The body as UTF-8 without a byte order mark, which Windows programs begin files with."""
+        return as_utf8(self.body)
 
 
 @dataclass(frozen=True, slots=True)

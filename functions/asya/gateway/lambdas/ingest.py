@@ -109,6 +109,6 @@ class Ingest:
 def _content(read: Callable[[bytes], Content], request: Request, code: ErrorCode) -> Content:
     check_size(request, BODY_LIMIT)
     try:
-        return read(request.body)
+        return read(request.text)
     except BatchError as error:
         raise ApiError(400, code, str(error), error.field) from None

@@ -84,7 +84,7 @@ class McpRoutes:
         check_size(request, self.mesh.gateway.max_body)
         message: RpcMessage | None = None
         try:
-            message = read(request.body)
+            message = read(request.text)
             if message.id is UNSET:
                 return self._handle_notification(message, request, caller, now)
             accepted = mcp_http.accepted_types(request)

@@ -37,7 +37,7 @@ class DismissalRoutes:
     def dismiss(self, request: Request, now: datetime) -> Response:
         """`POST …/{id}/dismiss`: 200 with the resolution; a repetition changes nothing."""
         caller = self.access.caller(required_identity(request))
-        wish = read_dismissal(request.body)
+        wish = read_dismissal(request.text)
         task_id = visible_task(self.tasks, request.parameters["id"], caller, now).id
         dismissal = Dismissal(at=format_time(now), by=caller.principal, reason=wish.reason)
 

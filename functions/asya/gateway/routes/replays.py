@@ -58,7 +58,7 @@ class ReplayRoutes:
         """`POST …/{id}/replay`: 201 with the id of a new task from a stored envelope; the record of the old task names it."""
         caller = self.access.caller(required_identity(request))
         check_size(request, self.mesh.gateway.max_body)
-        replay_request = replay.read_replay_request(request.body)
+        replay_request = replay.read_replay_request(request.text)
         old_id = request.parameters["id"]
         digest = hashlib.sha256(b"replay\n" + old_id.encode() + b"\n" + request.body).hexdigest()
         key = idempotency_key(request, caller.principal, digest)

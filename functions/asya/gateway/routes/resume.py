@@ -49,7 +49,7 @@ class ResumeRoutes:
         limit = min(ANSWERS_LIMIT, self.mesh.gateway.max_body)
         if len(request.body) > limit:
             raise ApiError(413, "too_large", f"the body has {len(request.body)} bytes; the limit is {limit}")
-        read = read_resume(request.body)
+        read = read_resume(request.text)
         try:
             task_id = request.parameters["id"]
             return Response(202, self.resume(task_id, caller, read.answers, now, since=read.since))

@@ -42,7 +42,7 @@ class TaskRoutes:
         """`POST /api/v1/mesh?actor=A`: 201 with the id of the new task."""
         caller = self.access.caller(required_identity(request))
         check_size(request, self.mesh.gateway.max_body)
-        submission = read_submission(request.body, request.query.get("actor"), self.mesh)
+        submission = read_submission(request.text, request.query.get("actor"), self.mesh)
         check_start(submission, caller, self.mesh)
         compose = first_message(submission, self.origins.of(request), self.mesh)
         # A repetition must have the same actor and the same bytes as its body.

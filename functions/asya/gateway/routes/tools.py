@@ -55,7 +55,7 @@ class ToolRoutes:
         digest = hashlib.sha256(b"tools/call\n" + request.body).hexdigest()
         key = idempotency_key(request, caller.principal, digest)
         origin = self.origins.of(request)
-        invocation = read_invocation(request.body)
+        invocation = read_invocation(request.text)
         wait = preferred_wait(request)
         with nullcontext() if wait == 0 else self.calls.slots.hold(caller.principal, now):
             task_id = self.calls.start(invocation, caller.principal, origin, now, key)

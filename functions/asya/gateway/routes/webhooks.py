@@ -17,6 +17,7 @@ from asya.protocol import ids
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.strict_json import NotJsonError
+from asya.protocol.text_encoding import decode_text
 from asya.protocol.times import format_time
 from asya.protocol.triggers import Trigger, Webhook
 from asya.tasks.aws.task_store import TaskStoreError
@@ -156,7 +157,7 @@ def _own_answer(webhook: Webhook, request: Request, body: object) -> Response | 
 
 def _text(body: bytes) -> str:
     try:
-        return body.decode()
+        return decode_text(body)
     except UnicodeDecodeError:
         raise ApiError(400, "invalid_body", "the body is not UTF-8") from None
 

@@ -68,7 +68,7 @@ class BackfillRoutes:
     def begin(self, request: Request, now: datetime) -> Response:
         """`POST /api/v1/backfills`: 201 with the backfill, which goes on by itself. 200 for a dry run."""
         caller = check_operator(self.access, request)
-        wanted = read_body(request.body, BackfillRequest)
+        wanted = read_body(request.text, BackfillRequest)
         trigger = find_trigger(wanted.trigger, self.mesh)
         backfill = new_backfill(wanted, trigger, self._id(request, caller), caller.principal, now)
         (first,) = backfill.following(1)

@@ -47,7 +47,7 @@ class SlotRoutes:
         check_operator(self.access, request)
         if not self.is_local():
             raise ApiError(409, "not_startable", "only a local cloud starts slots before their time")
-        until = _until(read_body(request.body, SlotsRequest).until, now)
+        until = _until(read_body(request.text, SlotsRequest).until, now)
         self.sweep(now)  # what is due; and new schedules begin
         times = list(islice(upcoming(self.mesh.triggers, self.states.read_all(), now, until), _TIMES + 1))
         decided: list[DecidedSlot] = []

@@ -106,7 +106,7 @@ class TriggerRoutes:
         check_operator(self.access, request)
         name, trigger = self._trigger(request)
         schedule = startable(name, trigger)
-        at = read_body(request.body, FireRequest).at
+        at = read_body(request.text, FireRequest).at
         if at is not None:
             slot = read_slot(schedule, at, now)
             occurrence, message = slot_occurrence(name, trigger, schedule, slot), slot_message(name, slot)

@@ -28,8 +28,8 @@ def bare(payload): ...
     ],
 )
 def test_the_type_of_a_payload_is_that_of_the_only_parameter(function: str, model: str | None) -> None:
-    assert payload_model(SOURCE, "orders", function) == model
-    assert payload_model("def one(", "orders", function) is None
+    assert payload_model(SOURCE.encode(), "orders", function) == model
+    assert payload_model(b"def one(", "orders", function) is None
 
 
 def test_a_tool_without_a_known_type_takes_any_object() -> None:

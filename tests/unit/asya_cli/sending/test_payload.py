@@ -1,5 +1,7 @@
 """The payload of `asya run` from the command line."""
 
+import io
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,17 @@ def test_a_payload_is_json_or_keys(parts: list[str], payload: bytes | None) -> N
 def test_a_payload_comes_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "order.json").write_text('{"total": 1}')
     assert bytes(read_payload([f"@{tmp_path}/order.json"])) == b'{"total":1}'
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+def test_a_payload_in_the_encodings_of_windows(tmp_path: Path, encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Editors begin UTF-8 with a mark, and `>` of PowerShell writes UTF-16."""
+    content = '{"who": "Zoë"}\r\n'.encode(encoding)
+    (tmp_path / "order.json").write_bytes(content)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert [bytes(read_payload([source])) for source in (f"@{tmp_path}/order.json", "-")] == [
+        '{"who":"Zoë"}'.encode()
+    ] * 2
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,16 @@ def test_aliases_cannot_expand_without_limit() -> None:
     assert "too many values" in problems_of(f"l0: &l0 [{', '.join('xxxxxxxxxx')}]\n{levels}")[0]
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+def test_a_file_in_the_encodings_of_windows(encoding: str) -> None:
+    text = "namespace: shop\r\nactors: {a: {handler: shop.one}}\r\ntools: {tell: {description: Zoë, route: [a]}}\r\n"
+    Path("mesh.yaml").write_bytes(text.encode(encoding))
+    assert load_mesh(Path("mesh.yaml")).mesh.tools["tell"].description == "Zoë"
+    Path("mesh.yaml").write_bytes(text.replace("route: [a]", "route: [b]").encode(encoding))
+    with pytest.raises(MeshFileError, match=r"mesh.yaml:3: tools.tell.route"):
+        load_mesh(Path("mesh.yaml"))
+
+
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "latin.yaml").write_bytes("namespace: caf\xe9\n".encode("latin-1"))
     for name, problem in (("none.yaml", "there is no such file"), (".", "cannot be read"), ("latin.yaml", "not UTF-8")):

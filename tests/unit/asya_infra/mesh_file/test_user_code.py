@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from asya_infra.mesh_file.user_code import detect_shape, returns
+from asya_infra.mesh_file.user_code import CodeError, detect_shape, find_stops, returns
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,30 @@ from asya_infra.mesh_file.user_code import detect_shape, returns
 def test_the_shape_of_a_job_is_read_from_its_second_parameter(tmp_path: Path, signature: str, shape: str) -> None:
     (tmp_path / "heavy.py").write_text(f"from pyspark import sql\ndef crunch({signature}): ...\n")
     assert detect_shape(tmp_path, "heavy.crunch") == shape
+
+
+@pytest.mark.parametrize(
+    ("start", "encoding"),
+    [
+        ("", "utf-8-sig"),
+        ("# -*- coding: latin-1 -*-\n", "latin-1"),
+        ("#!/usr/bin/env python\n# vim: set fileencoding=cp1252 :\n", "cp1252"),
+        ("# coding: utf-8\r\n", "utf-8-sig"),
+    ],
+)
+def test_a_module_is_in_the_encoding_that_it_says(tmp_path: Path, start: str, encoding: str) -> None:
+    text = f"{start}WHO = 'Zoë'\ndef crunch(spark, rows: DataFrame): ...\ndef one(payload): return 1\n"
+    (tmp_path / "heavy.py").write_bytes(text.encode(encoding))
+    assert detect_shape(tmp_path, "heavy.crunch") == "dataframe"
+    assert returns(tmp_path, "heavy.one")
+    assert not list(find_stops(tmp_path, "heavy.crunch"))
+
+
+@pytest.mark.parametrize("content", [b"WHO = 'Zo\xeb'\n", b"# coding: klingon\n", b"x = 1\0\n", b"def f(:\n"])
+def test_a_module_that_python_refuses_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "heavy.py").write_bytes(content)
+    with pytest.raises(CodeError, match=r"heavy\.py:\d+ is not valid Python: .+"):
+        detect_shape(tmp_path, "heavy.crunch")
 
 
 def test_the_shape_is_detected_through_imports(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ class A2ARoutes:
         caller = self.access.caller(required_identity(request))
         check_size(request, self.calls.mesh.gateway.max_body)
         try:
-            call = json_rpc.read(request.body)
+            call = json_rpc.read(request.text)
         except RpcError as error:
             return Response(200, error.to_failure(UNSET))
         if call.id is UNSET:

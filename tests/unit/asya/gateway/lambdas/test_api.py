@@ -62,6 +62,17 @@ def test_a_task_is_started_with_a_record_and_a_message(gateway: Gateway) -> None
     )
 
 
+@pytest.mark.rule("13.byte-order-mark")
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+def test_the_text_of_a_call_may_begin_with_a_mark(gateway: Gateway, encoding: str) -> None:
+    event = recorded_event("start-task")
+    body = base64.b64encode(event["body"].encode(encoding)).decode()
+    assert gateway.api(event | {"body": body, "isBase64Encoded": True})[0] == 201
+    [message] = gateway.messages()
+    assert message["payload"] == {"flights": "raw/flights.csv.gz", "airlines": "raw/airlines.csv"}
+    assert gateway.api(with_body(event, "\ufeff{"))[1]["error"]["code"] == "invalid_json"
+
+
 @pytest.mark.rule("14.api.slash")
 @pytest.mark.parametrize(("name", "status"), [("start-task", 201), ("list-tasks", 200)])
 def test_a_slash_before_the_query_changes_nothing(gateway: Gateway, name: str, status: int) -> None:

@@ -136,6 +136,19 @@ def test_16_a_signed_webhook_is_sent_once(hooks: Hooks, name: Signature) -> None
     assert len(hooks.queue.messages) == 1
 
 
+@pytest.mark.rule("13.byte-order-mark")
+@pytest.mark.parametrize("name", SCHEMES)
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_13_the_mark_of_a_webhook_is_signed_and_no_part_of_its_text(
+    hooks: Hooks, name: Signature, encoding: str
+) -> None:
+    body = BODY.decode().encode(encoding)
+    assert hooks.take(name, body)[0] in (200, 202)
+    [message] = hooks.queue.messages
+    assert message["webhook"]["body"] == BODY.decode()
+    assert hooks.take(name, BODY, **hooks.headers(name, body))[0] == 401
+
+
 @pytest.mark.rule("16.webhooks.signature", "15.WebhooksRefused")
 @pytest.mark.parametrize("name", SCHEMES)
 def test_16_another_signature_is_refused(hooks: Hooks, name: Signature, capsys: pytest.CaptureFixture[str]) -> None:
