@@ -263,13 +263,14 @@ def _paused(record: TaskRecord, event: TaskEvent) -> TaskRecord:
         attempt=data.attempt or event.attempt,
         # The envelope got here, so the release of the earlier pause was sent.
         handover=None,
-        # A provisional end is void.
+        # A provisional end is void, and so is its dismissal.
         result=UNSET,
         result_uri=None,
         error=None,
         reason=None,
         provisional=False,
         canceled=None,
+        dismissed=None,
     )
 
 

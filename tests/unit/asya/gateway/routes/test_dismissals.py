@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from asya.tasks.view import TaskView
 from tests.doubles.api_function import ALICE, NOW, RESULTS, emulated_shop
@@ -104,3 +105,18 @@ def test_a_later_end_of_a_provisional_failure_is_not_dismissed(gateway: Gateway)
     task = gateway.tasks.read("env-2", NOW)
     assert task is not None
     assert (task.reason, task.resolution) == ("RuntimeError", None)
+
+
+@pytest.mark.rule("13.dismiss")
+def test_a_failure_after_a_pause_is_not_dismissed(gateway: Gateway) -> None:
+    """SQS has moved the dead letter back: the envelope pauses, goes on and misses its deadline."""
+    deadline_at = "2026-11-20T11:59:00.000000Z"
+    gateway.report(
+        event("env-2", "failed", 1, 5, reason="DeliveryExhausted", provisional=True, deadline_at=deadline_at)
+    )
+    assert gateway.post("env-2", "dismiss", REASON)[0] == 200
+    gateway.report(event("env-2", "paused", 1, 9))
+    gateway.tasks.update("env-2", lambda record, _: replace(record, status="running", pause=None), NOW)
+    task = gateway.tasks.read("env-2", NOW)
+    assert task is not None
+    assert (task.status, task.reason, task.resolution) == ("failed", "Timeout", None)
