@@ -1,5 +1,6 @@
 """Planted mistakes: patches of the mesh's code that a simulated schedule or a named test must detect."""
 
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -7,6 +8,9 @@ from typing import Any
 from unittest import mock
 
 from tests.simulation.inputs.features import Features
+
+# The calls that a planted mistake could not take: a simulated process may die of the error unseen.
+_misfits: list[str] = []
 
 
 @dataclass(frozen=True)
@@ -54,11 +58,18 @@ class Mistake:
 
     @contextmanager
     def plant(self) -> Iterator[None]:
-        """Apply the patches."""
+        """Apply the patches.
+
+        Raises:
+            TypeError: the mesh calls a function with arguments that the mistake does not take, so its error says nothing.
+        """
+        _misfits.clear()
         with ExitStack() as stack:
             for patch in self.patches if isinstance(self.patches, tuple) else (self.patches,):
                 patch.start(stack)
             yield
+        if _misfits:
+            raise TypeError(_misfits[0])
 
 
 def substitute(owner: Any, name: str, other: Any) -> Patch:
@@ -73,7 +84,20 @@ def found_by(name: str, patches: Patch | tuple[Patch, ...], *tests: str) -> Mist
 
 def wrap(owner: Any, name: str, wrong: Callable[..., Any]) -> Patch:
     """Replace a function by one that gets the original as its first argument."""
-    return Patch(owner, name, lambda real: lambda *args, **more: wrong(real, *args, **more))
+    signature = inspect.signature(wrong)
+
+    def replacement(real: Any) -> Callable[..., Any]:
+        def planted(*args: Any, **more: Any) -> Any:
+            try:
+                signature.bind(real, *args, **more)
+            except TypeError as error:
+                _misfits.append(f"{name} is called with other arguments than its mistake takes: {error}")
+                raise
+            return wrong(real, *args, **more)
+
+        return planted
+
+    return Patch(owner, name, replacement)
 
 
 def everywhere(owners: tuple[Any, ...], name: str, wrong: Callable[..., Any]) -> tuple[Patch, ...]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from datetime import UTC, datetime
+
 import pytest
 
+from asya.crew import ending
 from tests.paths import PROJECT
-from tests.simulation.mistake import Mistake, substitute
+from tests.simulation.mistake import Mistake, substitute, wrap
 from tests.simulation.planted import delivery
 from tests.simulation.planted_table import HEAVY, LIGHT, NAMED, PAGE, as_page
 
@@ -21,6 +25,17 @@ def test_a_planted_mistake_replaces_public_names_only(mistake: Mistake) -> None:
 def test_a_patch_of_a_private_name_is_an_error() -> None:
     with pytest.raises(ValueError, match="'_check' is private"):
         substitute(delivery, "_check", None)
+
+
+def test_a_mistake_that_does_not_take_the_arguments_of_a_call_is_an_error() -> None:
+    mistake = Mistake("fails", wrap(ending, "report_time", lambda real, now: real(None, now)))
+
+    with (
+        pytest.raises(TypeError, match="report_time is called with other arguments"),
+        mistake.plant(),
+        suppress(TypeError),
+    ):
+        ending.report_time(None, datetime.now(UTC))
 
 
 def test_the_page_lists_all_planted_mistakes() -> None:
