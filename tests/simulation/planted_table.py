@@ -16,6 +16,7 @@ from tests.simulation.planted import (
     keys,
     lanes,
     outages,
+    resolutions,
     routing,
     schedules,
     sets,
@@ -38,6 +39,7 @@ _LIGHT = (
     *sets.MISTAKES,
     *waits.MISTAKES,
     *outages.MISTAKES,
+    *resolutions.MISTAKES,
     *words.MISTAKES,
 )
 LIGHT = tuple(mistake for mistake in _LIGHT if not mistake.tests)

@@ -17,6 +17,7 @@ from asya.protocol.events import EventData, TaskEvent
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.pause import Pause
 from asya.protocol.status import Reason
+from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time, parse_time
 from asya.protocol.wait import TaskWait, Wait, WaitHeader
 from asya.reporting.reports import with_origin
@@ -133,6 +134,14 @@ def waiting_report(held: Envelope, actor: str, *, attempt: int, wait: WaitHeader
 def is_due(wait: TaskWait | None, now: datetime) -> bool:
     """Whether an envelope that waits should leave now."""
     return wait is not None and not wait.is_sent and parse_time(wait.until) <= now
+
+
+def as_sent(record: TaskRecord, wait: TaskWait) -> TaskRecord:
+    """The record after a wait was sent. A later wait stays as it is; a cancellation may have made this one due earlier."""
+    current = record.wait
+    if current is None or current.place != wait.place:
+        return record
+    return replace(record, wait=replace(current, is_sent=True))
 
 
 def release_delivery(held: Envelope, mesh: MeshTable, now: datetime) -> Delivery:

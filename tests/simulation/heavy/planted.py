@@ -173,12 +173,12 @@ MISTAKES = (
     Mistake(
         "starts runs with random tokens",
         wrap(EmrServerless, "start", partial(_start_with_new_token, count(1))),
-        seed=23,
+        seed=2,
     ),
     Mistake("enqueues each delivery", wrap(MemoryDynamo, "transact_write_items", _claim_unconditionally)),
-    Mistake("forms the next run before the latest is started", wrap(RunRecords, "get", _as_if_started), seed=1),
+    Mistake("forms the next run before the latest is started", wrap(RunRecords, "get", _as_if_started), seed=2),
     Mistake("fails when EMR Serverless is busy", wrap(EmrServerless, "start", _fail_when_busy), "fault-free"),
-    Mistake("does not reconcile", substitute(Reconciler, "sweep", lambda _: None), seed=2),
+    Mistake("does not reconcile", substitute(Reconciler, "sweep", lambda _: None), seed=5),
     Mistake(
         "treats a running run as ended",
         (
@@ -207,7 +207,7 @@ MISTAKES = (
     ),
     Mistake("ends no drain", substitute(Drains, "end", lambda *_: None), features=frozenset({"drains"})),
     Mistake(
-        "places a run twice", wrap(MemoryDynamo, "transact_write_items", _place_unconditionally), seed=45, **_LINGERS
+        "places a run twice", wrap(MemoryDynamo, "transact_write_items", _place_unconditionally), seed=7, **_LINGERS
     ),
     Mistake("writes over a closed batch", substitute(batches, "put_if_absent", _write_over), seed=5, **_LINGERS),
     Mistake(

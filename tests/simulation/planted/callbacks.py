@@ -14,6 +14,7 @@ from asya.gateway.routes.resume import ResumeRoutes
 from asya.messaging.aws.receipt import Receipt
 from asya.pause import callback_tokens, expiry
 from asya.pause.lambdas import sweep
+from asya.protocol.pause import TaskPause
 from asya.reporting import report_messages as reported
 from asya.reporting.aws import report_sender, required_reports
 from asya.senders import entry
@@ -115,6 +116,11 @@ MISTAKES = (
         "takes tokens of another mesh",
         substitute(callback_tokens, "key_label", lambda _: b"asya callbacks"),
         "unit/asya/pause/test_callback_tokens.py::test_another_key_has_other_tokens",
+    ),
+    found_by(
+        "shows the link of a callback in lists and streams",
+        substitute(TaskPause, "shortened", lambda pause: pause),
+        f"{_ROUTES}::test_lists_and_streams_leave_the_link_out",
     ),
     found_by(
         "takes boxes without a tick for no answer",

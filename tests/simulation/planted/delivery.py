@@ -124,7 +124,7 @@ MISTAKES = (
         "poison",
         seed=0,
     ),
-    Mistake("loses required reports", wrap(RequiredReports, "report", _report_resolved), "errors", seed=2),
+    Mistake("loses required reports", wrap(RequiredReports, "report", _report_resolved), "errors", seed=1),
     Mistake("asks for the states of a batch once", substitute(preflight, "FRESH_SECONDS", float("inf")), seed=32),
     Mistake("does not register tasks", wrap(preflight, "register", lambda *_: {})),
     Mistake(
@@ -137,7 +137,7 @@ MISTAKES = (
         "acknowledges reports after a look at the first of a message",
         wrap(Writes, "add", _look_at_the_first),
         "errors",
-        seed=30,
+        seed=2,
     ),
     Mistake("acknowledges reports that are not written", wrap(Writes, "add", _add_unawaited), "errors", seed=3),
     Mistake("fails overdue tasks while ends wait", substitute(EndsQueue, "delay", lambda _: "none"), "reports"),
@@ -151,7 +151,7 @@ MISTAKES = (
         seed=5,
     ),
     Mistake(
-        "marks a hop as completed before its handler runs", wrap(CompletedHops, "is_completed", _mark_at_query), seed=6
+        "marks a hop as completed before its handler runs", wrap(CompletedHops, "is_completed", _mark_at_query), seed=12
     ),
     Mistake("repeats completed hops", substitute(CompletedHops, "is_completed", lambda *_: False), seed=6),
 )

@@ -79,8 +79,8 @@ MISTAKES = (
         (wrap(Results, "write", _write_ignoring_errors), wrap(EndObjects, "write", _write_end_ignoring_errors)),
         seed=4,
     ),
-    Mistake("writes records unconditionally", wrap(MemoryDynamo, "put_item", _put_record_unconditionally), seed=6),
-    Mistake("does not report dead letters", substitute(DeadLetterWatch, "scan", lambda *_: None), seed=4),
+    Mistake("writes records unconditionally", wrap(MemoryDynamo, "put_item", _put_record_unconditionally), seed=1),
+    Mistake("does not report dead letters", substitute(DeadLetterWatch, "scan", lambda *_: None), "poison"),
     Mistake(
         "does not report canceled children",
         wrap(ending, "is_reported", _is_reported_unless_canceled),

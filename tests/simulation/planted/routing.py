@@ -78,12 +78,12 @@ def _own_limit(hop: Hop) -> timedelta:
 
 
 MISTAKES = (
-    Mistake("drops the deadline at routing", wrap(status, "routed", _without_field("deadline_at")), seed=1),
+    Mistake("drops the deadline at routing", wrap(status, "routed", _without_field("deadline_at")), seed=5),
     Mistake("drops created_at at the start of a hop", wrap(status, "started", _without_field("created_at"))),
     Mistake("does not count attempts", wrap(status, "retrying", _retry_without_count)),
     Mistake("shifts twice", wrap(Route, "shifted", _shift_twice)),
     Mistake("retries without the payload", wrap(outcome, "failed", _retry_without_payload), "fault-free", seed=1),
-    Mistake("retries after frame 0 was sent", wrap(outcome, "failed", _fail_ignoring_frames_sent), seed=28),
+    Mistake("retries after frame 0 was sent", wrap(outcome, "failed", _fail_ignoring_frames_sent), seed=4),
     Mistake(
         "keeps the header of the first attempt after the hop", wrap(outcome, "frame", _frame_with_first_attempt), seed=1
     ),

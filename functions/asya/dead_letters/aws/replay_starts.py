@@ -217,26 +217,28 @@ class ReplayStarts:
 
     def _complete(self, old_id: str, new_id: str, now: datetime) -> None:
         """Note in a link that the message was sent. A failure must not fail the call, because the task runs."""
-
-        def decide(old: TaskRecord, _hops: HopFold) -> TaskRecord:
-            link = old.replayed
-            return replace(old, replayed=replace(link, lease_until=None)) if link and link.id == new_id else old
-
-        self._clean_up(lambda: self.tasks.update(old_id, decide, now))
+        self._clean_up(lambda: self.tasks.update(old_id, lambda old, _: completed(old, new_id), now))
 
     def _unlink(self, old_id: str, link: ReplayLink, before: ReplayLink | None, now: datetime) -> None:
-        """Restore the link that was there before a replay whose message no queue has accepted.
-
-        A call that has taken the replay over has written a link of its own, with another lease. That one stays.
-        """
-
-        def decide(old: TaskRecord, _hops: HopFold) -> TaskRecord:
-            return replace(old, replayed=before) if old.replayed == link else old
-
-        self._clean_up(lambda: self.tasks.update(old_id, decide, now))
+        """Restore the link that was there before a replay whose message no queue has accepted."""
+        self._clean_up(lambda: self.tasks.update(old_id, lambda old, _: unlinked(old, link, before), now))
 
     def _clean_up(self, action: Callable[[], object]) -> None:
         try:
             action()
         except TaskStoreError as error:
             self.starter.warn(str(error))
+
+
+def completed(old: TaskRecord, new_id: str) -> TaskRecord:
+    """The record of a replayed task after the message of its replay was sent. The link of another replay stays as it is."""
+    link = old.replayed
+    return replace(old, replayed=replace(link, lease_until=None)) if link and link.id == new_id else old
+
+
+def unlinked(old: TaskRecord, link: ReplayLink, before: ReplayLink | None) -> TaskRecord:
+    """The record of a task with the link that it had before a replay which was not sent.
+
+    A call that has taken the replay over has written a link of its own, with another lease. That one stays.
+    """
+    return replace(old, replayed=before) if old.replayed == link else old

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from botocore.exceptions import BotoCoreError, ClientError
-from msgspec.structs import replace
 
 from asya.messaging.aws.submission_sender import MaybeSentError, NotSentError, SubmissionSender
 from asya.protocol.codec import ParseError
@@ -21,7 +20,7 @@ from asya.protocol.wait import TaskWait
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.tasks.aws.tasks import Tasks
 from asya.wait.aws.held_envelopes import HeldEnvelopes, WaitKey
-from asya.wait.waiting import is_due, release_delivery
+from asya.wait.waiting import as_sent, is_due, release_delivery
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +65,4 @@ class WaitReleases:
             self.warn(f"task {record.id} cannot go on after its wait at {wait.actor}: its held envelope has expired")
 
     def _mark(self, task_id: str, wait: TaskWait, now: datetime) -> None:
-        self.tasks.update(task_id, lambda record, _: _sent(record, wait), now)
-
-
-def _sent(record: TaskRecord, wait: TaskWait) -> TaskRecord:
-    """The record with its wait as sent; a cancellation may have made it due earlier meanwhile."""
-    current = record.wait
-    if current is None or current.place != wait.place:
-        return record
-    return replace(record, wait=replace(current, is_sent=True))
+        self.tasks.update(task_id, lambda record, _: as_sent(record, wait), now)

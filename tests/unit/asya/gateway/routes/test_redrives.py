@@ -76,6 +76,8 @@ def test_a_dead_letter_of_a_settled_task_stays_in_its_queue(gateway: Gateway, ho
     task = gateway.tasks.read("env-1", NOW)
     assert task is not None
     assert (task.status, task.resolution) == ("pending", None)
+    code, body = gateway.post("env-1", "dismiss", {"undo": True})
+    assert (code, body["error"]["code"]) == (409, "not_dismissed")
 
 
 @pytest.mark.rule("13.resolution.once")

@@ -251,6 +251,56 @@ def test_a_queue_that_rejects_the_message_takes_the_link_away(
     assert shop.open_failures() == (set(), 1)
 
 
+@pytest.mark.rule("12.link")
+def test_a_call_that_is_refused_late_leaves_the_link_of_another_one(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While SQS thinks about the message of the first call, a second one with its key takes the replay over and sends it."""
+    send = SubmissionSender.send
+    answers: list[tuple[int, Any]] = []
+
+    def refuse_late(self: SubmissionSender, *args: Any, **options: Any) -> Any:
+        if answers:
+            return send(self, *args, **options)
+        answers.append((0, None))
+        answers[0] = shop.replay(key="k-1", at=LATER)
+        raise NotSentError("no")
+
+    monkeypatch.setattr(SubmissionSender, "send", refuse_late)
+    assert shop.replay(key="k-1")[0] == 503
+    code, body = answers[0]
+    assert (code, shop.sent()) == (201, [body["id"]])
+    resolution = shop.view().resolution
+    assert resolution is not None
+    assert (resolution.task, resolution.is_open) == (body["id"], False)
+    assert shop.replay(at=LATER)[0] == 409
+
+
+@pytest.mark.rule("12.link.died")
+def test_a_slow_call_completes_no_link_of_another_one(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second call is forced, and dies before it sends: nobody may take its replay for one at work."""
+    send = SubmissionSender.send
+    calls = 0
+
+    def send_beside_another_call(self: SubmissionSender, *args: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            raise Died
+        answer = send(self, *args, **options)
+        with suppress(Died):
+            shop.replay({"force": True})
+        return answer
+
+    monkeypatch.setattr(SubmissionSender, "send", send_beside_another_call)
+    first = shop.replay()[1]["id"]
+    assert (shop.sent(), calls) == ([first], 2)
+    resolution = shop.view().resolution
+    assert resolution is not None
+    assert (resolution.task != first, resolution.is_open) == (True, True)
+    assert shop.open_failures()[0] == {"env-1"}
+
+
 @pytest.mark.rule("12.replay.no-record")
 def test_without_a_record_a_repeated_call_finds_the_replay(shop: Shop) -> None:
     shop.put(f"{RESULTS}failed/env-9.json", message(status=FAILED, id="env-9"))

@@ -1,5 +1,8 @@
 """protocol §11: wait actors, with redeliveries."""
 
+from datetime import timedelta
+from typing import Any
+
 import pytest
 
 from asya.protocol.times import format_time
@@ -58,6 +61,30 @@ def test_a_redelivery_does_not_begin_the_wait_again(waits: WaitingWorld) -> None
     assert waits.deliver("cool-down", body) == []
     assert waits.held(KEY)["headers"]["x-asya-wait"]["until"] == DUE
     assert waits.record().waiting_until == DUE
+
+
+@pytest.mark.rule("11.wait.kept")
+def test_of_two_deliveries_at_once_the_one_that_holds_first_counts(
+    waits: WaitingWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second delivery comes an hour later, and holds the envelope while the first one stands still."""
+    put = waits.s3.put_object
+    body = message(route={"prev": ["prep"], "curr": "cool-down", "next": ["post"]})
+    calls = 0
+
+    def put_after_another_delivery(**request: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            waits.clock.moment += timedelta(hours=1)
+            assert waits.deliver("cool-down", body) == []
+        return put(**request)
+
+    monkeypatch.setattr(waits.s3, "put_object", put_after_another_delivery)
+    assert waits.deliver("cool-down", body) == []
+    due = format_time(BEGAN + 3 * DAY + timedelta(hours=1))
+    assert waits.held(KEY)["headers"]["x-asya-wait"]["until"] == due
+    assert waits.record().waiting_until == due
 
 
 @pytest.mark.rule("11.wait.passed-on")

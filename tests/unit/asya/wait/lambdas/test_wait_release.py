@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from typing import Any
 from zlib import crc32
 
 import pytest
@@ -9,6 +10,7 @@ from botocore.exceptions import ClientError
 
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Actor
+from asya.protocol.times import format_time
 from asya.protocol.wait import Wait
 from asya.tasks.aws.items import WAITING_SHARDS
 from tests.doubles.envelopes import mesh, message
@@ -87,6 +89,26 @@ def test_two_sweeps_at_once_send_the_same_message(waits: WaitingWorld, monkeypat
         assert waits.deliver("cool-down", body) == []
     assert {(sent.id, sent.route.position) for sent in waits.sent("post")} == {("env-1", 2)}
     assert waits.record().waiting_until is None
+
+
+@pytest.mark.rule("11.wait.sent")
+def test_a_slow_sweep_marks_no_later_wait_as_sent(waits: WaitingWorld) -> None:
+    """Before the sweep marks the first wait in the record, the envelope is held by the second one of its route."""
+    waits.arrive("cool-down", next_actor="cool-down")
+    waits.clock.moment += 3 * DAY
+    put = waits.s3.put_object
+
+    def put_and_stand_still(**request: Any) -> Any:
+        answer = put(**request)
+        for _ in range(2):
+            for body in waits.take("cool-down"):
+                assert waits.deliver("cool-down", body) == []
+        return answer
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(waits.s3, "put_object", put_and_stand_still)
+        waits.sweep()
+    assert waits.record().waiting_until == format_time(waits.clock.moment + 3 * DAY)
 
 
 @pytest.mark.rule("11.wait.sent")
