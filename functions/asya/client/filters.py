@@ -22,7 +22,7 @@ class Filters(TypedDict, total=False):
         error: Tasks with this text in their error or reason.
         since, until: Tasks that were created at this time or later; before this time. With a time zone.
         roots: Only tasks that no other task has fanned out into.
-        retrying: Only running tasks of which an attempt has failed, and another one follows.
+        retrying: Only running tasks that run again after a failed attempt.
         resolved: Of failed tasks also those that are settled: replayed, dismissed or overtaken.
     """
 

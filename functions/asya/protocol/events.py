@@ -47,7 +47,7 @@ INLINE_RESULT_LIMIT = 64 * 1024
 
 
 class RetryNote(msgspec.Struct, frozen=True, kw_only=True):
-    """What a hop reports when one of its attempts has failed, and another one follows (`protocol §13.retry`).
+    """The report of a failed attempt that is followed by another one (`protocol §13.retry`).
 
     Attributes:
         error: the error of this attempt.

@@ -93,7 +93,7 @@ def completed(hop: Hop, next_actors: tuple[str, ...] | None, *, now: datetime, d
 
 
 def retried(hop: Hop, retry: RetryNote, *, now: datetime) -> TaskEvent:
-    """The report of an attempt that failed, and that another one follows (`protocol §13.retry`)."""
+    """The report of a failed attempt that is followed by another one (`protocol §13.retry`)."""
     event = at_work(hop.envelope, hop.actor, now=now)
     # The whole error travels in the envelope; a record keeps its text.
     error = ErrorInfo(type=retry.error.type, message=retry.error.message[:_RETRY_MESSAGE_LIMIT])

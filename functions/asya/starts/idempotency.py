@@ -13,7 +13,7 @@ repetition the state of the first request:
   duplicate any message too: the records stay correct, and the handlers may run twice.
 
 Each claim has a number. A process whose claim was taken over undoes nothing, however late its send is refused. The process that
-took it over does not remove the record either: the message of the first process may be under way.
+took it over does not remove the record either: the first process may have sent the message.
 """
 
 from collections.abc import Mapping

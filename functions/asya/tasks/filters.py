@@ -38,7 +38,7 @@ class TaskFilter:
         error: a text within the error, the reason, or the error as groups of failures show it.
         since, until: the earliest creation, and the time before which the task was created, as records have them.
         roots: whether only tasks without a parent are listed.
-        retrying: whether only running tasks are listed of which an attempt has failed and another one follows.
+        retrying: whether only running tasks are listed that run again after a failed attempt.
         resolved: whether a list of failed tasks has those too that are settled. Other lists have them in any case.
     """
 

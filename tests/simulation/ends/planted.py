@@ -131,7 +131,7 @@ MISTAKES = (
         features=DEADLINES,
     ),
     Mistake(
-        "hands no envelope of a user's end actor over to x-sink",
+        "sends no envelope from a user's end actor to x-sink",
         wrap(Outbox, "send", _send_without_end_actors),
         "fault-free",
         features=ENDS,

@@ -192,7 +192,12 @@ MISTAKES = (
         "charges all members of a failed run", substitute(run_failures, "decide", lambda *_: CHARGED), "poison", seed=18
     ),
     Mistake("charges the next member", wrap(run_failures, "decide", _charge_next), "poison", seed=18),
-    Mistake("charges one of those at work", wrap(run_failures, "decide", _convict_a_suspect), "poison", seed=219),
+    Mistake(
+        "charges only one of the envelopes at work",
+        wrap(run_failures, "decide", _convict_a_suspect),
+        "poison",
+        seed=219,
+    ),
     Mistake(
         "requeues under the former key",
         wrap(result_routing, "returned_members", _return_under_former_key),

@@ -123,7 +123,7 @@ MISTAKES = (
         f"{_ROUTES}::test_lists_and_streams_leave_the_link_out",
     ),
     found_by(
-        "takes boxes without a tick for no answer",
+        "reads unticked boxes as no answer",
         substitute(form, "has_ticks_to_remove", lambda _: False),
         "unit/asya/gateway/callbacks/test_form.py::test_boxes_without_a_tick_are_no_default",
     ),
@@ -148,7 +148,7 @@ MISTAKES = (
         "unit/asya/crew/lambdas/test_sink_index.py::test_a_message_stays_until_its_row_is_written",
     ),
     found_by(
-        "writes rows over those of the same day",
+        "overwrites the rows of the same day",
         wrap(result_index, "recent_object", _one_object_a_day),
         "unit/asya/crew/lambdas/test_sink_index.py::test_batches_of_one_day_are_objects_of_their_own",
     ),
@@ -163,7 +163,7 @@ MISTAKES = (
         "unit/asya/senders/aws/test_owner_claims.py::test_the_first_owner_keeps_an_id_and_may_take_it_again",
     ),
     found_by(
-        "ends the claim of an id before the task",
+        "lets the claim of an id expire before its task",
         wrap(entry, "end_of_claim", _claim_from_now),
         "unit/asya/senders/test_entry.py::test_an_id_is_kept_for_twice_the_life_of_a_record",
     ),
@@ -193,7 +193,7 @@ MISTAKES = (
         "unit/asya/gateway/lambdas/test_report_queues.py::test_an_end_on_the_queue_of_all_actors_is_refused_alone",
     ),
     found_by(
-        "believes every sender about the first sender",
+        "believes any role about the first sender of a report",
         substitute(report_queues.names, "GATEWAY_API", None),
         "unit/asya/gateway/lambdas/test_report_queues.py::test_the_gateway_alone_is_believed_about_the_first_sender",
     ),

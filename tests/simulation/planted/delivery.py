@@ -125,7 +125,7 @@ MISTAKES = (
         seed=0,
     ),
     Mistake("loses required reports", wrap(RequiredReports, "report", _report_resolved), "errors", seed=1),
-    Mistake("asks for the states of a batch once", substitute(preflight, "FRESH_SECONDS", float("inf")), seed=32),
+    Mistake("reads the states of a batch only once", substitute(preflight, "FRESH_SECONDS", float("inf")), seed=32),
     Mistake("does not register tasks", wrap(preflight, "register", lambda *_: {})),
     Mistake(
         "drops the neighbors of a refused report",
@@ -134,7 +134,7 @@ MISTAKES = (
         seed=5,
     ),
     Mistake(
-        "acknowledges reports after a look at the first of a message",
+        "acknowledges a message of reports once it has read the first one",
         wrap(Writes, "add", _look_at_the_first),
         "errors",
         seed=2,

@@ -60,7 +60,7 @@ MISTAKES = (
         "repeats",
     ),
     Mistake(
-        "forgets the ends that are refused",
+        "keeps no copy of refused ends",
         substitute(ends.CrewEnd, "keep_refused", lambda *_: []),
         "repeats",
         seed=2,

@@ -109,7 +109,7 @@ MISTAKES = (
         features=PAUSES,
     ),
     Mistake(
-        "claims no end at a cancellation, and keeps it in the record",
+        "cancels a task in its record only, without a claim",
         (
             wrap(EndClaims, "take", _take_without_calls),
             substitute(EndClaims, "holder", lambda *_: None),
@@ -118,7 +118,7 @@ MISTAKES = (
         features=CANCELS,
         seed=3,
     ),
-    _at_pauses("notes no pause beside the claims of ends", substitute(EndClaims, "note_pause", lambda *_, **__: None)),
+    _at_pauses("notes no pause in the item of the claim", substitute(EndClaims, "note_pause", lambda *_, **__: None)),
     Mistake(
         "checks the deadline before the state of the task",
         wrap(arrival, "start", _start_late_without_state),

@@ -58,26 +58,26 @@ _STARTS = "unit/asya/starts/aws/test_task_starter.py"
 
 MISTAKES = (
     _with_keys(
-        "takes a key over without its condition",
+        "takes over a key without a condition",
         wrap(MemoryDynamo, "update_item", _take_over_unconditionally),
         "crashes",
     ),
     _with_keys(
-        "takes a key over while its claim holds", wrap(idempotency_keys, "decide_repetition", _ignore_the_lease)
+        "takes over a key while its claim holds", wrap(idempotency_keys, "decide_repetition", _ignore_the_lease)
     ),
     _with_keys(
-        "creates a task anew when a key is taken over",
+        "gives a start that is taken over a new creation time",
         wrap(idempotency_keys, "decide_repetition", _create_again),
         "crashes",
     ),
     _with_keys("marks a start as sent with the claim of its key", wrap(IdempotencyKeys, "claim", _mark_with_the_claim)),
     _with_keys(
-        "takes a key over for ever after a death",
+        "never takes over the key of a process that died",
         wrap(idempotency_keys, "decide_repetition", _wait_for_ever),
         "crashes",
     ),
     found_by(
-        "answers another request with the task of the key",
+        "answers another request under the same key with the first task",
         wrap(idempotency_keys, "decide_repetition", _take_mismatches),
         f"{_STARTS}::test_another_request_under_the_same_key_is_a_conflict",
     ),

@@ -116,12 +116,12 @@ def _skip_when_something_waits(real: Any, lane: Lane, overlap: Any, start: Any) 
 
 MISTAKES = (
     found_by(
-        "releases a start that waits beside a running task",
+        "starts a waiting task beside a running one",
         wrap(lane_changes, "settle", _settle_beside_a_running_task),
         "simulation/test_trigger_lanes.py::test_16_random_schedules_keep_the_promises_of_overlap[queue-statuses1]",
     ),
     found_by(
-        "writes a lane over a change that it has not seen",
+        "overwrites a change of a lane by another process",
         _without_condition("revision", "trigger#lane"),
         "simulation/test_trigger_lanes.py::test_16_random_schedules_keep_the_promises_of_overlap[queue-statuses1]",
     ),
@@ -131,7 +131,7 @@ MISTAKES = (
         "unit/asya/triggers/lambdas/test_lane_queue_at_once.py::test_16_of_two_copies_at_once_one_decides",
     ),
     found_by(
-        "deletes the payload of a start before the lane strikes it out",
+        "deletes the payload of a start that its lane still has",
         wrap(LaneStarts, "perform", _forget_at_once),
         "unit/asya/triggers/lambdas/test_lane_queue.py::test_16_each_occurrence_starts_as_the_overlap_says_wherever_a_process_dies",
     ),
@@ -141,7 +141,7 @@ MISTAKES = (
         "simulation/test_trigger_lanes.py::test_16_random_schedules_keep_the_promises_of_overlap[cancel-previous-statuses2]",
     ),
     found_by(
-        "looks at no waiting lanes",
+        "does not sweep waiting lanes",
         substitute(LaneSweep, "sweep", lambda *_: None),
         "unit/asya/triggers/lambdas/test_lane_queue.py::test_16_the_order_of_events_decides",
     ),
@@ -156,12 +156,12 @@ MISTAKES = (
         "unit/asya/triggers/lambdas/test_lane_queue_limits.py::test_16_a_window_without_silence_closes_after_an_hour",
     ),
     found_by(
-        "takes one more into a batch than its size",
+        "exceeds the size of a batch by one",
         wrap(lane_changes, "ends", _one_more_in_a_batch),
         "unit/asya/triggers/lambdas/test_lane_queue.py::test_16_a_batch_has_each_occurrence_once_wherever_a_process_dies",
     ),
     found_by(
-        "drops a start that finds no place",
+        "drops a start when the queue of its lane is full",
         wrap(lane_changes, "enqueue", _drop_what_finds_no_place),
         "unit/asya/triggers/lambdas/test_lane_queue_limits.py::test_16_an_occurrence_beyond_a_full_queue_is_a_dead_letter_that_can_be_redriven",
     ),
@@ -176,17 +176,17 @@ MISTAKES = (
         "unit/asya/triggers/test_lanes.py::test_16_a_number_and_its_text_are_two_lanes",
     ),
     found_by(
-        "closes a window by the sweep only",
+        "closes windows by the sweep alone",
         wrap(LaneChecks, "send", _check_without_the_window),
         "unit/asya/triggers/lambdas/test_lane_queue.py::test_16_debounce_starts_one_task_for_a_burst_wherever_a_process_dies",
     ),
     found_by(
-        "tells a lane of successes only",
+        "tells lanes only about tasks that succeeded",
         everywhere((ends, end_notices), "end_notice", _notice_of_success),
         "unit/asya/triggers/test_ends.py::test_16_triggers_that_wait_and_backfills_learn_of_ends",
     ),
     found_by(
-        "batches in the order of arrival reversed",
+        "reverses the order within a batch",
         wrap(LaneStore, "load", _last_first),
         "unit/asya/triggers/lambdas/test_lane_queue.py::test_16_a_batch_has_each_occurrence_once_wherever_a_process_dies",
     ),

@@ -36,7 +36,7 @@ MISTAKES = (
         seed=1,
         features=_OUTAGES,
     ),
-    Mistake("never gives a message up", wrap(Starts, "begin", lambda *_: True), "poison"),
+    Mistake("never gives up a message", wrap(Starts, "begin", lambda *_: True), "poison"),
     Mistake("starts without a mark", wrap(Starts, "begin", _begin_without_mark), "poison", features=_OUTAGES),
     Mistake(
         "names no outage",

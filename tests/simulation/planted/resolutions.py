@@ -67,13 +67,13 @@ _SETS = "unit/asya/gateway/routes/test_set_replays.py"
 
 MISTAKES = (
     found_by(
-        "keeps the dismissal of a failure that another end or a pause replaces",
+        "keeps a dismissal after another end or a pause",
         everywhere((task_merge, tasks, cancellation), "merge", _keep_the_dismissal),
         f"{_DISMISSALS}::test_a_later_end_of_a_provisional_failure_is_not_dismissed",
         f"{_DISMISSALS}::test_a_failure_after_a_pause_is_not_dismissed",
     ),
     found_by(
-        "takes the dismissal of a failure over into the redriven generation",
+        "keeps the dismissal of a failure after its redrive",
         everywhere((task_merge, redrive), "reopened", _with_the_dismissal),
         "unit/asya/gateway/routes/test_redrives.py::test_a_dead_letter_of_a_settled_task_stays_in_its_queue[dismissed]",
     ),
@@ -94,7 +94,7 @@ MISTAKES = (
         f"{_LINKS}::test_within_the_lease_another_call_waits",
     ),
     found_by(
-        "settles a failure by a replay that has missed its deadline",
+        "settles a failure by an overdue replay",
         wrap(resolution, "fail_if_overdue", lambda _, record, __: record),
         f"{_RESOLUTION}::test_an_overdue_replay_has_failed",
     ),
@@ -104,12 +104,12 @@ MISTAKES = (
         f"{_SETS}::test_a_set_that_merged_without_a_slice_overtakes_its_failure",
     ),
     found_by(
-        "hides a failure behind a replay that its reader may not see",
+        "hides a failure whose replay its reader may not see",
         everywhere((resolution, lists), "is_open", _for_everybody),
         f"{_LINKS}::test_an_open_failure_counts_once",
     ),
     found_by(
-        "removes the link of the call that has taken a replay over",
+        "removes the link of the call that has taken over a replay",
         wrap(replay_starts, "unlinked", _unlink_whoever_has_it),
         f"{_LINKS}::test_a_call_that_is_refused_late_leaves_the_link_of_another_one",
     ),
@@ -119,7 +119,7 @@ MISTAKES = (
         f"{_LINKS}::test_a_slow_call_completes_no_link_of_another_one",
     ),
     found_by(
-        "completes no link after a replay was sent",
+        "never completes the link of a replay",
         substitute(replay_starts, "completed", lambda old, _: old),
         f"{_LINKS}::test_the_old_task_names_its_replay_and_the_replay_names_it",
     ),

@@ -88,7 +88,7 @@ MISTAKES = (
         "keeps the header of the first attempt after the hop", wrap(outcome, "frame", _frame_with_first_attempt), seed=1
     ),
     Mistake(
-        "gives children ids that differ in each run",
+        "gives children other ids in each run",
         Patch(ids, "child_id", lambda _: _numbered_child_id(count())),
         seed=10,
     ),

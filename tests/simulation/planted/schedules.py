@@ -158,13 +158,13 @@ MISTAKES = (
         "unit/asya/triggers/lambdas/test_slot_sweep_order.py::test_16_slots_are_sent_before_they_are_noted",
     ),
     found_by(
-        "writes states over changes of others",
+        "overwrites states that another process has changed",
         wrap(MemoryDynamo, "put_item", _put_unconditionally),
         "unit/asya/triggers/aws/test_schedule_states.py::test_16_of_two_sweeps_that_have_seen_the_same_schedule_one_writes",
         "unit/asya/triggers/aws/test_schedule_states.py::test_16_of_two_steps_that_have_seen_the_same_backfill_one_writes",
     ),
     found_by(
-        "starts the slots of a pause after the resume",
+        "starts the slots of a paused schedule after its resume",
         wrap(ScheduleStates, "resume", _resume_with_the_pause),
         "unit/asya/triggers/aws/test_schedule_states.py::test_16_a_schedule_begins_anew_when_it_is_resumed",
     ),
@@ -174,7 +174,7 @@ MISTAKES = (
         "unit/asya/triggers/test_due_slots.py::test_16_slots_while_paused_are_neither_due_nor_missed",
     ),
     found_by(
-        "loses the slots that one sweep leaves",
+        "loses the slots that a sweep leaves to the next one",
         everywhere((due_slots, slot_sweep), "decide", _decide_up_to_now),
         "unit/asya/triggers/test_due_slots.py::test_16_one_sweep_sends_a_bounded_number_of_slots",
     ),
@@ -184,7 +184,7 @@ MISTAKES = (
         "unit/asya/triggers/test_due_slots.py::test_16_late_slots_are_due_within_catch_up_oldest_first",
     ),
     found_by(
-        "goes on with the slots of another schedule",
+        "continues with the slots of the former schedule",
         substitute(due_slots, "schedule_digest", lambda _: "same"),
         "unit/asya/triggers/test_due_slots.py::test_16_a_changed_schedule_begins_now",
     ),
@@ -199,7 +199,7 @@ MISTAKES = (
         "unit/asya/triggers/lambdas/test_slot_sweep_order.py::test_16_slots_that_sqs_refuses_are_sent_by_the_next_sweep",
     ),
     found_by(
-        "runs one task more of a backfill at a time",
+        "runs one task too many of a backfill at a time",
         substitute(Backfill, "free", property(lambda self: self.at_once + 1 - (len(self.noted) - self.paused))),
         "unit/asya/triggers/operators/test_backfill.py::test_16_slots_are_noted_oldest_first_as_many_as_may_run",
     ),
@@ -219,12 +219,12 @@ MISTAKES = (
         "unit/asya/triggers/operators/test_backfill.py::test_16_the_first_and_the_last_moment_may_be_slots",
     ),
     found_by(
-        "counts the slots of a backfill without the first",
+        "does not count the first slot of a backfill",
         wrap(backfill_request, "slots_between", _first_is_exclusive),
         "unit/asya/triggers/operators/test_backfill_request.py::test_16_a_range_of_one_moment_has_its_slot",
     ),
     found_by(
-        "allows a resumed backfill no more failures",
+        "keeps the count of failures when a backfill is resumed",
         everywhere((backfill, backfill_routes), "resumed", _resume_without_more_failures),
         "unit/asya/triggers/operators/test_backfill.py::test_16_failures_stop_it_and_resume_allows_as_many_again",
     ),
@@ -234,7 +234,7 @@ MISTAKES = (
         "unit/asya/triggers/operators/test_backfill.py::test_16_one_that_is_done_stays_so",
     ),
     found_by(
-        "starts a failed slot of a backfill for ever",
+        "retries a failed slot of a backfill for ever",
         wrap(backfill_runner, "with_starts", _forget_failed_starts),
         "unit/asya/triggers/lambdas/test_backfill_runner.py::test_16_a_slot_that_cannot_start_now_starts_later_and_one_that_never_can_is_a_failure",
     ),
@@ -249,7 +249,7 @@ MISTAKES = (
         "unit/asya/triggers/operators/test_backfill_request.py::test_16_a_backfill_has_the_slots_of_its_days_in_the_zone",
     ),
     found_by(
-        "gives slots that start again the keys of the schedule",
+        "reuses the keys of the schedule for slots that a backfill repeats",
         substitute(Backfill, "key", lambda self, slot: occurrences.slot_key(slot)),
         "unit/asya/triggers/operators/test_backfill.py::test_16_a_slot_with_a_task_counts_as_done_before",
     ),
@@ -264,12 +264,12 @@ MISTAKES = (
         "unit/asya/gateway/triggers/test_trigger_routes.py::test_16_events_of_a_pause_are_kept_as_dead_letters",
     ),
     found_by(
-        "gives a message of a deployment under way up at once",
+        "gives up a message during a deployment",
         _last_receive_first(),
         "unit/asya/triggers/lambdas/test_triggers_unknown.py::test_16_a_message_that_fits_no_trigger_waits_for_a_deployment",
     ),
     found_by(
-        "gives a start in progress up",
+        "gives up a start that is in progress",
         substitute(triggers, "FINAL", (400, 404, 409, 413)),
         "simulation/test_trigger_events.py::test_16_each_event_has_one_record[1]",
     ),

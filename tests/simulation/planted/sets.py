@@ -75,7 +75,7 @@ def _expire_after_the_arrival(real: Any, self: SetCoordinator, moment: Any, *arg
 
 MISTAKES = (
     Mistake(
-        "keeps a set for its ttl after its arrival, not after its timeout",
+        "expires a set by its arrival instead of its timeout",
         wrap(SetCoordinator, "new_set_times", _expire_after_the_arrival),
         seed=5,
     ),

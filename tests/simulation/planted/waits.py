@@ -80,7 +80,7 @@ MISTAKES = (
         ),
     ),
     Mistake(
-        "replaces what it holds before it is sent",
+        "replaces a held envelope before it has sent it",
         wrap(HeldEnvelopes, "load", _replace_before_the_send),
         "crashes",
         seed=6,
@@ -98,12 +98,12 @@ MISTAKES = (
         f"{_WAITS}/test_retry_wait.py::test_each_attempt_has_a_wait_of_its_own",
     ),
     found_by(
-        "marks a wait as sent that came meanwhile",
+        "marks a later wait as sent",
         wrap(wait_release, "as_sent", _mark_any),
         f"{_WAITS}/test_wait_release.py::test_a_slow_sweep_marks_no_later_wait_as_sent",
     ),
     found_by(
-        "shows the wait whose report came last",
+        "shows the wait that was reported last",
         wrap(task_merge, "merge", _take_the_wait_that_came_last),
         f"{_RECORDS}::test_only_a_later_wait_counts",
         f"{_RECORDS}::test_a_sent_wait_is_not_reported_again",

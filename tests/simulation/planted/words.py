@@ -24,7 +24,7 @@ _COUNTED = "test_13_each_envelope_counts_once_however_often_routing_is_interrupt
 
 MISTAKES = (
     found_by(
-        "shows the retry whose report came last",
+        "shows the retry that was reported last",
         wrap(task_merge, "merge", _take_the_retry_that_came_last),
         "unit/asya/protocol/test_task_merge.py::test_the_last_retry_stays_in_any_order",
     ),
