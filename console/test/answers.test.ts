@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { PauseField } from "../src/api/types";
+import { type Json, parseJson } from "../src/shared/json";
 import { firstTexts, readAnswers, WHOLE } from "../src/task/answers";
 
 const FIELDS: PauseField[] = [
@@ -26,10 +27,11 @@ test("each wrong answer is named", () => {
   expect("problems" in answers && Object.keys(answers.problems)).toEqual(["approved", "count", "tags"]);
 });
 
-test.each(["3544790567247868102", "12345678901234567.89", "0.10"])("%s keeps its digits", (digits) => {
-  const fields: PauseField[] = [{ name: "total", type: "number" }];
-  expect(readAnswers(fields, { total: digits })).toEqual({ input: `{"total":${digits}}` });
-  expect(readAnswers([], { [WHOLE]: `{"total": ${digits}}` })).toEqual({ input: `{"total": ${digits}}` });
+test("a default that is written unlike each option is left to the mesh", () => {
+  const options = parseJson("[1.0, 2.50]") as Json[];
+  const texts = (text: string) => firstTexts([{ name: "rate", type: "number", options, default: parseJson(text) }]);
+  expect(texts("2.50")).toEqual({ rate: "2.50" });
+  expect(texts("1")).toEqual({ rate: "" });
 });
 
 test("a text stays a text, also one that looks like JSON", () => {

@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+import msgspec
+
 from asya.tasks.failures import kind_of
 from asya_cli.console.gateway import GatewayAnswer
 from asya_cli.console.redrives import RedriveAnswer, RedriveOutcome, RedriveRequest
@@ -38,12 +40,14 @@ class StubGateway:
         answers: What a path answers instead, or a path with `?cursor=` for a later page; a path that is missing here and has no
             task is 404.
         events: The text of each task's stream.
+        bodies: The texts that the page has sent.
     """
 
     tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
     answers: dict[str, Any] = field(default_factory=dict)
     events: dict[str, list[bytes]] = field(default_factory=dict)
     calls: list[tuple[str, str, Any]] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
     redrives: list[str] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -71,13 +75,14 @@ class StubGateway:
         sent = json.loads(body) if body else None
         if method != "GET":
             self.calls.append((method, parts.path, sent))
+            self.bodies.append(body)
         with self._lock:
             status, answer = self._answer(method, parts.path, query, sent)
         if isinstance(answer, list):
             return GatewayAnswer(status, {"content-type": "text/event-stream"}, iter(answer))
         if answer is None:  # as of 204, which has no body
             return GatewayAnswer(status, {}, iter(()))
-        return GatewayAnswer(status, {"content-type": "application/json"}, iter([json.dumps(answer).encode()]))
+        return GatewayAnswer(status, {"content-type": "application/json"}, iter([msgspec.json.encode(answer)]))
 
     def redrive(self, request: RedriveRequest) -> RedriveAnswer:
         """Redrive every task but those of an actor without dead letters."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from playwright.sync_api import expect
 
@@ -190,6 +191,44 @@ def test_a_pause_is_answered_by_a_form(gateway: StubGateway, opened: OpenedPage)
     expect(page.get_by_role("button", name="Answer")).to_have_count(0)
     answers = {"approved": True, "carrier": "courier"}
     assert gateway.calls == [("POST", f"/api/v1/mesh/{PAUSED}/resume", {"input": answers, "since": at(42)})]
+
+
+@pytest.mark.parametrize("number", ["3544790567247868102", "1e400", "-12345678901234567.890", "1.0"])
+def test_a_number_keeps_its_digits_on_the_whole_page(gateway: StubGateway, opened: OpenedPage, number: str) -> None:
+    """A default and a typed answer reach the gateway as they are, and a result, a partial and a payload are shown so."""
+    written = msgspec.Raw(number.encode())
+    fields = [{"name": "limit", "type": "number", "default": written}, {"name": "amount", "type": "number"}]
+    gateway.add("order-3000", "paused", pause={"prompt": "How much?", "fields": fields, "since": at(42)})
+    page = opened.open("#/tasks/order-3000")
+    expect(page.get_by_label("limit (optional)")).to_have_value(number)
+    page.get_by_label("amount").fill(number)
+    page.get_by_role("button", name="Answer").click()
+    expect(page.get_by_role("button", name="Answer")).to_have_count(0)
+    assert gateway.bodies == [f'{{"input":{{"limit":{number},"amount":{number}}},"since":"{at(42)}"}}'.encode()]
+
+    gateway.add("order-3001", result={"total": written})
+    partial = {"actor": "a", "position": 0, "attempt": 1, "sequence": 0, "data": {"sum": written}}
+    gateway.events["order-3001"] = [b"event: partial\nid: 1\ndata: " + msgspec.json.encode(partial) + b"\n\n"]
+    address = "/api/v1/mesh/order-3001/payloads"
+    gateway.answers[address] = {"items": [{"hop": 0, "actor": "a", "generation": 0, "before": True, "after": True}]}
+    kept = {"uri": "s3://shop/0", "size": 20}
+    gateway.answers[f"{address}/0"] = {
+        "before": {**kept, "text": f'{{"total":{number}}}'},
+        "after": {**kept, "text": f'{{"total":{number}1}}'},
+    }
+    page = opened.open("#/tasks/order-3001")
+    expect(page.get_by_role("region", name="Result").locator("pre")).to_have_text(f'{{\n  "total": {number}\n}}')
+    page.get_by_role("tab", name="Partials").click()
+    expect(page.get_by_role("tabpanel").locator("pre")).to_have_text(f'{{"sum":{number}}}')
+    page.get_by_role("tab", name="Payloads").click()
+    expect(page.locator("section.difference del")).to_have_text(f'-   "total": {number}')
+    expect(page.locator("section.difference ins")).to_have_text(f'+   "total": {number}1')
+
+
+def test_a_browser_that_would_round_is_refused(opened: OpenedPage) -> None:
+    opened.page.add_init_script("delete JSON.rawJSON")
+    page = opened.open("#/tasks")
+    expect(page.get_by_role("heading", name="This browser is too old")).to_be_visible()
 
 
 @pytest.mark.rule("11.pause.shown-to", "11.pause.shown-value")

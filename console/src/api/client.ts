@@ -1,5 +1,6 @@
 /** Calls the gateway through the console's server. */
 
+import { parseAnswer } from "./answer";
 import type {
   FailureGroup,
   HopPayloads,
@@ -41,6 +42,15 @@ function text(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
+/** Return the value of a body; undefined for one that is no JSON. */
+function valueOf(body: string): unknown {
+  try {
+    return parseAnswer(body);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Return the error of an answer: in the form of the gateway (`error`) or of API Gateway (`message`). */
 function errorOf(status: number, body: unknown): CallError {
   const given = typeof body === "object" && body !== null ? (body as Record<string, unknown>) : {};
@@ -72,17 +82,12 @@ export class Client {
     }
   }
 
-  private async json<Answer>(path: string, init: RequestInit = {}): Promise<Answer> {
+  private async read<Answer>(path: string, init: RequestInit = {}): Promise<Answer> {
     const response = await this.open(path, init);
     const body = await response.text();
-    const value = ((): unknown => {
-      try {
-        return body === "" ? null : JSON.parse(body);
-      } catch {
-        return null;
-      }
-    })();
-    if (!response.ok) throw errorOf(response.status, value);
+    if (!response.ok) throw errorOf(response.status, valueOf(body));
+    const value = body === "" ? null : valueOf(body);
+    if (value === undefined) throw new CallError(response.status, "", "the gateway's answer is no JSON, or nested too deeply");
     return value as Answer;
   }
 
@@ -92,80 +97,80 @@ export class Client {
 
   private send<Answer>(path: string, body: string): Promise<Answer> {
     const headers = { "content-type": "application/json" };
-    return this.json(path, { method: "POST", headers, body });
+    return this.read(path, { method: "POST", headers, body });
   }
 
   info(): Promise<MeshInfo> {
-    return this.json("/console/info");
+    return this.read("/console/info");
   }
 
   /** Read the numbers of the mesh, or of some actors. */
   mesh(actors?: readonly string[]): Promise<MeshNumbers> {
-    return this.json(withQuery("/api/v1/operations/mesh", actors === undefined ? {} : { actor: actors.join(",") }));
+    return this.read(withQuery("/api/v1/operations/mesh", actors === undefined ? {} : { actor: actors.join(",") }));
   }
 
   actor(name: string): Promise<ActorDetails> {
-    return this.json(`/api/v1/operations/actors/${encodeURIComponent(name)}`);
+    return this.read(`/api/v1/operations/actors/${encodeURIComponent(name)}`);
   }
 
   actorLogs(name: string, query: Query): Promise<LogPage> {
-    return this.json(withQuery(`/api/v1/operations/actors/${encodeURIComponent(name)}/logs`, query));
+    return this.read(withQuery(`/api/v1/operations/actors/${encodeURIComponent(name)}/logs`, query));
   }
 
   deadLetters(query: Query): Promise<DeadLetterPage> {
-    return this.json(withQuery("/api/v1/operations/dead-letters", query));
+    return this.read(withQuery("/api/v1/operations/dead-letters", query));
   }
 
   runs(query: Query): Promise<RunPage> {
-    return this.json(withQuery("/api/v1/operations/runs", query));
+    return this.read(withQuery("/api/v1/operations/runs", query));
   }
 
   run(id: string, query: Query): Promise<RunDetails> {
-    return this.json(withQuery(`/api/v1/operations/runs/${encodeURIComponent(id)}`, query));
+    return this.read(withQuery(`/api/v1/operations/runs/${encodeURIComponent(id)}`, query));
   }
 
   runLogs(id: string, query: Query): Promise<LogPage> {
-    return this.json(withQuery(`/api/v1/operations/runs/${encodeURIComponent(id)}/logs`, query));
+    return this.read(withQuery(`/api/v1/operations/runs/${encodeURIComponent(id)}/logs`, query));
   }
 
   tasks(query: Query, signal?: AbortSignal): Promise<Page<TaskView>> {
-    return this.json(withQuery("/api/v1/mesh", query), signal ? { signal } : {});
+    return this.read(withQuery("/api/v1/mesh", query), signal ? { signal } : {});
   }
 
   task(id: string): Promise<TaskView> {
-    return this.json(taskPath(id));
+    return this.read(taskPath(id));
   }
 
   children(id: string, query: Query): Promise<Page<TaskView>> {
-    return this.json(withQuery(`${taskPath(id)}/children`, query));
+    return this.read(withQuery(`${taskPath(id)}/children`, query));
   }
 
   taskSet(id: string): Promise<{ set: SetView | null }> {
-    return this.json(`${taskPath(id)}/set`);
+    return this.read(`${taskPath(id)}/set`);
   }
 
   timeline(id: string, query: Query): Promise<Page<TimelineEntry>> {
-    return this.json(withQuery(`${taskPath(id)}/timeline`, query));
+    return this.read(withQuery(`${taskPath(id)}/timeline`, query));
   }
 
   failures(query: Query): Promise<Page<FailureGroup>> {
-    return this.json(withQuery("/api/v1/operations/failures", query));
+    return this.read(withQuery("/api/v1/operations/failures", query));
   }
 
   payloads(id: string): Promise<{ items: KeptHop[] }> {
-    return this.json(`${taskPath(id)}/payloads`);
+    return this.read(`${taskPath(id)}/payloads`);
   }
 
   hopPayloads(id: string, hop: number): Promise<HopPayloads> {
-    return this.json(`${taskPath(id)}/payloads/${hop}`);
+    return this.read(`${taskPath(id)}/payloads/${hop}`);
   }
 
   logs(id: string, query: Query): Promise<Page<LogLine>> {
-    return this.json(withQuery(`/api/v1/operations/logs/${encodeURIComponent(id)}`, query));
+    return this.read(withQuery(`/api/v1/operations/logs/${encodeURIComponent(id)}`, query));
   }
 
   async cancel(id: string): Promise<void> {
-    await this.json<null>(taskPath(id), { method: "DELETE" });
+    await this.read<null>(taskPath(id), { method: "DELETE" });
   }
 
   replay(id: string, start: { hop?: number; failed_only?: boolean; force?: boolean } = {}): Promise<Replayed> {

@@ -1,5 +1,6 @@
 /** What the gateway answers operators about the mesh, dead letters and job runs (docs/protocol.md §13, operations). */
 
+import type { Json } from "../shared/json";
 import type { LogLine, StageNote } from "./types";
 
 export type CircuitState = "closed" | "open" | "half-open";
@@ -79,7 +80,7 @@ export interface Access {
   location?: string | null;
   read: string[];
   write: string[];
-  statement?: Record<string, unknown> | null;
+  statement?: Json;
 }
 
 export interface RecentError {

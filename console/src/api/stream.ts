@@ -1,5 +1,6 @@
 /** Follows a task by its events (Server-Sent Events), read with `fetch`: EventSource sends no header. */
 
+import { parseAnswer } from "./answer";
 import { CallError, type Client, taskPath } from "./client";
 
 export interface StreamEvent {
@@ -29,7 +30,7 @@ function eventOf(block: string): StreamEvent[] {
   }
   if (data.length === 0) return []; // a comment that keeps the connection alive, or the pause before a retry
   try {
-    return [{ type: fields["event"] ?? "message", id: fields["id"] ?? "", data: JSON.parse(data.join("\n")) as unknown }];
+    return [{ type: fields["event"] ?? "message", id: fields["id"] ?? "", data: parseAnswer(data.join("\n")) }];
   } catch {
     return [];
   }

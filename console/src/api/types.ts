@@ -1,5 +1,7 @@
 /** What the gateway answers (docs/protocol.md §13). Fields that do not apply are missing. */
 
+import type { Json } from "../shared/json";
+
 export const STATUSES = ["pending", "running", "paused", "succeeded", "failed", "canceled"] as const;
 export type TaskStatus = (typeof STATUSES)[number];
 export type ViewStatus = TaskStatus | "unknown";
@@ -22,8 +24,8 @@ export interface PauseField {
   type: "string" | "number" | "boolean" | "array" | "object";
   prompt?: string;
   required?: boolean;
-  default?: unknown;
-  options?: unknown[];
+  default?: Json;
+  options?: Json[];
 }
 
 /** A value of the payload that a pause shows; without `text` the payload lacks it. */
@@ -122,7 +124,7 @@ export interface TaskView {
   started_by?: StartedBy | null;
   route?: Route;
   attempt?: number;
-  result?: unknown;
+  result?: Json;
   result_uri?: string;
   error?: ErrorInfo;
   /** The error of its group, of a task that failed or runs again (§13.failures). */
@@ -243,7 +245,7 @@ export interface PartialEvent {
   position: number;
   attempt: number;
   sequence: number;
-  data: unknown;
+  data: Json;
 }
 
 /** What the console's own server says about the mesh. */

@@ -6,10 +6,11 @@ import { ActionDialog } from "../actions/ActionDialog";
 import { useClient } from "../api/context";
 import type { DeadLetter, DeadLetterPage } from "../api/operations";
 import { bytes, counted } from "../shared/format";
+import { indented } from "../shared/json";
 import { Refused } from "../shared/LogLines";
 import { Copy, Time } from "../shared/parts";
 import { addressOf } from "../view";
-import { letterTask, readable, receivesOf, whyOf } from "./letters";
+import { letterTask, receivesOf, whyOf } from "./letters";
 
 const LIMIT = "200";
 
@@ -143,7 +144,7 @@ function Letter({ letter, isNamed, isSelected, onSelect }: LetterProps) {
       </div>
       <details>
         <summary>Body{letter.truncated && `, its first ${bytes(new Blob([letter.body]).size)}`}</summary>
-        <pre tabIndex={0}>{readable(letter.body)}</pre>
+        <pre tabIndex={0}>{indented(letter.body)}</pre>
         <button type="button" onClick={() => void navigator.clipboard.writeText(letter.body)}>
           Copy the body
         </button>

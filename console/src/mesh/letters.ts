@@ -11,23 +11,6 @@ export function whyOf({ error, reason }: DeadLetter): string {
   return reason ?? "no reason is known";
 }
 
-/** Return a body with a line for each member if it is JSON, and else as it is. */
-export function readable(body: string): string {
-  if (!/^\s*[{[]/.test(body) || hasLargeNumber(body)) return body;
-  try {
-    return JSON.stringify(JSON.parse(body), null, 2);
-  } catch {
-    return body;
-  }
-}
-
-const STRINGS = /"(?:[^"\\]|\\.)*"/g;
-
-/** JavaScript would round a number of more than 15 digits. */
-function hasLargeNumber(body: string): boolean {
-  return /\d{16}|\d[eE]/.test(body.replace(STRINGS, '""'));
-}
-
 /** Return how often the function got a message, and how often somebody has looked at it since. */
 export function receivesOf({ receives, deliveries }: DeadLetter): string {
   if (deliveries === undefined) return `received ${counted(receives, "time")}, looks at it included`;

@@ -90,7 +90,7 @@ function Field({ field, text, problem, onChange }: FieldProps) {
           <option value="">{isOptional ? "the default" : "choose"}</option>
           {options.map((each) => (
             <option key={textOf(field, each)} value={textOf(field, each)}>
-              {each === true ? "yes" : each === false ? "no" : String(each)}
+              {each === true ? "yes" : each === false ? "no" : typeof each === "string" ? each : textOf(field, each)}
             </option>
           ))}
         </select>

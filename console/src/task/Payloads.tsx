@@ -5,6 +5,7 @@ import { diffLines } from "diff";
 import { CallError } from "../api/client";
 import { useClient } from "../api/context";
 import type { KeptHop, StoredPayload, TaskView } from "../api/types";
+import { indented } from "../shared/json";
 import { Copy, Problem } from "../shared/parts";
 import { show } from "../shared/useView";
 
@@ -70,7 +71,7 @@ function Hop({ task, hop }: { task: TaskView; hop: KeptHop }) {
       <Payload title="Before" payload={before} />
       <Payload title="After" payload={after} />
       {before?.text !== undefined && after?.text !== undefined && (
-        <Difference before={pretty(before.text)} after={pretty(after.text)} />
+        <Difference before={indented(before.text)} after={indented(after.text)} />
       )}
     </div>
   );
@@ -89,20 +90,11 @@ function Payload({ title, payload }: { title: string; payload: StoredPayload | n
             <Copy text={payload.uri} label="the address of the object" />
           </p>
           {payload.problem && <p className="problem">{payload.problem}</p>}
-          {payload.text !== undefined && <pre tabIndex={0}>{pretty(payload.text)}</pre>}
+          {payload.text !== undefined && <pre tabIndex={0}>{indented(payload.text)}</pre>}
         </>
       )}
     </section>
   );
-}
-
-/** Return JSON with a line for each value; a text that was cut stays as it is. */
-function pretty(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
 }
 
 function Difference({ before, after }: { before: string; after: string }) {

@@ -1,6 +1,7 @@
 /** The answers to a pause: what a form holds as text becomes JSON of the type of each field. */
 
 import type { PauseField } from "../api/types";
+import { type Json, parseJson, WrittenNumber } from "../shared/json";
 
 /** The name of the only input of a pause without fields: a whole JSON object. */
 export const WHOLE = "";
@@ -13,11 +14,19 @@ export type Answers = { input: string } | { problems: Texts };
 /** Return the text with which a form begins: the default of each field. */
 export function firstTexts(fields: readonly PauseField[]): Texts {
   if (fields.length === 0) return { [WHOLE]: "{}" };
-  return Object.fromEntries(fields.map((field) => [field.name, field.default == null ? "" : textOf(field, field.default)]));
+  return Object.fromEntries(fields.map((field) => [field.name, firstText(field)]));
+}
+
+/** A default that no option is written like is left to the mesh: 1 is the option 1.0 to it. */
+function firstText(field: PauseField): string {
+  if (field.default == null) return "";
+  const text = textOf(field, field.default);
+  const options = field.type === "array" ? undefined : field.options?.map((each) => textOf(field, each));
+  return options === undefined || options.includes(text) ? text : "";
 }
 
 /** Return a value as the form holds it. */
-export function textOf(field: PauseField, value: unknown): string {
+export function textOf(field: PauseField, value: Json): string {
   return field.type === "string" && typeof value === "string" && field.options === undefined ? value : JSON.stringify(value);
 }
 
@@ -43,7 +52,7 @@ export function readAnswers(fields: readonly PauseField[], texts: Texts): Answer
 
 function readWhole(text: string): Answers {
   const value = parsed(text);
-  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+  const isObject = typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof WrittenNumber);
   return isObject ? { input: text } : { problems: { [WHOLE]: "this is no JSON object" } };
 }
 
@@ -53,9 +62,9 @@ function jsonOf(field: PauseField, text: string): string {
   return text;
 }
 
-function parsed(text: string): unknown {
+function parsed(text: string): Json | undefined {
   try {
-    return JSON.parse(text) as unknown;
+    return parseJson(text);
   } catch {
     return undefined;
   }
