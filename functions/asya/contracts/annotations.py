@@ -2,20 +2,17 @@
 
 import collections.abc
 import dataclasses
-import datetime
-import decimal
 import enum
 import types
 import typing
-import uuid
 from typing import Any
 
 from asya.contracts.codec import AnyCodec, Codec
-from asya.contracts.containers import ArrayCodec, ObjectCodec, TupleCodec, UnionCodec
+from asya.contracts.containers import ArrayCodec, IntegerKey, ObjectCodec, TupleCodec, UnionCodec
 from asya.contracts.generics import bound_of, hints_of, substituted
 from asya.contracts.libraries import MsgspecCodec, PydanticCodec
 from asya.contracts.records import Field, RecordCodec
-from asya.contracts.scalars import BOOLEAN, INTEGER, NULL, NUMBER, STRING, TEXTS, BytesCodec, ChoiceCodec
+from asya.contracts.scalars import BOOLEAN, INTEGER, NULL, NUMBER, STRING, TEXTS, BytesCodec, ChoiceCodec, TextCodec
 
 _ANY = AnyCodec()
 _UNKNOWN = AnyCodec(known=False)
@@ -48,8 +45,7 @@ _ARRAYS: dict[Any, Any] = {
 }
 _OBJECTS = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
 _WRAPPERS = (typing.Final, typing.Required, typing.NotRequired, getattr(typing, "ReadOnly", None))
-# Of keys, which are strings in JSON.
-_KEYS = (uuid.UUID, datetime.date, datetime.datetime, decimal.Decimal)
+_KEYS = (TextCodec, ChoiceCodec, PydanticCodec, MsgspecCodec)
 
 
 def codec_of(annotation: Any) -> Codec:
@@ -139,8 +135,11 @@ class _Types:
         return UnionCodec(tuple(sorted(options, key=lambda option: option in (STRING, NUMBER))))
 
     def _key(self, annotation: Any) -> Codec | None:
-        is_enum = isinstance(annotation, type) and issubclass(annotation, enum.Enum)
-        return self.codec(annotation) if annotation in _KEYS or is_enum else None
+        """The codec of keys, which are strings in JSON; None for those that may be any string."""
+        codec = self.codec(annotation)
+        if codec is INTEGER:
+            return IntegerKey()
+        return codec if isinstance(codec, _KEYS) else None
 
     def _dataclass(self, kind: Any) -> Codec:
         if kind not in self._records:

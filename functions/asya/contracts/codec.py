@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from asya.contracts.errors import ContractError
+from asya.contracts.forms import duration_text, iso_text
 
 Schema = dict[str, Any]
 
@@ -111,10 +112,12 @@ def plain(value: Any, path: str = "result") -> Any:  # noqa: PLR0911 - one for e
             return {plain_key(key): plain(item, f"{path}.{key}") for key, item in value.items()}
         case list() | tuple():
             return [plain(item, f"{path}[{index}]") for index, item in enumerate(value)]
-        case datetime.datetime():
-            return datetime_text(value)
-        case datetime.date() | datetime.time():
+        case datetime.datetime() | datetime.time():
+            return iso_text(value)
+        case datetime.date():
             return value.isoformat()
+        case datetime.timedelta():
+            return duration_text(value)
         case decimal.Decimal():
             return decimal_text(value, path)
         case uuid.UUID():
@@ -140,8 +143,3 @@ def decimal_text(value: decimal.Decimal, path: str) -> str:
     if not value.is_finite():
         raise ContractError(f"{path}: {value} has no form in JSON")
     return str(value)
-
-
-def datetime_text(value: datetime.datetime) -> str:
-    """A time in ISO 8601, in UTC with `Z`, as the libraries of models write it."""
-    return value.isoformat().replace("+00:00", "Z")

@@ -1,13 +1,41 @@
 """Codecs of arrays, objects with any keys, and unions."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from asya.contracts.codec import AnyCodec, Codec, Schema, SchemaContext, plain, plain_key
+from asya.contracts.codec import AnyCodec, Codec, Schema, SchemaContext, plain
 from asya.contracts.errors import ContractError, mismatch
 from asya.contracts.fit import distance, farthest, misfit
-from asya.contracts.scalars import NULL
+from asya.contracts.forms import INTEGER_KEY
+from asya.contracts.scalars import INTEGER, NULL
+
+_INTEGER_KEY = re.compile(INTEGER_KEY)
+_HASHABLE = ("string", "number", "boolean", "null")
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerKey:
+    """A whole number as a key of an object, which is a string in JSON."""
+
+    def load(self, value: Any, path: str) -> Any:
+        """The number of a key."""
+        if not isinstance(value, str) or not _INTEGER_KEY.fullmatch(value):
+            raise mismatch(path, "a whole number", value)
+        return int(value)
+
+    def dump(self, value: Any, path: str) -> Any:
+        """The key of a number."""
+        return str(self.load(str(value), path))
+
+    def distance(self, value: Any) -> float | None:
+        """The distance of the class."""
+        return distance(value, int)
+
+    def schema(self, context: SchemaContext) -> Schema:  # noqa: ARG002
+        """The schema of the keys."""
+        return {"pattern": f"^{INTEGER_KEY}$"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +55,11 @@ class ArrayCodec:
             raise mismatch(path, "an array", value)
         if isinstance(self.item, AnyCodec) and self.make is list:
             return value
-        return self.make([self.item.load(item, f"{path}[{index}]") for index, item in enumerate(value)])
+        items = [self.item.load(item, f"{path}[{index}]") for index, item in enumerate(value)]
+        try:
+            return self.make(items)
+        except TypeError:
+            raise ContractError(f"{path}: the items of a set cannot be objects or arrays") from None
 
     def dump(self, value: Any, path: str) -> Any:
         """The array of a collection. A set has no order, so its items are sorted."""
@@ -43,7 +75,9 @@ class ArrayCodec:
 
     def schema(self, context: SchemaContext) -> Schema:
         """The schema of the array."""
-        return {"type": "array", "items": self.item.schema(context)}
+        items = self.item.schema(context)
+        is_set = self.make in (set, frozenset)
+        return {"type": "array", "items": {"type": list(_HASHABLE)} if is_set and not items else items}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +106,8 @@ class TupleCodec:
     def schema(self, context: SchemaContext) -> Schema:
         """The schema of the array."""
         items = [codec.schema(context) for codec in self.items]
-        return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
+        places = {"prefixItems": items} if items else {}
+        return {"type": "array", **places, "minItems": len(items), "maxItems": len(items)}
 
     def _check(self, value: Any, path: str, kinds: tuple[type[list[Any]] | type[tuple[Any, ...]], ...]) -> None:
         if not isinstance(value, kinds) or len(value) != len(self.items):
@@ -107,7 +142,7 @@ class ObjectCodec:
             raise mismatch(path, "an object", value)
         if isinstance(self.value, AnyCodec) and self.key is None:
             return value
-        keyed = ((key if self.key is None else plain_key(key), item) for key, item in value.items())
+        keyed = ((self._written(key, path), item) for key, item in value.items())
         return {key: self.value.dump(item, f"{path}.{key}") for key, item in keyed}
 
     def distance(self, value: Any) -> float | None:
@@ -118,10 +153,14 @@ class ObjectCodec:
 
     def schema(self, context: SchemaContext) -> Schema:
         """The schema of the object."""
-        return {"type": "object", "additionalProperties": self.value.schema(context) or True}
+        keys = {"propertyNames": _of_keys(self.key.schema(context))} if self.key is not None else {}
+        return {"type": "object", "additionalProperties": self.value.schema(context) or True, **keys}
 
     def _key(self, key: str, path: str) -> Any:
         return key if self.key is None else self.key.load(key, f"{path} (a key)")
+
+    def _written(self, key: Any, path: str) -> Any:
+        return key if self.key is None else str(self.key.dump(key, f"{path} (a key)"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +199,9 @@ class UnionCodec:
         """The types that read a JSON value, each with what it has read."""
         reasons: list[str] = []
         fitting: list[tuple[Codec, Any]] = []
-        for codec in self.options:
+        # Of 5.0 for `int | float` the float is meant.
+        options = sorted(self.options, key=lambda each: each is INTEGER) if isinstance(value, float) else self.options
+        for codec in options:
             if codec is NULL and value is not None:
                 continue
             try:
@@ -174,6 +215,11 @@ class UnionCodec:
         if len(reasons) == 1:
             raise ContractError(reasons[0])
         raise ContractError(f"{path}: fits none of its types: {'; '.join(reasons)}")
+
+
+def _of_keys(schema: Schema) -> Schema:
+    """The schema of keys, which are strings whatever else values may be."""
+    return {key: each for key, each in schema.items() if key != "type"}
 
 
 def is_class(codec: Codec) -> bool:

@@ -3,9 +3,11 @@
 import json
 import re
 import typing
+from functools import cached_property
 from typing import Any
 
 from asya.contracts.codec import Schema, SchemaContext, plain
+from asya.contracts.common_values import CommonValues
 from asya.contracts.errors import ContractError
 from asya.contracts.fit import distance
 
@@ -18,7 +20,6 @@ class PydanticCodec:
     """A type that pydantic knows how to validate: a model, its dataclasses, or a type with its constraints.
 
     Payloads are JSON, so they are validated as JSON in strict mode: a date comes as a string, and no string becomes a number.
-    A field or model may say otherwise (`Field(strict=False)`).
     """
 
     def __init__(self, kind: Any) -> None:
@@ -29,12 +30,21 @@ class PydanticCodec:
         self.is_class = isinstance(self._class, type)
         self._adapter: Any = TypeAdapter(kind)
 
+    @cached_property
+    def _common(self) -> CommonValues:
+        return _common(self, output=False)
+
+    @cached_property
+    def _results(self) -> CommonValues:
+        """Results, which have what a serializer of the user's code makes of them."""
+        return _common(self, output=True)
+
     def load(self, value: Any, path: str) -> Any:
         """The value of a JSON value, by pydantic."""
         from pydantic import ValidationError
 
         try:
-            return self._adapter.validate_json(json.dumps(value), strict=True)
+            return self._adapter.validate_json(json.dumps(self._common.of(value, path)), strict=True)
         except ValidationError as error:
             raise ContractError(_problems(error, path)) from None
 
@@ -43,9 +53,10 @@ class PydanticCodec:
         if not self.is_class or not isinstance(value, self._class):
             value = self.load(plain(value, path), path)
         try:
-            return self._adapter.dump_python(value, mode="json", by_alias=True, warnings="error")
+            written = self._adapter.dump_python(value, mode="json", by_alias=True, warnings="error")
         except ValueError as error:  # PydanticSerializationError: a field was set to another type
             raise ContractError(f"{path}: {' '.join(str(error).split())}") from None
+        return self._results.of(written, path)
 
     def schema(self, context: SchemaContext) -> Schema:
         """The schema of pydantic, with decimals as they travel."""
@@ -66,12 +77,16 @@ class MsgspecCodec:
         self._class = typing.get_origin(kind) or kind
         self.is_class = hasattr(self._class, "__struct_fields__")
 
+    @cached_property
+    def _common(self) -> CommonValues:
+        return _common(self, output=False)
+
     def load(self, value: Any, path: str) -> Any:
         """The value of a JSON value, by msgspec."""
         import msgspec
 
         try:
-            return msgspec.convert(value, self._kind)
+            return msgspec.convert(self._common.of(value, path), self._kind, str_keys=True)
         except msgspec.ValidationError as error:
             problem, _, place = str(error).partition(" - at `$")
             missing = _MISSING.fullmatch(problem)
@@ -97,6 +112,12 @@ class MsgspecCodec:
         from asya.contracts.library_schemas import msgspec_schema
 
         return msgspec_schema(self._kind, context)
+
+
+def _common(codec: PydanticCodec | MsgspecCodec, *, output: bool) -> CommonValues:
+    context = SchemaContext(output=output)
+    schema = codec.schema(context)
+    return CommonValues({**schema, "$defs": context.definitions}, asserted=not output)
 
 
 def _problems(error: Any, path: str) -> str:

@@ -4,10 +4,17 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from asya.contracts import forms
 from asya.contracts.codec import Schema, SchemaContext
+from asya.contracts.forms import FORMS, Form
 
 _REF = "#/$defs/"
-_TIMES = {"DateTimeType": "date-time", "TimeType": "time"}
+_DATE_TIMES = {None: forms.DATE_TIME, True: forms.AWARE_DATE_TIME, False: forms.LOCAL_DATE_TIME}
+_TIMES = {None: forms.TIME, True: forms.AWARE_TIME, False: forms.LOCAL_TIME}
+_KEYS: dict[str, Schema] = {"int": {"pattern": f"^{forms.INTEGER_KEY}$"}, "decimal": {"format": "decimal"}}
+_KEY_FORMS = {"DateType": forms.DATE, "UUIDType": forms.UUID, "DecimalType": forms.DECIMAL}
+_BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+_OWN_CHECKS = {"email": "idn-email", "uri": "url"}
 
 
 def pydantic_schema(adapter: Any, kind: Any, context: SchemaContext) -> Schema:
@@ -15,8 +22,21 @@ def pydantic_schema(adapter: Any, kind: Any, context: SchemaContext) -> Schema:
     from pydantic.json_schema import GenerateJsonSchema
 
     class _Generator(GenerateJsonSchema):
-        def decimal_schema(self, schema: Any) -> Any:  # noqa: ARG002
-            return _decimal(context)
+        def decimal_schema(self, schema: Any) -> Any:
+            return _decimal(context) | _bounds(schema, context)
+
+        def datetime_schema(self, schema: Any) -> Any:
+            return {"type": "string", "format": _DATE_TIMES[_zone(schema)].format}
+
+        def time_schema(self, schema: Any) -> Any:
+            return {"type": "string", "format": _TIMES[_zone(schema)].format}
+
+        def timedelta_schema(self, schema: Any) -> Any:  # noqa: ARG002
+            return {"type": "string", "format": forms.DURATION.format}
+
+        def dict_schema(self, schema: Any) -> Any:
+            keys = _KEYS.get(schema.get("keys_schema", {}).get("type"))
+            return super().dict_schema(schema) | ({"propertyNames": dict(keys)} if keys is not None else {})
 
         def field_is_required(self, field: Any, total: bool) -> bool:
             """Results have the fields with defaults too."""
@@ -28,6 +48,7 @@ def pydantic_schema(adapter: Any, kind: Any, context: SchemaContext) -> Schema:
     schema = adapter.json_schema(by_alias=True, ref_template=_REF + "{model}", schema_generator=_Generator, mode=mode)
     if context.output:
         _close(schema)
+    _say_forms(schema, context)
     return _merged(schema, kind, context)
 
 
@@ -37,11 +58,12 @@ def msgspec_schema(kind: Any, context: SchemaContext) -> Schema:
 
     (schema,), definitions = msgspec.json.schema_components((kind,), ref_template=_REF + "{name}")
     schema = {**schema, "$defs": definitions}
-    _name_times(msgspec.inspect.type_info(kind), schema, definitions)
+    _name_forms(msgspec.inspect.type_info(kind), schema, definitions)
     _replace_decimals(schema, context)
     if context.output:
         _give_all(schema, kind)
         _close(schema)
+    _say_forms(schema, context)
     return _merged(schema, kind, context)
 
 
@@ -49,25 +71,87 @@ def _decimal(context: SchemaContext) -> Schema:
     return {"type": "string" if context.output else ["string", "number"], "format": "decimal"}
 
 
+def _bounds(schema: Any, context: SchemaContext) -> Schema:
+    """The bounds of a decimal that comes as a number. JSON Schema has none for strings."""
+    return {} if context.output else {_BOUNDS[key]: float(schema[key]) for key in _BOUNDS if key in schema}
+
+
+def _zone(schema: Any) -> bool | None:
+    """Whether a time of pydantic has an offset; None if it may have one."""
+    constraint = schema.get("tz_constraint")
+    return None if constraint is None else constraint != "naive"
+
+
+def _say_forms(schema: Schema, context: SchemaContext) -> None:
+    """Say the form of each string by a pattern, and nothing that the library itself does not check."""
+    for each in _objects(schema):
+        # The checks of pydantic for these are code: they take names of hosts in any script.
+        if each.get("format") in _OWN_CHECKS:
+            each["format"] = _OWN_CHECKS[each["format"]]
+        form = FORMS.get(each.get("format", "")) or (forms.BASE64 if each.get("contentEncoding") == "base64" else None)
+        if form is not None and form.pattern is not None:
+            each.setdefault("pattern", form.schema()["pattern"])
+        # An array with equal items is a set, too.
+        if not context.output and each.get("type") == "array":
+            each.pop("uniqueItems", None)
+        patterns = each.get("patternProperties")
+        if isinstance(patterns, dict) and len(patterns) == 1 and each.get("type") == "object":
+            ((pattern, values),) = each.pop("patternProperties").items()
+            each["additionalProperties"] = values
+            each["propertyNames"] = {**each.get("propertyNames", {}), "pattern": pattern}
+
+
 def _replace_decimals(schema: Any, context: SchemaContext) -> None:
     for each in _objects(schema):
-        if each.get("format") == "decimal":
+        if each.get("format") == "decimal" and "type" in each:
             each.update(_decimal(context))
 
 
-def _name_times(info: Any, schema: Any, definitions: dict[str, Schema], known: frozenset[str] = frozenset()) -> None:
-    """Name the format of each `datetime` and `time`: msgspec names only that of types with a constraint on the time zone."""
+def _name_forms(info: Any, schema: Any, definitions: dict[str, Schema], known: frozenset[str] = frozenset()) -> None:
+    """Name the format of each time and duration, and that of keys. msgspec names few of them."""
     if not isinstance(schema, dict):
         return
     if "$ref" in schema:
         name = schema["$ref"].removeprefix(_REF)
         if name not in known:
-            _name_times(info, definitions[name], definitions, known | {name})
+            _name_forms(info, definitions[name], definitions, known | {name})
         return
-    if type(info).__name__ in _TIMES:
-        schema["format"] = _TIMES[type(info).__name__]
+    form = _form(info)
+    if form is not None:
+        schema["format"] = form.format
+    if type(info).__name__ == "DictType":
+        keys = _keys(info.key_type)
+        if keys is not None:
+            schema["propertyNames"] = keys
     for each, option in _within(info, schema, definitions):
-        _name_times(each, option, definitions, known)
+        _name_forms(each, option, definitions, known)
+
+
+def _form(info: Any) -> Form | None:
+    """The form of a type of msgspec that is a time or a duration."""
+    match type(info).__name__:
+        case "DateTimeType":
+            return _DATE_TIMES[info.tz]
+        case "TimeType":
+            return _TIMES[info.tz]
+        case "TimeDeltaType":
+            return forms.DURATION
+    return None
+
+
+def _keys(info: Any) -> Schema | None:
+    """The schema of the keys of a type of msgspec; None for any string."""
+    form = _form(info) or _KEY_FORMS.get(type(info).__name__)
+    if form is not None:
+        return {"format": form.format}
+    match type(info).__name__:
+        case "IntType":
+            return dict(_KEYS["int"])
+        case "LiteralType":
+            return {"enum": [str(value) for value in info.values]}
+        case "EnumType":
+            return {"enum": [str(member.value) for member in info.cls]}
+    return None
 
 
 def _within(info: Any, schema: Schema, definitions: dict[str, Schema]) -> Iterator[tuple[Any, Any]]:
@@ -90,7 +174,7 @@ def _is_of(info: Any, option: Schema, definitions: dict[str, Schema]) -> bool:
     if "$ref" in option:
         title = definitions[option["$ref"].removeprefix(_REF)].get("title")
         return title == getattr(getattr(info, "cls", None), "__name__", None)
-    if type(info).__name__ in _TIMES:
+    if _form(info) is not None:
         return option.get("type") == "string"
     return option.get("type") == ("array" if hasattr(info, "item_type") else "object")
 

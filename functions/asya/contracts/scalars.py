@@ -5,21 +5,17 @@ import binascii
 import datetime
 import decimal
 import enum
-import re
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from asya.contracts.codec import Schema, SchemaContext, datetime_text, decimal_text, plain
+from asya.contracts import forms
+from asya.contracts.codec import Schema, SchemaContext, decimal_text, plain
+from asya.contracts.common_values import is_same
 from asya.contracts.errors import mismatch, shown
 from asya.contracts.fit import distance
-
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_DATETIME = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}.*")
-_TIME = re.compile(r"\d{2}:\d{2}.*")
-_UUID = re.compile(r"[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}")
-_DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+from asya.contracts.forms import Form
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +35,10 @@ class JsonScalar:
     def load(self, value: Any, path: str) -> Any:
         """The value, after a check."""
         if isinstance(value, self.kinds) and (bool in self.kinds or not isinstance(value, bool)):
-            return self.convert(value)
+            try:
+                return self.convert(value)
+            except OverflowError:
+                raise mismatch(path, "a number that a double can hold", value) from None
         raise mismatch(path, self.title, value)
 
     def dump(self, value: Any, path: str) -> Any:
@@ -61,7 +60,24 @@ class JsonScalar:
 
 
 STRING = JsonScalar("a string", "string", (str,))
-INTEGER = JsonScalar("a whole number", "integer", (int,))
+
+
+class IntegerCodec(JsonScalar):
+    """A whole number. JSON has one type of numbers, so 5.0 is one, as it is for JSON Schema."""
+
+    def load(self, value: Any, path: str) -> Any:
+        """The number, after a check."""
+        return super().load(self._whole(value), path)
+
+    def dump(self, value: Any, path: str) -> Any:
+        """The number, after a check."""
+        return super().dump(self._whole(value), path)
+
+    def _whole(self, value: Any) -> Any:
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+INTEGER = IntegerCodec("a whole number", "integer", (int,))
 NUMBER = JsonScalar("a number", "number", (int, float), float)
 BOOLEAN = JsonScalar("true or false", "boolean", (bool,))
 NULL = JsonScalar("null", "null", (type(None),))
@@ -73,18 +89,14 @@ class TextCodec:
 
     Attributes:
         kind: the class of the values.
-        title: the form, for people.
-        format: the `format` of the JSON Schema.
-        pattern: the form of the strings.
-        parse: makes the value of a string; a ValueError refuses it.
+        form: the form of the strings.
+        parse: makes the value of a string in the form that each library reads.
         text: the string of a value and its path.
         numbers: whether numbers are accepted, too.
     """
 
     kind: type
-    title: str
-    format: str
-    pattern: re.Pattern[str]
+    form: Form
     parse: Callable[[str], Any]
     text: Callable[[Any, str], str]
     numbers: bool = False
@@ -93,12 +105,12 @@ class TextCodec:
         """The value of a string."""
         is_number = self.numbers and isinstance(value, int | float) and not isinstance(value, bool)
         text = str(value) if is_number else value
-        if not isinstance(text, str) or not self.pattern.fullmatch(text):
-            raise mismatch(path, self.title, value)
+        if not isinstance(text, str):
+            raise mismatch(path, self.form.title, value)
         try:
-            return self.parse(text)
+            return self.parse(self.form.read(text))
         except (ValueError, ArithmeticError):
-            raise mismatch(path, self.title, value) from None
+            raise mismatch(path, self.form.title, value) from None
 
     def dump(self, value: Any, path: str) -> Any:
         """The string of a value."""
@@ -115,36 +127,22 @@ class TextCodec:
     def schema(self, context: SchemaContext) -> Schema:
         """The schema of the strings."""
         accepts_numbers = self.numbers and not context.output
-        return {"type": ["string", "number"] if accepts_numbers else "string", "format": self.format}
+        return {"type": ["string", "number"] if accepts_numbers else "string", **self.form.schema()}
 
 
 def _iso(value: Any, path: str) -> str:  # noqa: ARG001
-    return str(value.isoformat())
+    return forms.iso_text(value)
 
 
 TEXTS: dict[type, TextCodec] = {
     codec.kind: codec
     for codec in (
-        TextCodec(
-            decimal.Decimal,
-            "a decimal number as a string, such as '12.30'",
-            "decimal",
-            _DECIMAL,
-            decimal.Decimal,
-            decimal_text,
-            numbers=True,
-        ),
-        TextCodec(uuid.UUID, "a UUID", "uuid", _UUID, uuid.UUID, lambda value, _: str(value)),
-        TextCodec(datetime.date, "a date, such as '2026-11-24'", "date", _DATE, datetime.date.fromisoformat, _iso),
-        TextCodec(
-            datetime.datetime,
-            "a time, such as '2026-11-24T08:30:00Z'",
-            "date-time",
-            _DATETIME,
-            datetime.datetime.fromisoformat,
-            lambda value, _: datetime_text(value),
-        ),
-        TextCodec(datetime.time, "a time of day, such as '08:30:00'", "time", _TIME, datetime.time.fromisoformat, _iso),
+        TextCodec(decimal.Decimal, forms.DECIMAL, decimal.Decimal, decimal_text, numbers=True),
+        TextCodec(uuid.UUID, forms.UUID, uuid.UUID, lambda value, _: str(value)),
+        TextCodec(datetime.date, forms.DATE, datetime.date.fromisoformat, lambda value, _: value.isoformat()),
+        TextCodec(datetime.datetime, forms.DATE_TIME, datetime.datetime.fromisoformat, _iso),
+        TextCodec(datetime.time, forms.TIME, datetime.time.fromisoformat, _iso),
+        TextCodec(datetime.timedelta, forms.DURATION, forms.duration_of, lambda value, _: forms.duration_text(value)),
     )
 }
 
@@ -155,9 +153,9 @@ class BytesCodec:
     def load(self, value: Any, path: str) -> bytes:
         """The bytes of a string."""
         try:
-            return base64.b64decode(value, validate=True)
+            return base64.b64decode(forms.BASE64.read(value), validate=True)
         except (TypeError, ValueError, binascii.Error):
-            raise mismatch(path, "bytes in base64", value) from None
+            raise mismatch(path, forms.BASE64.title, value) from None
 
     def dump(self, value: Any, path: str) -> str:
         """The string of bytes."""
@@ -170,7 +168,7 @@ class BytesCodec:
 
     def schema(self, context: SchemaContext) -> Schema:  # noqa: ARG002
         """The schema of the strings."""
-        return {"type": "string", "contentEncoding": "base64"}
+        return {"type": "string", "contentEncoding": "base64", "pattern": forms.BASE64.schema()["pattern"]}
 
 
 class ChoiceCodec:
@@ -188,7 +186,7 @@ class ChoiceCodec:
     def load(self, value: Any, path: str) -> Any:
         """The member with this JSON value."""
         for text, member in self._members:
-            if text == value and isinstance(text, bool) == isinstance(value, bool):
+            if is_same(text, value):
                 return member
         raise mismatch(path, " or ".join(shown(text) for text, _ in self._members), value)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from asya.contracts.annotations import codec_of
 from asya.contracts.codec import Schema, SchemaContext
+from asya.contracts.forms import DATE_TIMES
 
 SparkType = str | dict[str, Any]
 
@@ -17,7 +18,12 @@ DECIMAL = "decimal(38,18)"
 
 _NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 _SCALARS = {"integer": "long", "number": "double", "boolean": "boolean", "string": "string"}
-_FORMATS = {"decimal": DECIMAL, "date": "date", "date-time": "timestamp", "base64": "binary"}
+_FORMATS = {
+    "decimal": DECIMAL,
+    "date": "date",
+    **dict.fromkeys((form.format for form in DATE_TIMES), "timestamp"),
+    "base64": "binary",
+}
 _KINDS: dict[type, str] = {bool: "boolean", int: "integer", float: "number", str: "string"}
 _TEXT_BYTES = (
     "bytes that pydantic takes as text have no Spark type; annotate them as pydantic.Base64Bytes, the form that travels"

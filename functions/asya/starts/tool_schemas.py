@@ -1,4 +1,4 @@
-"""Validates a tool's arguments against its JSON Schema of any draft (`protocol §13`, tools).
+"""Validates a tool's arguments against its JSON Schema of any draft (`protocol §13`, tools). Formats are asserted.
 
 Only the API function has the validator; the first call of a tool loads it.
 """
@@ -10,11 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from asya.contracts.forms import FORMS
+
 if TYPE_CHECKING:
     from jsonschema_rs import Validator
 
 PROBLEMS_LIMIT = 20
 _MESSAGE_LIMIT = 500  # characters
+
+# The validator has these itself.
+_KNOWN_FORMATS = ("date", "date-time", "time", "uuid", "ipv4", "ipv6")
+_OWN_FORMATS = {name: form.has for name, form in FORMS.items() if name not in _KNOWN_FORMATS}
 
 
 def validate(schema: dict[str, object], arguments: Any) -> Sequence[tuple[str, str]]:
@@ -27,7 +33,9 @@ def validate(schema: dict[str, object], arguments: Any) -> Sequence[tuple[str, s
 def _validator(schema: bytes) -> "Validator":
     import jsonschema_rs
 
-    return jsonschema_rs.validator_for(msgspec.json.decode(schema), retriever=_retrieve_nothing)
+    return jsonschema_rs.validator_for(
+        msgspec.json.decode(schema), validate_formats=True, formats=_OWN_FORMATS, retriever=_retrieve_nothing
+    )
 
 
 def _retrieve_nothing(uri: str) -> Any:

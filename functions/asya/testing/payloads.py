@@ -7,6 +7,15 @@ from typing import Any
 from asya.contracts.annotations import codec_of
 from asya.contracts.codec import plain
 from asya.contracts.errors import ContractError
+from asya.contracts.forms import (
+    AWARE_DATE_TIME,
+    AWARE_TIME,
+    DATE_TIME,
+    DURATION,
+    LOCAL_DATE_TIME,
+    LOCAL_TIME,
+    TIME,
+)
 from asya.contracts.function import input_schema
 from asya.testing.errors import TestKitError
 
@@ -14,11 +23,13 @@ _TEXTS = {
     "uuid": "00000000-0000-4000-8000-000000000001",
     "decimal": "1.00",
     "date": "2026-01-02",
-    "date-time": "2026-01-02T03:04:05Z",
-    "time": "03:04:05",
-    "duration": "PT1S",
-    "email": "someone@example.com",
-    "uri": "https://example.com/",
+    **{form.format: "2026-01-02T03:04:05Z" for form in (DATE_TIME, AWARE_DATE_TIME)},
+    LOCAL_DATE_TIME.format: "2026-01-02T03:04:05",
+    **{form.format: "03:04:05" for form in (TIME, LOCAL_TIME)},
+    AWARE_TIME.format: "03:04:05Z",
+    **dict.fromkeys(("duration", DURATION.format), "PT1S"),
+    **dict.fromkeys(("email", "idn-email"), "someone@example.com"),
+    **dict.fromkeys(("uri", "url"), "https://example.com/"),
 }
 
 
@@ -113,6 +124,8 @@ class _Examples:
 
 
 def _text(schema: Mapping[str, Any]) -> str:
+    if schema.get("contentEncoding") == "base64" or schema.get("format") in ("base64", "base64url"):
+        return "dGV4dA=="
     text = _TEXTS.get(schema.get("format", ""), "text")
     return text.ljust(schema.get("minLength", 0), "x")[: schema.get("maxLength")]
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from asya_infra.contracts.schemas import Typed
+from asya_infra.contracts.schemas import FORMATS, Typed
 
 _LEAST = ("minLength", "minItems", "minProperties")
 _MOST = ("maxLength", "maxItems", "maxProperties")
@@ -28,9 +28,9 @@ def limits_refused(given: Typed, needed: Typed) -> tuple[str, ...]:
 def _refused(given: Typed, needed: Typed) -> Iterator[str]:
     one, other = given.schema, needed.schema
     if given.types == {"string"}:
-        yield from (key for key in _FORMS if other.get(key) is not None and one.get(key) != other[key])
-        # Whether a pattern accepts what another pattern or a format allows is not known.
-        if "pattern" in other and "pattern" not in one and "format" not in one:
+        yield from (key for key in _FORMS if other.get(key) is not None and _form(one, key) != _form(other, key))
+        # Whether a pattern accepts what another pattern or a form allows is not known. That of a form says nothing more.
+        if "pattern" in other and not other.keys() & set(_FORMS) and not one.keys() & {"pattern", *_FORMS}:
             yield "pattern"
     yield from (key for key in _LEAST if _number(other, key, 0) > _number(one, key, 0))
     yield from (key for key in _MOST if _number(other, key, math.inf) < _number(one, key, math.inf))
@@ -44,6 +44,12 @@ def _refused(given: Typed, needed: Typed) -> Iterator[str]:
             yield "multipleOf"
     if other.get("uniqueItems") is True and one.get("uniqueItems") is not True:
         yield "uniqueItems"
+
+
+def _form(schema: dict[str, Any], key: str) -> str | None:
+    """The form of strings. Whether a time has an offset is not compared."""
+    value = schema.get(key)
+    return FORMATS.get(value, value) if isinstance(value, str) else None
 
 
 def _number(schema: dict[str, Any], key: str, otherwise: float) -> float:

@@ -86,8 +86,8 @@ def _differ(given: Typed, needed: Typed) -> bool:
         return True
     if given.values is not None and needed.values is not None:
         return not any(value in needed.values for value in given.values)
-    formats = (given.schema.get("format"), needed.schema.get("format"))
-    return types == {"string"} and all(each in FORMATS for each in formats) and formats[0] != formats[1]
+    formats = [FORMATS.get(each.schema.get("format", "")) for each in (given, needed)]
+    return types == {"string"} and None not in formats and formats[0] != formats[1]
 
 
 def _of_objects(given: Typed, needed: Typed, path: str, above: _Pairs) -> Iterator[Conflict]:

@@ -4,9 +4,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from asya.contracts.forms import DATE_TIMES, DURATION, TIMES
+
 Schema = dict[str, Any]
 
-FORMATS = {"decimal": "Decimal", "uuid": "UUID", "date": "date", "date-time": "datetime", "time": "time"}
+FORMATS = {
+    "decimal": "Decimal",
+    "uuid": "UUID",
+    "date": "date",
+    **dict.fromkeys((form.format for form in DATE_TIMES), "datetime"),
+    **dict.fromkeys((form.format for form in TIMES), "time"),
+    **dict.fromkeys((DURATION.format, "duration"), "timedelta"),
+}
+"""The types of Python by the formats of their strings."""
 _NAMES = {
     "string": "str",
     "integer": "int",
@@ -17,7 +27,7 @@ _NAMES = {
     "object": "dict",
 }
 # What these say of a value is not understood here, so a schema with one of them is not known.
-_NOT_UNDERSTOOD = ("not", "if", "dependentSchemas", "patternProperties", "propertyNames", "$dynamicRef")
+_NOT_UNDERSTOOD = ("not", "if", "dependentSchemas", "patternProperties", "$dynamicRef")
 _KINDS: dict[type, str] = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
 
 

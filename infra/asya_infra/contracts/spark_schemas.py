@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from asya.contracts import forms
+
 Schema = dict[str, Any]
 
 _WHOLE: Schema = {"type": "integer"}
 _NUMBER: Schema = {"type": "number"}
-_TIME: Schema = {"type": "string", "format": "date-time"}
 _SCALARS: dict[str, Schema] = {
     "byte": _WHOLE,
     "short": _WHOLE,
@@ -15,9 +16,9 @@ _SCALARS: dict[str, Schema] = {
     "float": _NUMBER,
     "double": _NUMBER,
     "boolean": {"type": "boolean"},
-    "date": {"type": "string", "format": "date"},
-    "timestamp": _TIME,
-    "timestamp_ntz": _TIME,
+    "date": {"type": "string", **forms.DATE.schema()},
+    "timestamp": {"type": "string", **forms.DATE_TIME.schema()},
+    "timestamp_ntz": {"type": "string", **forms.LOCAL_DATE_TIME.schema()},
     "binary": {"type": "string", "contentEncoding": "base64"},
 }
 
@@ -26,7 +27,7 @@ def json_schema(kind: Any) -> Schema:
     """The schema for a Spark type in its JSON form. A string takes any value, and what is not known may be anything."""
     if isinstance(kind, str):
         is_decimal = kind.startswith("decimal")
-        return {"type": ["string", "number"], "format": "decimal"} if is_decimal else dict(_SCALARS.get(kind, {}))
+        return {"type": ["string", "number"], **forms.DECIMAL.schema()} if is_decimal else dict(_SCALARS.get(kind, {}))
     match kind.get("type"):
         case "struct":
             fields = kind["fields"]

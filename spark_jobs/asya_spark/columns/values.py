@@ -145,10 +145,7 @@ def _whole(kind: DataType, bits: int) -> Load:
 
 
 def _number(value: Any, path: str) -> float:
-    try:
-        number: float = NUMBER.load(value, path)
-    except OverflowError:
-        number = math.inf
+    number: float = NUMBER.load(value, path)
     if not math.isfinite(number):
         raise mismatch(path, "a number that a double can hold", value)
     return number

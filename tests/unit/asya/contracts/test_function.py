@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from asya import fan_out
+from asya.contracts import forms
 from asya.contracts.errors import ContractError
 from asya.contracts.function import contract_of, input_schema
 from asya.contracts.signature import SignatureError
@@ -106,7 +107,7 @@ def test_what_comes_before_the_payload_is_no_part_of_it() -> None:
 
 def test_schemas_say_what_a_function_accepts_and_gives() -> None:
     contract = contract_of(job, given=1)
-    decimals = {"type": ["string", "number"], "format": "decimal"}
+    decimals = {"type": ["string", "number"], **forms.DECIMAL.schema()}
     accepted = {"id": {"type": "string"}, "total": decimals, "note": {"type": "string"}}
     assert contract.input_schema() == {
         "type": "object",
@@ -118,7 +119,7 @@ def test_schemas_say_what_a_function_accepts_and_gives() -> None:
     assert contract.output_schema() == {
         "type": "object",
         "title": "Order",
-        "properties": accepted | {"total": {"type": "string", "format": "decimal"}},
+        "properties": accepted | {"total": {"type": "string", **forms.DECIMAL.schema()}},
         "required": ["id", "total", "note"],
         "additionalProperties": False,
     }

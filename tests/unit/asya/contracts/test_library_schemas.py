@@ -5,6 +5,7 @@ from typing import Annotated
 
 import msgspec
 
+from asya.contracts import forms
 from asya.contracts.function import input_schema
 
 
@@ -25,8 +26,8 @@ class Outer(msgspec.Struct):
 def test_times_of_msgspec_have_their_format_at_every_depth() -> None:
     definitions = input_schema(Outer)["$defs"]
     fields = definitions["Outer"]["properties"]
-    of_time = {"type": "string", "format": "date-time"}
+    of_time = {"type": "string", **forms.DATE_TIME.schema()}
     assert fields["at"] == definitions["Inner"]["properties"]["at"] == of_time
     assert fields["maybe"]["anyOf"] == fields["several"]["items"]["anyOf"] == [of_time, {"type": "null"}]
     assert fields["described"] == {"description": "when", **of_time}
-    assert fields["opens"]["additionalProperties"] == {"type": "string", "format": "time"}
+    assert fields["opens"]["additionalProperties"] == {"type": "string", **forms.TIME.schema()}

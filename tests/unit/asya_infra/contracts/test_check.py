@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from asya.contracts.forms import DECIMAL
 from asya_infra.contracts.check import hold_together
 from asya_infra.mesh_file import LoadedMesh, MeshFileError, load_mesh
 from asya_infra.mesh_file.table import to_table
@@ -71,7 +72,7 @@ def test_a_model_is_the_schema_of_a_tool(tmp_path: Path, build: Path) -> None:
     assert to_table(held).tools["order"].input_schema == {
         "type": "object",
         "title": "Order",
-        "properties": {"id": {"type": "string"}, "total": {"type": ["string", "number"], "format": "decimal"}},
+        "properties": {"id": {"type": "string"}, "total": {"type": ["string", "number"], **DECIMAL.schema()}},
         "required": ["id", "total"],
     }
 

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from pyspark.sql import types as T  # noqa: N812 - the usual name in Spark code
 
+from asya.contracts import forms
 from asya_infra.contracts.spark_schemas import json_schema
 
-DECIMAL = {"type": ["string", "number"], "format": "decimal"}
+DECIMAL = {"type": ["string", "number"], **forms.DECIMAL.schema()}
 
 
 @pytest.mark.parametrize(
@@ -16,12 +17,12 @@ DECIMAL = {"type": ["string", "number"], "format": "decimal"}
         (T.IntegerType(), {"type": "integer"}),
         (T.DoubleType(), {"type": "number"}),
         (T.DecimalType(12, 2), DECIMAL),
-        (T.TimestampType(), {"type": "string", "format": "date-time"}),
+        (T.TimestampType(), {"type": "string", **forms.DATE_TIME.schema()}),
         (T.StringType(), {}),
         (T.DayTimeIntervalType(), {}),
         (
             T.ArrayType(T.DateType(), containsNull=False),
-            {"type": "array", "items": {"type": "string", "format": "date"}},
+            {"type": "array", "items": {"type": "string", **forms.DATE.schema()}},
         ),
         (T.MapType(T.StringType(), T.StringType()), {"type": "object", "additionalProperties": True}),
         (

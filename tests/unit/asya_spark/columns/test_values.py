@@ -22,6 +22,7 @@ ORDER = (
 ACCEPTED: list[tuple[T.DataType, Any, Any]] = [
     (T.IntegerType(), -(2**31), -(2**31)),
     (T.LongType(), 2**63 - 1, 2**63 - 1),
+    (T.LongType(), 1.0, 1),
     (T.DoubleType(), 5, 5.0),
     (T.FloatType(), 0.5, 0.5),
     (T.BooleanType(), True, True),
@@ -49,7 +50,7 @@ ACCEPTED: list[tuple[T.DataType, Any, Any]] = [
 REFUSED: list[tuple[T.DataType, Any, str]] = [
     (T.IntegerType(), 2**31, r"a whole number of 32 bits \(int\); got 2147483648"),
     (T.LongType(), 2**63, r"a whole number of 64 bits \(bigint\)"),
-    (T.LongType(), 1.0, "a whole number; got 1.0"),
+    (T.LongType(), 1.5, "a whole number; got 1.5"),
     (T.LongType(), "5", "a whole number; got '5'"),
     (T.LongType(), True, "a whole number; got true"),
     (T.DoubleType(), "5", "a number; got '5'"),

@@ -1,0 +1,383 @@
+"""protocol §6.typed.schema: the published schema, the gateway and the actor agree on each JSON value of each type."""
+
+import dataclasses
+import enum
+import ipaddress
+import re
+from collections.abc import Iterator
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Annotated, Any, Literal, TypedDict
+from uuid import UUID
+
+import jsonschema_rs
+import msgspec
+import pydantic
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator, ValidationError
+from jsonschema.validators import extend
+
+from asya.contracts.errors import ContractError
+from asya.contracts.function import Contract, contract_of
+from asya.starts.tool_schemas import validate
+
+
+class Color(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Size(enum.IntEnum):
+    SMALL = 1
+    LARGE = 2
+
+
+@dataclasses.dataclass
+class Line:
+    count: int
+    at: datetime
+
+
+class Stamped(msgspec.Struct, tag="stamped"):
+    count: int
+    at: datetime
+
+
+class Plain(pydantic.BaseModel):
+    count: int
+    until: date | None = None
+
+
+# --- one field of each type in each library
+
+
+def _pydantic(kind: Any) -> Any:
+    return pydantic.create_model("Model", x=(kind, ...))
+
+
+def _open(kind: Any) -> Any:
+    return pydantic.create_model("Open", __config__=pydantic.ConfigDict(extra="allow"), x=(kind, ...))
+
+
+def _struct(kind: Any) -> Any:
+    return msgspec.defstruct("Struct", [("x", kind)])
+
+
+def _dataclass(kind: Any) -> Any:
+    return dataclasses.make_dataclass("Record", [("x", kind)])
+
+
+def _typed_dict(kind: Any) -> Any:
+    return TypedDict("Dict", {"x": kind})  # type: ignore[operator]
+
+
+def _pydantic_dataclass(kind: Any) -> Any:
+    return pydantic.dataclasses.dataclass(dataclasses.make_dataclass("Record", [("x", kind)]))
+
+
+LIBRARIES = {each.__name__.strip("_"): each for each in (_pydantic, _open, _struct, _dataclass, _typed_dict)}
+LIBRARIES["pydantic_dataclass"] = _pydantic_dataclass
+_PYDANTIC = ("pydantic", "open", "pydantic_dataclass")
+
+EVERYWHERE: dict[str, Any] = {
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "str": str,
+    "None": None,
+    "Any": Any,
+    "Decimal": Decimal,
+    "date": date,
+    "datetime": datetime,
+    "time": time,
+    "timedelta": timedelta,
+    "UUID": UUID,
+    "an enum": Color,
+    "an enum of numbers": Size,
+    "a Literal": Literal["a", 1],
+    "a Literal of numbers": Literal[0, 1],
+    "a Literal of true": Literal[True],
+    "list[int]": list[int],
+    "list[datetime]": list[datetime],
+    "set[int]": set[int],
+    "frozenset[str]": frozenset[str],
+    "tuple[int, date]": tuple[int, date],
+    "tuple[int, ...]": tuple[int, ...],
+    "dict[str, int]": dict[str, int],
+    "dict[str, timedelta]": dict[str, timedelta],
+    "dict[date, int]": dict[date, int],
+    "dict[datetime, int]": dict[datetime, int],
+    "dict[UUID, int]": dict[UUID, int],
+    "dict[Decimal, int]": dict[Decimal, int],
+    "dict[int, str]": dict[int, str],
+    "dict[Literal, int]": dict[Literal["a", "b"], int],
+    "dict[Color, int]": dict[Color, int],
+    "int | None": int | None,
+    "int | str": int | str,
+    "int | float": int | float,
+    "datetime | None": datetime | None,
+    "date | int": date | int,
+    "Decimal | None": Decimal | None,
+    "Color | int": Color | int,
+    "list[int] | int": list[int] | int,
+    "list[date | None]": list[date | None],
+    "a dataclass": Line,
+    "list of dataclasses": list[Line],
+}
+OF_PYDANTIC: dict[str, Any] = {
+    "AwareDatetime": pydantic.AwareDatetime,
+    "NaiveDatetime": pydantic.NaiveDatetime,
+    "UUID4": pydantic.UUID4,
+    "Base64Bytes": pydantic.Base64Bytes,
+    "Base64UrlBytes": pydantic.Base64UrlBytes,
+    "IPv4": ipaddress.IPv4Address,
+    "IPv6": ipaddress.IPv6Address,
+    "bytes, a text": bytes,
+    "PositiveInt": pydantic.PositiveInt,
+    "a constrained Decimal of numbers": Annotated[Decimal, pydantic.Field(gt=-1000)] | None,
+    "a str with a pattern": Annotated[str, pydantic.Field(pattern="^[a-z]+$", max_length=3)],
+    "dict of a pattern": dict[Annotated[str, pydantic.Field(pattern="^[a-z]+$")], int],
+    "a model": Plain,
+    "Plain | int": Plain | int,
+    "pydantic date lists": Annotated[list[date], pydantic.Field(min_length=1)],
+    "timedelta | None": timedelta | None,
+}
+OF_MSGSPEC: dict[str, Any] = {
+    "aware": Annotated[datetime, msgspec.Meta(tz=True)],
+    "naive": Annotated[datetime, msgspec.Meta(tz=False)],
+    "aware time": Annotated[time, msgspec.Meta(tz=True)],
+    "naive time": Annotated[time, msgspec.Meta(tz=False)],
+    "bytes": bytes,
+    "a bound": Annotated[int, msgspec.Meta(ge=0)],
+    "a tagged struct": Stamped,
+    "a tagged struct or a number": Stamped | int,
+}
+OF_RECORDS: dict[str, Any] = {"bytes": bytes, "set": set, "tuple[()]": tuple[()]}
+
+CASES = [
+    *((library, name, kind) for library in LIBRARIES for name, kind in EVERYWHERE.items()),
+    *((library, name, kind) for library in _PYDANTIC for name, kind in OF_PYDANTIC.items()),
+    *(("struct", name, kind) for name, kind in OF_MSGSPEC.items()),
+    *((library, name, kind) for library in ("dataclass", "typed_dict") for name, kind in OF_RECORDS.items()),
+]
+
+# --- JSON values, most of them near to some type
+
+ID = "12345678-1234-4678-9234-567812345678"
+SEEDS = [
+    *(
+        "",
+        "a",
+        "b",
+        "x",
+        "red",
+        "RED",
+        "5",
+        "5.0",
+        "-7",
+        "05",
+        "+5",
+        " 5",
+        "5 ",
+        "1_0",
+        "1e3",
+        ".5",
+        "5.",
+        "NaN",
+        "Infinity",
+    ),
+    *("-Infinity", "1e400", "1e9999999999", "٥", "true", "null", "12.30", "0x10"),
+    *(
+        "2026-02-28",
+        "2026-02-29",
+        "2028-02-29",
+        "1900-02-29",
+        "2000-02-29",
+        "0000-01-01",
+        "20261124",
+        "2026-1-1",
+        "2026-13-01",
+    ),
+    *("2026-04-31", "2026-11-24\n", "2026-W48-2", "26-11-24", "2026-11-24T00:00:00", "12026-11-24"),
+    *("2026-02-29T00:00:00Z", "2026-11-24T08:30:00Z", "2026-11-24T08:30:00", "2026-11-24T08:30", "2026-11-24 08:30:00"),
+    *("2026-11-24t08:30:00z", "2026-11-24T08:30:00+01:00", "2026-11-24T08:30:00+0100", "2026-11-24T08:30:00+01"),
+    *("2016-12-31T23:59:60Z", "2026-11-24T24:00:00Z", "2026-11-24T08:30:00.123456789Z", "2026-11-24T08:30:00,5Z"),
+    *(
+        "2026-11-24T08:30:00+24:00",
+        "2026-11-24T08:30:00-00:00",
+        "2026-11-24_08:30:00",
+        "1795508400",
+        "0001-01-01T00:00:00+10:00",
+    ),
+    *("9999-12-31T23:59:59-10:00", "2026-11-24T08Z", "2026-11-24T08:30:00 Z", "2026-11-24T08:30:00+01:00:30"),
+    *(
+        "08:30",
+        "08:30:00",
+        "08:30:00Z",
+        "08:30:00+01:00",
+        "8:30",
+        "24:00:00",
+        "08:60",
+        "08:30:60",
+        "08:30:00.5",
+        "0830",
+        "T08:30",
+    ),
+    *(
+        "P1D",
+        "PT1H",
+        "P1DT2H",
+        "PT0.5S",
+        "-PT5S",
+        "P1W",
+        "P1Y",
+        "P1M",
+        "P",
+        "PT",
+        "P1DT",
+        "PT1H5S",
+        "1:00:00",
+        "PT1,5S",
+        "p1d",
+    ),
+    *("P99999999W", "P99999999D", "P999999999D", "PT999999999H", "P1W1D", "PT5", "+P1D", "P-1D", "PT.5S", "3 days"),
+    *(ID, ID.upper(), ID.replace("-", ""), f"urn:uuid:{ID}", f"{{{ID}}}", ID.replace("4678", "1678"), ID[:-1]),
+    *("YQ==", "YQ=", "YQ", "YQ==\n", "Y Q==", "YWJj", "-_8=", "+/8=", "ä"),
+    *("127.0.0.1", "127.0.0.01", "1.2.3", "::1", "fe80::1%eth0", "1::2::3", "256.0.0.1"),
+]
+NUMBERS = [
+    0,
+    1,
+    2,
+    5,
+    -1,
+    2**53,
+    2**64,
+    10**30,
+    0.0,
+    -0.0,
+    1.0,
+    2.0,
+    5.0,
+    5.5,
+    -7.0,
+    1e16,
+    1e20,
+    1e300,
+    1e-7,
+    True,
+    False,
+    None,
+]
+_two = st.integers(0, 61).map("{:02d}".format)
+_dates = st.builds("{:04d}-{}-{}".format, st.integers(0, 9999), st.integers(0, 13).map("{:02d}".format), _two)
+_times = st.builds(
+    "{}:{}{}{}".format, _two, _two, _two.map(":{}".format) | st.just(""), st.sampled_from(["", ".1", ".123456789"])
+)
+_offsets = st.sampled_from(["", "Z", "z", "+00:00", "-00:00", "+01:00", "+0130", "-23:59", "+24:00", "+1:00", " "])
+_stamps = st.builds("{}{}{}{}".format, _dates, st.sampled_from(["T", "t", " ", ""]), _times, _offsets)
+_seeds = st.sampled_from(SEEDS)
+# A seed with one character replaced, inserted or left out.
+_near = st.builds(
+    lambda text, at, new, size: text[: (at := at % (len(text) + 1))] + new + text[at + size :],
+    _seeds,
+    st.integers(0, 40),
+    st.sampled_from(["", "0", "9", "-", "+", ".", ":", "T", "Z", " ", "\n", "a", "٣"]),
+    st.integers(0, 1),
+)
+TEXTS = _seeds | _near | _dates | _stamps | st.builds("{}{}".format, _times, _offsets)
+_numbers = st.sampled_from(NUMBERS) | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
+_leaves = TEXTS | _numbers
+_lines = st.fixed_dictionaries(
+    {"count": _leaves, "at": _leaves}, optional={"type": _leaves | st.just("stamped"), "until": _leaves}
+)
+VALUES = (
+    _leaves
+    | st.lists(_leaves | _lines, max_size=3)
+    | st.tuples(_numbers, _dates | _seeds).map(list)
+    | st.dictionaries(TEXTS, _leaves, max_size=2)
+    | _lines
+)
+
+
+# --- the verdicts
+
+
+def _as_ecma(_: Any, pattern: str, value: Any, __: Any) -> Iterator[ValidationError]:
+    r"""In ECMA-262, which JSON Schema refers to, `$` does not match before a newline."""
+    if isinstance(value, str) and not re.search(re.sub(r"(?<!\\)\$$", r"\\Z", pattern), value):
+        yield ValidationError(f"{value!r} does not match {pattern!r}")
+
+
+_Validator = extend(Draft202012Validator, {"pattern": _as_ecma})
+
+
+@dataclasses.dataclass
+class Verdicts:
+    """What each of the three says to the arguments of a tool; and a second validator, which asserts the formats that it knows."""
+
+    contract: Contract
+
+    def __post_init__(self) -> None:
+        self.schema = self.contract.input_schema() or {}
+        self._published = _Validator(self.schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+        self._other = jsonschema_rs.validator_for(self.schema, validate_formats=True)
+        self._ignoring = jsonschema_rs.validator_for(self.schema, validate_formats=False)
+        results = self.contract.output_schema() or {}
+        self._results = jsonschema_rs.validator_for(results, validate_formats=True)
+
+    def check(self, payload: Any) -> None:
+        try:
+            taken, problem = self.contract.arguments(payload), None
+        except ContractError as error:
+            problem = str(error)
+        verdicts = {
+            "the published schema": self._published.is_valid(payload),
+            "a validator that asserts formats": self._other.is_valid(payload),
+            "the gateway": not validate(self.schema, payload),
+            "the actor": problem is None,
+        }
+        # Addresses have a format and no pattern.
+        if '"ipv' not in str(self.schema).replace("'", '"'):
+            verdicts["a validator that ignores formats"] = self._ignoring.is_valid(payload)
+        assert len(set(verdicts.values())) == 1, (verdicts, problem)
+        if problem is None and self.contract.result is not None:
+            result = self.contract.dumped(taken)
+            assert self._results.is_valid(result), ("the schema of results refuses", result)
+            assert not validate(self.schema, result), ("the next actor refuses", result)
+
+
+def _of_field(library: str, kind: Any) -> Verdicts:
+    model = LIBRARIES[library](kind)
+
+    def handler(order: Any) -> Any: ...
+
+    handler.__annotations__ = {"order": model, "return": model}
+    return Verdicts(contract_of(handler))
+
+
+@pytest.mark.slow
+@pytest.mark.rule("6.typed.schema")
+@pytest.mark.parametrize(("library", "name", "kind"), CASES, ids=[f"{library}-{name}" for library, name, _ in CASES])
+def test_the_published_schema_the_gateway_and_the_actor_agree(library: str, name: str, kind: Any) -> None:
+    verdicts = _of_field(library, kind)
+    for seed in (*SEEDS, *NUMBERS):
+        for value in (
+            seed,
+            [seed],
+            [1, seed],
+            {str(seed): 1},
+            {"a": seed},
+            {"count": seed, "at": "2026-11-24T08:30:00Z"},
+        ):
+            verdicts.check({"x": value})
+    verdicts.check({})
+
+    @settings(max_examples=40)
+    @given(VALUES)
+    def check(value: Any) -> None:
+        verdicts.check({"x": value})
+
+    check()
