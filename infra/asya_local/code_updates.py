@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from asya.protocol import names
 from asya_infra.build.functions import build_handlers
-from asya_infra.build.jobs import build_user_jobs
+from asya_infra.build.jobs import pack_user_jobs
 from asya_infra.mesh_file import to_table
 from asya_infra.options import Options
 from asya_local.account.clients import aws_client
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from asya_infra.mesh_file import LoadedMesh
 
-_PY_FILES = "ASYA_JOB_PY_FILES"
+_JOB_CODE = "ASYA_JOB_CODE"
 _LIGHT = ("handler", "end")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
@@ -50,7 +50,7 @@ class CodeUpdate:
             table_bytes(self.mesh, self.application_id),
             hashed=self.mesh.mesh.requires_hashes,
         )
-        key, functions = self._upload(folder), self._client("lambda")
+        key, functions = self._store(zipped(folder), ".zip"), self._client("lambda")
         table = to_table(self.mesh, existing_application=self.application_id)
         for actor in sorted(name for name, actor in table.actors.items() if actor.kind in _LIGHT):
             functions.update_function_code(
@@ -59,21 +59,19 @@ class CodeUpdate:
 
     def replace_jobs(self) -> None:
         """Give the dispatcher the code of the jobs' folder, for the runs that it starts from now on."""
-        key = self._upload(build_user_jobs(self.options.build_folder, self.mesh.jobs_folder))
-        functions = self._client("lambda")
+        archive = pack_user_jobs(self.options.build_folder, self.mesh.jobs_folder).archive
+        key, functions = self._store(archive.read_bytes(), ".tgz"), self._client("lambda")
         for page in functions.get_paginator("list_functions").paginate():
             for function in page["Functions"]:
                 variables = function.get("Environment", {}).get("Variables", {})
-                if _PY_FILES in variables:
-                    library, _, _ = variables[_PY_FILES].partition(",")
+                if _JOB_CODE in variables:
                     functions.update_function_configuration(
                         FunctionName=function["FunctionName"],
-                        Environment={"Variables": {**variables, _PY_FILES: f"{library},s3://{self._bucket}/{key}"}},
+                        Environment={"Variables": {**variables, _JOB_CODE: f"s3://{self._bucket}/{key}"}},
                     )
 
-    def _upload(self, folder: Path) -> str:
-        content = zipped(folder)
-        key = f"asya-{self.mesh.namespace}/{sha256(content).hexdigest()}.zip"
+    def _store(self, content: bytes, suffix: str) -> str:
+        key = f"asya-{self.mesh.namespace}/{sha256(content).hexdigest()}{suffix}"
         self._client("s3").put_object(Bucket=self._bucket, Key=key, Body=content)
         return key
 

@@ -11,7 +11,7 @@ def test_all_code_of_a_mesh_has_its_prefix(shop: Any) -> None:
     keys += [layer["Content"]["S3Key"] for layer in shop.resources("AWS::Lambda::LayerVersion")]
     assert all(key.startswith(PREFIX) for key in keys)
     variables = shop.function("x-dispatch")["Environment"]["Variables"]
-    uris = [variables["ASYA_JOB_ENTRY_POINT"], *variables["ASYA_JOB_PY_FILES"].split(",")]
+    uris = [variables[f"ASYA_JOB_{name}"] for name in ("ENTRY_POINT", "PY_FILES", "CODE")]
     assert all(uri.partition("/")[2].partition("/")[2].partition("/")[2].startswith(PREFIX) for uri in uris)
 
 

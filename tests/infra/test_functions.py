@@ -177,11 +177,11 @@ def test_the_dispatcher_has_the_settings_of_job_runs(shop: Any) -> None:
         variables = shop.function(actor)["Environment"]["Variables"]
         assert variables["ASYA_SPARK_APPLICATION_ID"].startswith("<SsmParameterValueasyashopsparkapplicationid")
         assert variables["ASYA_ROLE_PREFIX"] == "arn:<Partition>:iam::<AccountId>:role/"
-        assert variables["ASYA_JOB_ENTRY_POINT"].endswith(".py")
-        assert len(variables["ASYA_JOB_PY_FILES"].split(",")) == 2
         assert variables["ASYA_ACCESS_POLICY_PREFIX"] == "arn:<Partition>:iam::<AccountId>:policy/<Region>-"
-        for key in ("ASYA_JOB_ENTRY_POINT", "ASYA_JOB_PY_FILES"):
-            assert all(uri.startswith("s3://") for uri in variables[key].split(","))
+        for key, suffix in (("ENTRY_POINT", ".py"), ("PY_FILES", ".zip"), ("CODE", ".tgz"), ("PACKAGES", ".tgz")):
+            assert variables[f"ASYA_JOB_{key}"].startswith("s3://")
+            # Spark unpacks archives by their endings.
+            assert variables[f"ASYA_JOB_{key}"].endswith(suffix)
 
 
 def test_each_function_has_a_log_group_with_retention(shop: Any) -> None:

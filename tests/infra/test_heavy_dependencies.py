@@ -25,14 +25,14 @@ def test_jobs_import_pure_and_compiled_packages_from_the_archive(tmp_path: Path)
     (jobs / "heavy.py").write_text("import jmespath\n\ndef first(spark, x): return jmespath.search('a[0]', x)\n")
     files = build_jobs(tmp_path / "build", Target(interpreter=Path(sys.executable)), jobs)
     assert files.packages is not None
-    packages = unpack_once(files.packages.archive, tmp_path / "archives")
+    packages, code_folder = (unpack_once(each.archive, tmp_path / "archives") for each in (files.packages, files.jobs))
     code = (
         "import heavy, jmespath, msgspec\n"
         f"assert all(module.__file__.startswith({str(packages)!r}) for module in (jmespath, msgspec))\n"
         "assert heavy.first(None, {'a': [7]}) == 7\n"
         "assert msgspec.json.decode(b'[1]') == [1]"
     )
-    run(job_python(tmp_path / "build"), code, files.jobs, packages)
+    run(job_python(tmp_path / "build"), code, code_folder, packages)
 
 
 def test_local_jobs_have_pyspark_and_no_other_package(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ use their default.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from asya.protocol.mesh_table import SparkJob
 
@@ -22,8 +22,9 @@ _INTERPRETER = f"/usr/bin/python{JOB_PYTHON}"
 _VARIABLES = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 # Spark prefers these to the variables. EMR Serverless starts the entry point by them.
 _SETTINGS = ("spark.pyspark.python", "spark.pyspark.driver.python")
-# The folder beside a run that Spark unpacks the packages of `requirements.txt` into, and a folder in it with the boto3
-# of drivers that read secrets, or that linger.
+# The folders beside a run that Spark unpacks the user's jobs and the packages of `requirements.txt` into, and a folder in
+# the latter with the boto3 of drivers that read secrets, or that linger.
+CODE_FOLDER = "asya-jobs"
 PACKAGES_FOLDER = "asya-packages"
 AWS_CLIENT = ".aws-client"
 _PATH = "PYTHONPATH"
@@ -61,21 +62,25 @@ def python_conf(job: SparkJob, release: str | None) -> dict[str, str]:
     }
 
 
-def uses_packages(job: SparkJob) -> bool:
-    """Whether a job may import packages of the mesh: those of the job library need none."""
+def is_users(job: SparkJob) -> bool:
+    """Whether a job is one of the user's: those of the job library need no code and no packages of the mesh."""
     return not job.job.startswith(_OWN_JOBS)
 
 
-def packages_conf(conf: Mapping[str, str], *, aws_client: bool) -> dict[str, str]:
-    """The settings with the folder of packages in front of the PYTHONPATH of the driver and the executors.
+def path_conf(conf: Mapping[str, str], folders: Sequence[str], *, aws_client: bool) -> dict[str, str]:
+    """The settings with these folders in front of the PYTHONPATH of the driver and the executors.
 
-    Python searches these folders after the code of jobs and PySpark, and before the packages of the image.
+    Python searches them after the zips of `--py-files` and PySpark, and before the packages of the image.
 
     Args:
         conf: the settings of Spark.
+        folders: folders beside the run.
         aws_client: whether the driver itself calls AWS, which takes boto3. A boto3 among the packages wins.
     """
-    folder = f"./{PACKAGES_FOLDER}"
-    driver = [folder, *([f"{folder}/{AWS_CLIENT}"] if aws_client else [])]
-    added = {_DRIVER + _PATH: driver, _EXECUTOR + _PATH: [folder]}
-    return {**conf, **{key: ":".join([*paths, *filter(None, [conf.get(key)])]) for key, paths in added.items()}}
+    paths = [f"./{folder}" for folder in folders]
+    driver = [*paths, *([f"./{PACKAGES_FOLDER}/{AWS_CLIENT}"] if aws_client else [])]
+    added = {_DRIVER + _PATH: driver, _EXECUTOR + _PATH: paths}
+    return {
+        **conf,
+        **{key: ":".join([*own, *filter(None, [conf.get(key)])]) for key, own in added.items() if own},
+    }

@@ -26,7 +26,7 @@ from asya.protocol.job_runs import (
     scratch_prefix,
 )
 from asya.protocol.mesh_table import SparkJob
-from asya.spark.job_python import PACKAGES_FOLDER, packages_conf, python_conf, uses_packages
+from asya.spark.job_python import CODE_FOLDER, PACKAGES_FOLDER, is_users, path_conf, python_conf
 
 POLICY_LIMIT = 2048  # characters of the session policy and of the ARNs of managed policies, together
 PARAMETERS_LIMIT = 102_400  # characters of sparkSubmitParameters
@@ -47,7 +47,8 @@ class JobDeployment:
         bucket: the mesh's bucket.
         data_uri: the base of references; ends with `/`.
         results_uri: the folder of x-sink; ends with `/`.
-        entry_point, py_files: `s3://` URIs of the job library and of the user's jobs.
+        entry_point, py_files: `s3://` URIs of the start script and of the job library.
+        jobs: the `s3://` URI of the archive with the user's jobs; None without any.
         packages: the `s3://` URI of the archive with the Python packages of jobs; None without packages.
         region: the region of the mesh, which the names of roles contain.
         role_prefix: the ARN of a role without the role's name.
@@ -64,6 +65,7 @@ class JobDeployment:
     region: str
     role_prefix: str
     access_policy_prefix: str
+    jobs: str | None = None
     packages: str | None = None
     release: str | None = None
     managed_logs: bool = True
@@ -170,10 +172,9 @@ def submit_parameters(job: SparkJob, deployment: JobDeployment, *, aws_client: b
     """
     words: list[str] = []
     archives, conf = job.archives, _conf(job, deployment)
-    packages = _packages(job, deployment)
-    if packages is not None:
-        archives = (f"{packages}#{PACKAGES_FOLDER}", *archives)
-        conf = packages_conf(conf, aws_client=aws_client)
+    unpacked = _unpacked(job, deployment)
+    archives = (*(f"{uri}#{folder}" for folder, uri in unpacked.items()), *archives)
+    conf = path_conf(conf, [*unpacked], aws_client=aws_client and PACKAGES_FOLDER in unpacked)
     for name, value in conf.items():
         words += ["--conf", f"{name}={value}"]
     py_files = (*deployment.py_files, *job.py_files)
@@ -190,9 +191,10 @@ def submit_parameters(job: SparkJob, deployment: JobDeployment, *, aws_client: b
     return text
 
 
-def _packages(job: SparkJob, deployment: JobDeployment) -> str | None:
-    """The archive of packages that a job imports from; None if it needs none."""
-    return deployment.packages if uses_packages(job) else None
+def _unpacked(job: SparkJob, deployment: JobDeployment) -> dict[str, str]:
+    """The archives of the mesh that a job imports from, by their folder, in the order of Python's search."""
+    archives = {CODE_FOLDER: deployment.jobs, PACKAGES_FOLDER: deployment.packages} if is_users(job) else {}
+    return {folder: uri for folder, uri in archives.items() if uri is not None}
 
 
 def _conf(job: SparkJob, deployment: JobDeployment) -> dict[str, str]:
@@ -235,7 +237,7 @@ def session_policy(manifest: Manifest, job: SparkJob, deployment: JobDeployment)
         *deployment.py_files,
         *job.py_files,
         *(uri.partition("#")[0] for uri in job.archives),
-        *filter(None, [_packages(job, deployment)]),
+        *_unpacked(job, deployment).values(),
     )
     # STS counts both.
     arns = sum(map(len, _policy_arns(manifest, deployment)))

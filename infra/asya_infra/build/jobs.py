@@ -1,10 +1,11 @@
-"""Builds the files of job runs: the entry point, the zips of pure Python and the archive of packages."""
+"""Builds the files of job runs: the entry point, the zip of the library, and the archives of jobs and packages."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
+from asya_infra.build.archive import Archive, pack
 from asya_infra.build.folder import build_once, copy_sources
-from asya_infra.build.job_packages import JobPackages, build_job_packages
+from asya_infra.build.job_packages import build_job_packages
 from asya_infra.build.library import copy_library, library_inputs
 from asya_infra.build.packages import Target
 from asya_infra.product.places import JOB_LIBRARY
@@ -17,14 +18,23 @@ runpy.run_module("asya_spark", run_name="__main__", alter_sys=True)
 '''
 
 
+_ARCHIVE = "jobs.tgz"
+
+
 @dataclass(frozen=True)
 class JobFiles:
-    """The local files and folders to upload as job code."""
+    """The local files and folders to upload as job code.
+
+    Attributes:
+        library: the folder of the zip with the job library.
+        jobs: the archive of the user's folder.
+        packages: the archive of the packages that it requires; None without any.
+    """
 
     entry_point: Path
     library: Path
-    jobs: Path
-    packages: JobPackages | None
+    jobs: Archive
+    packages: Archive | None
 
 
 def build_jobs(root: Path, target: Target, jobs: Path, *, hashed: bool = False, aws_client: bool = False) -> JobFiles:
@@ -45,7 +55,7 @@ def build_jobs(root: Path, target: Target, jobs: Path, *, hashed: bool = False, 
     return JobFiles(
         entry_point=entry / "asya_job.py",
         library=build_once(root, "job-library", [*library_inputs(), JOB_LIBRARY], _copy_library),
-        jobs=build_user_jobs(root, jobs),
+        jobs=pack_user_jobs(root, jobs),
         packages=build_job_packages(root, target, jobs, hashed=hashed, aws_client=aws_client),
     )
 
@@ -53,6 +63,13 @@ def build_jobs(root: Path, target: Target, jobs: Path, *, hashed: bool = False, 
 def build_user_jobs(root: Path, jobs: Path) -> Path:
     """Build the folder of the user's jobs, without their packages, and without the job library, which may be in it."""
     return build_once(root, "jobs", ["jobs", jobs], lambda folder: copy_sources(jobs, folder, without=JOB_LIBRARY))
+
+
+def pack_user_jobs(root: Path, jobs: Path) -> Archive:
+    """Build the archive of the user's jobs. A zip that Python imports from would hide the files beside them."""
+    content = build_user_jobs(root, jobs)
+    folder = build_once(root, "job-code", [_ARCHIVE, content.name], lambda draft: pack(content, draft / _ARCHIVE))
+    return Archive.of(folder / _ARCHIVE)
 
 
 def _copy_library(folder: Path) -> None:

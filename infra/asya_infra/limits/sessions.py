@@ -31,11 +31,12 @@ def check_sessions(mesh: Mesh) -> Iterator[str]:
         data_uri=addresses.data.uri,
         results_uri=addresses.results.uri,
         entry_point=f"{code}.py",
-        py_files=(f"{code}.zip", f"{code}.zip"),
+        py_files=(f"{code}.zip",),
+        jobs=f"{code}.tgz",
         region=_REGION,
         role_prefix=addresses.role_arn_prefix,
         access_policy_prefix=addresses.access_policy_prefix,
-        packages=f"{code}.tar.gz" if mesh.jobs_need_packages else None,
+        packages=f"{code}.tgz" if mesh.jobs_need_packages else None,
         release=mesh.table.spark.release,
     )
     for actor in heavy_actors(mesh.table):

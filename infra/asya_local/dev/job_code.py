@@ -50,7 +50,8 @@ def upload_jobs(mesh: Deployment, endpoint: str, root: AccessKey) -> SparkSettin
         application_id=ApplicationSettings.application_id,
         role_prefix=mesh.addresses.role_arn_prefix,
         entry_point=upload_file(files.entry_point),
-        py_files=(upload(zipped(files.library), ".zip"), upload(zipped(files.jobs), ".zip")),
+        py_files=(upload(zipped(files.library), ".zip"),),
+        jobs=upload_file(files.jobs.archive),
         access_policy_prefix=mesh.addresses.access_policy_prefix,
         packages=None if packages is None else upload_file(packages.archive),
     )

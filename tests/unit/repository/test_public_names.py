@@ -150,7 +150,8 @@ def test_functions_read_these_environment_variables(tmp_path: Path) -> None:
             "ASYA_SPARK_APPLICATION_ID": "00f1",
             "ASYA_ROLE_PREFIX": "arn:aws:iam::123456789012:role/",
             "ASYA_JOB_ENTRY_POINT": "s3://assets/entry.py",
-            "ASYA_JOB_PY_FILES": "s3://assets/a.zip,s3://assets/b.zip",
+            "ASYA_JOB_PY_FILES": "s3://assets/a.zip",
+            "ASYA_JOB_CODE": "s3://assets/b.tar.gz",
             "ASYA_ACCESS_POLICY_PREFIX": "arn:aws:iam::123456789012:policy/",
         }
     )
@@ -167,7 +168,7 @@ def test_functions_read_these_environment_variables(tmp_path: Path) -> None:
     assert settings.spark.application_id == "00f1"
     assert settings.spark.role_prefix == "arn:aws:iam::123456789012:role/"
     assert settings.spark.entry_point == "s3://assets/entry.py"
-    assert settings.spark.py_files == ("s3://assets/a.zip", "s3://assets/b.zip")
+    assert (settings.spark.py_files, settings.spark.jobs) == (("s3://assets/a.zip",), "s3://assets/b.tar.gz")
     assert settings.spark.access_policy_prefix == "arn:aws:iam::123456789012:policy/"
 
 
@@ -186,7 +187,13 @@ def test_the_source_reads_no_other_environment_variables() -> None:
     assert {name for name in constants if name.startswith("ASYA_")} == {
         *("ASYA_ACTOR", "ASYA_BUCKET", "ASYA_DATA_URI", "ASYA_RESULTS_URI", "ASYA_QUEUE_URL_PREFIX"),
         *("ASYA_GATEWAY_URL", "ASYA_TOKEN_KEY", "ASYA_STREAM_URL"),
-        *("ASYA_SPARK_APPLICATION_ID", "ASYA_ROLE_PREFIX", "ASYA_JOB_ENTRY_POINT", "ASYA_JOB_PY_FILES"),
+        *(
+            "ASYA_SPARK_APPLICATION_ID",
+            "ASYA_ROLE_PREFIX",
+            "ASYA_JOB_ENTRY_POINT",
+            "ASYA_JOB_PY_FILES",
+            "ASYA_JOB_CODE",
+        ),
         *("ASYA_ACCESS_POLICY_PREFIX", "ASYA_JOB_PACKAGES", "ASYA_MANAGED_JOB_LOGS", "ASYA_JOB_PYTHON"),
         *("ASYA_TRACES_ENDPOINT", "ASYA_TRACES_SHARE", "ASYA_SPARK_ARCHITECTURE"),
     }

@@ -18,7 +18,8 @@ class SparkSettings:
 
     Attributes:
         entry_point: the `s3://` URI of the start script.
-        py_files: the `s3://` URIs of the zips with the code of jobs.
+        py_files: the `s3://` URI of the zip with the job library.
+        jobs: the `s3://` URI of the archive with the user's jobs; None without any.
         packages: the `s3://` URI of the archive with the Python packages of jobs; None without packages.
         role_prefix: the ARN of a role without the role's name.
         access_policy_prefix: the ARN of an access policy without the policy's name.
@@ -30,6 +31,7 @@ class SparkSettings:
     entry_point: str
     py_files: tuple[str, ...]
     access_policy_prefix: str
+    jobs: str | None = None
     packages: str | None = None
     managed_logs: bool = True
 
@@ -132,6 +134,7 @@ def _load_spark(environ: Mapping[str, str]) -> SparkSettings:
         entry_point=_required(environ, "ASYA_JOB_ENTRY_POINT"),
         py_files=tuple(part for part in environ.get("ASYA_JOB_PY_FILES", "").split(",") if part),
         access_policy_prefix=_required(environ, "ASYA_ACCESS_POLICY_PREFIX"),
+        jobs=environ.get("ASYA_JOB_CODE") or None,
         packages=environ.get("ASYA_JOB_PACKAGES") or None,
         managed_logs=environ.get("ASYA_MANAGED_JOB_LOGS", "true") == "true",
     )

@@ -148,6 +148,7 @@ class SparkServices:
             results_uri=self.settings.results_uri,
             entry_point=self.spark.entry_point,
             py_files=self.spark.py_files,
+            jobs=self.spark.jobs,
             packages=self.spark.packages,
             region=self.settings.region,
             role_prefix=self.spark.role_prefix,

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from aws_cdk.aws_s3_assets import Asset
 from constructs import Construct
 
+from asya_infra.build.archive import Archive
 from asya_infra.build.jobs import build_jobs
 from asya_infra.mesh import Mesh
 
 
 @dataclass(frozen=True)
 class JobCode:
-    """The entry point of a run, the zips that it imports, and the archive of its packages."""
+    """The entry point of a run, the zip of its library, and the archives of its jobs and packages."""
 
     entry_point: Asset
     library: Asset
@@ -29,17 +30,13 @@ class JobCode:
             hashed=mesh.file.requires_hashes,
             aws_client=mesh.jobs_call_aws,
         )
-        packages = files.packages
         return cls(
             entry_point=Asset(scope, "EntryPoint", path=str(files.entry_point)),
             library=Asset(scope, "Library", path=str(files.library)),
-            jobs=Asset(scope, "Jobs", path=str(files.jobs)),
-            packages=None
-            if packages is None
-            else Asset(scope, "Packages", path=str(packages.archive), asset_hash=packages.digest),
+            jobs=_archive(scope, "Jobs", files.jobs),
+            packages=None if files.packages is None else _archive(scope, "Packages", files.packages),
         )
 
-    @property
-    def py_files(self) -> list[str]:
-        """The `s3://` URIs of the zips."""
-        return [self.library.s3_object_url, self.jobs.s3_object_url]
+
+def _archive(scope: Construct, name: str, packed: Archive) -> Asset:
+    return Asset(scope, name, path=str(packed.archive), asset_hash=packed.digest)

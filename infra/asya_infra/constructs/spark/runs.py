@@ -34,7 +34,8 @@ class Spark(Construct):
             "ASYA_SPARK_APPLICATION_ID": self._application_id,
             "ASYA_ROLE_PREFIX": mesh.addresses.role_arn_prefix,
             "ASYA_JOB_ENTRY_POINT": code.entry_point.s3_object_url,
-            "ASYA_JOB_PY_FILES": ",".join(code.py_files),
+            "ASYA_JOB_PY_FILES": code.library.s3_object_url,
+            "ASYA_JOB_CODE": code.jobs.s3_object_url,
             **({} if code.packages is None else {"ASYA_JOB_PACKAGES": code.packages.s3_object_url}),
             "ASYA_ACCESS_POLICY_PREFIX": mesh.addresses.access_policy_prefix,
             # With a customer managed key, logs are in the bucket of the mesh only, which that key encrypts.

@@ -18,7 +18,8 @@ DEPLOYMENT = JobDeployment(
     data_uri="s3://the-data-bucket/some/prefix/data/",
     results_uri="s3://the-results-bucket/",
     entry_point=f"{ASSETS}/{'e' * 64}.py",
-    py_files=(f"{ASSETS}/{'a' * 64}.zip", f"{ASSETS}/{'b' * 64}.zip"),
+    py_files=(f"{ASSETS}/{'a' * 64}.zip",),
+    jobs=f"{ASSETS}/{'b' * 64}.tar.gz",
     region="cn-north-1",
     role_prefix="arn:aws-cn:iam::123456789012:role/",
     access_policy_prefix="arn:aws-cn:iam::123456789012:policy/",
@@ -87,7 +88,7 @@ def test_sparks_parameters_come_from_the_mesh_file_whose_conf_wins() -> None:
     assert conf["spark.emr-serverless.driverEnv.ASYA_RESULTS_URI"] == DEPLOYMENT.results_uri
     words = shlex.split(text)
     assert words[words.index("--py-files") + 1] == ",".join(DEPLOYMENT.py_files)
-    assert words[words.index("--archives") + 1] == JOB.archives[0]
+    assert words[words.index("--archives") + 1] == f"{DEPLOYMENT.jobs}#asya-jobs,{JOB.archives[0]}"
 
 
 PACKAGES = f"{ASSETS}/{'c' * 64}.tar.gz"
@@ -101,9 +102,9 @@ def test_10_a_run_gets_the_packages_of_the_mesh() -> None:
     job = replace(JOB, env={"PYTHONPATH": "./models"})
     request = run_request(MANIFEST, job, PACKED)
     words = shlex.split(request.submit_parameters)
-    assert words[words.index("--archives") + 1] == f"{PACKAGES}#asya-packages,{JOB.archives[0]}"
+    assert words[words.index("--archives") + 1] == f"{PACKED.jobs}#asya-jobs,{PACKAGES}#asya-packages,{JOB.archives[0]}"
     conf = conf_of(request.submit_parameters)
-    assert conf[DRIVER_PATH] == conf[EXECUTOR_PATH] == "./asya-packages:./models"
+    assert conf[DRIVER_PATH] == conf[EXECUTOR_PATH] == "./asya-jobs:./asya-packages:./models"
     assert allowed(request.session_policy, "s3:GetObject", PACKAGES.replace("s3://", "arn:aws-cn:s3:::"))
 
 
@@ -111,23 +112,43 @@ def test_10_a_run_gets_the_packages_of_the_mesh() -> None:
 def test_10_conf_adds_to_the_path_of_packages() -> None:
     job = replace(JOB, conf={EXECUTOR_PATH: "./models"})
     conf = conf_of(run_request(MANIFEST, job, PACKED).submit_parameters)
-    assert (conf[DRIVER_PATH], conf[EXECUTOR_PATH]) == ("./asya-packages", "./asya-packages:./models")
+    assert (conf[DRIVER_PATH], conf[EXECUTOR_PATH]) == (
+        "./asya-jobs:./asya-packages",
+        "./asya-jobs:./asya-packages:./models",
+    )
 
 
 @pytest.mark.rule("10.packages")
 def test_10_only_a_driver_with_secrets_gets_their_client() -> None:
     conf = conf_of(run_request(MANIFEST, JOB, PACKED, {"SHOP_KEY": "shop/key"}).submit_parameters)
-    assert conf[DRIVER_PATH] == "./asya-packages:./asya-packages/.aws-client"
-    assert conf[EXECUTOR_PATH] == "./asya-packages"
+    assert conf[DRIVER_PATH] == "./asya-jobs:./asya-packages:./asya-packages/.aws-client"
+    assert conf[EXECUTOR_PATH] == "./asya-jobs:./asya-packages"
 
 
 @pytest.mark.rule("10.packages")
-@pytest.mark.parametrize(("job", "deployment"), [(JOB.job, DEPLOYMENT), ("asya_spark.result_days.compact", PACKED)])
-def test_10_a_run_without_packages_gets_none(job: str, deployment: JobDeployment) -> None:
-    """The mesh has none, or the job is one of the job library."""
-    text = run_request(MANIFEST, replace(JOB, job=job), deployment).submit_parameters
+def test_10_a_run_without_packages_gets_none() -> None:
+    """Its driver finds boto3 in its image, if it has any."""
+    text = run_request(MANIFEST, JOB, DEPLOYMENT, {"SHOP_KEY": "shop/key"}).submit_parameters
     assert "asya-packages" not in text
-    assert DRIVER_PATH not in conf_of(text)
+    assert conf_of(text)[DRIVER_PATH] == conf_of(text)[EXECUTOR_PATH] == "./asya-jobs"
+
+
+@pytest.mark.rule("10.code")
+def test_10_a_run_gets_the_jobs_of_the_mesh_as_files() -> None:
+    """Spark unpacks them beside the driver and each executor, and the session may read their archive."""
+    request = run_request(MANIFEST, JOB, DEPLOYMENT)
+    words = shlex.split(request.submit_parameters)
+    assert words[words.index("--py-files") + 1] == DEPLOYMENT.py_files[0]
+    assert words[words.index("--archives") + 1].split(",")[0] == f"{DEPLOYMENT.jobs}#asya-jobs"
+    assert allowed(request.session_policy, "s3:GetObject", str(DEPLOYMENT.jobs).replace("s3://", "arn:aws-cn:s3:::"))
+
+
+@pytest.mark.rule("10.packages", "10.code")
+def test_10_a_job_of_the_library_gets_neither_jobs_nor_packages() -> None:
+    request = run_request(MANIFEST, replace(JOB, job="asya_spark.result_days.compact"), PACKED)
+    assert not {"asya-packages", "asya-jobs"} & set(request.submit_parameters.replace("#", ",").split(","))
+    assert DRIVER_PATH not in conf_of(request.submit_parameters)
+    assert not allowed(request.session_policy, "s3:GetObject", str(PACKED.jobs).replace("s3://", "arn:aws-cn:s3:::"))
 
 
 PINNED = {
@@ -158,7 +179,7 @@ def test_releases_with_that_python(release: str) -> None:
 def test_a_release_that_may_lack_that_python_keeps_its_own(release: str | None) -> None:
     """None is the release of an existing application."""
     text = run_request(MANIFEST, JOB, replace_fields(DEPLOYMENT, release=release)).submit_parameters
-    assert "PYTHON" not in text
+    assert "PYTHON" not in text.replace("PYTHONPATH", "")
     assert "pyspark.python" not in text
     assert "python3.12" not in text
 

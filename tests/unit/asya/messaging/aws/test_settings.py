@@ -28,7 +28,8 @@ SPARK = {
     "ASYA_SPARK_APPLICATION_ID": "00f1",
     "ASYA_ROLE_PREFIX": "arn:aws:iam::123456789012:role/",
     "ASYA_JOB_ENTRY_POINT": "s3://assets/entry.py",
-    "ASYA_JOB_PY_FILES": "s3://assets/a.zip,s3://assets/b.zip",
+    "ASYA_JOB_PY_FILES": "s3://assets/a.zip",
+    "ASYA_JOB_CODE": "s3://assets/b.tar.gz",
     "ASYA_ACCESS_POLICY_PREFIX": "arn:aws:iam::123456789012:policy/",
 }
 
@@ -49,7 +50,7 @@ def test_a_gateway_url_has_no_trailing_slash(environ: dict[str, str]) -> None:
 def test_settings_of_a_function_that_deals_with_job_runs(environ: dict[str, str]) -> None:
     spark = load_settings(environ | SPARK).spark
     assert spark is not None
-    assert spark.py_files == ("s3://assets/a.zip", "s3://assets/b.zip")
+    assert (spark.py_files, spark.jobs) == (("s3://assets/a.zip",), "s3://assets/b.tar.gz")
     assert spark.managed_logs
     assert spark.packages is None
     packed = load_settings(environ | SPARK | {"ASYA_JOB_PACKAGES": "s3://assets/c.tar.gz"}).spark
