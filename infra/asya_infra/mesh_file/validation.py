@@ -16,7 +16,7 @@ from asya_infra.mesh_file.problems import Problem, did_you_mean
 from asya_infra.mesh_file.source import Location, Source, places
 from asya_infra.mesh_file.triggers.model import SOURCES
 from asya_infra.mesh_file.units import format_duration
-from asya_infra.mesh_file.written_text import TOO_LARGE, WrittenText
+from asya_infra.mesh_file.written_text import WrittenText
 
 _SETTINGS = {field.alias or name for name, field in ActorSettings.model_fields.items()}
 # An actor that sets one of them does not get the other from `defaults`.
@@ -88,8 +88,8 @@ def validate(source: Source) -> ValidationResult:
     values = _with_defaults(source, upgraded.values)
     text = WrittenText(source)
     text.restore(values)
-    problems = [*upgraded.problems, *(source.problem(location, TOO_LARGE) for location in text.too_large)]
-    removals = set(text.too_large)
+    problems = [*upgraded.problems, *(source.problem(*found) for found in text.problems.items())]
+    removals = set(text.problems)
     for location in removals:
         _remove(values, location)
     for _ in range(_MAX_PASSES):

@@ -1,25 +1,27 @@
 """Gives the keys that take text the text of the file: `3.10`, and not the number 3.1 that YAML makes of it."""
 
 import math
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.model_types import takes_text, type_below
 from asya_infra.mesh_file.source import Location, Source
 
-TOO_LARGE = "is too large for a number; put it in quotes if it is text"
+_TOO_LARGE = "is too large for a number; put it in quotes if it is text"
+_TOO_LONG = "has more digits than a number keeps, which would make it {}; write it so, or in quotes if it is text"
 
 
 class WrittenText:
-    """Replaces values by what is written.
+    """Replaces values by what is written, and finds the numbers whose value is not what is written.
 
     Attributes:
-        too_large: the locations of numbers that are beyond any float, and no text.
+        problems: the locations of these numbers, each with what is wrong.
     """
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self.too_large: list[Location] = []
+        self.problems: dict[Location, str] = {}
 
     def restore(self, values: dict[str, Any]) -> None:
         """Replace the values of all keys that take text, in place."""
@@ -35,6 +37,20 @@ class WrittenText:
             ]
         elif isinstance(value, bool | int | float) and takes_text(kind, value):
             return self._source.written(location) or value
-        elif isinstance(value, float) and not math.isfinite(value):
-            self.too_large.append(location)
+        elif isinstance(value, float):
+            self._check(value, location)
         return value
+
+    def _check(self, value: float, location: Location) -> None:
+        if not math.isfinite(value):
+            self.problems[location] = _TOO_LARGE
+        elif (written := self._source.written(location)) is not None and not _is_kept(value, written):
+            self.problems[location] = _TOO_LONG.format(value)
+
+
+def _is_kept(value: float, written: str) -> bool:
+    """Return whether the shortest text of a number has the value of the written one."""
+    try:
+        return Decimal(written) == Decimal(repr(value))
+    except InvalidOperation:
+        return False  # an exponent beyond those of decimals

@@ -103,7 +103,7 @@ def _read(text: str) -> dict[Location, Any]:
     values = source.copy().values
     restored = WrittenText(source)
     restored.restore(values)
-    assert not restored.too_large
+    assert not restored.problems
     singles = {place: value_at(values, place) for place in places(values)}
     return {place: value for place, value in singles.items() if not isinstance(value, dict | list)}
 
@@ -202,6 +202,31 @@ def test_a_number_beyond_any_float_is_refused(number: str) -> None:
     ]
     assert mesh_problems(f"max_hops: {number}") == [f"4: max_hops: {problem}"]
     assert mesh_problems(f"stages: {{test: {{max_hops: {number}}}}}") == [f"4: stages.test.max_hops: {problem}"]
+
+
+@pytest.mark.parametrize(
+    ("number", "rounded"),
+    [
+        ("12345678901234567.89", "1.2345678901234568e+16"),
+        ("0.12345678901234567890", "0.12345678901234568"),
+        ("1e-400", "0.0"),
+        ("-1e-99999999999999999999", "-0.0"),
+    ],
+)
+def test_a_decimal_that_a_float_would_round_is_refused(number: str, rounded: str) -> None:
+    (problem,) = mesh_problems(f"triggers: {{t: {{route: [a], cron: 0 0 * * *, payload: {{total: {number}}}}}}}")
+    assert problem.startswith("4: triggers.t.payload.total: has more digits than a number keeps")
+    assert f" would make it {rounded};" in problem
+
+
+@given(number=st.integers() | st.floats(allow_nan=False, allow_infinity=False))
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_any_other_number_of_json_is_what_is_written(number: float) -> None:
+    written = f"{number!r}0" if "." in repr(number) and "e" not in repr(number) else repr(number)
+    mesh = load(
+        f"namespace: shop\nactors: {{a: {{handler: shop.one}}}}\ntools: {{a: {{input_schema: {{maximum: {written}}}}}}}\n"
+    ).mesh
+    assert mesh.tools["a"].json_schema == {"maximum": number}
 
 
 @pytest.mark.parametrize("value", ["!!int abc", "!!bool perhaps", "!!timestamp today", "!!float x"])
