@@ -76,7 +76,7 @@ def _arguments(mesh: MeshFile, section: TriggerSection, place: Location) -> Iter
     required, known = tool.json_schema.get("required"), tool.json_schema.get("properties")
     advice = "" if section.payload is not None else "; add a payload with it"
     for name in required if isinstance(required, list) else ():
-        if name not in given:
+        if isinstance(name, str) and name not in given:
             yield place, f"has no {name!r}, which the input_schema of the tool {section.tool!r} requires{advice}"
     if isinstance(known, dict) and tool.json_schema.get("additionalProperties") is False:
         for name in sorted(given - known.keys()):

@@ -9,6 +9,7 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from jsonschema_rs import validator_for
 
 from asya_infra.mesh_file.schema import schema_text
 from asya_infra.mesh_file.source import Location, places, read_source
@@ -186,6 +187,21 @@ def test_the_model_has_what_is_written(scalar: str) -> None:
     version, amount = pause.fields
     assert (pause.prompt, version.default, version.options) == (scalar, scalar, (scalar, "3.9"))
     assert amount.default == 3.1
+
+
+@pytest.mark.parametrize("scalar", [scalar for scalar in TRAPS if "E400" not in scalar.upper()])
+def test_an_editor_that_has_the_schema_warns_of_none_of_them(scalar: str) -> None:
+    # The list of variables is a legacy form, which the schema does not have.
+    Path("mesh.yaml").write_text(re.sub(r"env: \[.*\]", "env: {}", MESH.format(scalar=scalar)))
+    validator_for(SCHEMA).validate(read_source(Path("mesh.yaml")).values)
+
+
+@pytest.mark.parametrize("keys", ["tags: {team: null}", "namespace: ~", "tools: {t: {description: }}"])
+def test_an_editor_that_has_the_schema_warns_of_no_value(keys: str) -> None:
+    Path("mesh.yaml").write_text(
+        "actors: {a: {handler: shop.one}}\n" + ("" if "namespace" in keys else "namespace: shop\n") + keys
+    )
+    assert not validator_for(SCHEMA).is_valid(read_source(Path("mesh.yaml")).values)
 
 
 def test_a_stage_replaces_the_written_text() -> None:

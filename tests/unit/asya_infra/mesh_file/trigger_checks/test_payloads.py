@@ -63,3 +63,10 @@ def test_an_object_gives_the_arguments_of_its_tool() -> None:
 def test_a_placeholder_needs_quotes(payload: str, problems: list[str]) -> None:
     found = mesh_problems(f'triggers: {{n: {{route: [a], cron: "0 2 * * *", payload: {payload}}}}}')
     assert [problem.split("triggers", 1)[1] for problem in found] == problems
+
+
+@pytest.mark.parametrize("name", ["[key]", "{a: b}", "1"])
+def test_a_required_name_that_is_no_text_is_reported_by_the_schema(name: str) -> None:
+    tool = f"tools: {{t: {{route: [a], input_schema: {{type: object, required: [{name}]}}}}}}"
+    (problem,) = mesh_problems(f"triggers: {{n: {{tool: t, cron: 0 2 * * *, payload: {{key: x}}}}}}\n{tool}")
+    assert problem.startswith("5: tools.t.input_schema.required[0]: not a valid JSON Schema")
