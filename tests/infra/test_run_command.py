@@ -9,6 +9,8 @@ from typer.testing import CliRunner, Result
 
 from asya_cli.errors import CommandError
 from asya_cli.main import app
+from asya_infra.build.functions import build_handlers
+from asya_infra.build.packages import LAMBDA
 
 MESH = """
 namespace: shop
@@ -149,3 +151,57 @@ def test_what_cannot_be_run_is_named(shop: Path, monkeypatch: pytest.MonkeyPatch
     missing = asya_run("check").exception
     assert isinstance(missing, CommandError)
     assert "API_KEY=… asya run check" in missing.advice
+
+
+FILES = """
+import os
+from pathlib import Path
+
+import jmespath
+from common import rates
+
+HERE = Path(__file__).resolve().parent
+
+def files(payload):
+    found = sorted(str(path.relative_to(HERE)) for path in HERE.rglob("*") if not path.is_dir())
+    return {"files": found, "texts": [Path("my table.csv").read_text(), rates.read()], "root": os.environ["LAMBDA_TASK_ROOT"]}
+
+def broken(payload):
+    return rates.broken()
+"""
+RATES = """
+from pathlib import Path
+
+def read():
+    return (Path(__file__).parent / "rates.json").read_text()
+
+def broken():
+    raise ValueError("no rate")
+"""
+
+
+@pytest.mark.rule("6.code.one-tree")
+def test_a_handler_sees_the_files_that_its_function_gets(shop: Path) -> None:
+    """Linked folders, hidden files, data, packages; the tree of the package for AWS is the measure."""
+    shared, handlers = shop / "shared" / "common", shop / "handlers"
+    shared.mkdir(parents=True)
+    (shared / "rates.py").write_text(RATES)
+    (shared / "rates.json").write_text("[1.1]")
+    (handlers / "common").symlink_to("../shared/common")
+    (handlers / "my table.csv").write_text("1;2")
+    (handlers / ".env").write_text("KEY=secret")
+    (handlers / "orders.py").write_text(FILES)
+    (handlers / "requirements.txt").write_text("jmespath\n")
+    (shop / "mesh.yaml").write_text(
+        "namespace: shop\ncode: handlers\nactors:\n  files: {handler: orders.files}\n  broken: {handler: orders.broken}\n"
+    )
+    code = handlers.resolve()
+    deployed = build_handlers(shop / "build", LAMBDA, code, b"{}")
+    expected = sorted(str(path.relative_to(deployed)) for path in deployed.rglob("*") if not path.is_dir())
+    assert {"common/rates.json", "jmespath/__init__.py", "mesh.json", "my table.csv"} <= {*expected}
+    [frame] = report("files")["frames"]
+    assert frame["payload"]["files"] == expected
+    assert frame["payload"]["texts"] == ["1;2", "[1.1]"]
+
+    error = report("broken")["error"]
+    assert f'File "{code}/common/rates.py", line 8, in broken' in error["traceback"]

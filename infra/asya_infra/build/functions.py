@@ -1,11 +1,13 @@
 """Builds the layer and the code of each kind of function."""
 
+import os
 import shutil
 from pathlib import Path
 
 from asya_infra.build.folder import build_once, copy_sources
+from asya_infra.build.folder_packages import build_folder_packages
 from asya_infra.build.library import copy_library, library_inputs
-from asya_infra.build.packages import REQUIREMENTS, Target, install, install_required, packages_key
+from asya_infra.build.packages import Target, install, packages_key
 from asya_infra.product.places import FILES
 
 _REQUIREMENTS = FILES / "requirements"
@@ -39,19 +41,32 @@ def build_layer(root: Path, target: Target, *, traces: bool = False) -> Path:
     return build_once(root, "layer", [*packages, *library_inputs()], build)
 
 
-def build_handlers(root: Path, target: Target, code: Path, table: bytes, *, hashed: bool = False) -> Path:
+def build_handlers(root: Path, target: Target, code: Path, table: bytes | None, *, hashed: bool = False) -> Path:
     """Build the code of light actors: the user's folder, its required packages, and the actor table.
 
     Args:
+        table: the actor table; None for code that is only imported.
         hashed: refuse required packages without hashes.
     """
+    packages = build_folder_packages(root, code, target, hashed=hashed)
 
     def build(folder: Path) -> None:
-        install_required(code, folder, target, hashed=hashed)
+        if packages is not None:
+            shutil.copytree(packages, folder, copy_function=_link, symlinks=True, dirs_exist_ok=True)
         copy_sources(code, folder)
-        (folder / _TABLE_FILE).write_bytes(table)
+        if table is not None:
+            (folder / _TABLE_FILE).write_bytes(table)
 
-    return build_once(root, "handlers", [*packages_key(code / REQUIREMENTS, target, hashed=hashed), code, table], build)
+    key: list[str | bytes | Path] = [target.key() if packages is None else packages.name, code, table or b""]
+    return build_once(root, "handlers", key, build)
+
+
+def _link(source: str, target: str) -> None:
+    """Make a further name of a file that nobody changes: a large package is then there in milliseconds."""
+    try:
+        os.link(source, target)
+    except OSError:  # file systems without hard links
+        shutil.copy2(source, target)
 
 
 def build_table(root: Path, table: bytes) -> Path:

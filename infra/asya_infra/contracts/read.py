@@ -1,4 +1,4 @@
-"""Reads the types of a folder of code, by importing it in a subprocess with the folder's own packages."""
+"""Reads the types of a folder of code, by importing what is deployed of it in a subprocess, with its own packages."""
 
 import json
 import os
@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from asya_infra.build.code_files import CodeFilesError
+from asya_infra.build.code_tree import CodeTree, handler_tree, job_tree
 from asya_infra.build.folder import build_once
 from asya_infra.build.folder_packages import build_folder_packages
 from asya_infra.build.packages import REQUIREMENTS, PackagesError, Target, packages_key
@@ -97,7 +99,7 @@ def read_types(
         variables: the environment variables that the code may read when it is imported.
         hashed: refuse required packages without hashes.
         columns: the dotted names of types of the payloads of DataFrame jobs.
-        spark: whether the code may import PySpark.
+        spark: whether the folder is that of jobs, which may import PySpark.
     """
     if not functions and not models and not columns:
         return NOTHING
@@ -120,9 +122,13 @@ def read_types(
     ]
     here = Target(interpreter=Path(sys.executable))
 
-    def packages() -> list[Path]:
-        built = build_folder_packages(root, folder, here, hashed=hashed)
-        return [built] if built else []
+    def ask(draft: Path) -> None:
+        if spark:
+            packages = build_folder_packages(root, folder, here, hashed=hashed)
+            tree, more = job_tree(root, folder), [*([packages] if packages else []), *library_path(), *spark_path()]
+        else:
+            tree, more = handler_tree(root, here, folder, hashed=hashed), library_path()
+        _ask(draft, tree, more, request, variables)
 
     # An answer with errors is not kept: what it lacks may come from outside of the folder.
     keys = [*(each.key for each in functions), *models, *columns]
@@ -131,14 +137,12 @@ def read_types(
             root,
             "types",
             [*inputs, *packages_key(folder / REQUIREMENTS, here, hashed=hashed)],
-            lambda draft: _ask(
-                draft, [*packages(), *library_path(), *(spark_path() if spark else [])], folder, request, variables
-            ),
+            ask,
         )
         return _parsed(json.loads((answer / _ANSWER).read_text(encoding="utf-8")))
     except _IncompleteError as error:
         return _parsed(error.answer)
-    except (PackagesError, EnvironmentsError, OSError, ValueError, subprocess.SubprocessError) as error:
+    except (PackagesError, CodeFilesError, EnvironmentsError, OSError, ValueError, subprocess.SubprocessError) as error:
         return FolderTypes({}, {}, dict.fromkeys(keys, str(error)))
 
 
@@ -150,8 +154,8 @@ class _IncompleteError(Exception):
         self.answer = answer
 
 
-def _ask(draft: Path, packages: list[Path], folder: Path, request: str, variables: Mapping[str, str]) -> None:
-    path = [folder.resolve(), *packages]
+def _ask(draft: Path, tree: CodeTree, more: list[Path], request: str, variables: Mapping[str, str]) -> None:
+    path = [tree.content, *more]
     environment = {
         # User code is imported here, so it gets no credentials and nothing else of the caller's environment.
         **{name: os.environ[name] for name in _INHERITED if name in os.environ},
@@ -166,11 +170,12 @@ def _ask(draft: Path, packages: list[Path], folder: Path, request: str, variable
         command = [sys.executable, "-P", str(_READER), str(question), str(answer)]
         result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=_SECONDS)
         if not answer.is_file():
-            raise ValueError(f"its import ended the process ({result.returncode}): {result.stderr.strip()[-300:]}")
+            shown = tree.as_written(result.stderr.strip())
+            raise ValueError(f"its import ended the process ({result.returncode}): {shown[-300:]}")
         text = answer.read_text(encoding="utf-8")
     parsed = json.loads(text)
     if any("error" in each for group in parsed.values() for each in group.values()):
-        raise _IncompleteError(parsed)
+        raise _IncompleteError(json.loads(tree.as_written(text)))
     (draft / _ANSWER).write_text(text, encoding="utf-8")
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from asya_infra.build.functions import build_handlers, build_layer
+from asya_infra.build.code_tree import handler_tree
+from asya_infra.build.functions import build_layer
 from asya_infra.build.packages import Target
 from asya_infra.mesh_file.legacy.variables import handler_variables
 from asya_infra.product.places import BUILD
@@ -48,17 +49,16 @@ def call_handler(
     cloud_python = Path(find_tools(spark=False, cdk=False).cloud_python)
     target = Target(interpreter=cloud_python)
     layer = build_layer(BUILD, target)
-    code = build_handlers(
-        BUILD, target, loaded.code_folder, table_bytes(loaded, ""), hashed=loaded.mesh.requires_hashes
-    )
+    tree = handler_tree(BUILD, target, loaded.code_folder, table_bytes(loaded, ""), hashed=loaded.mesh.requires_hashes)
     environment = {
         **{name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "TZ")},
         **handler_variables(actor),
         **variables,
         "ASYA_ACTOR": request.actor,
         "ASYA_DATA_URI": data_uri,
-        # The order of Lambda: the user's code with its packages, then the layer. Tracebacks name the user's own files.
-        "PYTHONPATH": os.pathsep.join([str(loaded.code_folder.resolve()), str(code), str(layer / "python")]),
+        "LAMBDA_TASK_ROOT": str(tree.content),
+        # The order of Lambda: the user's code with its packages, then the layer.
+        "PYTHONPATH": os.pathsep.join([str(tree.content), str(layer / "python")]),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     with tempfile.TemporaryDirectory(prefix="asya-run-") as folder:
@@ -67,10 +67,10 @@ def call_handler(
         # With -P the folder of the runner is not on the path: its modules have names that the user's may have too.
         command = [str(function_python(BUILD, cloud_python)), "-P", str(_RUNNER)]
         command += [str(request_file), str(report_file)]
-        ended = subprocess.run(command, env=environment, check=False)
+        ended = subprocess.run(command, env=environment, cwd=tree.content, check=False)
         if not report_file.exists():
             raise LocalCloudError(
                 f"The process of {request.handler} ended with code {ended.returncode} and gave nothing. On AWS its message "
                 "would come again, and then be a dead letter."
             )
-        return msgspec.json.decode(report_file.read_bytes(), type=CallReport)
+        return msgspec.json.decode(report_file.read_bytes(), type=CallReport).with_paths(tree.as_written)

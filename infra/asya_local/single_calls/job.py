@@ -17,6 +17,7 @@ from asya.protocol.job_runs import Commit, Manifest, Member, ResultFrame, Result
 from asya.protocol.times import format_time
 from asya.spark.manifest_lines import encode_manifest
 from asya.spark.run_formation import form
+from asya_infra.build.code_tree import job_tree
 from asya_infra.build.folder import build_once
 from asya_infra.build.folder_packages import build_folder_packages
 from asya_infra.build.library import copy_library, library_inputs
@@ -64,11 +65,12 @@ def run_job(
     java = find_tools(cdk=False).java_home
     target, hashed = Target(interpreter=job_python(BUILD)), loaded.mesh.requires_hashes
     packages = build_folder_packages(BUILD, loaded.jobs_folder, target, hashed=hashed)
+    tree = job_tree(BUILD, loaded.jobs_folder)
     with tempfile.TemporaryDirectory(prefix="asya-run-") as folder:
         manifest = Path(folder) / manifest_key(name, 1)
         manifest.parent.mkdir(parents=True)
         manifest.write_bytes(encode_manifest(_manifest(loaded, name, actor, payload)))
-        path = [str(loaded.jobs_folder.resolve()), *([str(packages)] if packages else []), str(_library())]
+        path = [str(tree.content), *([str(packages)] if packages else []), str(_library())]
         environment = {
             **{key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "LANG", "TZ")},
             **variables,
@@ -88,7 +90,7 @@ def run_job(
         command = [str(job_python(BUILD)), "-m", "asya_spark"]
         command += ["--manifest", f"file://{manifest}", "--data-uri", data_uri]
         ended = subprocess.run(command, env=environment, cwd=folder, check=False)
-        return _report(manifest.parent, actor.spark.job, ended.returncode)
+        return _report(manifest.parent, actor.spark.job, ended.returncode).with_paths(tree.as_written)
 
 
 def _library() -> Path:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from asya.protocol.errors import ErrorInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class CallRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,3 +71,14 @@ class CallReport(msgspec.Struct, frozen=True, kw_only=True):
     error: ErrorInfo | None = None
     timed_out: bool = False
     milliseconds: float = 0.0
+
+    def with_paths(self, as_written: Callable[[str], str]) -> CallReport:
+        """Return the report with other paths in its error: its author has the files, and not their copies."""
+        if self.error is None:
+            return self
+        error = replace(
+            self.error,
+            message=as_written(self.error.message),
+            traceback=as_written(self.error.traceback) if self.error.traceback else self.error.traceback,
+        )
+        return replace(self, error=error)
