@@ -7,6 +7,7 @@ import pytest
 from asya.gateway.calls import CALLBACKS, CALLS, WEBHOOK_CALL
 from asya.protocol import names
 from tests.infra.conftest import SynthesizedMesh, synthesize
+from tests.infra.test_permissions import BUCKET
 
 MESH = """
 namespace: shop
@@ -60,7 +61,7 @@ def test_16_webhooks_are_throttled(mesh: SynthesizedMesh) -> None:
     assert limits == [{"ThrottlingRateLimit": 50, "ThrottlingBurstLimit": 100}]
 
 
-def test_16_the_function_reads_keys_sends_and_notes_and_nothing_else(mesh: SynthesizedMesh) -> None:
+def test_16_the_function_reads_keys_and_which_tasks_exist_and_sends_and_nothing_else(mesh: SynthesizedMesh) -> None:
     role = mesh.one("AWS::IAM::Role", RoleName=f"asya-shop-{names.WEBHOOKS}-<Region>")
     assert not role.get("ManagedPolicyArns")
     [policy] = role["Policies"]
@@ -72,13 +73,17 @@ def test_16_the_function_reads_keys_sends_and_notes_and_nothing_else(mesh: Synth
         for resource in _list(statement["Resource"])
         if not action.startswith("logs:")
     }
-    keys = {"ForAnyValue:StringLike": {"dynamodb:LeadingKeys": ["WEBHOOK#*"]}}
+    existence = {
+        "ForAllValues:StringEquals": {"dynamodb:Attributes": ["pk", "sk", "expires_at", "paused"]},
+        "Null": {"dynamodb:Attributes": "false"},
+        "StringEqualsIfExists": {"dynamodb:Select": "SPECIFIC_ATTRIBUTES"},
+    }
     assert allowed == {
         ("secretsmanager:GetSecretValue", arn("secretsmanager", "secret:hooks/github-??????")): None,
         ("ssm:GetParameter", arn("ssm", "parameter/hooks/stripe")): None,
         ("sqs:SendMessage", arn("sqs", "asya-shop-x-triggers")): None,
-        ("dynamodb:GetItem", arn("dynamodb", "table/asya-shop-tasks")): keys,
-        ("dynamodb:PutItem", arn("dynamodb", "table/asya-shop-tasks")): keys,
+        ("dynamodb:BatchGetItem", arn("dynamodb", "table/asya-shop-tasks")): existence,
+        ("s3:PutObject", f"{BUCKET}/inbox/x-triggers/*"): None,
     }
 
 

@@ -58,11 +58,13 @@ class Webhook(msgspec.Struct, frozen=True, kw_only=True):
         secret: the id of the secret in Secrets Manager that has the key.
         signature: the scheme of the signature.
         header: the header with the digest, for `hmac-sha256`.
+        id: the JSON pointer into the body, or the header, with what is the same in a repetition; None for that of the scheme.
     """
 
     secret: str
     signature: Signature
     header: str = "X-Signature-256"
+    id: str | None = None
 
 
 class TriggerBatch(msgspec.Struct, frozen=True, kw_only=True):

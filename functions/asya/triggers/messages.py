@@ -44,6 +44,14 @@ def slot_message(trigger: str, slot: datetime, then: Sequence[datetime] = ()) ->
     return msgspec.json.encode(message)
 
 
+def read_webhook_message(body: bytes) -> WebhookMessage | None:
+    """The message of a webhook; None for any other."""
+    try:
+        return _webhook_decoder.decode(body)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return None
+
+
 def read_occurrences(body: bytes, mesh: MeshTable) -> list[Occurrence]:
     """What the message of a source tells.
 

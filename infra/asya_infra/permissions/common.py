@@ -1,6 +1,6 @@
 """Permissions that several kinds of function share."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from asya.messaging.aws.outage_notes import OUTAGE_KEY
 from asya.messaging.aws.start_marks import START_PREFIX
@@ -61,8 +61,13 @@ def sign_tokens(key_arn: str) -> Grant:
 
 def read_states(addresses: Addresses) -> Grant:
     """Allow the read of a pre-flight: the states of tasks, and no other attribute of their records."""
+    return read_attributes(addresses, STATE_ATTRIBUTES)
+
+
+def read_attributes(addresses: Addresses, attributes: Sequence[str]) -> Grant:
+    """Allow the read of these attributes of the items of the tasks table, and of no others."""
     conditions = {
-        "ForAllValues:StringEquals": {"dynamodb:Attributes": list(STATE_ATTRIBUTES)},
+        "ForAllValues:StringEquals": {"dynamodb:Attributes": list(attributes)},
         # An empty set equals every list: a call that names no attribute would get all.
         "Null": {"dynamodb:Attributes": "false"},
         "StringEqualsIfExists": {"dynamodb:Select": "SPECIFIC_ATTRIBUTES"},

@@ -4,7 +4,7 @@ from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.triggers import Trigger
 from asya.tasks.aws.index import CHILDREN_INDEX
-from asya.triggers.aws.webhook_queue import WEBHOOK_PREFIX
+from asya.triggers.aws.webhook_memory import WEBHOOK_ATTRIBUTES
 from asya.triggers.lanes import window_kind
 from asya_infra.addresses import Addresses
 from asya_infra.permissions import common
@@ -25,6 +25,7 @@ def start(addresses: Addresses, table: MeshTable) -> list[Grant]:
         common.send_messages(addresses, targets),
         common.give_up(addresses, names.TRIGGERS),
         common.objects(addresses, common.WRITE, *(f"inbox/{target}" for target in sorted(targets))),
+        *([common.objects(addresses, common.READ, f"inbox/{names.TRIGGERS}")] if table.webhooks else []),
         common.read_roles(addresses),
     ]
 
@@ -56,13 +57,13 @@ def _cancel(addresses: Addresses, table: MeshTable) -> list[Grant]:
 
 
 def webhooks(addresses: Addresses, table: MeshTable) -> list[Grant]:
-    """x-hooks, which strangers may call: reads the keys of webhooks, sends to x-triggers, and notes what it has sent."""
-    own_keys = {"ForAnyValue:StringLike": {"dynamodb:LeadingKeys": [f"{WEBHOOK_PREFIX}*"]}}
+    """x-hooks, which strangers may call: reads the keys of webhooks and which tasks exist, and sends to x-triggers."""
     return [
         common.write_logs(addresses, names.WEBHOOKS),
         *secret_grants((webhook.secret for webhook in table.webhooks.values()), addresses),
         common.send_messages(addresses, {names.TRIGGERS}),
-        Grant(("dynamodb:GetItem", "dynamodb:PutItem"), (addresses.table_arn("tasks"),), conditions=own_keys),
+        common.objects(addresses, common.WRITE, f"inbox/{names.TRIGGERS}"),
+        common.read_attributes(addresses, WEBHOOK_ATTRIBUTES),
     ]
 
 

@@ -17,6 +17,7 @@ from asya.triggers.operators import backfill, backfill_request
 from asya.triggers.operators.backfill import Backfill, Step
 from asya.triggers.sources import new_objects
 from asya.triggers.sources.new_objects import NewObject
+from asya.triggers.webhooks import identity
 from asya.triggers.webhooks.signatures import SignedRequest
 from tests.simulation.mistake import Patch, everywhere, found_by, substitute, wrap
 
@@ -134,8 +135,8 @@ def _any_time(self: SignedRequest, now: datetime) -> bool:
     return True
 
 
-def _by_content(self: SignedRequest) -> str:
-    return f"webhook {hash(self.content):x}"
+def _by_content(_webhook: object, signed: SignedRequest, *_: object) -> str:
+    return f"webhook {hash(signed.content):x}"
 
 
 _UNIT = "unit/asya/triggers"
@@ -290,7 +291,7 @@ MISTAKES = (
     ),
     found_by(
         "gives a repeated webhook another key",
-        substitute(SignedRequest, "key", property(_by_content)),
-        "unit/asya/triggers/webhooks/test_signatures.py::test_16_a_repetition_with_a_new_time_has_the_same_key",
+        substitute(identity, "occurrence_key", _by_content),
+        "unit/asya/triggers/webhooks/test_identity.py::test_16_a_repetition_with_a_new_time_has_the_same_key",
     ),
 )

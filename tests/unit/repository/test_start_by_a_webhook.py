@@ -14,10 +14,12 @@ import pytest
 
 from asya.gateway.routes.webhooks import WebhookRoutes
 from asya.messaging.lambdas.environment import REAL
-from asya.protocol import names
+from asya.protocol import ids, names
+from asya.tasks.aws.items import record_key
 from asya.testing.dynamo.tables import MemoryDynamo, Table
 from asya.triggers.aws.webhook_keys import WebhookKeys
-from asya.triggers.aws.webhook_queue import SentWebhooks, WebhookQueue
+from asya.triggers.aws.webhook_memory import WebhookMemory
+from asya.triggers.aws.webhook_queue import WebhookQueue
 from asya_infra.mesh_file import load_mesh
 from asya_infra.mesh_file.table import to_table
 from asya_local.account.keys import AccessKey
@@ -35,31 +37,35 @@ OPERATOR = Operator(AccessKey("AKIA0000000000000001", "secret"), "arn:aws:iam::0
 
 @dataclass
 class Queue:
-    """The client of SQS, which keeps the messages."""
+    """The client of SQS, which keeps the messages; the task of each one exists at once."""
 
     messages: list[Any]
+    tables: Any
 
     def send_message(self, *, MessageBody: str, **_: str) -> None:  # noqa: N803 - as in boto3
         """See SQS."""
-        self.messages.append(json.loads(MessageBody))
+        message = json.loads(MessageBody)
+        self.messages.append(message)
+        task = record_key(ids.occurrence_id(message["trigger"], message["webhook"]["key"]))
+        self.tables.put_item(TableName="tasks", Item=task | {"expires_at": {"N": "99999999999"}})
 
 
 @pytest.fixture
 def queue() -> Queue:
-    return Queue([])
+    return Queue([], MemoryDynamo({"tasks": Table()}))
 
 
 @pytest.fixture
 def gateway(tmp_path: Path, queue: Queue) -> Iterator[Gateway]:
     write_project(PAGE, tmp_path)
     telemetry: Any = DevTelemetry("gateway", lambda *_: None)
-    tables: Any = MemoryDynamo({"tasks": Table()})
     sqs: Any = queue
+    s3: Any = None
     webhooks = WebhookRoutes(
         mesh=to_table(load_mesh(tmp_path / "mesh.yaml")),
         keys=WebhookKeys(lambda _: KEY, REAL, lambda _: None),
-        queue=WebhookQueue(sqs, "x-triggers"),
-        sent=SentWebhooks(tables, "tasks"),
+        queue=WebhookQueue(sqs, "x-triggers", s3, "bucket"),
+        memory=WebhookMemory(queue.tables, "tasks"),
         telemetry=telemetry,
     )
     server = Gateway(0, lambda *_: None)

@@ -13,7 +13,8 @@ from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.lambdas.environment import REAL, Environment
 from asya.protocol import names
 from asya.triggers.aws.webhook_keys import WebhookKeys, read_secret
-from asya.triggers.aws.webhook_queue import SentWebhooks, WebhookQueue
+from asya.triggers.aws.webhook_memory import WebhookMemory
+from asya.triggers.aws.webhook_queue import WebhookQueue
 
 
 def build_webhooks(
@@ -33,8 +34,8 @@ def build_webhooks(
     return WebhookRoutes(
         mesh=settings.table,
         keys=WebhookKeys(read, environment, telemetry.log.warning),
-        queue=WebhookQueue(clients.sqs(), settings.queue_url(names.TRIGGERS)),
-        sent=SentWebhooks(clients.dynamodb(), settings.table_name("tasks")),
+        queue=WebhookQueue(clients.sqs(), settings.queue_url(names.TRIGGERS), clients.s3(), settings.bucket),
+        memory=WebhookMemory(clients.dynamodb(), settings.table_name("tasks")),
         telemetry=telemetry,
     )
 

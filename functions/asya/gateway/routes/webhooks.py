@@ -1,10 +1,8 @@
 """Takes webhooks: `POST /hooks/{name}` (`protocol §16.webhooks`).
 
-A webhook is sent to `x-triggers` first and noted second. A process that dies between the two sends it again when its sender
-repeats it, and its key starts one task.
+A webhook is sent to `x-triggers` unless its task exists. One that is sent twice has one key, which starts one task.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,23 +10,26 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.gateway.http.router import HttpRoute, Request, Response, check_size
 from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.sqs_limits import MESSAGE_BYTES, MESSAGE_MARGIN
 from asya.protocol import ids
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
-from asya.protocol.strict_json import NotJsonError
 from asya.protocol.text_encoding import decode_text
 from asya.protocol.times import format_time
 from asya.protocol.triggers import Trigger, Webhook
+from asya.starts.tool_schemas import validate
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.triggers.aws.webhook_keys import KeysUnavailableError, WebhookKeys
-from asya.triggers.aws.webhook_queue import SentWebhooks, WebhookQueue
+from asya.triggers.aws.webhook_memory import KnownWebhook, WebhookMemory
+from asya.triggers.aws.webhook_queue import TooLargeForLaneError, WebhookQueue
+from asya.triggers.lanes import has_lanes
+from asya.triggers.occurrences import submission_of
 from asya.triggers.webhooks.bodies import UnreadableBodyError, read_body
-from asya.triggers.webhooks.deliveries import Delivery, webhook_message
+from asya.triggers.webhooks.deliveries import Delivery, UnusableDeliveryError, webhook_occurrence
+from asya.triggers.webhooks.identity import occurrence_key
 from asya.triggers.webhooks.signatures import SignedRequest, UnsignedError, read_signature
 
-BODY_LIMIT = 256 * 1024
-"""Bytes."""
+BODY_LIMIT = 4 * 1024 * 1024
+"""Bytes. A Lambda event may have 6 MB, and base64 adds a third to the body."""
 _NAME_LIMIT = 255
 _WRONG = "the signature is missing or wrong"
 _OLD = "the signed time is more than five minutes from now"
@@ -49,7 +50,7 @@ class WebhookRoutes:
     mesh: MeshTable
     keys: WebhookKeys
     queue: WebhookQueue
-    sent: SentWebhooks
+    memory: WebhookMemory
     telemetry: Telemetry
 
     def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
@@ -74,9 +75,10 @@ class WebhookRoutes:
         text = _text(request.body)
         body = _read(text, request.headers.get("content-type", ""))
         own = _own_answer(webhook, request, body)
-        return (
-            own if own is not None else self._start(name, trigger, _delivery(webhook, request, signed, text, now), now)
-        )
+        if own is not None:
+            return own
+        key = occurrence_key(webhook, signed, request.headers, body)
+        return self._start(name, trigger, _delivery(webhook, request, key, text, now), now)
 
     def _find(self, name: str) -> tuple[Trigger, Webhook]:
         trigger = self.mesh.triggers.get(name)
@@ -99,42 +101,54 @@ class WebhookRoutes:
         return signed
 
     def _start(self, name: str, trigger: Trigger, delivery: Delivery, now: datetime) -> Response:
-        repeated = self._try(lambda: self.sent.has(name, delivery.key, now)) or False
-        if not repeated:
-            self._send(name, delivery)
-            self._try(lambda: self.sent.note(name, delivery.key, now))
-            self.telemetry.count("WebhooksTaken")
         task_id = ids.occurrence_id(name, delivery.key)
+        known = self._known(name, task_id, now)
+        repeated = known is not None and known.is_repeated
+        if not repeated:
+            self._send(name, trigger, delivery)
+            self.telemetry.count("WebhooksTaken")
         self.telemetry.log.info("webhook repeated" if repeated else "webhook taken", trigger=name, envelope_id=task_id)
         if trigger.webhook is not None and trigger.webhook.signature == "slack":
             return Response(200, None)  # Slack shows people the body of an answer
-        content: dict[str, object] = {"id": task_id} if trigger.debounce is None and trigger.batch is None else {}
+        has_id = known is not None and (
+            known.has_task or (not repeated and self._starts(name, trigger, delivery, known))
+        )
+        content: dict[str, object] = {"id": task_id} if has_id else {}
         return Response(200, content | {"repeated": True}) if repeated else Response(202, content)
 
-    def _send(self, name: str, delivery: Delivery) -> None:
+    def _known(self, name: str, task_id: str, now: datetime) -> KnownWebhook | None:
+        """What is known about the task; None if the table does not answer. It only spares messages: a key starts one task."""
         try:
-            message = webhook_message(name, delivery)
-        except NotJsonError as error:
-            raise ApiError(400, "invalid_body", str(error)) from None
-        if len(message) > MESSAGE_BYTES - MESSAGE_MARGIN:
-            raise ApiError(413, "too_large", "the body has too many characters outside ASCII for a message of its size")
-        try:
-            self.queue.send(message)
-        except (ClientError, BotoCoreError) as error:
-            raise ApiError(503, "unavailable", "the webhook was not taken; send it again") from error
-
-    def _try(self, call: Callable[[], bool | None]) -> bool | None:
-        """Call the table, which only spares messages: the key of the occurrence starts one task without it."""
-        try:
-            return call()
+            return self.memory.read(name, task_id, now)
         except TaskStoreError as error:
             self.telemetry.log.warning("webhooks are not compared with earlier ones", problem=str(error))
             return None
 
+    def _starts(self, name: str, trigger: Trigger, delivery: Delivery, known: KnownWebhook) -> bool:
+        """Whether the webhook starts a task of its own, so that an answer may name it."""
+        if has_lanes(trigger) or known.is_paused:
+            return False
+        try:
+            submission_of(trigger, webhook_occurrence(name, trigger, delivery).payload, self.mesh, validate)
+        except (UnusableDeliveryError, ApiError):
+            return False  # it becomes a dead letter, which operators see
+        return True
 
-def _delivery(webhook: Webhook, request: Request, signed: SignedRequest, text: str, now: datetime) -> Delivery:
+    def _send(self, name: str, trigger: Trigger, delivery: Delivery) -> None:
+        try:
+            self.queue.send(name, delivery, may_store=not has_lanes(trigger))
+        except TooLargeForLaneError:
+            problem = (
+                "the body is too large for a trigger with overlap, debounce or batch, which takes 1 MiB as a message"
+            )
+            raise ApiError(413, "too_large", problem) from None
+        except (ClientError, BotoCoreError) as error:
+            raise ApiError(503, "unavailable", "the webhook was not taken; send it again") from error
+
+
+def _delivery(webhook: Webhook, request: Request, key: str, text: str, now: datetime) -> Delivery:
     return Delivery(
-        key=signed.key,
+        key=key,
         body=text,
         content_type=request.headers.get("content-type", "")[:_NAME_LIMIT],
         event=_event(webhook, request)[:_NAME_LIMIT],

@@ -95,7 +95,7 @@ class TaskStarter:
                 problem = "this Idempotency-Key was used for a different request; use a new key"
                 raise ApiError(409, "idempotency_mismatch", problem, "Idempotency-Key")
             case KeyClaim() as claim:
-                if claim.expired is not None:
+                if claim.expired not in (None, claim.task_id):
                     self._note_at(claim.expired, claim.task_id, now)
                 return self._start_claimed(compose, key, claim, prepare)
 
@@ -115,6 +115,10 @@ class TaskStarter:
             if record is not None:
                 is_new = True  # a failed write may have been done
                 is_new = self.tasks.create(record, claim.created_at)
+            if claim.expired == claim.task_id and record is not None and not is_new:
+                # The key has expired, and the task that it has started is kept: this is a repetition of that start.
+                self._clean_up(lambda: self.keys.mark_sent(key, claim))
+                return claim.task_id
             self._send(first)
         except (ApiError, TaskStoreError) as error:
             if not _may_be_sent(error):

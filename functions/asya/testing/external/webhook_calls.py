@@ -3,11 +3,14 @@
 from dataclasses import dataclass
 
 from asya.protocol import ids
+from asya.protocol.text_encoding import decode_text
 from asya.protocol.triggers import Webhook
 from asya.testing.api import Api
 from asya.testing.errors import RefusedError, TestKitError
 from asya.testing.hints import hint
 from asya.testing.webhooks import SECRET, signed_headers
+from asya.triggers.webhooks.bodies import read_body
+from asya.triggers.webhooks.identity import occurrence_key
 from asya.triggers.webhooks.keys import read_keys
 from asya.triggers.webhooks.signatures import read_signature
 
@@ -41,8 +44,9 @@ class WebhookCall:
         response = api.call("POST", path, self.body, {**headers, **signature}, user_arn="", user_id="")
         if response["statusCode"] >= 400:
             raise RefusedError(str(response.get("body", "")))
-        signed = read_signature(webhook, {name.lower(): text for name, text in signature.items()}, self.body)
-        return ids.occurrence_id(self.trigger, signed.key)
+        sent = {name.lower(): text for name, text in {**headers, **signature}.items()}
+        signed, body = read_signature(webhook, sent, self.body), read_body(decode_text(self.body), self.content_type)
+        return ids.occurrence_id(self.trigger, occurrence_key(webhook, signed, sent, body))
 
     def _webhook(self, api: Api) -> Webhook:
         known = api.cloud.table.webhooks

@@ -49,7 +49,7 @@ class ScheduleStates:
         Raises:
             TaskStoreError: the table is unavailable.
         """
-        item = _key(trigger) | _attributes(state)
+        item = state_key(trigger) | _attributes(state)
         with table_errors("write the state of a schedule"):
             try:
                 if seen is None:
@@ -77,7 +77,7 @@ class ScheduleStates:
         with table_errors("pause a trigger"):
             self._client.update_item(
                 TableName=self._table,
-                Key=_key(trigger),
+                Key=state_key(trigger),
                 UpdateExpression="SET paused = :yes, decided = if_not_exists(decided, :now), "
                 "#off = if_not_exists(#off, :no), schedule = if_not_exists(schedule, :none)",
                 ExpressionAttributeNames={"#off": "off"},
@@ -99,7 +99,7 @@ class ScheduleStates:
             try:
                 self._client.update_item(
                     TableName=self._table,
-                    Key=_key(trigger),
+                    Key=state_key(trigger),
                     UpdateExpression="SET paused = :no, decided = :now",
                     # A second call would leave out the slots since the first.
                     ConditionExpression="paused = :yes",
@@ -113,7 +113,8 @@ class ScheduleStates:
                 return
 
 
-def _key(trigger: str) -> "dict[str, AttributeValueTypeDef]":
+def state_key(trigger: str) -> "dict[str, AttributeValueTypeDef]":
+    """The key of the item of a trigger."""
     return {"pk": {"S": PARTITION}, "sk": {"S": f"{_PREFIX}{trigger}"}}
 
 

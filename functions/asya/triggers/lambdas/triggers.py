@@ -19,6 +19,7 @@ from asya.sidecar.lambdas.services import Services
 from asya.starts.tool_schemas import validate
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.triggers.aws.schedule_states import ScheduleStates
+from asya.triggers.aws.webhook_queue import WebhookBodies
 from asya.triggers.ends import read_end_notice
 from asya.triggers.lambdas.backfill_runner import BackfillRunner
 from asya.triggers.lambdas.lane_queue import LaneBusyError, LaneQueue
@@ -47,6 +48,7 @@ class TriggerQueue:
         states: says which triggers are paused.
         backfills: moves backfills on.
         traces: says which triggers led to an occurrence.
+        bodies: has the bodies of large webhooks.
     """
 
     services: Services
@@ -57,6 +59,7 @@ class TriggerQueue:
     states: ScheduleStates
     backfills: BackfillRunner
     traces: Traces
+    bodies: WebhookBodies
 
     @property
     def mesh(self) -> MeshTable:
@@ -126,7 +129,7 @@ class TriggerQueue:
             return []
         try:
             fired = read_fire(body, self.mesh)
-            return [fired] if fired is not None else read_occurrences(body, self.mesh)
+            return [fired] if fired is not None else read_occurrences(self.bodies.restored(body), self.mesh)
         except OtherDeploymentError as error:
             if record.arrival.receive_count < LAST_RECEIVE:
                 # A deployment updates this function last.

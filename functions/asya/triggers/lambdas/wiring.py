@@ -20,6 +20,7 @@ from asya.triggers.aws.lane_checks import LaneChecks
 from asya.triggers.aws.lane_store import LaneStore
 from asya.triggers.aws.schedule_states import ScheduleStates
 from asya.triggers.aws.slot_sender import SlotSender
+from asya.triggers.aws.webhook_queue import WebhookBodies
 from asya.triggers.lambdas.backfill_runner import BackfillRunner
 from asya.triggers.lambdas.backfill_sweep import BackfillSweep
 from asya.triggers.lambdas.lane_queue import LaneQueue
@@ -36,6 +37,7 @@ def build_triggers(services: Services) -> TriggerQueue:
     settings, environment, warn = services.settings, services.environment, services.telemetry.log.warning
     url = settings.queue_url(names.TRIGGERS)
     table = settings.table_name("tasks")
+    bodies = WebhookBodies(clients.s3(), settings.bucket)
     offload = ClaimCheck(clients.s3(), settings.bucket, prefix=INBOX_PREFIX).offload
     store = build_store(settings, environment)
     tasks = Tasks(store, warn, threaded=environment.is_threaded)
@@ -62,7 +64,7 @@ def build_triggers(services: Services) -> TriggerQueue:
         ScheduleStates(clients.dynamodb(), table),
         BackfillRunner(services, build_backfills(settings), store),
     )
-    return TriggerQueue(services, worker, starts, lanes, failed, states, backfills, Traces(services, store))
+    return TriggerQueue(services, worker, starts, lanes, failed, states, backfills, Traces(services, store), bodies)
 
 
 def build_slot_sweep(services: Services) -> SlotSweep:

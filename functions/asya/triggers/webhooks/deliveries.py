@@ -2,6 +2,7 @@
 
 import msgspec
 
+from asya.messaging.claim_check import PayloadReference
 from asya.protocol.strict_json import NotJsonError, encode_value
 from asya.protocol.task import StartedBy
 from asya.protocol.triggers import Trigger
@@ -23,7 +24,8 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
 
     Attributes:
         key: the key of the occurrence.
-        body: the body.
+        body: the body; empty if it is stored.
+        stored: the object with the body that is too large for a message.
         content_type: the content type of the body.
         event: the name of the event in a header; empty if the scheme has none.
         received_at: when the gateway took it.
@@ -34,6 +36,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     content_type: str = ""
     event: str = ""
     received_at: str
+    stored: PayloadReference | None = None
 
 
 class WebhookMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -44,11 +47,7 @@ class WebhookMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 def webhook_message(trigger: str, delivery: Delivery) -> bytes:
-    """The message of a webhook: JSON in ASCII, because SQS accepts XML characters only.
-
-    Raises:
-        NotJsonError: the body holds half a surrogate pair.
-    """
+    """The message of a webhook: JSON in ASCII, because SQS accepts XML characters only."""
     message = WebhookMessage(trigger=trigger, webhook=delivery)
     return bytes(encode_value(msgspec.to_builtins(message)))
 

@@ -1,13 +1,11 @@
 """Reads the keys of a webhook from the text of its secret (`protocol §16.webhooks.keys`)."""
 
-import base64
-import binascii
-
 from asya.protocol.triggers import Signature
+from asya.triggers.webhooks.signatures import from_base64
 
 SHORTEST_KEY = 16  # bytes
 MOST_KEYS = 5
-_PREFIX = "whsec_"
+_VERSION, _PREFIX = "v1,", "whsec_"
 
 
 class UnusableSecretError(ValueError):
@@ -33,6 +31,8 @@ def read_keys(text: str, signature: Signature) -> tuple[bytes, ...]:
 
 def _standard_key(line: str) -> bytes:
     try:
-        return base64.b64decode(line.removeprefix(_PREFIX), validate=True)
-    except (binascii.Error, ValueError):
-        raise UnusableSecretError(f"a key of standard-webhooks is base64, after {_PREFIX!r} or alone") from None
+        return from_base64(line.removeprefix(_VERSION).removeprefix(_PREFIX))
+    except ValueError:
+        raise UnusableSecretError(
+            f"a key of standard-webhooks is base64, after {_PREFIX!r}, after {_VERSION + _PREFIX!r} or alone"
+        ) from None

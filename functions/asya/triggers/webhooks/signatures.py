@@ -4,7 +4,6 @@ Each scheme says which bytes are signed and where the digests are. All of them a
 """
 
 import base64
-import binascii
 import hashlib
 import hmac
 import re
@@ -18,9 +17,14 @@ MOST_SECONDS = 300.0
 """How far the signed time may be from now."""
 _DIGEST_BYTES = hashlib.sha256().digest_size
 _HEX = re.compile(r"[0-9a-fA-F]{64}")
+_URL_ALPHABET = str.maketrans("-_", "+/")
 _TIME = re.compile(r"[0-9]{1,11}")
-# A dot would let the parts of the signed text be split elsewhere.
-_ID = re.compile(r"[!-\-/-~]{1,255}")
+_ID = re.compile(r"[ -~]{1,255}")
+# The signed text is `{id}.{time}.{body}`. An id with a number between dots would let it be split elsewhere.
+_NUMBER_IN_ID = re.compile(r"\.[0-9]{1,11}(?:\.|$)")
+# Repeated headers arrive as one, joined by commas.
+_STANDARD_DIGEST = re.compile(r"(?:^|[\s,])v1,([A-Za-z0-9+/_-]+=*)")
+_STANDARD_PREFIXES = ("webhook", "svix")
 
 
 class UnsignedError(Exception):
@@ -42,11 +46,6 @@ class SignedRequest:
     digests: tuple[bytes, ...]
     identity: bytes
     time: int | None = None
-
-    @property
-    def key(self) -> str:
-        """The key of the occurrence: a repetition has the same."""
-        return f"webhook {hashlib.sha256(self.identity).hexdigest()}"
 
     def is_signed_with(self, keys: Iterable[bytes]) -> bool:
         """Whether one of the keys has made one of the digests. Each comparison takes constant time."""
@@ -97,12 +96,11 @@ def _slack(_webhook: Webhook, headers: Mapping[str, str], body: bytes) -> Signed
 
 
 def _standard(_webhook: Webhook, headers: Mapping[str, str], body: bytes) -> SignedRequest:
-    identity, time = _header(headers, "webhook-id"), _header(headers, "webhook-timestamp")
-    if not _ID.fullmatch(identity):
-        raise UnsignedError("webhook-id has 1 to 255 printable characters other than a dot")
-    # Repeated headers arrive as one, joined by commas.
-    pairs = [part.partition(",") for part in _header(headers, "webhook-signature").split()]
-    digests = _some(_base64(value) for version, _, value in pairs if version == "v1")
+    prefix = next((each for each in _STANDARD_PREFIXES if f"{each}-id" in headers), _STANDARD_PREFIXES[0])
+    identity, time, signature = (_header(headers, f"{prefix}-{name}") for name in ("id", "timestamp", "signature"))
+    if not _ID.fullmatch(identity) or _NUMBER_IN_ID.search(identity):
+        raise UnsignedError(f"{prefix}-id has 1 to 255 printable characters, and no number between dots")
+    digests = _some(_base64(value) for value in _STANDARD_DIGEST.findall(signature))
     return SignedRequest(f"{identity}.{time}.".encode() + body, digests, identity.encode(), _seconds(time))
 
 
@@ -140,10 +138,20 @@ def _hex(text: str) -> bytes | None:
 
 def _base64(text: str) -> bytes | None:
     try:
-        digest = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
+        digest = from_base64(text)
+    except ValueError:
         return None
     return digest if len(digest) == _DIGEST_BYTES else None
+
+
+def from_base64(text: str) -> bytes:
+    """Decode base64 with or without its padding, of the standard or the URL alphabet.
+
+    Raises:
+        ValueError: the text is no base64.
+    """
+    bare = text.rstrip("=").translate(_URL_ALPHABET)
+    return base64.b64decode(bare + "=" * (-len(bare) % 4), validate=True)
 
 
 def _seconds(text: str) -> int:

@@ -111,7 +111,10 @@ class Gateway(Construct):
             _function(names.LOGS, table, operations.logs(addresses, mesh.table)),
         )
         if mesh.table.webhooks:
-            functions += (_function(names.WEBHOOKS, table, triggers.webhooks(addresses, mesh.table)),)
+            calls_tools = any(trigger.webhook and trigger.tool for trigger in mesh.table.triggers.values())
+            # The arguments of tools are checked before an answer names their task.
+            code = api if calls_tools else table
+            functions += (_function(names.WEBHOOKS, code, triggers.webhooks(addresses, mesh.table)),)
         made = {each.name: MeshFunction(self, mesh, layer, each) for each in functions}
         if mesh.records_contracts:
             made[names.GATEWAY_API].record(TOOLS, tools_record(mesh.contracts))

@@ -1,5 +1,6 @@
 """The keys of `triggers` in the mesh file: what starts a task without a caller (`protocol §16`)."""
 
+import re
 from functools import cache
 from importlib import resources
 from typing import Annotated
@@ -30,9 +31,18 @@ def _check_zone(name: str) -> str:
     raise ValueError(f"should be a time zone such as Europe/Oslo; got {name!r}{hint}")
 
 
+def _check_webhook_id(text: str) -> str:
+    if text.startswith("/"):
+        return check_pointer(text)
+    if not re.fullmatch(r"[A-Za-z0-9-]{1,100}", text):
+        raise ValueError(f"should be a JSON pointer such as /id or a header such as X-GitHub-Delivery; got {text!r}")
+    return text
+
+
 Cron = Annotated[str, AfterValidator(check_cron)]
 Zone = Annotated[str, AfterValidator(_check_zone)]
 Pointer = Annotated[str, AfterValidator(check_pointer)]
+WebhookId = Annotated[str, AfterValidator(_check_webhook_id)]
 SecretName = Annotated[str, AfterValidator(check_reference)]
 
 SOURCES = ("cron", "s3", "event", "webhook")
@@ -69,6 +79,8 @@ class WebhookSection(Section):
     """The scheme of the signature."""
     header: str = Field(default="X-Signature-256", pattern=r"^[A-Za-z0-9-]{1,100}$")
     """The header with the digest, for `hmac-sha256`."""
+    id: WebhookId | None = None
+    """The JSON pointer into the body, or the header, with what is the same in a repetition; by default that of the scheme."""
 
 
 class TriggerBatchSection(Section):

@@ -39,7 +39,7 @@ def _objects(section: ObjectsSection) -> table.ObjectSource:
 
 
 def _webhook(section: WebhookSection) -> table.Webhook:
-    return table.Webhook(secret=section.secret, signature=section.signature, header=section.header)
+    return table.Webhook(secret=section.secret, signature=section.signature, header=section.header, id=section.id)
 
 
 def _event(section: EventSection) -> table.EventPattern:

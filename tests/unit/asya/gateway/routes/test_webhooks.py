@@ -8,19 +8,24 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
+from hypothesis import given
+from hypothesis import strategies as st
 
 from asya.gateway.http.router import answer
 from asya.gateway.routes.webhooks import BODY_LIMIT, WebhookRoutes
 from asya.messaging.aws.telemetry import Telemetry
 from asya.protocol import ids
-from asya.protocol.mesh_table import MeshTable
+from asya.protocol.mesh_table import MeshTable, Tool
 from asya.protocol.triggers import Signature, Trigger, TriggerBatch, Webhook
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.testing.webhooks import SECRET, signed_headers
 from asya.triggers.aws.webhook_keys import WebhookKeys
+from asya.triggers.aws.webhook_memory import KnownWebhook
+from asya.triggers.aws.webhook_queue import WebhookBodies, WebhookQueue
 from asya.triggers.webhooks.keys import read_keys
 from tests.doubles.emf import metric_values, metrics
 from tests.doubles.gateway_functions import route_event, signed_by
+from tests.doubles.s3 import FakeS3
 from tests.doubles.streams import FakeClock
 from tests.doubles.tasks import at
 
@@ -31,7 +36,7 @@ TIMED = ("stripe", "slack", "standard-webhooks")
 
 
 @dataclass
-class Queue:
+class Sqs:
     """The queue x-triggers.
 
     Attributes:
@@ -43,32 +48,34 @@ class Queue:
     dies: bool = False
     is_down: bool = False
 
-    def send(self, message: bytes) -> None:
+    def send_message(self, *, MessageBody: str, **_: str) -> None:  # noqa: N803
         if self.is_down:
             raise EndpointConnectionError(endpoint_url="https://sqs")
-        self.messages.append(json.loads(message))
+        assert len(MessageBody) < 1024 * 1024
+        self.messages.append(json.loads(MessageBody))
         if self.dies:
             raise KeyboardInterrupt
 
 
 @dataclass
-class Sent:
-    """The notes of sent webhooks."""
+class Memory:
+    """What the tasks table knows.
 
-    noted: set[tuple[str, str]] = field(default_factory=set)
+    Attributes:
+        tasks: the ids of tasks that exist.
+        decided: the ids of occurrences that a lane has decided about.
+        paused: the triggers that are paused.
+    """
+
+    tasks: set[str] = field(default_factory=set)
+    decided: set[str] = field(default_factory=set)
+    paused: set[str] = field(default_factory=set)
     is_down: bool = False
 
-    def has(self, trigger: str, key: str, _now: datetime) -> bool:
-        self._check()
-        return (trigger, key) in self.noted
-
-    def note(self, trigger: str, key: str, _now: datetime) -> None:
-        self._check()
-        self.noted.add((trigger, key))
-
-    def _check(self) -> None:
+    def read(self, trigger: str, task_id: str, _now: datetime) -> KnownWebhook:
         if self.is_down:
             raise TaskStoreError("down")
+        return KnownWebhook(task_id in self.tasks, task_id in self.decided, trigger in self.paused)
 
 
 class Hooks:
@@ -78,21 +85,37 @@ class Hooks:
         self.secret = SECRET
         self.reads: list[str] = []
         self.clock = FakeClock()
-        self.queue, self.sent = Queue(), Sent()
+        self.queue, self.memory, self.objects = Sqs(), Memory(), FakeS3()
         self.telemetry = Telemetry("shop", "x-hooks")
         triggers = {name: Trigger(route=("greet",), webhook=Webhook(secret=name, signature=name)) for name in SCHEMES}
         off = Trigger(route=("greet",), enabled=False, webhook=Webhook(secret="off", signature="github"))
         batch = TriggerBatch(size=10, window=60)
         late = Trigger(route=("greet",), batch=batch, webhook=Webhook(secret="late", signature="github"))
         plain = Trigger(route=("greet",))
+        skips = Trigger(route=("greet",), overlap="skip", webhook=Webhook(secret="skips", signature="github"))
+        pays = Trigger(tool="pay", input="/data", webhook=Webhook(secret="pays", signature="github"))
+        own = Webhook(secret="named", signature="github", id="X-GitHub-Delivery")
+        named = Trigger(route=("greet",), webhook=own)
+        schema: dict[str, object] = {"type": "object", "required": ["amount"]}
         self.mesh = MeshTable(
-            namespace="shop", actors={}, triggers={**triggers, "off": off, "late": late, "plain": plain}
+            namespace="shop",
+            actors={},
+            tools={"pay": Tool(description="Pays", route=("greet",), input_schema=schema)},
+            triggers={
+                **triggers,
+                "off": off,
+                "late": late,
+                "plain": plain,
+                "skips": skips,
+                "pays": pays,
+                "named": named,
+            },
         )
         self.routes = WebhookRoutes(
             mesh=self.mesh,
             keys=WebhookKeys(self._read, self.clock, self.telemetry.log.warning),
-            queue=self.queue,  # type: ignore[arg-type]
-            sent=self.sent,  # type: ignore[arg-type]
+            queue=WebhookQueue(self.queue, "url", self.objects, "bucket"),  # type: ignore[arg-type]
+            memory=self.memory,  # type: ignore[arg-type]
             telemetry=self.telemetry,
         )
 
@@ -111,6 +134,14 @@ class Hooks:
         response = answer(event, self.routes.routes(now), self.telemetry.log)
         self.telemetry.flush()
         return response["statusCode"], json.loads(response["body"]) if "body" in response else None
+
+    def task_ids(self) -> list[str]:
+        """The ids of the occurrences on the queue."""
+        return [ids.occurrence_id(each["trigger"], each["webhook"]["key"]) for each in self.queue.messages]
+
+    def start_all(self) -> None:
+        """Let the tasks of all sent webhooks exist, as x-triggers does."""
+        self.memory.tasks |= set(self.task_ids())
 
     def _read(self, reference: str) -> str:
         self.reads.append(reference)
@@ -131,6 +162,7 @@ def test_16_a_signed_webhook_is_sent_once(hooks: Hooks, name: Signature) -> None
     assert (message["trigger"], json.loads(delivery["body"])["who"]) == (name, "Zoë")
     task = ids.occurrence_id(name, delivery["key"])
     assert (status, content) == ((200, None) if name == "slack" else (202, {"id": task}))
+    hooks.memory.tasks.add(task)
     repeated = hooks.take(name, seconds=60)
     assert repeated == ((200, None) if name == "slack" else (200, {"id": task, "repeated": True}))
     assert len(hooks.queue.messages) == 1
@@ -183,14 +215,15 @@ def test_16_an_old_webhook_is_refused_where_its_time_is_signed(hooks: Hooks, nam
 def test_16_a_repetition_that_is_signed_anew_starts_nothing(hooks: Hooks, name: Signature) -> None:
     """Senders sign each attempt with its own time."""
     hooks.take(name)
+    hooks.start_all()
     status, _ = hooks.take(name, seconds=3600, **hooks.headers(name, seconds=3600))
     assert status == 200
     assert len(hooks.queue.messages) == 1
 
 
 @pytest.mark.rule("16.webhooks.once")
-def test_16_a_death_between_send_and_note_loses_nothing(hooks: Hooks) -> None:
-    """The sender gets no answer and repeats the webhook. The key is the same, so one task starts."""
+def test_16_a_repetition_before_its_task_exists_is_sent_again_with_its_key(hooks: Hooks) -> None:
+    """The process may have died after the send, or x-triggers is late. One key starts one task."""
     hooks.queue.dies = True
     with pytest.raises(KeyboardInterrupt):
         hooks.take("github")
@@ -198,13 +231,83 @@ def test_16_a_death_between_send_and_note_loses_nothing(hooks: Hooks) -> None:
     assert hooks.take("github")[0] == 202
     first, second = (message["webhook"]["key"] for message in hooks.queue.messages)
     assert first == second
+    hooks.start_all()
+    assert hooks.take("github")[0] == 200
 
 
 @pytest.mark.rule("16.webhooks.once")
+@pytest.mark.parametrize("days", [0, 6, 8, 29, 31, 400])
+def test_16_a_webhook_is_known_as_long_as_its_task_is(hooks: Hooks, days: int) -> None:
+    """Whatever the time, an answer says what happens: it is repeated, or it starts."""
+    status, content = hooks.take("github")
+    hooks.start_all()
+    assert hooks.take("github", seconds=days * 86400) == (200, {**content, "repeated": True})
+    hooks.memory.tasks.clear()
+    assert hooks.take("github", seconds=days * 86400) == (status, content)
+    assert len(hooks.queue.messages) == 2
+
+
+@pytest.mark.rule("16.webhooks.once", "16.webhooks.answer")
 def test_16_an_outage_of_the_table_loses_nothing(hooks: Hooks) -> None:
-    hooks.sent.is_down = True
-    assert [hooks.take("github")[0] for _ in range(2)] == [202, 202]
+    """Nobody knows then whether the trigger is paused, so the answer names no task."""
+    hooks.memory.is_down = True
+    assert [hooks.take("github") for _ in range(2)] == [(202, {}), (202, {})]
     assert len({message["webhook"]["key"] for message in hooks.queue.messages}) == 1
+
+
+@pytest.mark.rule("16.webhooks.answer")
+def test_16_an_answer_names_a_task_only_if_it_starts(hooks: Hooks) -> None:
+    """An operator sees each of the others: as a dead letter, as skipped, or as waiting."""
+    hooks.memory.paused.add("stripe")
+    assert hooks.take("stripe") == (202, {})
+    assert hooks.take("skips") == (202, {})
+    for unfit in (b"{}", b'{"data": []}', b'{"data": {"sum": 1}}'):
+        assert hooks.take("pays", unfit) == (202, {})
+    status, content = hooks.take("pays", b'{"data": {"amount": 1}}')
+    assert (status, set(content)) == (202, {"id"})
+    assert len(hooks.queue.messages) == 6
+
+
+@pytest.mark.rule("16.webhooks.answer", "16.webhooks.once")
+def test_16_a_repetition_in_a_lane_has_an_id_if_its_task_exists(hooks: Hooks) -> None:
+    hooks.take("skips")
+    [task] = hooks.task_ids()
+    hooks.memory.decided.add(task)
+    assert hooks.take("skips") == (200, {"repeated": True})
+    hooks.memory.tasks.add(task)
+    assert hooks.take("skips") == (200, {"id": task, "repeated": True})
+    assert len(hooks.queue.messages) == 1
+
+
+@pytest.mark.rule("16.webhooks.id")
+def test_16_a_named_id_is_what_counts(hooks: Hooks) -> None:
+    def take(name: str, body: bytes, delivery: str = "") -> int:
+        headers = hooks.headers(name, body) | ({"X-GitHub-Delivery": delivery} if delivery else {})
+        status, _ = hooks.take(name, body, **headers)
+        hooks.start_all()
+        return status
+
+    assert take("named", b"1", "a") == 202
+    assert take("named", b"2", "a") == 200
+    assert take("named", b"1", "b") == 202
+    assert take("named", b"1") == 202
+    assert take("stripe", b'{"id": "evt_1", "pending_webhooks": 2}') == 202
+    assert take("stripe", b'{"id": "evt_1", "pending_webhooks": 1}') == 200
+    assert take("github", b'{"id": "evt_1", "pending_webhooks": 2}') == 202
+    assert take("github", b'{"id": "evt_1", "pending_webhooks": 1}') == 202
+
+
+@pytest.mark.rule("16.webhooks.signature")
+@given(data=st.data())
+def test_16_the_case_of_headers_does_not_matter(data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(SCHEMES))
+    body = data.draw(st.dictionaries(st.text(), st.integers()).map(lambda value: json.dumps(value).encode()))
+    hooks = Hooks()
+    given_headers = {
+        data.draw(st.sampled_from([key.lower(), key.upper(), key.title(), key])): value
+        for key, value in hooks.headers(name, body).items()
+    }
+    assert hooks.take(name, body, **given_headers)[0] == (200 if name == "slack" else 202)
 
 
 @pytest.mark.rule("16.webhooks.answer")
@@ -212,7 +315,6 @@ def test_16_a_webhook_that_does_not_reach_its_queue_is_not_accepted(hooks: Hooks
     hooks.queue.is_down = True
     status, content = hooks.take("github")
     assert (status, content["error"]["code"]) == (503, "unavailable")
-    assert hooks.sent.noted == set()
     hooks.queue.is_down = False
     assert hooks.take("github")[0] == 202
 
@@ -226,19 +328,34 @@ def test_16_an_unknown_webhook_and_one_that_is_off_get_the_same_answer(hooks: Ho
     assert hooks.reads == []
 
 
+@pytest.mark.rule("16.webhooks.limits", "16.webhooks.large")
+@pytest.mark.parametrize(
+    ("letter", "kib"), [("x", 256), ("x", 257), ("x", 1007), ("x", 1008), ("x", 4096), ("é", 512), ("\x01", 256)]
+)
+def test_16_a_body_has_4_mib_at_most(hooks: Hooks, letter: str, kib: int) -> None:
+    """A body that no message takes travels through S3, and x-triggers reads it back."""
+    count = kib * 1024 // len(letter.encode())
+    body = (letter * count).encode()
+    signed = hooks.headers("github", body) | {"Content-Type": "text/plain"}
+    assert hooks.take("github", body, **signed)[0] == 202
+    [message] = hooks.queue.messages
+    restored = WebhookBodies(hooks.objects, "bucket").restored(json.dumps(message).encode())  # type: ignore[arg-type]
+    assert json.loads(restored)["webhook"]["body"] == body.decode()
+    assert json.loads(restored)["webhook"]["key"] == message["webhook"]["key"]
+
+
 @pytest.mark.rule("16.webhooks.limits")
-def test_16_a_body_has_256_kib_at_most(hooks: Hooks) -> None:
-    largest = b'"' + b"x" * (BODY_LIMIT - 2) + b'"'
-    assert len(largest) == 256 * 1024
-    assert hooks.take("github", largest)[0] == 202
-    status, content = hooks.take("github", largest + b" ")
+def test_16_a_larger_body_is_refused_in_words(hooks: Hooks) -> None:
+    body = b" " * (BODY_LIMIT + 1)
+    assert hooks.take("github", body) == (
+        413,
+        {"error": {"code": "too_large", "message": "the body has 4194305 bytes; the limit is 4194304"}},
+    )
+    in_lane = b'"' + b"x" * 1024 * 1024 + b'"'
+    status, content = hooks.take("skips", in_lane)
     assert (status, content["error"]["code"]) == (413, "too_large")
-    # In a message it would have twelve bytes for every four.
-    many = hooks.take("github", ('"' + "😀" * (BODY_LIMIT // 4 - 1) + '"').encode())
-    assert many[0] == 202
-    control = b"\x01" * BODY_LIMIT
-    headers = hooks.headers("github", control) | {"Content-Type": "text/plain"}
-    assert hooks.take("github", control, **headers)[0] == 413
+    assert "overlap, debounce or batch" in content["error"]["message"]
+    assert hooks.queue.messages == []
 
 
 @pytest.mark.rule("16.webhooks.payload")
@@ -325,6 +442,7 @@ def test_16_the_event_of_github_is_told(hooks: Hooks) -> None:
 @pytest.mark.rule("16.webhooks.answer")
 def test_16_a_webhook_that_shares_its_task_has_no_id(hooks: Hooks) -> None:
     assert hooks.take("late") == (202, {})
+    hooks.memory.decided |= set(hooks.task_ids())
     assert hooks.take("late") == (200, {"repeated": True})
 
 
@@ -332,4 +450,5 @@ def test_16_a_webhook_that_shares_its_task_has_no_id(hooks: Hooks) -> None:
 def test_15_new_webhooks_are_counted(hooks: Hooks, capsys: pytest.CaptureFixture[str]) -> None:
     for body in (b"1", b"2", b"2"):
         hooks.take("github", body)
+        hooks.start_all()
     assert sum(metric_values(metrics(capsys), "WebhooksTaken", actor="x-hooks")) == 2

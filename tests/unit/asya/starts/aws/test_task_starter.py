@@ -225,6 +225,15 @@ def test_a_task_whose_message_was_rejected_begins_with_the_repetition(gateway: G
     )
 
 
+@pytest.mark.rule("16.start.kept")
+def test_16_an_expired_key_starts_nothing_while_its_task_is_kept(gateway: Gateway) -> None:
+    """The key expires an hour after the start here, the record much later. A trigger gives the same id again."""
+    assert [gateway.start_once("t1", second) for second in (0, 3601, 7300)] == ["t1"] * 3
+    assert gateway.queue.ids == ["t1"]
+    assert gateway.start_once("t2", 11000) == "t2"  # of a caller, whose ids are new ones
+    assert gateway.queue.ids == ["t1", "t2"]
+
+
 def test_a_failed_write_of_the_record_releases_the_key(gateway: Gateway) -> None:
     with pytest.MonkeyPatch.context() as outage:
         outage.setattr(gateway.store, "put_record", broken)

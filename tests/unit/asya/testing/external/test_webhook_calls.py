@@ -25,6 +25,9 @@ triggers:
   noted:
     route: [echo]
     webhook: {secret: hooks/own, signature: hmac-sha256, header: Linear-Signature}
+  numbered:
+    route: [echo]
+    webhook: {secret: hooks/own, signature: hmac-sha256, id: /order/no}
   silent:
     route: [echo]
     enabled: false
@@ -81,6 +84,47 @@ def test_16_a_repetition_starts_nothing(mesh: Mesh) -> None:
     assert mesh.webhook("told", {"a": 1}) == first
     assert mesh.webhook("told", {"a": 2}) != first
     assert len(mesh.runs()) == 2
+
+
+@pytest.mark.rule("16.webhooks.once")
+@pytest.mark.parametrize("days", [1, 8, 29.99, 30.01, 45])
+def test_16_a_repetition_is_known_as_long_as_its_task_is(mesh: Mesh, days: float, tmp_path: Path) -> None:
+    """What the sender is told is what happens: nothing starts, or a task of its own."""
+    calls = tmp_path / "calls"
+    (tmp_path / "handlers" / "echo.py").write_text(
+        f"def echo(payload):\n    open({str(calls)!r}, 'a').write('x')\n    return payload\n"
+    )
+    first = mesh.webhook("noted", {"a": 1})
+    mesh.travel(days=days)
+    known = first.status == "succeeded"
+    assert known is (days < 30)
+    again = mesh.webhook("noted", {"a": 1})
+    assert again.status == "succeeded"
+    assert calls.read_text() == ("x" if known else "xx")
+
+
+@pytest.mark.rule("16.webhooks.id")
+def test_16_a_retry_of_stripe_with_other_bytes_starts_nothing(mesh: Mesh) -> None:
+    event = {"id": "evt_1", "type": "charge.succeeded", "data": {"object": {"amount": 5}}}
+    first = mesh.webhook("paid", event | {"pending_webhooks": 1})
+    mesh.travel(hours=1)
+    assert mesh.webhook("paid", event | {"pending_webhooks": 2}) == first
+    assert mesh.webhook("paid", event | {"id": "evt_2"}) != first
+    assert len(mesh.runs()) == 2
+
+
+@pytest.mark.rule("16.webhooks.id")
+def test_16_the_mesh_file_names_the_id(mesh: Mesh) -> None:
+    first = mesh.webhook("numbered", {"order": {"no": 7}, "sent": 1})
+    assert mesh.webhook("numbered", {"order": {"no": 7}, "sent": 2}) == first
+    assert mesh.webhook("numbered", {"order": {"no": 8}, "sent": 2}) != first
+
+
+@pytest.mark.rule("16.webhooks.large")
+@pytest.mark.parametrize("size", [256 * 1024 + 1, 1024 * 1024, 4 * 1024 * 1024 - 100])
+def test_16_a_large_push_reaches_its_handler_whole(mesh: Mesh, size: int) -> None:
+    body = {"ref": "refs/heads/main", "commits": "x" * (size - 50)}
+    assert mesh.webhook("pushed", body, event="push").result == {"what": "push", "push": body}
 
 
 @pytest.mark.rule("16.failures", "16.webhooks.payload")

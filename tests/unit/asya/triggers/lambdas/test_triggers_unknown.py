@@ -90,7 +90,8 @@ def test_16_a_message_that_fits_no_trigger_waits_for_a_deployment(sender: str, m
     lanes: Any = SimpleNamespace(take=lambda _: False)
     starts: Any = SimpleNamespace()
     unused: Any = SimpleNamespace()
-    queue = TriggerQueue(services, worker, starts, lanes, letters, unused, unused, unused)  # type: ignore[arg-type]
+    bodies: Any = SimpleNamespace(restored=lambda body: body)
+    queue = TriggerQueue(services, worker, starts, lanes, letters, unused, unused, unused, bodies)  # type: ignore[arg-type]
     body = json.dumps(message)
     for count in range(1, LAST_RECEIVE + 1):
         attributes = {"SentTimestamp": "0", "ApproximateReceiveCount": str(count), "SenderId": role_id(sender)}
@@ -131,7 +132,7 @@ def test_16_a_message_that_says_where_to_look_is_no_dead_letter(message: object,
         SimpleNamespace(advance=refuse),
         SimpleNamespace(start=refuse),
     )
-    queue = TriggerQueue(services, worker, unused, lanes, unused, unused, backfills, unused)  # type: ignore[arg-type]
+    queue = TriggerQueue(services, worker, unused, lanes, unused, unused, backfills, unused, unused)  # type: ignore[arg-type]
     for count in range(1, 7):
         attributes = {"SentTimestamp": "0", "ApproximateReceiveCount": str(count), "SenderId": "AROAX:x"}
         record = {"body": json.dumps(message), "messageId": "m", "receiptHandle": "r", "attributes": attributes}
