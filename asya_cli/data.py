@@ -123,7 +123,7 @@ def put(
 
     It replaces an object with the same name. A file has 5 GB at most; for larger ones use a client of S3.
     """
-    name = _checked(reference)
+    name = _checked(reference, is_new=True)
     mesh = client(state, namespace, region, profile)
     if str(file) == "-":
         echo(mesh.upload(name, sys.stdin.buffer.read()))
@@ -139,10 +139,10 @@ def put(
     echo(uri)
 
 
-def _checked(reference: str) -> str:
-    from asya.protocol.data_references import check_reference
+def _checked(reference: str, *, is_new: bool = False) -> str:
+    from asya.protocol.data_references import check_new_reference, check_reference
 
     try:
-        return check_reference(reference)
+        return check_new_reference(reference) if is_new else check_reference(reference)
     except ValueError as error:
         raise CommandError(str(error)) from error

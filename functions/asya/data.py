@@ -5,11 +5,13 @@
     with data.open(payload["flights"]) as body: ...
     data.write("reports/42.html", html.encode(), "text/html; charset=utf-8")
 
+A reference is any key that S3 allows, such as `Screenshot [1] 50%.png`, and names one file: no character of it is a pattern.
 References are relative to the *data URI* in the environment variable `ASYA_DATA_URI`: `s3://bucket/data/` in a mesh, and
 `file:///folder/` in tests. The `access` of an actor in the mesh file limits the references that it can read and write.
 """
 
 import builtins
+import hashlib
 import io
 import os
 import tempfile
@@ -21,32 +23,49 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 from urllib.parse import urlsplit
 
-from asya.protocol.data_references import check_reference
+from asya.protocol.data_references import (
+    KEY_LIMIT,
+    check_new_reference,
+    check_path,
+    check_reference,
+    hint,
+    is_below_bucket,
+)
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 VARIABLE = "ASYA_DATA_URI"
+_LONGEST_NAME = 255
+"""Bytes of a name in a folder of a machine."""
+_ODD_KEYS = ".asya-keys"
+"""The folder of files whose references no path can express."""
+
+
+class _NoFileError(FileNotFoundError, ValueError):
+    """A reference that ends with `/` names no file."""
 
 
 def uri(reference: str) -> str:
-    """The absolute URI of a file or folder, for libraries that open URIs themselves, such as Spark or pandas.
+    """The absolute URI of a file or folder, for libraries that open URIs themselves, such as pandas.
+
+    The URI has the key as it is. A library may read `*` and others as patterns; `open` never does.
 
     Raises:
-        ValueError: the reference is malformed.
+        ValueError: the reference is malformed, or libraries would open other data, as for `a/../b`; use `open`.
     """
-    return _store().uri(check_reference(reference))
+    return _store().uri(check_path(reference))
 
 
 def size(reference: str) -> int:
     """The size of a file in bytes.
 
     Raises:
-        ValueError: the reference is malformed or names a folder.
+        ValueError: the reference is malformed, or names a folder and no file.
         FileNotFoundError: the file does not exist.
         PermissionError: the actor's `access` does not cover the file.
     """
-    return _store().size(_file(reference))
+    return _store().size(check_reference(reference))
 
 
 def open(reference: str) -> BinaryIO:  # noqa: A001  (users expect `data.open`)
@@ -55,7 +74,7 @@ def open(reference: str) -> BinaryIO:  # noqa: A001  (users expect `data.open`)
     Raises:
         ValueError, FileNotFoundError, PermissionError: as in `size`.
     """
-    return _store().open(_file(reference))
+    return _store().open(check_reference(reference))
 
 
 def read(reference: str) -> bytes:
@@ -74,10 +93,10 @@ def write(reference: str, body: bytes, content_type: str = "application/octet-st
     The write is atomic and idempotent, so a handler may run twice.
 
     Raises:
-        ValueError: the reference is malformed or names a folder.
+        ValueError: the reference is malformed, is a URI, or names a folder.
         PermissionError: the actor's `access` does not cover the file.
     """
-    _store().write(_file(reference), body, content_type)
+    _store().write(check_new_reference(reference), body, content_type)
     return reference
 
 
@@ -100,16 +119,24 @@ class _Bucket:
 
     def size(self, reference: str) -> int:
         with self._readable_errors(reference, "read"):
-            return _s3().head_object(Bucket=self.name, Key=self.prefix + reference)["ContentLength"]
+            return _s3().head_object(Bucket=self.name, Key=self._key(reference))["ContentLength"]
 
     def open(self, reference: str) -> BinaryIO:
         with self._readable_errors(reference, "read"):
-            body = _s3().get_object(Bucket=self.name, Key=self.prefix + reference)["Body"]
+            body = _s3().get_object(Bucket=self.name, Key=self._key(reference))["Body"]
         return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", body)))
 
     def write(self, reference: str, body: bytes, content_type: str) -> None:
         with self._readable_errors(reference, "write"):
-            _s3().put_object(Bucket=self.name, Key=self.prefix + reference, Body=body, ContentType=content_type)
+            _s3().put_object(Bucket=self.name, Key=self._key(reference), Body=body, ContentType=content_type)
+
+    def _key(self, reference: str) -> str:
+        key = self.prefix + reference
+        if len(key.encode()) > KEY_LIMIT:
+            raise ValueError(f"{reference[:200]!r}: the key has {len(key.encode())} bytes; S3 allows {KEY_LIMIT}")
+        if not is_below_bucket(key):
+            raise ValueError(f"{reference[:200]!r} is not a reference: its '..' lead above the bucket")
+        return key
 
     @contextmanager
     def _readable_errors(self, reference: str, action: str) -> Iterator[None]:
@@ -145,32 +172,45 @@ class _Folder:
         return builtins.open(self._existing(reference), "rb")
 
     def write(self, reference: str, body: bytes, content_type: str) -> None:  # noqa: ARG002  (a folder stores no types)
-        path = self.root / reference
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=".draft-")
+        path = self._path(reference)
         try:
-            with builtins.open(descriptor, "wb") as file:
-                file.write(body)
-            Path(draft).replace(path)
-        except BaseException:
-            Path(draft).unlink(missing_ok=True)
-            raise
+            _write(path, body)
+        except (FileExistsError, IsADirectoryError, NotADirectoryError):  # S3 may have both `a` and `a/b`
+            _write(self._odd_path(reference), body)
 
     def _existing(self, reference: str) -> Path:
-        path = self.root / reference
-        if not path.is_file():
-            raise _missing(reference, self.uri(reference))
-        return path
+        for path in (self._path(reference), self._odd_path(reference)):
+            if path.is_file():
+                return path
+        raise _missing(reference, self.uri(reference))
+
+    def _path(self, reference: str) -> Path:
+        """The file of a reference; one that a path can express has the same path."""
+        parts = reference.split("/")
+        is_path = "\0" not in reference and all(
+            part not in ("", ".", "..") and len(part.encode()) <= _LONGEST_NAME for part in parts
+        )
+        return self.root / reference if is_path else self._odd_path(reference)
+
+    def _odd_path(self, reference: str) -> Path:
+        return self.root / _ODD_KEYS / hashlib.sha256(reference.encode()).hexdigest()
+
+
+def _write(path: Path, body: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=".draft-")
+    try:
+        with builtins.open(descriptor, "wb") as file:
+            file.write(body)
+        Path(draft).replace(path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
 
 
 def _missing(reference: str, uri: str) -> FileNotFoundError:
-    return FileNotFoundError(f"file {reference!r} does not exist ({uri})")
-
-
-def _file(reference: str) -> str:
-    if check_reference(reference).endswith("/"):
-        raise ValueError(f"{reference!r} names a folder; give the reference of a file")
-    return reference
+    kind = _NoFileError if reference.endswith("/") else FileNotFoundError
+    return kind(f"file {reference!r} does not exist ({uri}){hint(reference)}")
 
 
 def _store() -> _Store:

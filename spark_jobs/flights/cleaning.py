@@ -32,7 +32,7 @@ def clean_flights(spark: SparkSession, payload: dict[str, Any]) -> dict[str, Any
     clean = f"clean/{quote(context().id, safe='')}/{run}/flights"
     written = Observation()
     flights = cleaned(read_table(spark, payload["flights"], FLIGHTS)).observe(written, *figures())
-    flights.drop(COPIES).write.partitionBy("month").parquet(data.uri(clean), mode="overwrite")
+    flights.drop(COPIES).write.partitionBy("month").parquet(data.uri(clean, write=True), mode="overwrite")
 
     found = written.get
     if not found["rows_in"]:

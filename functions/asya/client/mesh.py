@@ -11,7 +11,7 @@ from asya.client.operations import Operations
 from asya.client.payloads import encoded
 from asya.client.selection import select
 from asya.client.task import Task, as_raw, new_task_id
-from asya.protocol.data_references import check_reference
+from asya.protocol.data_references import check_new_reference, check_reference
 from asya.protocol.envelope import Envelope
 from asya.protocol.route import Route
 from asya.tasks.failures import merged
@@ -144,7 +144,7 @@ class Mesh:
             ValueError: The reference is malformed.
             MeshError: S3 fails or denies access.
         """
-        return self._client.upload(check_reference(reference), body)
+        return self._client.upload(check_new_reference(reference), body)
 
     def open_data(self, reference: str) -> BinaryIO:
         """Open a file in the data of the mesh for reading. Close it, or use `with`.

@@ -1,25 +1,70 @@
-"""References: the relative paths of data in payloads, resolved against the mesh's data URI.
+"""References: the names of data in payloads, resolved against the mesh's data URI (`protocol §1.references`).
 
-Any caller may send a payload. So a reference must not leave the data prefix, name another bucket, or match more than
-one file or folder.
+A reference is any key that S3 allows below the prefix of the data, so that a trigger may name every object. It names one object
+or one folder: no character of it is a pattern, and no part of it leads elsewhere, because keys of S3 are no paths.
 """
 
 from collections.abc import Iterator
 
-REFERENCE_LIMIT = 900  # bytes; S3 keys hold 1,024, and the data prefix comes first
-_GLOBS = frozenset("*?[]{}")  # Hadoop expands them, so one reference would read many files
+KEY_LIMIT = 1024
+"""Bytes of a key of S3, the prefix of the data included."""
 _SCHEMES = frozenset({"s3", "s3a", "s3n", "file", "http", "https", "hdfs"})
 
 
 def check_reference(reference: object) -> str:
-    """Return `reference` if it names a file such as `raw/flights.csv.gz`, or a folder such as `clean/42/flights/`.
+    """Return `reference` if it names data, such as `raw/flights.csv.gz` or the folder `clean/42/flights/`.
 
     Raises:
         ValueError: the value is not a reference.
     """
     if not isinstance(reference, str):
         raise ValueError(f"a reference must be text such as 'raw/flights.csv.gz', not {type(reference).__name__}")
-    problem = next(_problems(reference), None)
+    return _checked(reference, _problems(reference))
+
+
+def check_new_reference(reference: object) -> str:
+    """Return `reference` if a program may write data of this name; it is not what its author may take for something else.
+
+    Raises:
+        ValueError: the value is not a reference, or it is a URI or the name of a folder.
+    """
+    known = check_reference(reference)
+    if known.endswith("/"):
+        raise ValueError(f"{known!r} names a folder; give the reference of a file")
+    return _checked(known, _problems_of_new(known))
+
+
+def check_path(reference: object) -> str:
+    """Return `reference` if programs that read keys as paths find this data, and no other.
+
+    Raises:
+        ValueError: the value is not a reference, or a path cannot express it.
+    """
+    known = check_reference(reference)
+    return _checked(known, _problems_of_path(known))
+
+
+def is_below_bucket(key: str) -> bool:
+    """Whether S3 takes a key: read from the left, no `..` leads above the bucket."""
+    depth = 0
+    for part in key.split("/"):
+        depth += -1 if part == ".." else part not in ("", ".")
+        if depth < 0:
+            return False
+    return True
+
+
+def hint(reference: str) -> str:
+    """What the author of a reference that names nothing may have meant; empty, or in parentheses after a blank."""
+    if next(_problems_of_new(reference), None) is not None or reference.startswith("/"):
+        return " (a reference is relative to the data of the mesh, such as 'raw/flights.csv.gz')"
+    if reference.endswith("/"):
+        return " (it names a folder; give the reference of a file)"
+    return " (it names one file, no pattern)" if set(reference) & set("*?") else ""
+
+
+def _checked(reference: str, problems: Iterator[str]) -> str:
+    problem = next(problems, None)
     if problem:
         raise ValueError(
             f"{reference[:200]!r} is not a reference: {problem}. "
@@ -31,21 +76,26 @@ def check_reference(reference: object) -> str:
 def _problems(reference: str) -> Iterator[str]:
     if not reference:
         yield "it is empty"
-    if not reference.isprintable():  # control characters and lone surrogates
-        yield "it holds unprintable characters"
-    elif len(reference.encode()) > REFERENCE_LIMIT:
-        yield f"it is longer than {REFERENCE_LIMIT} bytes"
-    if ":" in reference and reference.split(":", 1)[0].lower() in _SCHEMES:
+    try:
+        size = len(reference.encode())
+    except UnicodeEncodeError:
+        yield "it holds half a character"
+    else:
+        if size > KEY_LIMIT:
+            yield f"it is longer than {KEY_LIMIT} bytes"
+
+
+def _problems_of_new(reference: str) -> Iterator[str]:
+    if "://" in reference or (":" in reference and reference.split(":", 1)[0].lower() in _SCHEMES):
         yield "it is a URI"
-    if "://" in reference:
-        yield "it is a URI"
+
+
+def _problems_of_path(reference: str) -> Iterator[str]:
+    yield from _problems_of_new(reference)
+    parts = reference.split("/")
     if reference.startswith("/"):
-        yield "it starts with '/'"
-    if "\\" in reference:
-        yield "it holds a backslash; folders are separated by '/'"
-    if any(part in {".", ".."} for part in reference.split("/")):
-        yield "it holds '.' or '..'"
+        yield "it starts with '/', so no path leads to it"
+    if any(part in {".", ".."} for part in parts):
+        yield "it holds '.' or '..', which lead elsewhere in a path"
     if "//" in reference:
-        yield "it holds '//'"
-    if globs := sorted(_GLOBS & set(reference)):
-        yield f"it holds {globs[0]!r}, and a reference names one file or folder, not a pattern"
+        yield "it holds '//', which is '/' in a path"

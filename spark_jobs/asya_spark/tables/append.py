@@ -66,7 +66,7 @@ def append_once(frame: DataFrame, table: str, *, partition_by: Sequence[str] = (
         raise ValueError(
             f"{table}: no reader finds the partitions of {unreadable[0]!r}, because its folders begin with a dot; rename it"
         )
-    folder = (table if "://" in table else data.uri(table)).rstrip("/")
+    folder = (table if "://" in table else data.uri(table, write=True)).rstrip("/")
     _Append(folder, _key(folder, name), HadoopFiles(frame.sparkSession)).run(frame, partition_by)
 
 

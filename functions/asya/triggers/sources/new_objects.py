@@ -20,6 +20,7 @@ from asya.triggers.templates import fill_in
 _CREATED = "ObjectCreated:"
 # What S3 writes as the version of an object in a bucket without versions.
 _NO_VERSION = "null"
+_FOLDER_ENDS = ("/", "_$folder$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,11 @@ class NewObject:
     version: str
     sequencer: str
     at: datetime
+
+    @property
+    def is_folder_marker(self) -> bool:
+        """Whether it is an empty object that consoles and Hadoop write for a folder."""
+        return self.size == 0 and self.key.endswith(_FOLDER_ENDS)
 
     @property
     def occurrence_key(self) -> str:
@@ -97,12 +103,12 @@ def object_values(source: ObjectSource, base: str, key: str, new: NewObject) -> 
         base: the URI of the bucket, with the prefix of its keys.
         key: the key below it.
     """
-    name = key.rpartition("/")[2]
+    name = key.rstrip("/").rpartition("/")[2]
     return {
         "bucket": source.bucket,
         "key": key,
         "name": name,
-        "stem": name.partition(".")[0],
+        "stem": stem_of(name),
         "uri": f"{base}{key}",
         "size": str(new.size),
         "etag": new.etag,
@@ -113,10 +119,16 @@ def object_values(source: ObjectSource, base: str, key: str, new: NewObject) -> 
     }
 
 
+def stem_of(name: str) -> str:
+    """A name without its last suffix: `sales-2026.01` for `sales-2026.01.csv`; `.env` and `notes.` have none."""
+    stem, _, suffix = name.rpartition(".")
+    return stem if suffix and stem.strip(".") else name
+
+
 def object_occurrence(name: str, trigger: Trigger, new: NewObject, buckets: Buckets) -> Occurrence | None:
-    """The occurrence of an object; None if the trigger does not ask for it."""
+    """The occurrence of an object; None if the trigger does not ask for it, or if it stands for a folder."""
     source = trigger.objects
-    key = buckets.relative_key(source, new) if source is not None else None
+    key = buckets.relative_key(source, new) if source is not None and not new.is_folder_marker else None
     if source is None or key is None:
         return None
     base = buckets.base(source.bucket)

@@ -12,5 +12,5 @@ def keep(spark, payload):
     """Count the lines of a file and write that many rows."""
     rows = spark.read.text(data.uri(payload["lines"])).count() if "lines" in payload else 0
     if "rows" in payload:
-        spark.range(rows).write.parquet(data.uri(payload["rows"]))
+        spark.range(rows).write.parquet(data.uri(payload["rows"], write=True))
     return {"process": PROCESS, "rows": rows}

@@ -90,6 +90,39 @@ def test_16_a_notification_gives_the_key_as_it_is(key: str) -> None:
     assert (found.started_by.kind, found.started_by.name, found.started_by.slot) == ("trigger", "landed", None)
 
 
+@pytest.mark.rule("16.objects.stem")
+@pytest.mark.parametrize(
+    ("name", "stem"),
+    [
+        ("sales-2026.01.csv", "sales-2026.01"),
+        ("sales-2026.02.csv", "sales-2026.02"),
+        ("sales.csv.gz", "sales.csv"),
+        ("a.tar.gz", "a.tar"),
+        ("README", "README"),
+        (".env", ".env"),
+        (".env.local", ".env"),
+        ("notes.", "notes."),
+        ("..csv", "..csv"),
+        ("3.15.04\u202fPM.png", "3.15.04\u202fPM"),
+    ],
+)
+def test_16_a_stem_lacks_the_last_suffix_alone(name: str, stem: str) -> None:
+    template = {"name": "{name}", "stem": "{stem}"}
+    [occurrence] = read({"Records": [notification(f"data/raw/{name}")]}, mesh(landed=objects(payload=template))) or []
+    assert json.loads(bytes(occurrence.payload)) == {"name": name, "stem": stem}
+
+
+@pytest.mark.rule("16.objects.folders")
+@pytest.mark.parametrize("key", ["raw/", "raw/2026/", "raw/2026_$folder$"])
+def test_16_the_marker_of_a_folder_starts_nothing(key: str) -> None:
+    """An object with content starts a task, whatever its key."""
+    table = mesh(landed=objects(), partner=objects(bucket="partner"))
+    assert read({"Records": [notification(f"data/{key}", size=0)]}, table) == []
+    assert read({"trigger": "partner", "event": created(key, size=0)}, table) == []
+    assert len(read({"Records": [notification(f"data/{key}", size=1)]}, table) or []) == 1
+    assert len(read({"Records": [notification("data/raw/empty.csv", size=0)]}, table) or []) == 1
+
+
 @pytest.mark.rule("16.objects", "16.objects.existing")
 def test_16_an_event_of_another_bucket_gives_the_same() -> None:
     table = mesh(partner=objects("partner", "in coming/", ".csv"))
@@ -138,7 +171,7 @@ def test_16_the_values_of_an_object_fill_in_the_template() -> None:
     found = one({"Records": [notification("data/raw/f.csv.gz")]}, mesh(landed=objects(payload=template)))
     assert payload(found) == {
         "from": "data:raw/f.csv.gz",
-        "out": "clean/2026-11-25/f.parquet",
+        "out": "clean/2026-11-25/f.csv.parquet",
         "more": ["f.csv.gz", "s3://own/data/raw/f.csv.gz", "9", "e", "", "10:00", "2026-11-25T10:00:00.123000Z"],
     }
 
