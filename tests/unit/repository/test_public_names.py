@@ -66,7 +66,9 @@ def test_handlers_import_data_and_fan_out() -> None:
 def test_jobs_import_data_and_context() -> None:
     assert sorted(asya_spark.__all__) == ["Context", "context", "data"]
     assert parameters(asya_spark.context) == []
-    assert parameters(asya_spark.data.uri) == positional("reference")
+    assert parameters(asya_spark.data.uri) == [*positional("reference"), ("write", "KEYWORD_ONLY", False)]
+    assert parameters(asya_spark.data.pattern) == positional("reference")
+    assert parameters(asya_spark.data.object_uri) == positional("uri")
     assert asya_spark.data.VARIABLE == "ASYA_DATA_URI"
     field_names = [
         "id",
