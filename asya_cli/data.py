@@ -140,9 +140,10 @@ def put(
 
 
 def _checked(reference: str, *, is_new: bool = False) -> str:
-    from asya.protocol.data_references import check_new_reference, check_reference
+    from asya.protocol.data_references import check_new_reference, check_path, check_reference
 
     try:
-        return check_new_reference(reference) if is_new else check_reference(reference)
+        # Someone who types a path for a new file does not mean a key with `..` in it.
+        return check_path(check_new_reference(reference)) if is_new else check_reference(reference)
     except ValueError as error:
         raise CommandError(str(error)) from error

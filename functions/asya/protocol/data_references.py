@@ -56,7 +56,7 @@ def is_below_bucket(key: str) -> bool:
 
 def hint(reference: str) -> str:
     """What the author of a reference that names nothing may have meant; empty, or in parentheses after a blank."""
-    if next(_problems_of_new(reference), None) is not None or reference.startswith("/"):
+    if next(_problems_of_path(reference), None) is not None:
         return " (a reference is relative to the data of the mesh, such as 'raw/flights.csv.gz')"
     if reference.endswith("/"):
         return " (it names a folder; give the reference of a file)"

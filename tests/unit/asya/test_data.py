@@ -132,7 +132,8 @@ def test_1_a_key_has_1024_bytes_with_its_prefix(monkeypatch):
 
 
 @pytest.mark.rule("1.references", "16.objects", "16.objects.notifications")
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.slow
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
 @given(key=any_key(), is_notified=st.booleans())
 def test_1_any_key_goes_from_the_trigger_to_data_read(store, key, is_notified):
     """S3 tells of an object, and the handler reads it by the key in its payload, through JSON and back."""

@@ -117,7 +117,15 @@ def test_a_file_that_is_not_there_is_not_found(bucket: Any) -> None:
     assert isinstance(error, CommandError)
     assert (error.problem, error.code) == ("there is no s3://bucket/data/raw/none.txt", ExitCode.NOT_FOUND)
     assert isinstance(run("get", "../other").exception, CommandError)
-    assert isinstance(run("ls", "../other").exception, CommandError)
+    assert run("ls", "../other").stdout == ""
+
+
+@pytest.mark.rule("1.references")
+def test_1_an_object_of_any_key_is_listed_and_read(bucket: Any) -> None:
+    for key in ("invoice [final].pdf", "a//b", "../x", "new\nline", "100%+ "):
+        bucket.put_object(Bucket="bucket", Key=f"data/{key}", Body=key.encode())
+        assert run("get", key).stdout == key
+    assert len(run("ls").stdout.splitlines()) == 5
 
 
 @pytest.mark.parametrize("folder", [".", "..", "/"])

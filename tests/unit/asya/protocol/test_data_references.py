@@ -84,7 +84,14 @@ def test_1_no_key_leads_above_its_bucket(key: str, is_valid: bool) -> None:
 
 @pytest.mark.parametrize(
     ("reference", "text"),
-    [("s3://b/x", "relative"), ("/raw/x", "relative"), ("raw/", "folder"), ("raw/*.csv", "no pattern"), ("raw/x", "")],
+    [
+        ("s3://b/x", "relative"),
+        ("/raw/x", "relative"),
+        ("../raw/x", "relative"),
+        ("raw/", "folder"),
+        ("raw/*.csv", "no pattern"),
+        ("raw/x", ""),
+    ],
 )
 def test_a_missing_file_has_a_hint(reference: str, text: str) -> None:
     assert text in hint(reference)
