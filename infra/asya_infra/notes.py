@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from asya_infra.agent_limits import agent_notes
 from asya_infra.build.code_files import described
 from asya_infra.build.packages import MAKE_HASHES, REQUIREMENTS, names_packages
 from asya_infra.mesh_file import LoadedMesh
@@ -34,7 +35,8 @@ def notes(loaded: LoadedMesh) -> Iterator[str]:
 
 
 def code_notes(loaded: LoadedMesh) -> Iterator[str]:
-    """Yield the notes on the code of the mesh, which hold on the local cloud too."""
+    """Yield the notes on the code and the tools of the mesh, which hold on the local cloud too."""
+    yield from agent_notes(loaded)
     for found in loaded.deployed_code():
         yield from described(found)
     for name, actor in loaded.mesh.actors.items():

@@ -199,13 +199,14 @@ def _is_no_payload(annotation: Any, *, yields: bool) -> bool:
 
 
 def _whole(schema: Schema, context: SchemaContext) -> Schema:
-    """A schema with its definitions. A reference to a definition that refers to nothing else takes its place."""
+    """A schema with its definitions. What a reference at its top refers to takes its place."""
     definitions = context.definitions
     if set(schema) == {"$ref"}:
         name = schema["$ref"].rpartition("/")[2]
         rest = {key: each for key, each in definitions.items() if key != name}
-        if f"#/$defs/{name}" not in _references([definitions[name], rest]):
-            return {**definitions[name], **({"$defs": rest} if rest else {})}
+        # A type that contains itself stays a definition too.
+        kept = definitions if f"#/$defs/{name}" in _references([definitions[name], rest]) else rest
+        return {**definitions[name], **({"$defs": kept} if kept else {})}
     return {**schema, **({"$defs": definitions} if definitions else {})}
 
 

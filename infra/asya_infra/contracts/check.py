@@ -7,6 +7,7 @@ from pathlib import Path
 from asya_infra.contracts.mesh_types import MeshTypes, read_mesh_types, tool_schemas
 from asya_infra.contracts.read import FolderTypes, Schema
 from asya_infra.contracts.routes import Finding, route_conflicts
+from asya_infra.contracts.schemas import name_of, typed
 from asya_infra.contracts.unions import alike_options
 from asya_infra.mesh_file import LoadedMesh
 from asya_infra.mesh_file.mesh_model import MeshFile
@@ -56,8 +57,15 @@ def _model_findings(models: Mapping[str, str], types: FolderTypes) -> Iterator[F
         place: Location = ("tools", name, "input_schema")
         if model in types.errors:
             yield place, f"the model {model!r} cannot be read: {types.errors[model]}"
-        elif types.models[model].get("type") != "object":
-            yield place, f"{model!r} should be a model with fields, because the arguments are an object"
+        elif not _is_object(types.models[model]):
+            given = name_of(typed(types.models[model]))
+            yield place, f"{model!r} should be a model with fields, because the arguments are an object; it is {given}"
+
+
+def _is_object(schema: Schema) -> bool:
+    """Whether all values are objects: those of a model, or of a union of models."""
+    one = typed(schema)
+    return one.is_known and all(option.is_known and option.types == {"object"} for option in one.options())
 
 
 def _column_findings(columns: Mapping[str, str], types: FolderTypes) -> Iterator[Finding]:

@@ -70,11 +70,16 @@ def read_mesh_types(loaded: LoadedMesh, root: Path) -> MeshTypes:
 def tool_schemas(mesh: MeshFile, types: MeshTypes) -> dict[str, Schema]:
     """Return the input schema of each tool; an empty one for a model that cannot be read."""
     return {
-        name: dict(types.light.models.get(tool.input_schema, {}))
+        name: _of_objects(types.light.models.get(tool.input_schema, {}))
         if isinstance(tool.input_schema, str)
         else dict(tool.input_schema)
         for name, tool in mesh.tools.items()
     }
+
+
+def _of_objects(schema: Schema) -> Schema:
+    """The schema of a model with the type of arguments, which that of a union does not name."""
+    return {"type": "object", **schema} if schema else {}
 
 
 def _handlers(loaded: LoadedMesh) -> Iterator[Function]:

@@ -11,6 +11,7 @@ from msgspec import Raw
 
 from asya.gateway.access import Caller
 from asya.gateway.http.visible_tasks import unknown_task, visible_task
+from asya.gateway.mcp.listed_schemas import unwrapped
 from asya.gateway.mcp.pause import input_required, read_answers, read_request_state, supports_form
 from asya.gateway.mcp.results import TaskLinks, cancel_result, tool_result
 from asya.gateway.mcp.types import (
@@ -98,7 +99,8 @@ class McpCalls:
             return self._continue(call, call.params.request_state, now)
         match call.params.name:
             case name if name in self.calls.mesh.tools:
-                invocation = ToolInvocation(name, _null_as_empty(call.params.arguments))
+                sent = _null_as_empty(call.params.arguments)
+                invocation = ToolInvocation(name, unwrapped(self.calls.mesh.tools[name].input_schema, sent))
                 task_id = self.calls.start(invocation, call.caller.principal, call.origin, now, call.key)
                 return self._wait(task_id, call, now)
             case name if name == WAIT_TOOL:

@@ -2,12 +2,12 @@
 
 import base64
 from bisect import bisect_right
-from typing import cast
 
 import msgspec
 from msgspec import UNSET
 
 from asya.gateway.json_rpc import INVALID_PARAMS, RpcError
+from asya.gateway.mcp.listed_schemas import listed
 from asya.gateway.mcp.types import CANCEL_TOOL, RESUME_TOOL, WAIT_TOOL, ToolDefinition, ToolList
 from asya.protocol.ids import ID_LIMIT
 from asya.protocol.mesh_table import MeshTable
@@ -77,21 +77,7 @@ def tool_list(mesh: MeshTable, cursor: str | None, page: int = PAGE) -> ToolList
 
 def _definition(mesh: MeshTable, name: str) -> ToolDefinition:
     tool = mesh.tools[name]
-    # Clients require the type, which a schema in the mesh file may leave out.
-    schema = {"type": "object", **_without_headers(tool.input_schema)}
-    return ToolDefinition(name=name, description=tool.description, input_schema=schema)
-
-
-def _without_headers(schema: dict[str, object]) -> dict[str, object]:
-    """Return a schema without `x-mcp-header`, which asks clients to repeat arguments in headers: no proxy reads them."""
-    copy = {key: value for key, value in schema.items() if key != "x-mcp-header"}
-    properties = schema.get("properties")
-    if isinstance(properties, dict):
-        copy["properties"] = {
-            name: _without_headers(cast("dict[str, object]", value)) if isinstance(value, dict) else value
-            for name, value in properties.items()
-        }
-    return copy
+    return ToolDefinition(name=name, description=tool.description, input_schema=listed(tool.input_schema))
 
 
 def _cursor(name: str) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from asya.contracts.forms import DECIMAL
+from asya.starts.tool_schemas import validate
 from asya_infra.contracts.check import hold_together
 from asya_infra.mesh_file import LoadedMesh, MeshFileError, load_mesh
 from asya_infra.mesh_file.table import to_table
@@ -89,6 +90,40 @@ def test_a_model_that_is_none_is_a_problem(tmp_path: Path, build: Path, model: s
     loaded = mesh(tmp_path, SHOP.replace("RESULT", "Order"), MESH.replace("shop.Order", model))
     (problem,) = (each for each in problems(loaded, build) if each.startswith("10: tools.order.input_schema: "))
     assert message in problem
+
+
+RECURSIVE = """
+from dataclasses import dataclass
+
+@dataclass
+class Order:
+    id: str
+    parent: "Order | None" = None
+
+@dataclass
+class Refund:
+    refunded: str
+
+Either = Order | Refund
+
+def check(order: dict) -> dict: ...
+def bill(order: dict) -> dict: ...
+"""
+
+
+@pytest.mark.rule("13.tools")
+@pytest.mark.parametrize(("model", "fits", "unfit"), [("Order", "id", "refunded"), ("Either", "refunded", "other")])
+def test_a_model_that_contains_itself_and_a_union_are_schemas_of_tools(
+    tmp_path: Path, build: Path, model: str, fits: str, unfit: str
+) -> None:
+    held = hold_together(mesh(tmp_path, RECURSIVE, MESH.replace("shop.Order", f"shop.{model}")), build)
+    assert held.notes == ()
+    schema = to_table(held).tools["order"].input_schema
+    assert schema["type"] == "object"
+    assert not validate(schema, {fits: "7", "parent": {"id": "6", "parent": {"id": "5"}}})
+    assert validate(schema, {unfit: "7"})
+    if model == "Order":
+        assert validate(schema, {"id": "7", "parent": {"id": "6", "parent": {"id": 5}}})
 
 
 @pytest.mark.parametrize("value", ["Order", "shop/Order", "[1]", "5"])
