@@ -131,7 +131,11 @@ def _in_fork(job: Callable[[], str]) -> str:
 
 
 def main(path: Path, names: Sequence[str]) -> None:
-    """Write the problems of the mistakes with these names."""
+    """Write the problems of the mistakes with these names.
+
+    The tests have the size of `make test`, which is where they must find a mistake.
+    """
+    os.environ.pop("ASYA_FULL_SIZE", None)
     mistakes = [mistake for mistake in NAMED if mistake.name in names]
     problems = {}
     for mistake in mistakes:
