@@ -52,19 +52,46 @@ def invalid_json(text: bytes, source: str, error: Exception, advice: str = "") -
     except json.JSONDecodeError as found:
         message = found.msg[:1].lower() + found.msg[1:]
         return CommandError(f"{name} is not valid JSON: {message} at line {found.lineno}, column {found.colno}", advice)
-    except (UnicodeDecodeError, RecursionError, ValueError) as found:
+    except RecursionError:
+        return CommandError(f"{name} is nested too deeply; no actor could read it", advice)
+    except (UnicodeDecodeError, ValueError) as found:
         return CommandError(f"{name} is not valid JSON: {found}", advice)
+    if isinstance(error, RecursionError):
+        return CommandError(f"{name} is nested too deeply; no actor could read it", advice)
     form = "a JSON object" if isinstance(error, msgspec.ValidationError) else "valid JSON"
     return CommandError(f"{name} is not {form}: {error}", advice)
 
 
 def raw_json(text: bytes, source: str, advice: str = "") -> msgspec.Raw:
-    """Return text that is JSON, unchanged.
+    """Return text that is JSON, unchanged: its numbers keep their digits.
 
     Raises:
-        CommandError: The text is not valid JSON.
+        CommandError: The text is not valid JSON, no actor could read it, or an object has a key twice.
     """
+    name = "standard input" if source == "-" else source
     try:
-        return msgspec.json.decode(text, type=msgspec.Raw)
-    except msgspec.MsgspecError as error:
+        msgspec.json.decode(text)
+        json.loads(text, object_pairs_hook=_without_duplicates, parse_int=str, parse_float=str)
+    except msgspec.ValidationError as error:
+        raise CommandError(f"{name} has a number that no actor could read: {error}", advice) from None
+    except _DuplicateKeyError as error:
+        raise CommandError(f"{name}: the key {json.dumps(error.key)} comes twice in an object", advice) from None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise invalid_json(text, source, error, advice) from error
+    return msgspec.Raw(text.strip())
+
+
+class _DuplicateKeyError(Exception):
+    """An object of JSON has a key twice, of which a reader would drop one."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+
+def _without_duplicates(pairs: list[tuple[str, object]]) -> None:
+    names: set[str] = set()
+    for key, _ in pairs:
+        if key in names:
+            raise _DuplicateKeyError(key)
+        names.add(key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from asya_cli.errors import CommandError
-from asya_cli.json_input import invalid_json, read_bytes
+from asya_cli.json_input import raw_json, read_bytes
 
 _ADVICE = "Give @FILE, - for standard input, JSON such as '{\"n\": 3}', or keys such as n=3."
 
@@ -30,7 +30,7 @@ def read_payload(parts: list[str], subject: str = "--payload") -> msgspec.Raw:
     for part in parts:
         if not part.isprintable() and any("\ud800" <= character <= "\udfff" for character in part):
             raise CommandError(f"{subject} is not UTF-8: {part!a}")
-    values: dict[str, object] = {}
+    values: dict[str, msgspec.Raw] = {}
     for part in parts:
         key, value = _key_and_value(part, subject)
         if key in values:
@@ -40,19 +40,21 @@ def read_payload(parts: list[str], subject: str = "--payload") -> msgspec.Raw:
 
 
 def _json(text: bytes, source: str) -> msgspec.Raw:
-    try:
-        return msgspec.Raw(msgspec.json.encode(msgspec.json.decode(text)))
-    except msgspec.MsgspecError as error:
-        raise invalid_json(text, source, error, _ADVICE) from error
+    """Return JSON without white space; its numbers stay as they are written."""
+    return msgspec.Raw(msgspec.json.format(bytes(raw_json(text, source, _ADVICE)), indent=-1))
 
 
-def _key_and_value(part: str, subject: str) -> tuple[str, object]:
+def _key_and_value(part: str, subject: str) -> tuple[str, msgspec.Raw]:
     key, sign, text = part.partition("=")
     if not sign and (part == "-" or part.startswith(("@", "{", "["))):
         raise CommandError(f"{subject}: {part!r} is a whole payload, so no key fits beside it", _ADVICE)
     if not sign or not key:
         raise CommandError(f"{subject}: {part!r} is neither KEY=VALUE nor a payload", _ADVICE)
+    content = text.encode("utf-8", "surrogateescape")
     try:
-        return key, msgspec.json.decode(text)
+        msgspec.json.decode(content, type=msgspec.Raw)
     except msgspec.MsgspecError:
-        return key, text
+        return key, msgspec.Raw(msgspec.json.encode(text))
+    except RecursionError:
+        pass  # JSON that nobody could read, which the next line says
+    return key, _json(content, f"{subject}: {key}")

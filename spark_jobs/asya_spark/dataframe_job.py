@@ -4,7 +4,6 @@ Input columns: `id`, `payload` (JSON text, or the declared type), `headers` (JSO
 (JSON text or any Spark type), optionally `route_next`, `error`, `ordinal`. Each row is a frame, in order of `ordinal`.
 """
 
-import json
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +15,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructType
 
+from asya.protocol.numbers import json_text
 from asya_spark import strict_json
 from asya_spark.attempt import Attempt
 from asya_spark.bodies import envelopes
@@ -23,7 +23,7 @@ from asya_spark.calls.errors import JobError, describe
 from asya_spark.calls.sessions import active_session
 from asya_spark.calls.time_limit import Ending, run_within
 from asya_spark.columns.declaration import PayloadColumn
-from asya_spark.columns.results import payload_text
+from asya_spark.columns.results import number_problem, payload_text
 from asya_spark.context import Context, active_context
 from asya_spark.manifest import Member
 from asya_spark.results import Result
@@ -32,6 +32,7 @@ DataFrameJob = Callable[[SparkSession, DataFrame], DataFrame]
 _Row = tuple[str, Any, str]
 
 _INDEX = "__asya_index"
+_PROBLEM = "__asya_problem"
 # Failed calls before the remaining envelopes fail with the last error; enough to isolate two bad ones among 10,000.
 FAILED_CALL_LIMIT = 32
 _NO_GROUP: tuple[int | None, Iterator[Row] | None] = (None, None)
@@ -82,7 +83,7 @@ class _Calls:
         """The members whose payloads fit the declared type, and their rows. The others fail."""
         fitting: list[Member] = []
         rows: list[_Row] = []
-        bodies = envelopes(self._attempt.files, self._attempt.manifest, members)
+        bodies = envelopes(self._attempt.files, self._attempt.manifest, members, exact=True)
         for member, envelope in zip(members, bodies, strict=True):
             try:
                 payload = self._column.value(envelope.payload)
@@ -92,7 +93,7 @@ class _Calls:
                 self._refused.append(result)
                 continue
             fitting.append(member)
-            rows.append((envelope.id, payload, json.dumps(envelope.headers)))
+            rows.append((envelope.id, payload, json_text(envelope.headers)))
         if len(fitting) < len(members):
             refused = len(members) - len(fitting)
             print(f"asya_spark: {refused} of {len(members)} payloads do not fit payload_schema, and fail", flush=True)
@@ -210,12 +211,14 @@ def _ordered(spark: SparkSession, results: DataFrame, members: Sequence[Member],
             f"the job's DataFrame lacks {' and '.join(missing)}; it has {', '.join(results.columns)}"
         )
     kind = results.schema["payload"].dataType
+    results = results.withColumn(_PROBLEM, number_problem(F.col("payload"), kind))
     results = results.withColumn("payload", payload_text(F.col("payload"), kind, is_declared=column.is_declared))
     for name, type_name in (("route_next", "array<string>"), ("error", "string"), ("ordinal", "bigint")):
         value = F.col(name) if name in results.columns else F.lit(None)
         results = results.withColumn(name, value.cast(type_name))
     indexes = spark.createDataFrame([(member.id, member.index) for member in members], f"id STRING, {_INDEX} INT")
-    indexed = results.select("id", "payload", "route_next", "error", "ordinal").join(F.broadcast(indexes), "id", "left")
+    results = results.select("id", "payload", "route_next", "error", "ordinal", _PROBLEM)
+    indexed = results.join(F.broadcast(indexes), "id", "left")
     # One partition keeps the order; a global sort would evaluate the job's plan twice.
     return indexed.repartition(1).sortWithinPartitions(_INDEX, "ordinal")
 
@@ -243,9 +246,9 @@ def _results(attempt: Attempt, rows: DataFrame, members: Sequence[Member]) -> It
 def _result(attempt: Attempt, index: int, rows: Iterator[Row]) -> Result:
     result = attempt.result(index)
     error: JobError | None = None
-    for row in rows:
+    for number, row in enumerate(rows):
         if error is None:
-            error = _add(result, row)
+            error = _add(result, row, number)
     if error is None:
         result.end("done")
     else:
@@ -253,13 +256,25 @@ def _result(attempt: Attempt, index: int, rows: Iterator[Row]) -> Result:
     return result
 
 
-def _add(result: Result, row: Row) -> JobError | None:
+def _add(result: Result, row: Row, number: int) -> JobError | None:
+    """Add a row as a frame; returns why it is none. `number` is its place among the rows of its envelope."""
     if row["error"] is not None:
         return JobError("RuntimeError", row["error"])
     try:
-        payload = "null" if row["payload"] is None else strict_json.check_text(row["payload"])
-    except ValueError as problem:
-        return JobError("processing_error", f"the payload of a row is not JSON: {problem}")
+        payload = _payload(row)
+    except (ValueError, strict_json.NotJsonError) as problem:
+        return JobError("processing_error", f"the payload of row {number} is not JSON: {problem}")
     changes = "" if row["route_next"] is None else f',"next":{strict_json.encode(list(row["route_next"]))}'
     result.add(f'{{"payload":{payload}{changes}}}')
     return None
+
+
+def _payload(row: Row) -> str:
+    """The payload of a row as JSON text.
+
+    Raises:
+        ValueError, NotJsonError: it is not JSON.
+    """
+    if row[_PROBLEM] is not None:
+        raise strict_json.NotJsonError(f"{row[_PROBLEM]} has no form in JSON; give null for a missing number")
+    return "null" if row["payload"] is None else strict_json.check_text(row["payload"])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asya.protocol import text_lines
+from asya.protocol.numbers import Digits, read_number
 from asya_spark.files import Files
 
 # Version 1 is one JSON object; a run that was formed before a deployment may have it.
@@ -17,7 +18,11 @@ _BATCH = re.compile(r"/(?P<job_run>[0-9]{10})/(?P<batch>batches/[0-9]{6}/)$")
 
 @dataclass(frozen=True)
 class Envelope:
-    """An envelope as stamped by its actor's sidecar."""
+    """An envelope as stamped by its actor's sidecar.
+
+    Attributes:
+        digits: those of the numbers of the payload, if the payload has plain floats.
+    """
 
     id: str
     parent_id: str
@@ -27,6 +32,7 @@ class Envelope:
     headers: dict[str, Any]
     status: dict[str, Any]
     payload: Any
+    digits: Digits | None = None
 
 
 @dataclass(frozen=True)
@@ -106,12 +112,18 @@ def read_manifest(files: Files, uri: str) -> Manifest:
         raise ManifestError(f"{uri} is not a manifest: {type(error).__name__}: {error}") from error
 
 
-def load_envelope(files: Files, manifest: Manifest, member: Member) -> Envelope:
-    """Reads the envelope of a member."""
+def load_envelope(files: Files, manifest: Manifest, member: Member, *, exact: bool = False) -> Envelope:
+    """Reads the envelope of a member.
+
+    Args:
+        exact: whether a number that a float would not give back is an `ExactNumber`, else a plain float.
+    """
+    digits = None if exact else Digits()
+    read = read_number if digits is None else digits.read
     if member.inline is not None:
-        content = json.loads(member.inline)["envelope"]
+        content = json.loads(member.inline, parse_float=read)["envelope"]
     else:
-        content = json.loads(files.read(f"{manifest.root}{member.key}"))
+        content = json.loads(files.read(f"{manifest.root}{member.key}"), parse_float=read)
     route = content["route"]
     return Envelope(
         id=content["id"],
@@ -122,6 +134,7 @@ def load_envelope(files: Files, manifest: Manifest, member: Member) -> Envelope:
         headers=content.get("headers") or {},
         status=content.get("status") or {},
         payload=content["payload"],
+        digits=digits,
     )
 
 

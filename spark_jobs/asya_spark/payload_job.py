@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from asya.protocol.numbers import rounded
 from asya_spark import clock
 from asya_spark.attempt import Attempt
 from asya_spark.bodies import envelopes
@@ -77,7 +78,8 @@ class _PayloadRun:
         self._job = job
         self._attempt = attempt
         self._members = attempt.manifest.members
-        self._envelopes: Iterator[Envelope] = envelopes(attempt.files, attempt.manifest, self._members)
+        bodies = envelopes(attempt.files, attempt.manifest, self._members, exact=job.has_decimals)
+        self._envelopes: Iterator[Envelope] = (replace(each, headers=rounded(each.headers)) for each in bodies)
         self._calls: Calls[None] = Calls()
         self._at_work: dict[int, _AtWork] = {}
         self._started = 0

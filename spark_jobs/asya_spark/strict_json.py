@@ -4,6 +4,8 @@ import json
 import math
 from typing import Any
 
+from asya.protocol.numbers import ExactNumber, json_text, read_number
+
 
 class NotJsonError(TypeError):
     """JSON cannot hold a value; the message names its type and path."""
@@ -16,22 +18,19 @@ def encode(value: Any) -> str:
         NotJsonError: for NaN, infinities, keys that are not strings, bytes, sets and other types.
     """
     try:
-        return json.dumps(_plain(value, "$"), allow_nan=False, separators=(",", ":"))
+        return json_text(_plain(value, "$"), separators=(",", ":"))
     except RecursionError:
         raise NotJsonError("the value is nested too deeply, or contains itself") from None
 
 
 def check_text(text: str) -> str:
-    """Validates JSON text of a DataFrame row and returns it in canonical form.
+    """Validates JSON text of a DataFrame row and returns it in canonical form; numbers keep their digits.
 
     Raises:
-        ValueError: if it is not.
+        ValueError: if it is not JSON.
+        NotJsonError: if a number is NaN, infinite or out of range; the error names its path.
     """
-    return encode(json.loads(text, parse_constant=_refuse_constant))
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} has no form in JSON")
+    return encode(json.loads(text, parse_float=read_number))
 
 
 def _plain(value: Any, path: str) -> Any:
@@ -45,7 +44,7 @@ def _plain(value: Any, path: str) -> Any:
         case float():
             if not math.isfinite(value):
                 raise NotJsonError(f"{path}: {value} has no form in JSON")
-            return float(value)
+            return value if isinstance(value, ExactNumber) else float(value)
         case dict():
             return {_key(key, path): _plain(item, _below(path, key)) for key, item in value.items()}
         case list() | tuple():

@@ -97,3 +97,46 @@ def literal(spark: SparkSession, envelopes: DataFrame) -> DataFrame:
     return envelopes.select(
         "id", F.struct(*(F.expr(each).alias(name) for name, each in values.items())).alias("payload")
     )
+
+
+# --- numbers -------------------------------------------------------------------------------------------------------------
+
+
+def bill(spark: SparkSession, total: Decimal, rest: list[float]) -> dict[str, str]:
+    return {"total": str(total), "rest": repr(rest), "is_float": str({type(each) for each in rest} <= {float})}
+
+
+def passed(spark: SparkSession, payload):  # type: ignore[no-untyped-def]
+    yield {**payload, "is_float": type(payload["total"]) is not int and type(payload["total"]) is float}
+
+
+def same(spark: SparkSession, envelopes: DataFrame) -> DataFrame:
+    return envelopes.select("id", "payload")
+
+
+def as_decimals(spark: SparkSession, envelopes: DataFrame) -> DataFrame:
+    return envelopes.select("id", F.from_json("payload", "total DECIMAL(38,19)").alias("payload"))
+
+
+_BAD = "n DOUBLE, s STRUCT<m: FLOAT>, a ARRAY<STRUCT<x: DOUBLE>>, d MAP<STRING, ARRAY<DOUBLE>>, t STRING"
+
+
+def no_numbers(spark: SparkSession, envelopes: DataFrame) -> DataFrame:
+    """Rows with what a payload names in a place that it names; the texts `NaN` elsewhere are texts."""
+    bad = F.get_json_object("payload", "$.bad").cast("double")
+    place = F.get_json_object("payload", "$.place")
+    fine = F.lit(1.5)
+
+    def at(name: str):  # type: ignore[no-untyped-def]
+        return F.when(place == name, bad).otherwise(fine)
+
+    payload = F.struct(
+        at("n").alias("n"),
+        F.struct(at("s").cast("float").alias("m")).alias("s"),
+        F.array(F.struct(fine.alias("x")), F.struct(at("a").alias("x"))).alias("a"),
+        F.create_map(F.lit("k"), F.array(fine, F.lit(None).cast("double"), at("d"))).alias("d"),
+        F.lit("NaN").alias("t"),
+    )
+    row = F.struct(payload.alias("payload"), F.lit(1).alias("ordinal"))
+    first = F.struct(F.from_json(F.lit('{"n": 1}'), _BAD).alias("payload"), F.lit(0).alias("ordinal"))
+    return envelopes.select("id", F.explode(F.array(first, row)).alias("row")).select("id", "row.*")

@@ -10,7 +10,7 @@ import msgspec
 from asya.contracts.annotations import codec_of
 from asya.contracts.codec import plain
 from asya.contracts.errors import ContractError
-from asya.protocol.strict_json import NotJsonError, encode_value
+from asya.protocol.strict_json import NotJsonError, decode_exact, encode_value
 
 T = TypeVar("T")
 
@@ -43,5 +43,4 @@ def decoded(payload: bytes, kind: type[T] | None) -> Any:
     Raises:
         ContractError: The payload does not fit the type; the message names the field.
     """
-    value = msgspec.json.decode(payload)
-    return value if kind is None else codec_of(kind).load(value, "result")
+    return msgspec.json.decode(payload) if kind is None else codec_of(kind).load(decode_exact(payload), "result")

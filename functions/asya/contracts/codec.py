@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from asya.contracts.errors import ContractError
 from asya.contracts.forms import duration_text, iso_text
+from asya.protocol.numbers import rounded
 
 Schema = dict[str, Any]
 
@@ -53,6 +54,9 @@ class Codec(Protocol):
     def distance(self, value: Any) -> float | None:
         """How far the class of a value is from this type; 0 for its own, None if the value is no instance of it."""
 
+    def has_decimals(self) -> bool:
+        """Whether values of this type may hold decimals, which keep all digits of a number."""
+
     def schema(self, context: SchemaContext) -> Schema:
         """The JSON Schema of the JSON values."""
 
@@ -68,8 +72,8 @@ class AnyCodec:
     known: bool = True
 
     def load(self, value: Any, path: str) -> Any:  # noqa: ARG002
-        """The value itself."""
-        return value
+        """The value itself, with plain floats."""
+        return rounded(value)
 
     def dump(self, value: Any, path: str) -> Any:  # noqa: ARG002
         """The value itself; the encoder converts models within it (`plain`)."""
@@ -78,6 +82,10 @@ class AnyCodec:
     def distance(self, value: Any) -> float | None:  # noqa: ARG002
         """The same for each value, and farther than that of any other type."""
         return 1000.0
+
+    def has_decimals(self) -> bool:
+        """Nothing says so."""
+        return False
 
     def schema(self, context: SchemaContext) -> Schema:  # noqa: ARG002
         """The schema of anything."""

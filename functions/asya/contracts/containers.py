@@ -10,6 +10,7 @@ from asya.contracts.errors import ContractError, mismatch
 from asya.contracts.fit import distance, farthest, misfit
 from asya.contracts.forms import INTEGER_KEY
 from asya.contracts.scalars import INTEGER, NULL
+from asya.protocol.numbers import rounded
 
 _INTEGER_KEY = re.compile(INTEGER_KEY)
 _HASHABLE = ("string", "number", "boolean", "null")
@@ -33,6 +34,10 @@ class IntegerKey:
         """The distance of the class."""
         return distance(value, int)
 
+    def has_decimals(self) -> bool:
+        """Whole numbers are none."""
+        return False
+
     def schema(self, context: SchemaContext) -> Schema:  # noqa: ARG002
         """The schema of the keys."""
         return {"pattern": f"^{INTEGER_KEY}$"}
@@ -54,7 +59,7 @@ class ArrayCodec:
         if not isinstance(value, list):
             raise mismatch(path, "an array", value)
         if isinstance(self.item, AnyCodec) and self.make is list:
-            return value
+            return rounded(value)
         items = [self.item.load(item, f"{path}[{index}]") for index, item in enumerate(value)]
         try:
             return self.make(items)
@@ -72,6 +77,10 @@ class ArrayCodec:
         """The distance of the collection, or that of its farthest item."""
         own = distance(value, list, tuple) if self.make in (list, tuple) else distance(value, set, frozenset)
         return None if own is None else farthest([own, *(self.item.distance(item) for item in value)])
+
+    def has_decimals(self) -> bool:
+        """Whether its items may."""
+        return self.item.has_decimals()
 
     def schema(self, context: SchemaContext) -> Schema:
         """The schema of the array."""
@@ -103,6 +112,10 @@ class TupleCodec:
             return None
         return farthest([own, *(codec.distance(item) for _, codec, item in self._pairs(value))])
 
+    def has_decimals(self) -> bool:
+        """Whether an item may."""
+        return any(each.has_decimals() for each in self.items)
+
     def schema(self, context: SchemaContext) -> Schema:
         """The schema of the array."""
         items = [codec.schema(context) for codec in self.items]
@@ -133,7 +146,7 @@ class ObjectCodec:
         if not isinstance(value, dict):
             raise mismatch(path, "an object", value)
         if isinstance(self.value, AnyCodec) and self.key is None:
-            return value
+            return rounded(value)
         return {self._key(key, path): self.value.load(item, f"{path}.{key}") for key, item in value.items()}
 
     def dump(self, value: Any, path: str) -> Any:
@@ -150,6 +163,10 @@ class ObjectCodec:
         if not isinstance(value, Mapping):
             return None
         return farthest([0.0 if isinstance(value, dict) else 1.0, *map(self.value.distance, value.values())])
+
+    def has_decimals(self) -> bool:
+        """Whether its values may; keys are strings."""
+        return self.value.has_decimals()
 
     def schema(self, context: SchemaContext) -> Schema:
         """The schema of the object."""
@@ -188,6 +205,10 @@ class UnionCodec:
     def distance(self, value: Any) -> float | None:
         """The distance of the nearest type."""
         return min((each for codec in self.options if (each := codec.distance(value)) is not None), default=None)
+
+    def has_decimals(self) -> bool:
+        """Whether an option may."""
+        return any(each.has_decimals() for each in self.options)
 
     def schema(self, context: SchemaContext) -> Schema:
         """The schema of the union."""

@@ -50,6 +50,12 @@ class Contract:
     keys: tuple[Key, ...] | None = None
     result: Codec | None = None
 
+    @property
+    def has_decimals(self) -> bool:
+        """Whether payloads have decimals, which need the digits of numbers (`asya.protocol.numbers`)."""
+        codecs = [key.codec for key in self.keys or ()] if self.payload is None else [self.payload]
+        return any(codec.has_decimals() for codec in codecs)
+
     def arguments(self, payload: Any) -> Any:
         """The argument of a function of one parameter, or the arguments by name.
 

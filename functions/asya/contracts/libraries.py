@@ -3,6 +3,7 @@
 import json
 import re
 import typing
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +11,8 @@ from asya.contracts.codec import Schema, SchemaContext, plain
 from asya.contracts.common_values import CommonValues
 from asya.contracts.errors import ContractError
 from asya.contracts.fit import distance
+from asya.contracts.pydantic_numbers import check_numbers, holds_decimals, may_hide_numbers, with_text_decimals
+from asya.protocol.numbers import has_exact
 
 _SHOWN_ERRORS = 5
 # The message of msgspec names no place for a field that is not there.
@@ -29,6 +32,7 @@ class PydanticCodec:
         self._class = typing.get_origin(kind) or kind
         self.is_class = isinstance(self._class, type)
         self._adapter: Any = TypeAdapter(kind)
+        self._has_decimals = holds_decimals(self._adapter.core_schema)
 
     @cached_property
     def _common(self) -> CommonValues:
@@ -40,9 +44,11 @@ class PydanticCodec:
         return _common(self, output=True)
 
     def load(self, value: Any, path: str) -> Any:
-        """The value of a JSON value, by pydantic."""
+        """The value of a JSON value, by pydantic. It reads numbers as floats, so decimals come as texts."""
         from pydantic import ValidationError
 
+        if self._has_decimals:
+            value = with_text_decimals(self._adapter.core_schema, value, path)
         try:
             return self._adapter.validate_json(json.dumps(self._common.of(value, path)), strict=True)
         except ValidationError as error:
@@ -54,9 +60,15 @@ class PydanticCodec:
             value = self.load(plain(value, path), path)
         try:
             written = self._adapter.dump_python(value, mode="json", by_alias=True, warnings="error")
+            kept = self._adapter.dump_python(value, by_alias=True) if may_hide_numbers(written) else None
         except ValueError as error:  # PydanticSerializationError: a field was set to another type
             raise ContractError(f"{path}: {' '.join(str(error).split())}") from None
+        check_numbers(kept, path)
         return self._results.of(written, path)
+
+    def has_decimals(self) -> bool:
+        """Whether the schema of pydantic has any."""
+        return self._has_decimals
 
     def schema(self, context: SchemaContext) -> Schema:
         """The schema of pydantic, with decimals as they travel."""
@@ -82,11 +94,15 @@ class MsgspecCodec:
         return _common(self, output=False)
 
     def load(self, value: Any, path: str) -> Any:
-        """The value of a JSON value, by msgspec."""
+        """The value of a JSON value, by msgspec, which takes the digits of decimals from JSON alone."""
         import msgspec
 
         try:
-            return msgspec.convert(self._common.of(value, path), self._kind, str_keys=True)
+            value = self._common.of(value, path)
+            if has_exact(value):
+                text = msgspec.json.encode(value, enc_hook=lambda number: msgspec.Raw(number.text.encode()))
+                return msgspec.json.decode(text, type=self._kind)
+            return msgspec.convert(value, self._kind, str_keys=True)
         except msgspec.ValidationError as error:
             problem, _, place = str(error).partition(" - at `$")
             missing = _MISSING.fullmatch(problem)
@@ -97,15 +113,26 @@ class MsgspecCodec:
         """The JSON value by msgspec, which does not validate structs when they are made."""
         import msgspec
 
+        kept = None
         try:
-            dumped = plain(msgspec.to_builtins(value, str_keys=True), path)
+            if has_exact(value):
+                dumped = plain(value, path)
+            else:
+                dumped = plain(msgspec.to_builtins(value, str_keys=True), path)
+                if may_hide_numbers(dumped):  # msgspec writes a decimal that is no number as a text
+                    kept = msgspec.to_builtins(value, builtin_types=(Decimal,))
         except TypeError as error:
             raise ContractError(f"{path}: {error}") from None
+        check_numbers(kept, path)
         return plain(msgspec.to_builtins(self.load(dumped, path), str_keys=True), path)
 
     def distance(self, value: Any) -> float | None:
         """The distance of the class; a type with constraints has none."""
         return distance(value, self._class) if self.is_class else None
+
+    def has_decimals(self) -> bool:
+        """Any of them may; msgspec itself finds where."""
+        return True
 
     def schema(self, context: SchemaContext) -> Schema:
         """The schema of msgspec, with decimals as they travel."""

@@ -8,6 +8,7 @@ from typing import Any
 from asya.contracts.codec import Codec, Schema, SchemaContext, class_name
 from asya.contracts.errors import ContractError, mismatch
 from asya.contracts.fit import distance
+from asya.protocol.numbers import rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class RecordCodec:
         self._open = is_open
         self.is_dict = make is dict
         self.is_class = not self.is_dict
+        self._is_asked = False
         # Filled after the creation, because a type may contain itself.
         self.fields: tuple[Field, ...] = ()
 
@@ -44,7 +46,7 @@ class RecordCodec:
         """The instance of an object."""
         if not isinstance(value, dict):
             raise mismatch(path, f"an object ({self._name})", value)
-        loaded = self._others(value)
+        loaded = {key: rounded(item) for key, item in self._others(value).items()}
         for field in self.fields:
             if field.name in value:
                 loaded[field.name] = field.codec.load(value[field.name], f"{path}.{field.name}")
@@ -78,6 +80,16 @@ class RecordCodec:
             return None
         fits = all(each.codec.distance(getattr(value, each.name, None)) is not None for each in self.fields)
         return own if fits else own + 0.5
+
+    def has_decimals(self) -> bool:
+        """Whether a field may; a record within itself adds nothing."""
+        if self._is_asked:
+            return False
+        self._is_asked = True
+        try:
+            return any(field.codec.has_decimals() for field in self.fields)
+        finally:
+            self._is_asked = False
 
     def schema(self, context: SchemaContext) -> Schema:
         """A reference to the schema of the record, which is among the definitions."""

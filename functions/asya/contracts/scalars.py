@@ -13,7 +13,7 @@ from typing import Any
 from asya.contracts import forms
 from asya.contracts.codec import Schema, SchemaContext, decimal_text, plain
 from asya.contracts.common_values import is_same
-from asya.contracts.errors import mismatch, shown
+from asya.contracts.errors import ContractError, mismatch, shown
 from asya.contracts.fit import distance
 from asya.contracts.forms import Form
 
@@ -54,6 +54,10 @@ class JsonScalar:
         others = distance(value, *self.kinds)
         return own if own is not None or others is None else others + 1
 
+    def has_decimals(self) -> bool:
+        """JSON has no decimals of its own."""
+        return False
+
     def schema(self, context: SchemaContext) -> Schema:  # noqa: ARG002
         """The schema of the type."""
         return {"type": self.name}
@@ -92,7 +96,7 @@ class TextCodec:
         form: the form of the strings.
         parse: makes the value of a string in the form that each library reads.
         text: the string of a value and its path.
-        numbers: whether numbers are accepted, too.
+        numbers: whether numbers are accepted, too, with all their digits.
     """
 
     kind: type
@@ -104,11 +108,13 @@ class TextCodec:
     def load(self, value: Any, path: str) -> Any:
         """The value of a string."""
         is_number = self.numbers and isinstance(value, int | float) and not isinstance(value, bool)
-        text = str(value) if is_number else value
-        if not isinstance(text, str):
-            raise mismatch(path, self.form.title, value)
         try:
+            text = str(value) if is_number else value
+            if not isinstance(text, str):
+                raise mismatch(path, self.form.title, value)
             return self.parse(self.form.read(text))
+        except ContractError:
+            raise
         except (ValueError, ArithmeticError):
             raise mismatch(path, self.form.title, value) from None
 
@@ -123,6 +129,10 @@ class TextCodec:
         """The distance of the class. Each datetime is a date in Python, and none here."""
         is_other = self.kind is datetime.date and isinstance(value, datetime.datetime)
         return None if is_other else distance(value, self.kind)
+
+    def has_decimals(self) -> bool:
+        """Whether it is that of decimals."""
+        return self.numbers
 
     def schema(self, context: SchemaContext) -> Schema:
         """The schema of the strings."""
@@ -166,6 +176,10 @@ class BytesCodec:
         """The distance of the class."""
         return distance(value, bytes, bytearray)
 
+    def has_decimals(self) -> bool:
+        """Bytes are none."""
+        return False
+
     def schema(self, context: SchemaContext) -> Schema:  # noqa: ARG002
         """The schema of the strings."""
         return {"type": "string", "contentEncoding": "base64", "pattern": forms.BASE64.schema()["pattern"]}
@@ -201,6 +215,10 @@ class ChoiceCodec:
         """0 for a member, which is one by its class and its value."""
         is_member = any(type(member) is type(value) and member == value for _, member in self._members)
         return 0.0 if is_member else None
+
+    def has_decimals(self) -> bool:
+        """The values are known."""
+        return False
 
     def schema(self, context: SchemaContext) -> Schema:  # noqa: ARG002
         """The schema with all values."""

@@ -12,8 +12,24 @@ import re
 import msgspec
 from msgspec import Raw
 
-_encoder = msgspec.json.Encoder()
+from asya.protocol.numbers import Digits, ExactNumber, read_number
+
+
+def _written(value: object) -> Raw:
+    if isinstance(value, ExactNumber):
+        return Raw(value.text.encode("ascii"))
+    raise TypeError(f"a value of type {_type_name(value)} has no form in JSON")
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_written)
 _decoder: msgspec.json.Decoder[object] = msgspec.json.Decoder()
+_exact_decoder: msgspec.json.Decoder[object] = msgspec.json.Decoder(
+    float_hook=lambda text: _in_range(read_number(text))
+)
+# Finds all numbers that a float would not give back, and some others: those with a zero at the end, with a part of eight digits
+# or more, of which one has sixteen digits in all, or with an exponent.
+_INEXACT = re.compile(rb"\.(?:\d+0(?!\d)|\d{8}|(?<=\d{8}\.)|\d+[eE])")
+_EXPONENTS = (re.compile(rb"E[-+\d]"), re.compile(rb"e[-+\d]"))
 _NON_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
@@ -43,14 +59,53 @@ def encode_value(value: object) -> Raw:
     return Raw(text)
 
 
+def encode_exact(value: object) -> Raw:
+    """JSON text, ASCII only, of a value that the mesh has read (`decode_exact`). Its numbers keep their texts."""
+    return Raw(escape(_encoder.encode(value)))
+
+
 def decode_value(raw: Raw | bytes) -> object:
     """The value of JSON text.
 
     Raises:
         ValueError: the text is malformed, nested too deeply, or has a number out of range.
     """
+    return _decoded(_decoder, raw)
+
+
+def decode_exact(raw: Raw | bytes) -> object:
+    """The value of JSON text, in which numbers that a float would not give back are an `ExactNumber`.
+
+    Raises:
+        ValueError: as `decode_value`.
+    """
+    return _decoded(_exact_decoder, raw)
+
+
+def decode_untyped(raw: Raw | bytes) -> tuple[object, Digits | None]:
+    """The value of JSON text with plain floats, and the digits that these would not give back; None without any.
+
+    Raises:
+        ValueError: as `decode_value`.
+    """
+    text = bytes(raw)
+    # Reading each number by its text takes a quarter of a microsecond more.
+    if _INEXACT.search(text) is None and all(each.search(text) is None for each in _EXPONENTS):
+        return decode_value(raw), None
+    digits = Digits()
+    decoder: msgspec.json.Decoder[object] = msgspec.json.Decoder(float_hook=lambda text: _in_range(digits.read(text)))
+    return _decoded(decoder, raw), digits
+
+
+def _in_range(number: float) -> float:
+    if math.isinf(number):
+        raise ValueError("Number out of range")
+    return number
+
+
+def _decoded(decoder: "msgspec.json.Decoder[object]", raw: Raw | bytes) -> object:
     try:
-        return _decoder.decode(raw)
+        return decoder.decode(raw)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(str(error)) from error
 

@@ -5,8 +5,9 @@ import logging
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from msgspec import Raw
 from msgspec.structs import replace
 
 from asya.contracts.errors import MRO as CONTRACT_ANCESTORS
@@ -14,10 +15,11 @@ from asya.contracts.errors import NAME as CONTRACT_ERROR
 from asya.contracts.errors import ContractError
 from asya.protocol.errors import ErrorInfo, describe_exception
 from asya.protocol.frame import Frame
-from asya.protocol.strict_json import NotJsonError
+from asya.protocol.numbers import Digits
+from asya.protocol.strict_json import NotJsonError, decode_exact, decode_untyped
 from asya.runtime.abi import EnvelopeView, execute
 from asya.runtime.changes import GeneratorState, Snapshot, slice_frames
-from asya.runtime.fan_out import FanOut, FanOutError, OutputGuard
+from asya.runtime.fan_out import FanOut, FanOutError, OutputGuard, with_digits
 from asya.runtime.load import Handler
 from asya.runtime.modes import Mode, PayloadMode
 from asya.runtime.time_limit import WALL_TIMER, CoroutineTimedOut, TimeBudget, TimeLimitReached, Timer
@@ -49,11 +51,21 @@ class HandlerTimedOut(Exception):  # noqa: N818 - as above
     """The time limit interrupted the handler."""
 
 
+class ReadPayload(NamedTuple):
+    """The value of a payload, and the digits of its numbers that the value itself does not have."""
+
+    value: object
+    digits: Digits | None = None
+
+
 class Invoker(Protocol):
     """Calls one handler."""
 
+    def read(self, payload: Raw) -> "ReadPayload":
+        """See `HandlerInvoker.read`."""
+
     def frames(
-        self, payload: Any, open_view: Callable[[], EnvelopeView], seconds: float
+        self, payload: Any, open_view: Callable[[], EnvelopeView], seconds: float, digits: Digits | None = None
     ) -> Generator[Frame, None, None]:
         """See `HandlerInvoker.frames`."""
 
@@ -75,8 +87,16 @@ class HandlerInvoker:
     timer: Timer = WALL_TIMER
     redact: Callable[[str], str] = str
 
+    def read(self, payload: Raw) -> ReadPayload:
+        """Read a payload as the types of the handler need it: with all digits for decimals, else with plain floats.
+
+        Raises:
+            ValueError: the payload has a number out of range, or is nested too deeply.
+        """
+        return ReadPayload(decode_exact(payload)) if self.mode.has_decimals else ReadPayload(*decode_untyped(payload))
+
     def frames(
-        self, payload: Any, open_view: Callable[[], EnvelopeView], seconds: float
+        self, payload: Any, open_view: Callable[[], EnvelopeView], seconds: float, digits: Digits | None = None
     ) -> Generator[Frame, None, None]:
         """Run the handler and yield each frame at once. Closing this generator runs the clean-up of the handler.
 
@@ -84,6 +104,7 @@ class HandlerInvoker:
             payload: the value of the payload; the handler may mutate it.
             open_view: makes a view of the received envelope; only generators, fan-outs and envelope mode need one.
             seconds: the time limit of the whole call.
+            digits: those of the numbers of the payload, which numbers that the handler passes on get again.
 
         Raises:
             HandlerFailed, HandlerCrashed, HandlerTimedOut: the handler did not end normally.
@@ -94,10 +115,14 @@ class HandlerInvoker:
             awaitable = result
             result = _guarded(budget, lambda: _run_awaitable(awaitable, budget), grace=BLOCKED_LOOP_GRACE)
         if inspect.isgenerator(result):
-            yield from self._generator_frames(_SyncSource(result, budget), open_view, budget)
-        elif inspect.isasyncgen(result):
-            yield from self._generator_frames(_AsyncSource(result, budget), open_view, budget)
-        elif self.lists_fan_out and isinstance(result, list):
+            yield from self._generator_frames(_SyncSource(result, budget), open_view, budget, digits)
+            return
+        if inspect.isasyncgen(result):
+            yield from self._generator_frames(_AsyncSource(result, budget), open_view, budget, digits)
+            return
+        if digits is not None:
+            result = with_digits(result, digits)
+        if self.lists_fan_out and isinstance(result, list):
             frames = [self._frame(item, open_view) for item in result]
             yield from [replace(frame, alone=len(frames) == 1) for frame in frames]
         elif isinstance(result, FanOut):
@@ -106,7 +131,11 @@ class HandlerInvoker:
             yield replace(self._frame(result, open_view), alone=True)
 
     def _generator_frames(
-        self, source: "_SyncSource | _AsyncSource", open_view: Callable[[], EnvelopeView], budget: TimeBudget
+        self,
+        source: "_SyncSource | _AsyncSource",
+        open_view: Callable[[], EnvelopeView],
+        budget: TimeBudget,
+        digits: Digits | None,
     ) -> Iterator[Frame]:
         """Run a generator: a yielded None gives nothing, a tuple is a command, any other value is a frame."""
         view = open_view()
@@ -128,6 +157,8 @@ class HandlerInvoker:
                         command_error = error.with_traceback(None)
                 elif value is not None:
                     _check_output(guard, value)
+                    if digits is not None:
+                        value = with_digits(value, digits)
                     if isinstance(value, FanOut):
                         yield from self._slices(value, open_view, state)
                     else:

@@ -14,6 +14,7 @@ from typing import Any
 
 from asya.protocol import headers, ids, names
 from asya.protocol.json_pointer import check_pointer
+from asya.protocol.numbers import Digits
 from asya.runtime.abi import EnvelopeView
 
 DEFAULT_KEY = "/results"
@@ -103,6 +104,16 @@ class FanOut:
             isinstance(enclosing, Mapping) and enclosing.get("actor") == self.at and self.at not in rest
         )
         return ahead if is_of_enclosing_set else rest
+
+
+def with_digits(output: Any, digits: Digits) -> Any:
+    """An output in which the numbers that the handler passed on have the digits of the payload (`protocol §1.numbers`)."""
+    try:
+        if isinstance(output, FanOut):
+            return FanOut(tuple(digits.restored(item) for item in output.items), output.to, output.into, output.at)
+        return digits.restored(output)
+    except RecursionError:
+        return output  # the encoder refuses it, and says why
 
 
 class OutputGuard:

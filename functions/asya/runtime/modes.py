@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from msgspec import Raw
 
@@ -15,6 +15,10 @@ from asya.runtime.changes import GeneratorState, changes, encode_members, encode
 
 class Mode(Protocol):
     """Converts the argument and the results of a handler. An error of either method counts as the handler's error."""
+
+    @property
+    def has_decimals(self) -> bool:
+        """Whether the argument needs the digits of numbers."""
 
     def argument(self, payload: Any, open_view: Callable[[], EnvelopeView]) -> Any:
         """The argument of the handler."""
@@ -35,10 +39,12 @@ class PayloadMode:
     Attributes:
         adapt: converts the JSON value of the payload to the handler's argument, if the handler is typed.
         give: converts a result to its JSON value, if the type of the results is known.
+        has_decimals: whether `adapt` needs the digits of numbers.
     """
 
     adapt: Callable[[Any], Any] | None = None
     give: Callable[[Any], Any] | None = None
+    has_decimals: bool = False
 
     def argument(self, payload: Any, open_view: Callable[[], EnvelopeView]) -> Any:  # noqa: ARG002
         """The payload in the type of the handler's parameter."""
@@ -67,6 +73,7 @@ class EnvelopeMode:
     """
 
     shape: Literal["envelope", "envelope-v1"] = "envelope"
+    has_decimals: ClassVar[bool] = False
 
     def argument(self, payload: Any, open_view: Callable[[], EnvelopeView]) -> Any:
         """The envelope as a dict."""
@@ -134,6 +141,7 @@ class EndMode:
     """A user's end actor: the handler gets the envelope, and its return value is ignored (`protocol §5`)."""
 
     envelopes: EnvelopeMode = EnvelopeMode()
+    has_decimals: ClassVar[bool] = False
 
     def argument(self, payload: Any, open_view: Callable[[], EnvelopeView]) -> Any:
         """The envelope as a dict."""

@@ -48,7 +48,9 @@ def typed(name: str, handler: Handler, mode: str = "payload", *, lists_fan_out: 
         return TypedHandler(handler, _envelope_mode(mode))
     converts_payload = contract.payload is not None or contract.keys is not None
     payload_mode = PayloadMode(
-        contract.arguments if converts_payload else None, contract.dumped if contract.result is not None else None
+        contract.arguments if converts_payload else None,
+        contract.dumped if contract.result is not None else None,
+        has_decimals=contract.has_decimals,
     )
     return TypedHandler(handler if contract.keys is None else _by_name(handler), payload_mode)
 

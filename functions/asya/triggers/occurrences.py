@@ -6,12 +6,11 @@ from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import msgspec
 from msgspec import Raw
 
 from asya.protocol import ids
 from asya.protocol.mesh_table import MeshTable
-from asya.protocol.strict_json import escape
+from asya.protocol.strict_json import encode_exact
 from asya.protocol.task import StartedBy
 from asya.protocol.times import format_time
 from asya.protocol.triggers import OWNER_PREFIX, SLOT_KEY, Schedule, Trigger
@@ -91,7 +90,7 @@ def slot_occurrence(name: str, trigger: Trigger, schedule: Schedule, slot: datet
 
 def encode_payload(payload: object) -> Raw:
     """A payload as every actor can read it: JSON in ASCII."""
-    return Raw(escape(msgspec.json.encode(payload)))
+    return encode_exact(payload)
 
 
 def submission_of(trigger: Trigger, payload: Raw, mesh: MeshTable, validate: Validate) -> Submission:

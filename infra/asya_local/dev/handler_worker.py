@@ -24,12 +24,15 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from msgspec import Raw
+
 from asya.crew.lambdas.wiring import build_end_actor
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import load_settings
 from asya.protocol.frame import Frame
+from asya.protocol.numbers import Digits
 from asya.runtime.abi import EnvelopeView
-from asya.runtime.call import HandlerFailed, HandlerTimedOut, Invoker
+from asya.runtime.call import HandlerFailed, HandlerTimedOut, Invoker, ReadPayload
 from asya.runtime.load import LoadError
 from asya.sidecar.lambdas.services import Services
 from asya.sidecar.lambdas.sidecar import Sidecar
@@ -71,13 +74,17 @@ class TellingInvoker:
     actor: str
     write: Write
 
+    def read(self, payload: Raw) -> ReadPayload:
+        """See `Invoker`."""
+        return self.invoker.read(payload)
+
     def frames(
-        self, payload: Any, open_view: Callable[[], EnvelopeView], seconds: float
+        self, payload: Any, open_view: Callable[[], EnvelopeView], seconds: float, digits: Digits | None = None
     ) -> Generator[Frame, None, None]:
         """See `Invoker`."""
         name, began = f"{self.actor}: {open_view().id}", time.monotonic()
         try:
-            yield from self.invoker.frames(payload, open_view, seconds)
+            yield from self.invoker.frames(payload, open_view, seconds, digits)
         except HandlerTimedOut:
             self.write("error", f"{name} was ended after {seconds:g} s, the time limit")
             raise

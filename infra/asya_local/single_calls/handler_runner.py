@@ -10,6 +10,9 @@ from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+from msgspec import Raw
+
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.frame import Frame
 from asya.runtime import call
@@ -40,23 +43,26 @@ class Recorder:
         """Note a frame."""
         self.frames.append(
             {
-                **({"payload": _value(frame.payload)} if frame.payload is not None else {}),
+                **({"payload": frame.payload} if frame.payload is not None else {}),
                 "next": frame.next,
-                "headers": {name: _value(value) for name, value in frame.headers.items()},
-                "status": {name: _value(value) for name, value in frame.status.items()},
+                "headers": frame.headers,
+                "status": frame.status,
             }
         )
 
 
 def main(request_file: str, report_file: str) -> None:
     """Call the handler, and write the report."""
-    request = json.loads(Path(request_file).read_bytes())
+    # The payload stays text, because the types of the handler decide how its numbers are read.
+    members = msgspec.json.decode(Path(request_file).read_bytes(), type=dict[str, Raw])
+    payload = members.pop("payload")
+    request = {name: msgspec.json.decode(value) for name, value in members.items()}
     recorder = Recorder()
     call.execute = recorder.execute  # type: ignore[attr-defined]
     report: dict[str, Any] = {}
     began = time.monotonic()
     try:
-        _call(request, recorder)
+        _call(request, payload, recorder)
     except LoadError as error:
         report["error"] = _described(ErrorInfo(type="LoadError", message=str(error)))
     except call.HandlerTimedOut:
@@ -64,12 +70,14 @@ def main(request_file: str, report_file: str) -> None:
         report |= {"timed_out": True, "error": _described(ErrorInfo(type="Timeout", message=message))}
     except call.HandlerFailed as failure:
         report["error"] = _described(failure.error)
-    report |= {"frames": recorder.frames, "commands": recorder.commands, "partials": recorder.partials}
-    report["milliseconds"] = (time.monotonic() - began) * 1000
-    Path(report_file).write_text(json.dumps(report, default=_plain), encoding="utf-8")
+    # A command may hold anything, of which the report has a text.
+    told = json.dumps({"commands": recorder.commands, "partials": recorder.partials}, default=_plain).encode()
+    report |= msgspec.json.decode(told, type=dict[str, Raw])
+    report |= {"frames": recorder.frames, "milliseconds": (time.monotonic() - began) * 1000}
+    Path(report_file).write_bytes(msgspec.json.encode(report))
 
 
-def _call(request: dict[str, Any], recorder: Recorder) -> None:
+def _call(request: dict[str, Any], payload: Raw, recorder: Recorder) -> None:
     handler = load(request["handler"])
     held = typed(request["handler"], handler, request["mode"], lists_fan_out=request["lists_fan_out"])
     invoker = call.HandlerInvoker(held.call, held.mode, request["lists_fan_out"])
@@ -86,12 +94,9 @@ def _call(request: dict[str, Any], recorder: Recorder) -> None:
             publish_partial=recorder.partials.append,
         )
 
-    for frame in invoker.frames(request["payload"], view, request["timeout"]):
+    received = invoker.read(payload)
+    for frame in invoker.frames(received.value, view, request["timeout"], received.digits):
         recorder.add(frame)
-
-
-def _value(raw: Any) -> Any:
-    return None if raw is None else json.loads(bytes(raw))
 
 
 def _described(error: ErrorInfo) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import tempfile
@@ -106,7 +105,7 @@ def _manifest(loaded: LoadedMesh, name: str, actor: Actor, payload: bytes) -> Ma
         "id": "run",
         "route": {"prev": [], "curr": name, "next": []},
         "status": {"phase": "processing", "attempt": 1},
-        "payload": json.loads(payload),
+        "payload": msgspec.Raw(payload),
     }
     member = Member(
         id="run",

@@ -10,7 +10,7 @@ from typing import Any
 from asya.contracts.codec import plain
 from asya.protocol import headers
 from asya.runtime.abi import EnvelopeView, execute
-from asya.runtime.fan_out import FanOut, FanOutError, OutputGuard
+from asya.runtime.fan_out import FanOut, FanOutError, OutputGuard, with_digits
 from asya_spark import strict_json
 from asya_spark.manifest import Envelope
 
@@ -48,9 +48,13 @@ def frames(
     elif inspect.isasyncgen(result):
         yield from _generator_frames(_synchronous(result), _view(envelope, publish), envelope, give)
     elif isinstance(result, FanOut):
-        yield from _slices(result, _view(envelope), envelope)
+        yield from _slices(_with_digits(result, envelope), _view(envelope), envelope)
     elif result is not None:
-        yield f'{{"payload":{_given(result, give)}}}'
+        yield f'{{"payload":{_given(_with_digits(result, envelope), give)}}}'
+
+
+def _with_digits(output: Any, envelope: Envelope) -> Any:
+    return output if envelope.digits is None else with_digits(output, envelope.digits)
 
 
 def _generator_frames(
@@ -71,6 +75,7 @@ def _generator_frames(
             else:
                 if value is not None:
                     _check_output(guard, value)
+                    value = _with_digits(value, envelope)
                     if isinstance(value, FanOut):
                         yield from _slices(value, view, envelope)
                     else:

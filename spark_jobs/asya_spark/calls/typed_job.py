@@ -14,10 +14,12 @@ class TypedJob:
     Attributes:
         call: calls the function with the session and a payload; raises a `ContractError` for one that does not fit.
         give: makes the JSON value of a result; None if the type of results is not known.
+        has_decimals: whether `call` needs the digits of numbers.
     """
 
     call: Callable[[Any, Any], Any]
     give: Callable[[Any], Any] | None = None
+    has_decimals: bool = False
 
 
 def typed_job(job: Callable[..., Any]) -> TypedJob:
@@ -37,4 +39,5 @@ def typed_job(job: Callable[..., Any]) -> TypedJob:
         arguments = contract.arguments(payload)
         return job(session, **arguments) if is_keyed else job(session, arguments)
 
-    return TypedJob(call, contract.dumped if contract.result is not None else None)
+    give = contract.dumped if contract.result is not None else None
+    return TypedJob(call, give, has_decimals=contract.has_decimals)

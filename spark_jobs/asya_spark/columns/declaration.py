@@ -1,6 +1,5 @@
 """Reads the `payload_schema` of an actor: a DDL text, or the name of a model or a Spark type (`protocol §10.dataframe`)."""
 
-import json
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pyspark.sql.types import DataType, StringType, StructType
 
 from asya.contracts.annotations import codec_of
 from asya.contracts.spark_types import NoSparkTypeError, is_name, spark_type
+from asya.protocol.numbers import json_text
 from asya_spark.columns.values import loader
 
 _PAYLOAD = "payload"
@@ -34,7 +34,7 @@ class PayloadColumn:
     is_declared: bool = True
 
 
-UNDECLARED = PayloadColumn(StringType(), json.dumps, is_declared=False)
+UNDECLARED = PayloadColumn(StringType(), json_text, is_declared=False)
 
 
 def payload_column(declared: str | None) -> PayloadColumn:

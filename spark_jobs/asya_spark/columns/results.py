@@ -1,8 +1,10 @@
 """The JSON text of the `payload` column that a DataFrame job returns (`protocol §10.dataframe.result`)."""
 
+import math
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, DecimalType, MapType, StringType, StructType
+from pyspark.sql.types import ArrayType, DataType, DecimalType, DoubleType, FloatType, MapType, StringType, StructType
 
 # Without these, Spark drops the digits after milliseconds, and writes times in the time zone of the session.
 _TIMES = {
@@ -31,9 +33,55 @@ def payload_text(column: Column, kind: DataType, *, is_declared: bool) -> Column
     return text.substr(F.lit(6), F.length(text) - 6)
 
 
+def number_problem(column: Column, kind: DataType, path: Column | None = None) -> Column:
+    """The first number of a payload that JSON has no form for, such as `$.stats[2].mean: NaN`; null without one.
+
+    `to_json` would write it as a text.
+    """
+    found = _problem(column, kind, F.lit("$") if path is None else path)
+    return F.lit(None).cast("string") if found is None else found
+
+
+def _problem(column: Column, kind: DataType, path: Column) -> Column | None:
+    """The same below a path; None if values of the type have no such number."""
+    match kind:
+        case DoubleType() | FloatType():
+            is_none = F.isnan(column) | (F.abs(column) == F.lit(math.inf))
+            return F.when(is_none, F.concat(path, F.lit(": "), column.cast("string")))
+        case StructType():
+            fields = [
+                _problem(column[field.name], field.dataType, F.concat(path, F.lit(f".{field.name}"))) for field in kind
+            ]
+            found = [each for each in fields if each is not None]
+            return F.coalesce(*found) if found else None
+        case ArrayType() if _has_numbers(kind.elementType):
+
+            def of_item(item: Column, index: Column) -> Column:
+                place = F.concat(path, F.lit("["), index.cast("string"), F.lit("]"))
+                return number_problem(item, kind.elementType, place)
+
+            return _first(F.transform(column, of_item))
+        case MapType() if _has_numbers(kind.valueType):
+
+            def of_value(key: Column, item: Column) -> Column:
+                return number_problem(item, kind.valueType, F.concat(path, F.lit("."), key.cast("string")))
+
+            return _first(F.map_values(F.transform_values(column, of_value)))
+    return None
+
+
+def _first(texts: Column) -> Column:
+    return F.get(F.filter(texts, lambda text: text.isNotNull()), F.lit(0))
+
+
+def _has_numbers(kind: DataType) -> bool:
+    """Whether values of a type may hold floating-point numbers."""
+    return _has(kind, (DoubleType, FloatType))
+
+
 def _with_text_decimals(column: Column, kind: DataType) -> Column:
     """The column with decimals as strings, without the zeros that only the scale of the type adds."""
-    if not _has_decimals(kind):
+    if not _has(kind, (DecimalType,)):
         return column
     match kind:
         case StructType():
@@ -46,12 +94,13 @@ def _with_text_decimals(column: Column, kind: DataType) -> Column:
     return F.regexp_replace(column.cast("string"), _TRAILING_ZEROS, "$1")
 
 
-def _has_decimals(kind: DataType) -> bool:
+def _has(kind: DataType, wanted: tuple[type[DataType], ...]) -> bool:
+    """Whether values of a type may hold values of some others."""
     match kind:
         case StructType():
-            return any(_has_decimals(field.dataType) for field in kind)
+            return any(_has(field.dataType, wanted) for field in kind)
         case ArrayType():
-            return _has_decimals(kind.elementType)
+            return _has(kind.elementType, wanted)
         case MapType():
-            return _has_decimals(kind.valueType)
-    return isinstance(kind, DecimalType)
+            return _has(kind.valueType, wanted)
+    return isinstance(kind, wanted)

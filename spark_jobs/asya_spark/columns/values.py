@@ -6,7 +6,6 @@ fails the rows beside it.
 
 import datetime
 import decimal
-import json
 import math
 import struct
 from collections.abc import Callable
@@ -35,6 +34,7 @@ from pyspark.sql.types import (
 from asya.contracts.errors import ContractError, mismatch
 from asya.contracts.scalars import BOOLEAN, INTEGER, NUMBER, TEXTS, BytesCodec
 from asya.contracts.spark_types import NoSparkTypeError
+from asya.protocol.numbers import json_text
 
 Load = Callable[[Any, str], Any]
 """Makes the value of a JSON value and its path; raises a `ContractError`."""
@@ -164,7 +164,7 @@ def _text(value: Any, path: str) -> str:
     if value is None:
         raise mismatch(path, "a string", value)
     # As `from_json` does: a STRING may hold any part of a payload.
-    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return value if isinstance(value, str) else json_text(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def _timestamp(value: Any, path: str) -> datetime.datetime:

@@ -18,7 +18,7 @@ from asya.gateway.json_rpc import INVALID_PARAMS
 from asya.pause.resume_input import Answers
 from asya.protocol.mesh_table import MeshTable, Tool
 from asya.protocol.pause import PauseField
-from asya.protocol.strict_json import decode_value, escape
+from asya.protocol.strict_json import decode_exact, decode_value, encode_exact, escape
 from asya.starts.tools import ToolInvocation
 
 _NAMES = ("tool", "skill")
@@ -182,10 +182,9 @@ def _value_of(text: str, field: PauseField) -> Raw:
     if field.type == "string":
         return _json_string(text)
     try:
-        value = decode_value(text.strip().lower().encode())
+        return encode_exact(decode_exact(text.strip().lower().encode()))
     except ValueError:
         return _json_string(text)
-    return Raw(msgspec.json.encode(value))
 
 
 def _json_string(text: str) -> Raw:

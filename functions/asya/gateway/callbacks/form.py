@@ -9,6 +9,7 @@ from msgspec import Raw
 from asya.pause.resume_input import Answers
 from asya.protocol.api_errors import ApiError
 from asya.protocol.pause import PauseField
+from asya.protocol.strict_json import decode_exact, encode_exact
 
 MEDIA_TYPE = "application/x-www-form-urlencoded"
 _MOST_VALUES = 1_000
@@ -62,10 +63,9 @@ def _answer(field: PauseField, texts: list[str]) -> Raw:
 def _json(text: str) -> Raw:
     """A text as JSON; one that is no JSON as a JSON text."""
     try:
-        value = msgspec.json.decode(text.encode("utf-8", "surrogatepass"))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return encode_exact(decode_exact(text.encode("utf-8", "surrogatepass")))
+    except ValueError:
         return _text(text)
-    return Raw(msgspec.json.encode(value))
 
 
 def _text(text: str) -> Raw:

@@ -14,7 +14,6 @@ from asya.messaging.targets import TargetError, with_versions
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TaskEvent
 from asya.protocol.frame import Frame
-from asya.protocol.strict_json import decode_value
 from asya.reporting import reports
 from asya.runtime.abi import EnvelopeView
 from asya.runtime.call import HandlerCrashed, HandlerFailed, HandlerTimedOut, Invoker
@@ -124,14 +123,14 @@ class HopRun:
             yield from stored
             return
         try:
-            payload = decode_value(envelope.payload)
+            payload = self._call.read(envelope.payload)
         except ValueError as error:
             raise _UnreadableError(str(error)) from None
         self._circuit.acquire()
         # The limit counts from the call: the steps before it take time, and the deadline is fixed.
         self._limit, self._by_deadline = self._hop.time_limit(self._services.now())
         seconds = self._limit.total_seconds()
-        with closing(self._call.frames(payload, self._view, seconds)) as given:
+        with closing(self._call.frames(payload.value, self._view, seconds, payload.digits)) as given:
             frames = children.bounded(self._hop, given)
             first = next(frames, None)
             if self._hop.is_late_copy and first is not None and first.opens_set:

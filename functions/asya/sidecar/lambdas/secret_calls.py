@@ -4,9 +4,12 @@ from collections.abc import Callable, Generator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Raw
+
 from asya.protocol.frame import Frame
+from asya.protocol.numbers import Digits
 from asya.runtime.abi import EnvelopeView
-from asya.runtime.call import HandlerFailed, HandlerInvoker, Invoker
+from asya.runtime.call import HandlerFailed, HandlerInvoker, Invoker, ReadPayload
 from asya.runtime.load import Handler, LoadError, load
 from asya.runtime.secret_values import redact
 from asya.sidecar.lambdas.services import Services
@@ -23,8 +26,12 @@ class SecretInvoker:
         self._invoker = invoker
         self._secrets = secrets
 
+    def read(self, payload: Raw) -> ReadPayload:
+        """See `Invoker`."""
+        return self._invoker.read(payload)
+
     def frames(
-        self, payload: Any, open_view: Callable[[], EnvelopeView], seconds: float
+        self, payload: Any, open_view: Callable[[], EnvelopeView], seconds: float, digits: Digits | None = None
     ) -> Generator[Frame, None, None]:
         """See `Invoker`.
 
@@ -33,7 +40,7 @@ class SecretInvoker:
         """
         self._secrets.refresh()
         try:
-            yield from self._invoker.frames(payload, open_view, seconds)
+            yield from self._invoker.frames(payload, open_view, seconds, digits)
         except HandlerFailed as failure:
             raise type(failure)(redact_error(failure.error, self._secrets.known_values)) from None
 

@@ -4,7 +4,7 @@ import msgspec
 from msgspec import Raw
 
 from asya.protocol.envelope import NULL
-from asya.protocol.strict_json import decode_value
+from asya.protocol.strict_json import decode_exact
 from asya.protocol.task import StartedBy
 from asya.protocol.times import format_time, parse_time
 from asya.protocol.triggers import Trigger
@@ -78,4 +78,4 @@ def part_of(text: Raw | bytes, pointer: str) -> object:
     Raises:
         ValueError: the text is no JSON, or it has no such part.
     """
-    return part_at(decode_value(text), pointer)
+    return part_at(decode_exact(text), pointer)

@@ -2,7 +2,7 @@
 
 from urllib.parse import parse_qsl
 
-from asya.protocol.strict_json import decode_value
+from asya.protocol.strict_json import decode_exact
 
 _FORM = "application/x-www-form-urlencoded"
 _MOST_FIELDS = 1000
@@ -37,7 +37,7 @@ def type_of(body: object) -> str:
 
 def _json(text: str) -> object:
     try:
-        return decode_value(text.encode())
+        return decode_exact(text.encode())
     except ValueError as error:
         raise UnreadableBodyError(f"the body is not valid JSON: {error}") from None
 
@@ -53,7 +53,7 @@ def _form(text: str) -> object:
     if list(fields) == [_JSON_FIELD] and len(fields[_JSON_FIELD]) == 1:
         # GitHub and Slack send JSON in a form with this field alone.
         try:
-            return decode_value(fields[_JSON_FIELD][0].encode())
+            return decode_exact(fields[_JSON_FIELD][0].encode())
         except ValueError:
             pass
     return {name: values[0] if len(values) == 1 else values for name, values in fields.items()}

@@ -1,5 +1,6 @@
 """What programs send and get has the forms of typed actors."""
 
+import json
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -8,9 +9,11 @@ from typing import Any
 import msgspec
 import pydantic
 import pytest
+from hypothesis import given
 
 from asya.client.payloads import decoded, encoded
 from asya.contracts.errors import ContractError
+from tests.doubles.json_numbers import NUMBERS, are_equal
 
 
 @dataclass
@@ -73,3 +76,10 @@ def test_a_value_without_a_form_in_json_is_refused(payload: object, problem: str
 def test_a_result_that_does_not_fit_names_the_field() -> None:
     with pytest.raises(ContractError, match=r"^result\.total: should be a decimal"):
         decoded(b'{"id":"7","total":"much","placed":"2026-01-02","tags":[]}', Order)
+
+
+@pytest.mark.rule("1.numbers")
+@given(NUMBERS)
+def test_1_a_number_of_a_result_has_every_digit_of_a_decimal(text: str) -> None:
+    assert are_equal(str(decoded(f'{{"sku": "tea", "price": {text}}}'.encode(), Line).price), text)
+    assert decoded(f'{{"price": {text}}}'.encode(), None) == {"price": json.loads(text)}

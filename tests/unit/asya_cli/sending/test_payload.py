@@ -1,13 +1,18 @@
 """The payload of `asya run` from the command line."""
 
 import io
+import json
 import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
 
 from asya_cli.errors import CommandError
 from asya_cli.sending.payload import read_payload
+from tests.doubles.json_numbers import NUMBERS
+
+DEEP = f"{'[' * 5000}{']' * 5000}"
 
 
 @pytest.mark.parametrize(
@@ -50,9 +55,24 @@ def test_a_payload_in_the_encodings_of_windows(tmp_path: Path, encoding: str, mo
         (["n=1", "m=2", "n=3"], "the key 'n' comes twice"),
         (["{n}"], "not valid JSON"),
         (["@missing.json"], "cannot read missing.json"),
+        (['{"n": 1, "n": 2}'], '--payload: the key "n" comes twice in an object'),
+        (['{"a": [{"b": {"n": 1, "n": 1}}]}'], 'the key "n" comes twice'),
+        (['a={"n": 1, "n": 2}'], '--payload: a: the key "n" comes twice'),
+        ([DEEP], "--payload is nested too deeply; no actor could read it"),
+        ([f"a={DEEP}"], "--payload: a is nested too deeply"),
+        (['{"n": 1e400}'], "Number out of range"),
+        (["n=1e400"], "--payload: n has a number that no actor could read: Number out of range"),
     ],
 )
 def test_what_is_neither_is_named(parts: list[str], problem: str) -> None:
     with pytest.raises(CommandError) as refused:
         read_payload(parts)
     assert problem in refused.value.problem
+
+
+@given(NUMBERS)
+def test_numbers_keep_their_texts(text: str) -> None:
+    found: list[str] = []
+    for parts in ([f'{{"total": {text}, "all": [{text}]}}'], [f"total={text}", f"all=[{text}]"]):
+        json.loads(bytes(read_payload(parts)), parse_float=found.append, parse_int=found.append)
+    assert found == [text] * 4

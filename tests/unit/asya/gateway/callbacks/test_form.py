@@ -1,5 +1,6 @@
 """protocol §11: the answers in a form."""
 
+import re
 from urllib.parse import urlencode
 
 import msgspec
@@ -7,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from asya.gateway.a2a.tool_requests import MessageContent, read_answers
 from asya.gateway.callbacks.form import read_form, values_of
 from asya.pause.resume_input import InvalidInputError, complete_answers
 from asya.protocol.api_errors import ApiError
 from asya.protocol.pause import PauseField
+from tests.doubles.json_numbers import NUMBERS, are_equal
 
 FIELDS = (
     PauseField(name="text", type="string", required=False),
@@ -33,6 +36,18 @@ def test_each_field_has_a_value_of_its_type() -> None:
         ("text", "12"), ("count", "1.5"), ("sure", "false"), ("channel", '"mail"'), ("tags", '"a"'), ("tags", "2"),
         ("more", '{"x": [1]}'),
     ) == {"text": "12", "count": 1.5, "sure": False, "channel": "mail", "tags": ["a", 2], "more": {"x": [1]}}  # fmt: skip
+
+
+@pytest.mark.rule("1.numbers")
+@given(NUMBERS)
+def test_1_numbers_of_a_form_and_of_a_message_keep_their_digits(text: str) -> None:
+    total, more = PauseField(name="total", type="number"), PauseField(name="more", type="object")
+    form = read_form(urlencode({"total": text, "more": f'{{"n": [{text}]}}'}).encode(), (total, more))
+    said = read_answers(MessageContent(None, {}, f" {text} "), [total])
+
+    for answer in (form["total"], form["more"], said["total"]):
+        (seen,) = re.findall(r"[-+.0-9eE]+", bytes(answer).decode())
+        assert are_equal(seen, text)
 
 
 @pytest.mark.rule("11.callback.post")
