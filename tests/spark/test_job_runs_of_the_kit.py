@@ -1,9 +1,12 @@
 """The test kit runs jobs: the real dispatcher, job library and completion, on the Spark session of the process."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
+import freezegun
 import pytest
+from moto import mock_aws
 from pyspark.sql import SparkSession
 
 from asya.testing import Mesh
@@ -23,6 +26,7 @@ defaults:
 actors:
   check: {handler: shared.check}
   count: {spark: {job: shared.count}, env: {UNIT: rows}, batch: {window: 0s}}
+  call: {spark: {job: shared.call}, batch: {window: 0s}}
   double: {spark: {job: shared.double, payload_schema: n LONG}, batch: {window: 0s}}
 """
 HANDLERS = """
@@ -40,6 +44,12 @@ def square(n):
 def count(spark, payload):
     squares = spark.sparkContext.parallelize(range(payload["n"])).map(square).sum()
     return {**payload, os.environ["UNIT"]: spark.range(payload["n"]).count(), "squares": squares}
+
+def call(spark, payload):
+    import boto3
+    keys = spark.sparkContext.parallelize([1]).map(lambda _: os.environ["AWS_ACCESS_KEY_ID"]).collect()
+    boto3.client("sqs").list_queues()
+    return {"keys": keys}
 
 def double(spark, envelopes: DataFrame) -> DataFrame:
     return envelopes.select("id", F.struct((F.col("payload.n") * 2).alias("double")).alias("payload"))
@@ -79,6 +89,23 @@ def test_a_driver_that_dies_fails_its_run(mesh: Mesh) -> None:
     assert run.status == "failed"
     assert (run.errors[-1].type, "ExitCode: 137" in run.errors[-1].message) == ("SparkJobFailed", True)
     assert mesh.send("count", {"n": 1}).result["rows"] == 1
+
+
+def test_a_job_calls_no_aws(mesh: Mesh, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIADEVELOPER")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    [error] = mesh.send("call", {}).errors
+    assert "the test kit lets no call of AWS out" in error.message
+    with mock_aws():
+        assert mesh.send("call", {}).result == {"keys": ["asya-testing"]}  # those of Python workers are new processes
+
+
+def test_jobs_run_in_another_thread_and_while_time_is_frozen(mesh: Mesh) -> None:
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(lambda: mesh.send("count", {"n": 2}).result["squares"]).result() == 1
+    with freezegun.freeze_time("2027-03-01 10:00"):
+        run = mesh.send("check", {"n": 5}, then=["count", "check"])
+        assert run.result["squares"] == 30
 
 
 def test_the_deadline_of_a_job_is_of_the_virtual_time(mesh: Mesh, tmp_path: Path) -> None:

@@ -12,12 +12,13 @@ try:
 except ImportError as error:
     raise ImportError("asya.testing needs the package greenlet: pip install greenlet") from error
 
-from asya.testing.errors import NotSucceededError, RefusedError, TestKitError
+from asya.testing.errors import EndpointRefusedError, NotSucceededError, RefusedError, TestKitError
 from asya.testing.mesh import Mesh
 from asya.testing.payloads import payload_of
 from asya.testing.run import Hop, Question, Run, RunError
 
 __all__ = [
+    "EndpointRefusedError",
     "Hop",
     "Mesh",
     "NotSucceededError",

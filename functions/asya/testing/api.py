@@ -29,6 +29,7 @@ class Api:
         """See `Mesh.ask`."""
         content = body if isinstance(body, bytes) else b"" if body is None else msgspec.json.encode(body)
         response = self.call(method, path, content, {}, user_arn=TEST_USER, user_id=USER_ID)
+        self.cloud.finish()
         status, text = response["statusCode"], response.get("body") or ""
         if status == 404 and or_none:
             return None

@@ -25,6 +25,7 @@ from asya.testing.dynamo.indexes import KINDS, new_table
 from asya.testing.dynamo.tables import MemoryDynamo
 from asya.testing.errors import TestKitError
 from asya.testing.history import History
+from asya.testing.isolation.at_work import isolated
 from asya.testing.job_runs import SPARK, JobRuns
 from asya.testing.planned_faults import PlannedFaults
 from asya.testing.services.event_log import EventLog
@@ -92,7 +93,7 @@ class Deployment:
     """A deployed mesh.
 
     Attributes:
-        objects: the content of the mesh's bucket by key.
+        allowed_endpoints: the endpoints that code of the mesh may call.
     """
 
     table: MeshTable
@@ -107,6 +108,7 @@ class Deployment:
     sources: EventSources
     bus: EventBus
     jobs: JobRuns
+    allowed_endpoints: tuple[str, ...] = ()
 
     @property
     def objects(self) -> Mapping[str, bytes]:
@@ -117,6 +119,7 @@ class Deployment:
     def activate(self) -> Iterator[None]:
         """Connect the code of the mesh to this cloud."""
         with (
+            isolated(self.allowed_endpoints),
             self.jobs.activate(),
             mock.patch.object(clients, "sqs", self._sqs),
             mock.patch.object(clients, "s3", lambda: S3Client(current_process(), self.bucket)),
@@ -152,6 +155,13 @@ class Deployment:
             raise errors[0]
         return results[0]
 
+    def finish(self) -> None:
+        """Let the processes that are at work end. They go on only in this thread, and the next call may come from another one."""
+        scheduler = self.simulation.scheduler
+        if scheduler.at_work and not scheduler.is_in_process:
+            with self.activate():
+                scheduler.run(lambda: scheduler.at_work == 0)
+
     @property
     def is_at_rest(self) -> bool:
         """Whether no process is at work, and no message waits but the timers of sets."""
@@ -180,7 +190,7 @@ def _with_models(loaded: LoadedMesh, table: MeshTable) -> MeshTable:
     tools = dict(table.tools)
     for tool, model in models.items():
         try:
-            with CODE_FOLDERS.using(loaded.code_folder.resolve()):
+            with isolated(), CODE_FOLDERS.using(loaded.code_folder.resolve()):
                 schema = input_schema(pkgutil.resolve_name(model))
         except Exception as error:
             raise TestKitError(
@@ -195,7 +205,15 @@ def _with_operator(table: MeshTable) -> MeshTable:
     return structs.replace(table, operators=(*table.operators, TEST_USER)) if table.operators else table
 
 
-def deploy(loaded: LoadedMesh, data_uri: str, environment: Mapping[str, str], seed: int, start: datetime) -> Deployment:
+def deploy(
+    loaded: LoadedMesh,
+    data_uri: str,
+    environment: Mapping[str, str],
+    *,
+    seed: int,
+    start: datetime,
+    allowed_endpoints: tuple[str, ...] = (),
+) -> Deployment:
     """Deploy a mesh to a new cloud.
 
     Args:
@@ -203,6 +221,7 @@ def deploy(loaded: LoadedMesh, data_uri: str, environment: Mapping[str, str], se
         environment: variables of all actors, such as the values of secrets.
         seed: decides the order of what happens at the same time.
         start: the virtual time of the start.
+        allowed_endpoints: the endpoints that code of the mesh may call.
 
     Raises:
         TestKitError: the model of a tool cannot be imported.
@@ -223,7 +242,14 @@ def deploy(loaded: LoadedMesh, data_uri: str, environment: Mapping[str, str], se
         common = {**environment, "ASYA_ACTOR": actor, "ASYA_DATA_URI": data_uri}
         is_heavy = actor in table.actors and table.actors[actor].kind == "spark"
         folder = (loaded.jobs_folder if is_heavy else loaded.code_folder).resolve()
-        return UserProcess(name, simulation, variables={**common, **own}, folder=folder, faults=faults)
+        return UserProcess(
+            name,
+            simulation,
+            variables={**common, **own},
+            folder=folder,
+            faults=faults,
+            allowed_endpoints=allowed_endpoints,
+        )
 
     def settings(actor: str) -> Settings:
         return Settings(
@@ -254,7 +280,8 @@ def deploy(loaded: LoadedMesh, data_uri: str, environment: Mapping[str, str], se
     )
     bucket, bus = Bucket(history, {}), EventBus()
     jobs = JobRuns(simulation, table.namespace, bucket, queues, new_process)
-    return Deployment(table, simulation, faults, history, queues, tables, bucket, gateway, system, sources, bus, jobs)
+    services = (queues, tables, bucket, gateway, system, sources, bus, jobs)
+    return Deployment(table, simulation, faults, history, *services, allowed_endpoints)
 
 
 @dataclass

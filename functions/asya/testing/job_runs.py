@@ -15,6 +15,7 @@ from asya.messaging.aws import clients
 from asya.messaging.aws.settings import SparkSettings
 from asya.protocol import names
 from asya.runtime.load import load
+from asya.testing.isolation.clock import load_own_clock
 from asya.testing.services.functions import ACCOUNT
 from asya.testing.services.job_client import JobClient
 from asya.testing.services.job_faults import JobFaults
@@ -110,6 +111,8 @@ class _Driver:
     def work(self, ended: Callable[[bool], None]) -> None:
         """Run the job, and write what it wrote to the bucket."""
         from asya_spark import clock, main
+
+        load_own_clock()
 
         key = urlsplit(self.run.manifest_uri).path.lstrip("/")
         with running(self.process):

@@ -16,12 +16,14 @@ from asya.dead_letters.replay import ReplayRequest
 from asya.protocol.envelope import Envelope
 from asya.protocol.names import dlq_name, table_name
 from asya.tasks.aws.partials import PartialStore
+from asya.tasks.event_batch import EARLIEST, LATEST
 from asya.testing import dead_letters
 from asya.testing.api import Api
 from asya.testing.deployment import deploy
 from asya.testing.errors import TestKitError
 from asya.testing.external.systems import ExternalSystems
 from asya.testing.hints import hint
+from asya.testing.isolation.clock import on_own_clock, plain_datetime
 from asya.testing.messages import produce, put
 from asya.testing.run import Run, RunStatus
 from asya.testing.virtual_time import VirtualTime
@@ -30,6 +32,7 @@ from asya_infra.mesh_file.load import load_mesh
 T = TypeVar("T")
 
 
+@on_own_clock
 class Mesh:
     """A mesh in this process: its handlers, the real sidecars, sinks and gateway, and services in memory.
 
@@ -43,9 +46,12 @@ class Mesh:
         env: environment variables of all actors, such as the values of secrets.
         seed: decides the order of what happens at the same time.
         start: the virtual time of the start; by default that of the machine.
+        allowed_endpoints: AWS endpoints that handlers and jobs may call, such as `localhost:4566` or
+            `bedrock-runtime.*.amazonaws.com`. By default every call is refused. With one, they have the AWS variables of the test.
 
     Raises:
         asya_infra.mesh_file.problems.MeshFileError: the mesh file has problems; each has its line.
+        TestKitError: the start has no time zone, or a mesh refuses reports of that time.
     """
 
     def __init__(
@@ -57,13 +63,18 @@ class Mesh:
         env: Mapping[str, str] | None = None,
         seed: int = 0,
         start: datetime | None = None,
+        allowed_endpoints: Iterable[str] = (),
     ) -> None:
         loaded = load_mesh(Path(path), stage)
         self._folder = tempfile.TemporaryDirectory(prefix="asya-testing-") if data is None else None
         self.data = Path(data if self._folder is None else self._folder.name).resolve()  # type: ignore[arg-type]
         self.data.mkdir(parents=True, exist_ok=True)
         data_uri = f"file://{self.data}/"
-        self._cloud = deploy(loaded, data_uri, dict(env or {}), seed, start or datetime.now(UTC))
+        began = plain_datetime(start or datetime.now(UTC))
+        _check_start(began)
+        self._cloud = deploy(
+            loaded, data_uri, dict(env or {}), seed=seed, start=began, allowed_endpoints=tuple(allowed_endpoints)
+        )
         self._api = Api(self._cloud)
         self._time = VirtualTime(self._cloud)
         self._external = ExternalSystems(self._api, data_uri)
@@ -145,7 +156,9 @@ class Mesh:
         Raises:
             TestKitError: the mesh has no such trigger, the time is no slot of it, or it does not react to the object.
         """
-        run = Run(self, self._external.fire(trigger, at=at, key=key, event=event))
+        run = Run(
+            self, self._external.fire(trigger, at=plain_datetime(at) if at is not None else None, key=key, event=event)
+        )
         self._time.settle(run)
         return run
 
@@ -371,6 +384,17 @@ class Mesh:
     def __repr__(self) -> str:
         """The namespace and the time that has passed."""
         return f"<Mesh {self._cloud.table.namespace}, {self.now - self._cloud.simulation.scheduler.start_time} old>"
+
+
+def _check_start(start: datetime) -> None:
+    if start.tzinfo is None:
+        raise TestKitError(f"the start {start} has no time zone; add tzinfo=UTC")
+    if not EARLIEST <= start < LATEST:
+        years = f"{EARLIEST.year} to {LATEST.year - 1}"
+        raise TestKitError(
+            f"the start {start} is outside the years {years}, in which a mesh takes reports; freeze a later time, or give "
+            "Mesh(…, start=…)"
+        )
 
 
 class _Started(msgspec.Struct, frozen=True):

@@ -1,7 +1,8 @@
 """The fixtures of the test kit; pytest finds this plugin by itself.
 
-The setting `asya_mesh` in the configuration of pytest names the mesh file; by default it is `mesh.yaml`. Tests import the
-handlers and jobs of its code folders as the mesh does.
+The setting `asya_mesh` in the configuration of pytest names the mesh file; by default it is `mesh.yaml`. The setting
+`asya_allowed_endpoints` names the endpoints of AWS that tests may call, one on each line; by default there are none. Tests
+import the handlers and jobs of the mesh's code folders as the mesh does.
 """
 
 import sys
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from asya.testing.isolation import endpoints
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -19,12 +22,14 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the setting."""
+    """Add the settings."""
+    parser.addini("asya_allowed_endpoints", "Endpoints of AWS that tests may call.", type="linelist", default=[])
     parser.addini("asya_mesh", "The mesh file of the fixture asya_mesh.", default="mesh.yaml")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Put the code folders of the mesh file on the path."""
+    """Put the code folders of the mesh file on the path, and allow endpoints."""
+    endpoints.configure(config.getini("asya_allowed_endpoints"))
     mesh_file = _mesh_file(config)
     if mesh_file.is_file():
         for folder in _code_folders(mesh_file):
@@ -68,10 +73,13 @@ def asya_mesh(request: pytest.FixtureRequest, asya_data: Path) -> "Mesh":
 @pytest.fixture(scope="session")
 def asya_spark_session() -> "SparkSession":
     """A local Spark session, warm for all tests of this process, whose workers import what the tests import."""
+    from asya.testing.services.functions import REGION
     from asya.testing.spark_session import share_path, spark_session
+    from asya.testing.user_code import variables
 
     session = spark_session()
-    share_path(session)
+    with variables(endpoints.variables(REGION)):
+        share_path(session)
     return session
 
 

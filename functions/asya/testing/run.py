@@ -15,6 +15,7 @@ from asya.protocol.times import parse_time
 from asya.tasks.timeline import TimelineEntry
 from asya.tasks.view import TaskView
 from asya.testing.errors import NotSucceededError
+from asya.testing.isolation.clock import on_own_clock
 
 if TYPE_CHECKING:
     from asya.testing.mesh import Mesh
@@ -83,6 +84,7 @@ class Question:
     shown: Mapping[str, str | None] = field(default_factory=dict)
 
 
+@on_own_clock
 @dataclass(frozen=True, eq=False)
 class Run:
     """An envelope that was sent to a mesh. Its properties are what the mesh knows now. Runs are equal by mesh and id.

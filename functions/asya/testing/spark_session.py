@@ -7,6 +7,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from asya.testing.isolation import endpoints
+from asya.testing.services.functions import REGION
+from asya.testing.user_code import variables
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -47,11 +51,14 @@ def spark_session() -> "SparkSession":
         "spark.local.dir": f"{folder}/local",
         "spark.sql.warehouse.dir": f"{folder}/warehouse",
     }
-    session = SparkSession.builder.master("local[2]").appName("asya.testing").config(map=settings).getOrCreate()
+    builder = SparkSession.builder.master("local[2]").appName("asya.testing").config(map=settings)
+    with variables(endpoints.variables(REGION)):  # the JVM keeps the variables that it starts with
+        session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
 
 
 def share_path(session: "SparkSession") -> None:
-    """Let Spark's Python workers import what this process can, such as the modules of a mesh."""
-    session.sparkContext.environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    """Let Spark's Python workers import what this process can, such as the modules of a mesh, with its variables of AWS."""
+    own = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
+    session.sparkContext.environment.update(own, PYTHONPATH=os.pathsep.join(path for path in sys.path if path))

@@ -12,7 +12,9 @@ from typing import NoReturn, TypeVar
 from unittest import mock
 
 from asya.runtime.time_limit import run_within
+from asya.testing.isolation import endpoints
 from asya.testing.planned_faults import PlannedFaults
+from asya.testing.services.functions import REGION
 from asya.testing.services.process import Process
 
 T = TypeVar("T")
@@ -23,15 +25,17 @@ class UserProcess(Process):
     """A process that calls real handlers: their time is that of the machine, and virtual time stands still meanwhile.
 
     Attributes:
-        variables: the environment variables of the actor.
+        variables: the environment variables of the actor, beside those of AWS.
         folder: the folder of its code.
         faults: the failures that the test has planned.
+        allowed_endpoints: the endpoints that code of the mesh may call.
         exit_code: that of the process, once user code has ended it.
     """
 
     variables: Mapping[str, str] = field(default_factory=dict)
     folder: Path = Path()
     faults: PlannedFaults | None = None
+    allowed_endpoints: tuple[str, ...] = ()
     exit_code: int = 137
 
     def run_within(self, seconds: float, run: Callable[[], T]) -> T:
@@ -54,7 +58,8 @@ class UserProcess(Process):
     @contextmanager
     def as_actor(self) -> Iterator[None]:
         """Run user code with the variables and the modules of the actor."""
-        with CODE_FOLDERS.using(self.folder), variables(self.variables):
+        aws = endpoints.variables(REGION, self.allowed_endpoints)
+        with CODE_FOLDERS.using(self.folder), variables({**aws, **self.variables}):
             yield
 
     @contextmanager
@@ -73,18 +78,22 @@ class UserProcess(Process):
 
 
 @contextmanager
-def variables(values: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables for a while."""
+def variables(values: Mapping[str, str | None]) -> Iterator[None]:
+    """Set environment variables for a while, and remove those without a value."""
     before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
+    _set(values)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        _set(before)
+
+
+def _set(values: Mapping[str, str | None]) -> None:
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 class CodeFolders:

@@ -4,12 +4,15 @@ A process yields only where it waits, mainly at calls of services. The seed dete
 """
 
 import heapq
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
 from greenlet import getcurrent, greenlet
+
+from asya.testing.errors import TestKitError
 
 START_TIME = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -38,7 +41,10 @@ class Scheduler:
     at_work: int = 0
     _waiting: list[tuple[float, int, Callable[[], None]]] = field(default_factory=list)
     _numbers: "count[int]" = field(default_factory=count)
-    _hub: greenlet = field(default_factory=getcurrent)
+    # Only during `run`: a greenlet must not outlive its thread.
+    _hub: greenlet | None = None
+    _thread: threading.Thread = field(default_factory=threading.current_thread)
+    _processes: set[greenlet] = field(default_factory=set)
 
     @property
     def now(self) -> datetime:
@@ -52,7 +58,7 @@ class Scheduler:
     @property
     def is_in_process(self) -> bool:
         """Whether the caller is a process, which may wait."""
-        return getcurrent() is not self._hub
+        return getcurrent() in self._processes
 
     @property
     def is_idle(self) -> bool:
@@ -66,21 +72,29 @@ class Scheduler:
     def start(self, body: Callable[[], None], delay: float = 0.0) -> None:
         """Start a process: a callback that may wait."""
         self.at_work += 1
-        worker = greenlet(lambda: self._work(body), parent=self._hub)
-        self.after(delay, worker.switch)
+        self.after(delay, lambda: self._switch_to(greenlet(lambda: self._work(body))))
 
     def _work(self, body: Callable[[], None]) -> None:
+        process = getcurrent()
+        self._processes.add(process)
         try:
             body()
         finally:
+            self._processes.discard(process)
             self.at_work -= 1
+
+    def _switch_to(self, process: greenlet) -> None:
+        assert self._hub is not None
+        process.parent = self._hub
+        process.switch()
 
     def wait(self, seconds: float) -> None:
         """Yield to other processes until this time has passed."""
-        worker = getcurrent()
-        if worker is self._hub:
+        if not self.is_in_process:
             raise RuntimeError("only a callback of `start` may wait; use `start` instead of `after`")
-        self.after(seconds, worker.switch)
+        process = getcurrent()
+        self.after(seconds, lambda: self._switch_to(process))
+        assert self._hub is not None  # a process runs only in `run`
         self._hub.switch()
 
     def stop(self) -> None:
@@ -96,7 +110,27 @@ class Scheduler:
 
         Raises:
             StalledError: if the callbacks exceed the limit of turns.
+            TestKitError: processes wait in another thread, and only there they can go on.
         """
+        before = self._hub
+        self._hub = self._adopt()
+        try:
+            self._run(is_done, until)
+        finally:
+            self._hub = before
+
+    def _adopt(self) -> greenlet:
+        """The calling greenlet, to which the processes return."""
+        thread = threading.current_thread()
+        if thread is not self._thread and self._processes:
+            raise TestKitError(
+                f"thread {self._thread.name!r} left {len(self._processes)} calls of this mesh unfinished, and thread "
+                f"{thread.name!r} cannot finish them: let the mesh rest in the first one, for example by mesh.travel(seconds=1)"
+            )
+        self._thread = thread
+        return getcurrent()
+
+    def _run(self, is_done: Callable[[], bool], until: float) -> None:
         while self._waiting and not self.is_over and not is_done():
             if self._waiting[0][0] > until:
                 self.seconds = max(self.seconds, until)

@@ -11,12 +11,19 @@ from asya_infra.mesh_file.mesh_model import MeshFile
 
 TESTS = """
 import orders
+import pytest
 from asya import data
-from asya.testing import Mesh
+from asya.testing import EndpointRefusedError, Mesh
+from asya.testing.isolation import endpoints
 
 def test_a_mesh(asya_mesh: Mesh, asya_data):
     assert asya_mesh.send("price", {"total": 2}).result["price"] == 4
     assert (asya_data / "prices" / "last.txt").read_text() == "2"
+
+def test_an_endpoint_is_allowed():
+    endpoints._check_call("GET", "https://bedrock-runtime.eu-west-1.amazonaws.com/")
+    with pytest.raises(EndpointRefusedError):
+        endpoints._check_call("GET", "https://sqs.eu-west-1.amazonaws.com/")
 
 def test_a_handler(asya_data):
     assert orders.price({"total": 1})["price"] == 2
@@ -28,9 +35,10 @@ def test_a_handler(asya_data):
 def test_pytest_finds_the_fixtures(shop: Path) -> None:
     (shop.parent / "test_shop.py").write_text(TESTS)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", "."]
+    command += ["-o", "asya_allowed_endpoints=bedrock-runtime.*.amazonaws.com"]
     result = subprocess.run(command, cwd=shop.parent, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout
-    assert "2 passed" in result.stdout
+    assert "3 passed" in result.stdout
 
 
 def test_the_code_folders_have_the_defaults_of_the_mesh_file(tmp_path: Path) -> None:
