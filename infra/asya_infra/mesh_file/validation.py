@@ -11,12 +11,12 @@ from pydantic_core import ErrorDetails
 from asya_infra.mesh_file.actor_model import ActorSettings
 from asya_infra.mesh_file.legacy import upgrade
 from asya_infra.mesh_file.mesh_model import MeshFile
-from asya_infra.mesh_file.model_types import keys_at
 from asya_infra.mesh_file.problems import Problem, did_you_mean
 from asya_infra.mesh_file.source import Location, Source, places
+from asya_infra.mesh_file.text.model_types import keys_at
+from asya_infra.mesh_file.text.written_text import WrittenText
 from asya_infra.mesh_file.triggers.model import SOURCES
 from asya_infra.mesh_file.units import format_duration
-from asya_infra.mesh_file.written_text import WrittenText
 
 _SETTINGS = {field.alias or name for name, field in ActorSettings.model_fields.items()}
 # An actor that sets one of them does not get the other from `defaults`.

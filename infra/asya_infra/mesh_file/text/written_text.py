@@ -5,8 +5,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from asya_infra.mesh_file.mesh_model import MeshFile
-from asya_infra.mesh_file.model_types import takes_text, type_below
 from asya_infra.mesh_file.source import Location, Source
+from asya_infra.mesh_file.text.model_types import takes_text, type_below
 
 _TOO_LARGE = "is too large for a number; put it in quotes if it is text"
 _TOO_LONG = "has more digits than a number keeps, which would make it {}; write it so, or in quotes if it is text"
