@@ -10,7 +10,7 @@ import re
 from asya.protocol.data_references import check_path
 
 VARIABLE = "ASYA_DATA_URI"
-# Hadoop reads these as parts of a pattern, and some readers split a path at commas.
+# Hadoop reads these as parts of a pattern. Readers of RDDs split a path at commas: with an escaped one they fail and read no other file.
 _SPECIAL = re.compile(r"[\\*?\[\]{},]")
 
 

@@ -60,6 +60,14 @@ def test_callers_list_their_own_tasks_newest_first(alice: ApiCaller, bob: ApiCal
     assert bobs not in {each["id"] for each in list_items(alice, "/api/v1/mesh", status="succeeded")}
 
 
+@pytest.mark.rule("14.api.slash")
+def test_14_legacy_clients_write_a_slash_before_the_query(alice: ApiCaller) -> None:
+    status, content = alice.call("POST", "/api/v1/mesh/", {"payload": {"a": 1}}, actor="echo")
+    assert status == 201
+    assert wait_for_end(alice, content["id"])["status"] == "succeeded"
+    assert content["id"] in {each["id"] for each in list_items(alice, "/api/v1/mesh/", status="succeeded")}
+
+
 @pytest.mark.rule("13.children")
 def test_children_are_listed_page_by_page(alice: ApiCaller, bob: ApiCaller) -> None:
     root = start(alice, "split", {"parts": 12})
