@@ -10,7 +10,7 @@ import re
 from asya.protocol.data_references import check_path
 
 VARIABLE = "ASYA_DATA_URI"
-# Hadoop reads these as parts of a pattern. Readers of RDDs split a path at commas: with an escaped one they fail and read no other file.
+# Hadoop reads these as parts of a pattern. Readers of RDDs split a path at commas; at an escaped one they fail.
 _SPECIAL = re.compile(r"[\\*?\[\]{},]")
 
 
