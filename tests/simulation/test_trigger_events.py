@@ -27,6 +27,7 @@ from asya.protocol.codec import decode
 from asya.protocol.mesh_table import QUEUE_RECEIVES, Actor, MeshTable
 from asya.protocol.triggers import EventPattern, ObjectSource, Trigger
 from asya.senders.lambdas import wiring as sender_wiring
+from asya.starts.idempotency import STARTERS
 from asya.testing.dynamo.indexes import KINDS, new_table
 from asya.testing.dynamo.tables import MemoryDynamo
 from asya.testing.history import History
@@ -132,7 +133,7 @@ def deploy(random: Random) -> World:
     sources = EventSources(simulation, history, {})
     queues = Queues(simulation, history, sources.wake)
     sources.queues = queues
-    visibility = float(timings.visibility_timeout(timings.TRIGGERS_TIMEOUT, 0))
+    visibility = float(timings.visibility_timeout(STARTERS[names.TRIGGERS], 0))
     for name, receives in ((names.TRIGGERS, QUEUE_RECEIVES), ("count", None)):
         queues.queues[queue(name)] = Queue(queue(name), visibility, receives)
         queues.queues[f"{queue(name)}-dlq"] = Queue(f"{queue(name)}-dlq", 30.0, None)
@@ -140,7 +141,7 @@ def deploy(random: Random) -> World:
         actor=names.TRIGGERS,
         settings=settings(FIRST),
         batch_size=10,
-        timeout=timings.TRIGGERS_TIMEOUT,
+        timeout=STARTERS[names.TRIGGERS],
         concurrency=5,
         new_process=lambda name: Process(name, simulation),
     )

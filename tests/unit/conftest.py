@@ -39,7 +39,7 @@ def cached_signing_session() -> Iterator[None]:
     """Cache the session: a deployed function creates one, but the tests create hundreds of functions."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "asya.gateway.lambdas.wiring.boto3", SimpleNamespace(DEFAULT_SESSION=None, Session=cache(boto3.Session))
+            "asya.sidecar.lambdas.services.boto3", SimpleNamespace(DEFAULT_SESSION=None, Session=cache(boto3.Session))
         )
         yield
 

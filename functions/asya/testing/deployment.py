@@ -13,12 +13,13 @@ from unittest import mock
 
 from msgspec import structs
 
+from asya import registry
 from asya.contracts.function import input_schema
 from asya.gateway.lambdas import wiring as gateway_wiring
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings
 from asya.protocol import names
-from asya.protocol.mesh_table import QUEUE_RECEIVES, MeshTable
+from asya.protocol.mesh_table import MeshTable
 from asya.protocol.slices import SetDue, decode_message
 from asya.senders.lambdas import wiring as sender_wiring
 from asya.testing.dynamo.indexes import KINDS, new_table
@@ -46,12 +47,12 @@ from asya_infra import timings
 from asya_infra.mesh_file.legacy.variables import handler_variables
 from asya_infra.mesh_file.load import LoadedMesh
 from asya_infra.mesh_file.table import to_table
+from asya_infra.queue_settings import QueueSettings, actor_queue, system_queues
 
 T = TypeVar("T")
 
 # The turns of one test: a handler that sends to itself for ever ends here.
 MAX_TURNS = 2_000_000
-REPORT_QUEUES = (names.REPORTS, names.ENDS)
 CONCURRENCY = 10
 TOKEN_KEY = "asya-tokens"
 TEST_USER = f"arn:aws:iam::{ACCOUNT}:user/test"
@@ -268,11 +269,7 @@ def deploy(
     functions = _Functions(table, queues, sources, settings, new_process)
     for actor in table.actors:
         functions.add_actor(actor)
-    functions.add_report_queues()
-    if table.triggers:
-        functions.add_triggers()
-    if any(actor.kind == "spark" for actor in table.actors.values()):
-        functions.add_system_queues()
+    functions.add_system_queues()
     system = SystemFunctions(simulation, {name: settings(name) for name in SystemFunctions.NAMES}, new_process, table)
     system.new_services, system.fails_overdue_tasks = TestServices.of, True
     gateway = Gateway(
@@ -306,36 +303,26 @@ class _Functions:
     new_process: Callable[[str], UserProcess]
 
     def add_actor(self, actor: str) -> None:
-        spec = self.table.actors[actor]
-        is_ours = spec.kind in ("crew", "spark")  # the function of a heavy actor runs no user code
-        batch = 10 if is_ours else spec.batch.size
-        timeout = timings.CREW_TIMEOUT if is_ours else timings.function_timeout(spec.timeout, batch)
-        self._add_queue(actor, timeout, spec.queue_receives, self._function(actor, batch, timeout))
-
-    def add_report_queues(self) -> None:
-        reports = self._function(names.REPORTS, 10, timings.CREW_TIMEOUT)
-        for name in REPORT_QUEUES:
-            self._add_queue(name, timings.CREW_TIMEOUT, timings.REPORTS_MAX_RECEIVES, reports)
-
-    def add_triggers(self) -> None:
-        timeout = timings.TRIGGERS_TIMEOUT
-        function = self._function(names.TRIGGERS, 10, timeout)
-        self._add_queue(names.TRIGGERS, timeout, QUEUE_RECEIVES, function)
+        """Add an actor with its queue."""
+        queues, settings = registry.function_of(actor, self.table).queues, actor_queue(actor, self.table)
+        batch = self.table.actors[actor].batch.size if queues is None else queues.batch
+        self._add_queue(actor, settings, self._function(actor, batch, settings.function_timeout))
 
     def add_system_queues(self) -> None:
-        for name, timeout in (
-            (names.DISPATCH, timings.DISPATCH_TIMEOUT),
-            (names.COMPLETION, timings.COMPLETION_TIMEOUT),
-        ):
-            self._add_queue(name, timeout, QUEUE_RECEIVES, self._function(name, 10, timeout))
+        """Add the functions of queues that belong to no actor."""
+        functions: dict[str, _UserFunction] = {}
+        for queue, (function, queues) in registry.queues_of(self.table).items():
+            if function.name not in functions:
+                functions[function.name] = self._function(function.name, queues.batch, function.timeout)
+            self._add_queue(queue, system_queues(self.table)[queue], functions[function.name])
 
-    def _add_queue(self, name: str, timeout: float, receives: int, function: Function) -> None:
+    def _add_queue(self, name: str, settings: QueueSettings, function: Function) -> None:
         queue = names.queue_name(self.table.namespace, name)
-        self.queues.queues[queue] = Queue(queue, timings.visibility_timeout(int(timeout)), receives)
+        self.queues.queues[queue] = Queue(queue, settings.visibility_timeout, settings.max_receives)
         self.queues.queues[f"{queue}-dlq"] = Queue(f"{queue}-dlq", timings.MARGIN, None)
         self.sources.functions[queue] = function
 
-    def _function(self, actor: str, batch: int, timeout: float) -> Function:
+    def _function(self, actor: str, batch: int, timeout: float) -> _UserFunction:
         return _UserFunction(
             actor=actor,
             settings=self.settings(actor),

@@ -7,6 +7,8 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from asya import registry
+from asya.manifest import Schedule
 from asya.protocol import names
 from asya_infra.constructs.function import FunctionSettings, MeshFunction
 from asya_infra.mesh import Mesh
@@ -54,24 +56,17 @@ def invoke_by_rule(scope: Construct, mesh: Mesh, function: lambda_.Function, set
     )
 
 
-def add_sweep(
-    scope: Construct,
-    mesh: Mesh,
-    layer: lambda_.ILayerVersion,
-    settings: FunctionSettings,
-    *,
-    rule: str,
-    schedule: str,
-    subject: str,
-) -> None:
-    """Add a function that a schedule invokes.
-
-    Args:
-        rule: the name of the rule without the prefix of the mesh.
-        schedule: an expression such as `rate(1 minute)`.
-        subject: the things that the function checks, for the description of the rule.
-    """
+def add_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, settings: FunctionSettings) -> None:
+    """Add a function that a schedule invokes, as its manifest declares it."""
+    schedule = registry.FUNCTIONS[settings.name].called_by
+    assert isinstance(schedule, Schedule), f"no schedule calls {settings.name}"
     function = MeshFunction(scope, mesh, layer, settings).function
-    description = f"Looks after {subject} of the mesh {mesh.namespace}"
-    rule_settings = RuleSettings(id="Sweep", name=rule, description=description, target="sweep", schedule=schedule)
-    invoke_by_rule(scope, mesh, function, rule_settings)
+    description = f"Looks after {schedule.checks} of the mesh {mesh.namespace}"
+    invoke_by_rule(
+        scope,
+        mesh,
+        function,
+        RuleSettings(
+            id="Sweep", name=schedule.rule, description=description, target="sweep", schedule=schedule.expression
+        ),
+    )

@@ -8,6 +8,8 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from asya import registry
+from asya.manifest import Queues
 from asya.protocol import names
 from asya_infra.constructs.customer_key import customer_key
 from asya_infra.constructs.listed_roles import ListedRoles
@@ -72,6 +74,40 @@ class EventSourceSettings:
     concurrency: int = 50
     provisioned: int = 0
     pollers: PollersSection | None = None
+
+    @classmethod
+    def of(cls, queues: Queues) -> "EventSourceSettings":
+        """Return the settings that a manifest declares."""
+        return cls(batch_size=queues.batch, window=queues.window, concurrency=queues.concurrency)
+
+
+def declared(
+    name: str,
+    *,
+    code: lambda_.Code,
+    grants: list[Grant],
+    environment: dict[str, str] | None = None,
+    in_chains: bool = False,
+    reserved: int | None = None,
+    memory: int | None = None,
+) -> FunctionSettings:
+    """Return the settings of a function of the mesh's own, as its manifest declares it.
+
+    Args:
+        memory: megabytes; by default those of the manifest.
+    """
+    function = registry.FUNCTIONS[name]
+    return FunctionSettings(
+        name=name,
+        handler=function.entry_point,
+        code=code,
+        grants=grants,
+        timeout=function.timeout,
+        memory=memory or function.memory,
+        environment=environment or {},
+        in_chains=in_chains,
+        reserved=reserved,
+    )
 
 
 class MeshFunction(Construct):
@@ -155,6 +191,13 @@ class MeshFunction(Construct):
             provisioned_poller_config=_pollers(feed.pollers),
             report_batch_item_failures=True,
         )
+
+    def add_declared_event_sources(self) -> None:
+        """Connect the queues that the manifest of the function declares."""
+        queues = registry.FUNCTIONS[self._name].queues
+        assert queues is not None, f"no queue calls {self._name}"
+        for name in queues.names or (self._name,):
+            self.add_event_source(EventSourceSettings.of(queues), name)
 
     def record(self, key: str, text: str) -> None:
         """Put a text into the metadata of the function, where the next deployment finds it."""

@@ -31,7 +31,7 @@ class QueuesStack(MeshStack):
             CfnWaitConditionHandle(self, "NoActors")
 
     def _actor(self, mesh: Mesh, name: str) -> ActorQueue:
-        return ActorQueue(self, mesh, name, actor_queue(mesh.table.actors[name]))
+        return ActorQueue(self, mesh, name, actor_queue(name, mesh.table))
 
     def _crew(self, mesh: Mesh) -> None:
         for name in (names.FAN_IN, names.PAUSE, names.SINK, names.SUMP, names.CHECKPOINT, names.RESUME):

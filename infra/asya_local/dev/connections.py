@@ -6,16 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from asya import registry
 from asya.gateway.a2a.lambdas.wiring import build_push_feed
+from asya.manifest import Function
 from asya.protocol import names
 from asya_infra.queue_settings import QueueSettings, actor_queue, system_queues
-from asya_local.dev.deployment import LIGHT_KINDS, Deployment
+from asya_local.dev.deployment import Deployment
 from asya_local.dev.ends import Ends
 from asya_local.dev.event_source import EventSource
 from asya_local.dev.functions import DevServices, Tell, build_function
 from asya_local.dev.table_changes import TableChanges
 
 if TYPE_CHECKING:
+    from asya.manifest import ActorFunction
     from asya_local.dev.handlers import Handlers
 
 Process = Callable[[Mapping[str, Any]], set[str]]
@@ -44,7 +47,7 @@ class Connections:
 
     def update(self, mesh: Deployment) -> None:
         """Let all queues of the mesh call its functions as they are now; those of removed actors call none."""
-        queues = {name: actor_queue(actor) for name, actor in mesh.table.actors.items()} | system_queues(mesh.table)
+        queues = {name: actor_queue(name, mesh.table) for name in mesh.table.actors} | system_queues(mesh.table)
         for name in self._sources.keys() - queues.keys():
             self._sources.pop(name).end()
         for name, settings in queues.items():
@@ -59,10 +62,10 @@ class Connections:
             source.end()
 
     def _connect(self, mesh: Deployment, name: str, settings: QueueSettings) -> None:
-        actor = mesh.table.actors.get(name)
-        is_light = actor is not None and actor.kind in LIGHT_KINDS
-        batch = actor.batch.size if actor is not None and is_light else 1 if name == names.COMPLETION else 10
-        process = self._handler(mesh, name, settings) if is_light else self._function(mesh, name)
+        consumer = registry.consumer_of(name, mesh.table)
+        is_light = consumer.queues is None
+        batch = mesh.table.actors[name].batch.size if consumer.queues is None else consumer.queues.batch
+        process = self._handler(mesh, name, settings) if is_light else self._function(mesh, name, consumer)
         ready = (lambda: self.handlers.wait_until_loaded(name)) if is_light else _always
         source = self._sources.get(name)
         if source is not None:
@@ -90,12 +93,12 @@ class Connections:
         variables, seconds = mesh.variables(name), float(settings.function_timeout)
         return lambda event: self.handlers.process(name, variables, event, seconds)
 
-    def _function(self, mesh: Deployment, name: str) -> Process:
-        # One function takes the reports of both queues.
-        function = build_function(mesh.settings(names.REPORTS if name == names.ENDS else name), self.tell)
+    def _function(self, mesh: Deployment, name: str, consumer: Function | ActorFunction) -> Process:
+        own = consumer.name if isinstance(consumer, Function) else name
+        function = build_function(mesh.settings(own), self.tell)
 
         def process(event: Mapping[str, Any]) -> set[str]:
-            failed = {failure["itemIdentifier"] for failure in function.process(event)["batchItemFailures"]}
+            failed = {failure["itemIdentifier"] for failure in function(event)["batchItemFailures"]}
             if name == names.ENDS:
                 self._ends.read(event, mesh.table)
             return failed

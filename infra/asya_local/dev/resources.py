@@ -62,8 +62,8 @@ class Resources:
         self._list_functions(mesh, now)
         for bucket in {mesh.addresses.bucket, mesh.addresses.data.bucket, mesh.addresses.results.bucket, CODE_BUCKET}:
             self._s3.create_bucket(Bucket=bucket)
-        for name, actor in mesh.table.actors.items():
-            self._create_queue(mesh, name, actor_queue(actor))
+        for name in mesh.table.actors:
+            self._create_queue(mesh, name, actor_queue(name, mesh.table))
         for name, settings in system_queues(mesh.table).items():
             self._create_queue(mesh, name, settings)
         for heavy in mesh.heavy_actors:

@@ -53,6 +53,10 @@ class DeadLetterWatch:
     copies: DeadLetterCopies
     tasks: TaskStore
 
+    def sweep(self) -> None:
+        """Scan all queues."""
+        self.scan(dead_letters.watched_actors(self.services.settings.table))
+
     def scan(self, actors: Iterable[str]) -> None:
         """Scan these actors' queues; an error with one queue does not stop the others."""
         until = self.services.environment.monotonic() + SCAN_SECONDS

@@ -9,6 +9,7 @@ from asya.dead_letters.aws.queue import DeadLetterQueue
 from asya.dead_letters.aws.report_marks import ReportMarks
 from asya.dead_letters.lambdas.dlq import DeadLetterWatch, queues_to_scan
 from asya.messaging.aws import clients
+from asya.sidecar.lambdas.entry_point import ScheduleEntryPoint
 from asya.sidecar.lambdas.services import Services, services
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 
@@ -25,12 +26,17 @@ def build_dlq(services: Services) -> DeadLetterWatch:
     )
 
 
+class _Dlq(ScheduleEntryPoint):
+    """Handles changes of state of alarms, too. All invocations of a process share the watch."""
+
+    def __call__(self, event: Mapping[str, Any], _context: object) -> None:
+        watch = _built()
+        watch.scan(queues_to_scan(event, watch.services))
+
+
 @cache
 def _built() -> DeadLetterWatch:
     return build_dlq(services())
 
 
-def dlq(event: Mapping[str, Any], _context: object) -> None:
-    """Handle an alarm's change of state or a scheduled event."""
-    watch = _built()
-    watch.scan(queues_to_scan(event, watch.services))
+dlq = _Dlq([build_dlq])

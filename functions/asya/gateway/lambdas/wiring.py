@@ -7,8 +7,6 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import boto3
-
 from asya.gateway.access import AccessRules
 from asya.gateway.aws.ends_queue import EndsQueue
 from asya.gateway.aws.refused_reports import RefusedReportStore
@@ -53,21 +51,15 @@ def build_ingest(settings: Settings, telemetry: Telemetry, environment: Environm
     )
 
 
-def build_report_queues(services: Services, client: GatewayClient | None = None) -> ReportQueues:
-    """Build the consumer of the report queues.
-
-    Args:
-        services: the services of the function.
-        client: the client of other gateways; by default one that signs as this function.
-    """
+def build_report_queues(services: Services) -> ReportQueues:
+    """Build the consumer of the report queues."""
     settings = services.settings
-    client = client or GatewayClient(boto3.DEFAULT_SESSION or boto3.Session(), settings.region)
     telemetry, environment, warn = services.telemetry, services.environment, services.telemetry.log.warning
     tasks = build_tasks(settings, warn, environment, build_end_notices(settings, warn))
     return ReportQueues(
         services,
         Writes(services, _report_writer(tasks, settings, telemetry, environment)),
-        ForeignReports(client),
+        ForeignReports(GatewayClient(services.credentials, settings.region)),
         RefusedReportStore(clients.s3(), settings.bucket),
         EndsAges(EndsMarks(clients.dynamodb(), settings.table_name("tasks")), telemetry, services.now),
         build_role_list(settings, services.now),

@@ -1,7 +1,6 @@
-"""Turns an actor of the mesh into the handler that Lambda calls."""
+"""The entry points of the mesh's functions: what Lambda calls, and what every other mode builds the same function from."""
 
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from asya.messaging.aws.receipt import Receipt
@@ -9,6 +8,13 @@ from asya.messaging.lambdas.batch import BatchResponse, Record, records
 from asya.sidecar.lambdas.metrics import record_arrivals
 from asya.sidecar.lambdas.services import Services, services
 from asya.sidecar.secret_errors import SecretError
+
+
+class LambdaContext(Protocol):
+    """Lambda's context of an invocation."""
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Milliseconds until Lambda ends the invocation."""
 
 
 class BatchActor(Protocol):
@@ -25,18 +31,48 @@ class Sweep(Protocol):
         """Run once."""
 
 
-def queue_entry_point(build: Callable[[Services], BatchActor]) -> Callable[[Mapping[str, Any], object], BatchResponse]:
-    """The Lambda handler of a queue's function; builds the actor at the first event and reuses it."""
-    actor = cache(lambda: build(services()))
+Invocation = Callable[[Mapping[str, Any], LambdaContext], BatchResponse]
 
-    def handle(event: Mapping[str, Any], _context: object) -> BatchResponse:
-        try:
-            built = actor()
-        except SecretError as error:
-            return _keep_all(services(), event, error)
-        return built.process(event)
 
-    return handle
+class QueueEntryPoint:
+    """The function of a queue. Lambda calls it; it starts at the first event and stays.
+
+    Attributes:
+        start: builds the function of a process, which the result calls for each batch.
+    """
+
+    def __init__(self, start: Callable[[Services], Invocation]) -> None:
+        self.start = start
+        self._started: Invocation | None = None
+
+    def __call__(self, event: Mapping[str, Any], context: LambdaContext) -> BatchResponse:
+        """Process one batch and name the messages that stay on the queue."""
+        if self._started is None:
+            try:
+                self._started = self.start(services())
+            except SecretError as error:
+                return _keep_all(services(), event, error)
+        return self._started(event, context)
+
+
+def queue_entry_point(build: Callable[[Services], BatchActor]) -> QueueEntryPoint:
+    """Return the function of a queue."""
+
+    def start(own: Services) -> Invocation:
+        actor = build(own)
+        return lambda event, _context: actor.process(event)
+
+    return QueueEntryPoint(start)
+
+
+def timed_queue_entry_point(build: Callable[[Services], Callable[[LambdaContext], BatchActor]]) -> QueueEntryPoint:
+    """Return the function of a queue that asks how much time an invocation has left."""
+
+    def start(own: Services) -> Invocation:
+        actor_of = build(own)
+        return lambda event, context: actor_of(context).process(event)
+
+    return QueueEntryPoint(start)
 
 
 def _keep_all(own: Services, event: Mapping[str, Any], error: SecretError) -> BatchResponse:
@@ -53,17 +89,32 @@ def _keep_all(own: Services, event: Mapping[str, Any], error: SecretError) -> Ba
         own.telemetry.flush()
 
 
-def schedule_entry_point(*builds: Callable[[Services], Sweep]) -> Callable[[Mapping[str, Any], object], None]:
-    """The Lambda handler of a scheduled function. A sweep that fails holds up none of the others."""
+class ScheduleEntryPoint:
+    """The function of a schedule: sweeps one after another. One that fails holds up none of the others."""
 
-    def handle(_event: Mapping[str, Any], _context: object) -> None:
+    def __init__(self, builds: Sequence[Callable[[Services], Sweep]]) -> None:
+        self._builds = builds
+
+    def sweep(self, own: Services) -> None:
+        """Run all sweeps once.
+
+        Raises:
+            Exception: the error of a sweep; an `ExceptionGroup` if several failed.
+        """
         errors: list[Exception] = []
-        for build in builds:
+        for build in self._builds:
             try:
-                build(services()).sweep()
+                build(own).sweep()
             except Exception as error:  # noqa: BLE001 - it is raised below
                 errors.append(error)
         if errors:
             raise errors[0] if len(errors) == 1 else ExceptionGroup("sweeps failed", errors)
 
-    return handle
+    def __call__(self, _event: Mapping[str, Any], _context: object) -> None:
+        """Run all sweeps once."""
+        self.sweep(services())
+
+
+def schedule_entry_point(*builds: Callable[[Services], Sweep]) -> ScheduleEntryPoint:
+    """Return the function of a schedule."""
+    return ScheduleEntryPoint(builds)

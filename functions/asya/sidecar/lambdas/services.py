@@ -6,6 +6,7 @@ from datetime import datetime
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
+import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.messaging.aws import clients
@@ -24,6 +25,7 @@ from asya.messaging.lambdas.starts import Starts
 from asya.protocol import names
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Actor
+from asya.reporting.aws.gateway_client import CredentialsSource
 from asya.reporting.aws.progress_reporter import ProgressReporter
 from asya.reporting.aws.report_sender import ReportSender
 from asya.reporting.aws.required_reports import RequiredReports
@@ -64,6 +66,11 @@ class Services:
         """The logs, metrics and spans of this function."""
         traces = build_traces(self.settings, self.environment.monotonic)
         return Telemetry(self.settings.namespace, self.settings.actor, traces)
+
+    @property
+    def credentials(self) -> CredentialsSource:
+        """What signs the calls of other gateways."""
+        return boto3.DEFAULT_SESSION or boto3.Session()
 
     @cached_property
     def admission(self) -> Admission:

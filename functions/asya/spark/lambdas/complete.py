@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -14,6 +14,7 @@ from asya.protocol.job_runs import Manifest, Usage, parse_commit_key, parse_run_
 from asya.protocol.run_progress import RunNote
 from asya.protocol.times import format_time, parse_time
 from asya.reporting import reports
+from asya.sidecar.lambdas.entry_point import LambdaContext
 from asya.spark.aws.completion_messages import CanceledTask, WrittenCommit, decode_message
 from asya.spark.aws.emr_serverless import TERMINAL_STATES, UNKNOWN_RUN, JobRunState, is_unknown_run
 from asya.spark.aws.manifests import ManifestError
@@ -41,13 +42,6 @@ STARTING_STATES = frozenset({"SCHEDULED", "RUNNING"})
 
 class UnknownActorError(LookupError):
     """An actor was removed from the mesh while it had job runs; the message becomes a dead letter for an operator."""
-
-
-class LambdaContext(Protocol):
-    """Lambda's context of an invocation."""
-
-    def get_remaining_time_in_millis(self) -> int:
-        """Milliseconds until Lambda ends the invocation."""
 
 
 class UnconfirmedStateError(Exception):

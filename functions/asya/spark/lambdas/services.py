@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache, cached_property
+from functools import cached_property
 
 from msgspec.structs import replace
 
@@ -16,7 +16,7 @@ from asya.protocol.job_runs import COMMIT_FILE, Member, RunFolder
 from asya.protocol.mesh_table import Actor
 from asya.protocol.status import TERMINAL_PHASES, Status
 from asya.protocol.times import format_time, parse_time
-from asya.sidecar.lambdas.services import Services, services
+from asya.sidecar.lambdas.services import Services
 from asya.spark.aws.batches import Batches
 from asya.spark.aws.commit_events import encode_commit
 from asya.spark.aws.dispatch_requests import DispatchRequests
@@ -199,12 +199,6 @@ class SparkServices:
     @property
     def _table(self) -> str:
         return self.settings.table_name("pending")
-
-
-@cache
-def spark_services() -> SparkServices:
-    """The process's services."""
-    return SparkServices(services())
 
 
 def member_of(hop: Hop, callback: str | None, *, admitted_at: datetime) -> Member:

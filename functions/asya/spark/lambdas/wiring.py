@@ -1,16 +1,19 @@
 """The Lambda entry points of heavy actors, the dispatcher, the completion and the reconciler."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable
 
-from asya.messaging.lambdas.batch import BatchResponse
-from asya.sidecar.lambdas.entry_point import queue_entry_point, schedule_entry_point
+from asya.sidecar.lambdas.entry_point import (
+    LambdaContext,
+    queue_entry_point,
+    schedule_entry_point,
+    timed_queue_entry_point,
+)
 from asya.sidecar.lambdas.services import Services
-from asya.spark.lambdas.complete import Completion, LambdaContext
+from asya.spark.lambdas.complete import Completion
 from asya.spark.lambdas.dispatch import Dispatcher
 from asya.spark.lambdas.enqueue import Enqueuer
 from asya.spark.lambdas.reconcile import Reconciler
-from asya.spark.lambdas.services import SparkServices, spark_services
+from asya.spark.lambdas.services import SparkServices
 
 
 def build_enqueue(services: Services) -> Enqueuer:
@@ -23,6 +26,12 @@ def build_dispatch(services: Services) -> Dispatcher:
     return Dispatcher(SparkServices(services))
 
 
+def build_completion(services: Services) -> Callable[[LambdaContext], Completion]:
+    """The completion of each invocation."""
+    spark = SparkServices(services)
+    return lambda context: Completion(spark, context)
+
+
 def build_reconcile(services: Services) -> Reconciler:
     """The reconciler."""
     return Reconciler(SparkServices(services))
@@ -30,9 +39,5 @@ def build_reconcile(services: Services) -> Reconciler:
 
 enqueue = queue_entry_point(build_enqueue)
 dispatch = queue_entry_point(build_dispatch)
+complete = timed_queue_entry_point(build_completion)
 reconcile = schedule_entry_point(build_reconcile)
-
-
-def complete(event: Mapping[str, Any], context: LambdaContext) -> BatchResponse:
-    """The completion: processes one batch of its queue."""
-    return Completion(spark_services(), context).process(event)

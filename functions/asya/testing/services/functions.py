@@ -1,26 +1,19 @@
 """The mesh's functions: real entry points with simulated clients, in processes that stay warm until they crash."""
 
+import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
-from asya.crew.lambdas.wiring import build_checkpoint, build_end_actor, build_sink, build_sump
-from asya.fan_in.lambdas.wiring import build_fan_in
-from asya.gateway.lambdas.wiring import build_report_queues
+from asya import registry
 from asya.messaging.aws.service_health import ServiceHealth
 from asya.messaging.aws.settings import Settings
-from asya.pause.lambdas.wiring import build_pause, build_resume, build_wait
-from asya.protocol import names
-from asya.reporting.aws.gateway_client import GatewayClient
+from asya.messaging.lambdas.batch import BatchResponse
+from asya.reporting.aws.gateway_client import CredentialsSource
+from asya.sidecar.lambdas.entry_point import Invocation, QueueEntryPoint
 from asya.sidecar.lambdas.services import Services
-from asya.sidecar.lambdas.wiring import build_sidecar
-from asya.spark.lambdas.complete import Completion
-from asya.spark.lambdas.dispatch import Dispatcher
-from asya.spark.lambdas.enqueue import Enqueuer
-from asya.spark.lambdas.services import SparkServices
 from asya.testing.services.process import Process, current_process, running
-from asya.triggers.lambdas.wiring import build_triggers
 
 REGION = "eu-west-1"
 ACCOUNT = "123456789012"
@@ -31,7 +24,7 @@ QUEUES = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/"
 class EntryPoint(Protocol):
     """Processes batches of a queue."""
 
-    def process(self, event: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
+    def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Process the event; the answer names the failed messages."""
 
 
@@ -78,10 +71,22 @@ class SimulatedServices(Services):
         return QuietTelemetry(self.process)
 
     @property
+    def credentials(self) -> CredentialsSource:
+        """See `Services`."""
+        return NoCredentials()
+
+    @property
     def health(self) -> ServiceHealth:
         """See `Services`."""
         assert self.process is not None
         return self.process.health
+
+
+class NoCredentials:
+    """Signs nothing: no envelope names a foreign gateway. A session for each simulated process takes a tenth of a run."""
+
+    def get_credentials(self) -> None:
+        """Return nothing."""
 
 
 @dataclass(frozen=True)
@@ -95,44 +100,24 @@ class TimeLeft:
         return int((self.process.ends_at - self.process.monotonic()) * 1000)
 
 
-class NoCredentials:
-    """Signs nothing: no envelope names a foreign gateway. A session for each simulated process takes a tenth of a run."""
+@dataclass(frozen=True)
+class Started:
+    """A function that has started in a process."""
 
-    def get_credentials(self) -> None:
-        """Return nothing."""
+    invoke: Invocation
+
+    def process(self, event: Mapping[str, Any]) -> BatchResponse:
+        """Process the event; the answer names the failed messages."""
+        return self.invoke(event, TimeLeft(current_process()))
 
 
-def build(services: Services) -> EntryPoint:  # noqa: PLR0911, PLR0912 - one for each kind
-    """Build the entry point of an actor, as its Lambda handler does."""
-    match services.settings.actor:
-        case names.DISPATCH:
-            return Dispatcher(SparkServices(services))
-        case names.REPORTS:
-            return build_report_queues(services, GatewayClient(NoCredentials(), services.settings.region))
-        case names.TRIGGERS:
-            return build_triggers(services)
-        case names.COMPLETION:
-            return Completion(SparkServices(services), TimeLeft(current_process()))
-        case actor if services.settings.table.actors[actor].kind == "spark":
-            return Enqueuer(SparkServices(services))
-        case "x-sink":
-            return build_sink(services)
-        case "x-sump":
-            return build_sump(services)
-        case "x-checkpoint":
-            return build_checkpoint(services)
-        case "x-resume":
-            return build_resume(services)
-        case actor if services.settings.table.actors[actor].kind == "pause":
-            return build_pause(services)
-        case actor if services.settings.table.actors[actor].kind == "wait":
-            return build_wait(services)
-        case actor if services.settings.table.actors[actor].kind == "end":
-            return build_end_actor(services)
-        case actor if services.settings.table.actors[actor].kind == "fan_in":
-            return build_fan_in(services)
-        case _:
-            return build_sidecar(services)
+def build(services: Services) -> EntryPoint:
+    """Build the function of an actor or of a queue of the mesh, as Lambda does."""
+    settings = services.settings
+    entry_point: QueueEntryPoint = pkgutil.resolve_name(
+        registry.function_of(settings.actor, settings.table).entry_point
+    )
+    return Started(entry_point.start(services))
 
 
 @dataclass

@@ -4,7 +4,6 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from asya_infra import timings
 from asya_infra.constructs.actors.system_actor import system_actor
 from asya_infra.constructs.function import MeshFunction
 from asya_infra.constructs.gateway.gateway import GatewayAddress
@@ -26,11 +25,7 @@ def heavy_actor(
         layer,
         gateway,
         name,
-        handler="asya.spark.lambdas.wiring.enqueue",
         grants=actors.enqueue(mesh.addresses, mesh.table, name),
-        timeout=timings.ENQUEUE_TIMEOUT,
-        batch_size=timings.ENQUEUE_BATCH,
-        window=timings.ENQUEUE_WINDOW,
     )
     policy = _access_policy(function, mesh, name)
     job_role(function, mesh, name, policy)

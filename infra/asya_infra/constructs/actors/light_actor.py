@@ -5,6 +5,7 @@ import math
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from asya import registry
 from asya_infra import timings
 from asya_infra.build.functions import build_handlers
 from asya_infra.constructs.function import EventSourceSettings, FunctionSettings, MeshFunction
@@ -14,9 +15,6 @@ from asya_infra.mesh_file.legacy.variables import handler_variables
 from asya_infra.permissions import actors
 from asya_infra.permissions.access import access_grants
 from asya_infra.permissions.secrets import secret_grants
-
-_SIDECAR = "asya.sidecar.lambdas.wiring.sidecar"
-_END_ACTOR = "asya.crew.lambdas.wiring.end_actor"
 
 
 def light_actor(
@@ -42,7 +40,7 @@ def light_actor(
         layer,
         FunctionSettings(
             name=name,
-            handler=_END_ACTOR if actor.kind == "end" else _SIDECAR,
+            handler=registry.ACTOR_FUNCTIONS[actor.kind].entry_point,
             code=lambda_.Code.from_asset(str(folder)),
             grants=grants,
             timeout=timings.function_timeout(actor.timeout, actor.batch.size),

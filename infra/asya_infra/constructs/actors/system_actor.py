@@ -6,6 +6,7 @@ from types import MappingProxyType
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from asya import registry
 from asya_infra.constructs.function import EventSourceSettings, FunctionSettings, MeshFunction
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.mesh import Mesh
@@ -20,27 +21,23 @@ def system_actor(
     gateway: GatewayAddress,
     name: str,
     *,
-    handler: str,
     grants: list[Grant],
-    timeout: int,
     environment: Mapping[str, str] = MappingProxyType({}),
-    batch_size: int = EventSourceSettings.batch_size,
-    window: int = EventSourceSettings.window,
 ) -> MeshFunction:
     """Add the function and connect it to the queue of the same name.
 
     Args:
-        handler: the entry point in the layer.
         grants: the function's permissions.
-        timeout: seconds.
         environment: variables besides the address of the gateway.
-        batch_size: messages per invocation, at most.
-        window: seconds that Lambda waits for a full batch.
     """
     section = section_of(mesh.file, name)
+    declaration = registry.ACTOR_FUNCTIONS[mesh.table.actors[name].kind]
+    queues, timeout = declaration.queues, declaration.timeout
+    assert queues is not None, f"{name} has code of the user"
+    assert timeout is not None, f"{name} has code of the user"
     settings = FunctionSettings(
         name=name,
-        handler=handler,
+        handler=declaration.entry_point,
         code=mesh.table_code(),
         grants=grants,
         timeout=timeout,
@@ -52,8 +49,8 @@ def system_actor(
     function = MeshFunction(scope, mesh, layer, settings)
     function.add_event_source(
         EventSourceSettings(
-            batch_size=batch_size,
-            window=window,
+            batch_size=queues.batch,
+            window=queues.window,
             concurrency=section.concurrency,
             provisioned=section.provisioned,
             pollers=section.pollers,

@@ -3,29 +3,25 @@
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from asya import registry
 from asya.protocol import names
-from asya_infra import timings
 from asya_infra.constructs.event_rules import RuleSettings, invoke_by_rule
-from asya_infra.constructs.function import FunctionSettings, MeshFunction
+from asya_infra.constructs.function import MeshFunction, declared
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.mesh import Mesh
 from asya_infra.permissions import dead_letters
-
-# An alarm fires for the first message only, and minutes later. The schedule finds each message within two minutes.
-_SCHEDULE = "rate(1 minute)"
 
 
 def dead_letter_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:
     """Add one function for all dead-letter queues. Their alarms and a schedule invoke it."""
     sweep = Construct(scope, "DeadLetterWatch")
-    settings = FunctionSettings(
-        name=names.DLQ,
-        handler="asya.dead_letters.lambdas.wiring.dlq",
+    settings = declared(
+        names.DLQ,
         code=mesh.table_code(),
         grants=dead_letters.dlq(mesh.addresses, mesh.table),
-        timeout=timings.DLQ_TIMEOUT,
         environment={"ASYA_GATEWAY_URL": gateway.url},
     )
+    schedule = registry.sweeps_of(mesh.table)[names.DLQ]
     function = MeshFunction(sweep, mesh, layer, settings).function
     description = f"Looks at the dead letters of the mesh {mesh.namespace}"
     # The wildcard also matches meshes whose namespace starts with this one; the function ignores their queues.
@@ -38,7 +34,9 @@ def dead_letter_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion
         },
     }
     for rule in (
-        RuleSettings(id="Sweep", name="dlq-sweep", description=description, target="watch", schedule=_SCHEDULE),
+        RuleSettings(
+            id="Sweep", name=schedule.rule, description=description, target="watch", schedule=schedule.expression
+        ),
         RuleSettings(id="Alarm", name="dlq-alarm", description=description, target="watch", pattern=pattern),
     ):
         invoke_by_rule(sweep, mesh, function, rule)

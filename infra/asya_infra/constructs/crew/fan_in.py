@@ -4,15 +4,12 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from asya.protocol import names
-from asya_infra import timings
 from asya_infra.constructs.actors.system_actor import system_actor
 from asya_infra.constructs.event_rules import add_sweep
-from asya_infra.constructs.function import FunctionSettings, MeshFunction
+from asya_infra.constructs.function import MeshFunction, declared
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.mesh import Mesh
 from asya_infra.permissions import sets
-
-_SCHEDULE = "rate(5 minutes)"
 
 
 def fan_in_actor(
@@ -25,20 +22,12 @@ def fan_in_actor(
         layer,
         gateway,
         name,
-        handler="asya.fan_in.lambdas.wiring.fan_in",
         grants=sets.fan_in(mesh.addresses, mesh.table, name),
-        timeout=timings.FAN_IN_TIMEOUT,
     )
 
 
 def fan_in_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
     """Add the function that finds sets past their timeout and counts open sets."""
-    settings = FunctionSettings(
-        name=names.FAN_IN_SWEEP,
-        handler="asya.fan_in.lambdas.wiring.sweep",
-        code=mesh.table_code(),
-        grants=sets.sweep(mesh.addresses, mesh.table),
-        timeout=timings.FAN_IN_TIMEOUT,
-    )
-    sweep = Construct(scope, "FanInSweep")
-    add_sweep(sweep, mesh, layer, settings, rule="fan-in-sweep", schedule=_SCHEDULE, subject="the open sets of slices")
+    grants = sets.sweep(mesh.addresses, mesh.table)
+    settings = declared(names.FAN_IN_SWEEP, code=mesh.table_code(), grants=grants)
+    add_sweep(Construct(scope, "FanInSweep"), mesh, layer, settings)

@@ -4,15 +4,12 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from asya.protocol import names
-from asya_infra import timings
 from asya_infra.constructs.actors.system_actor import system_actor
 from asya_infra.constructs.event_rules import add_sweep
-from asya_infra.constructs.function import FunctionSettings, MeshFunction
+from asya_infra.constructs.function import MeshFunction, declared
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.mesh import Mesh
 from asya_infra.permissions import common, pauses
-
-_SCHEDULE = "rate(1 minute)"
 
 
 def pause_actor(
@@ -27,12 +24,10 @@ def pause_actor(
         layer,
         gateway,
         name,
-        handler="asya.pause.lambdas.wiring.pause",
         grants=[
             *pauses.pause(mesh.addresses, name),
             *([common.sign_tokens(gateway.key_arn)] if has_callbacks else []),
         ],
-        timeout=timings.PAUSE_TIMEOUT,
         environment={"ASYA_TOKEN_KEY": gateway.key_arn} if has_callbacks else {},
     )
 
@@ -47,20 +42,12 @@ def wait_actor(
         layer,
         gateway,
         name,
-        handler="asya.pause.lambdas.wiring.wait",
         grants=pauses.wait(mesh.addresses, mesh.table, name),
-        timeout=timings.PAUSE_TIMEOUT,
     )
 
 
 def pause_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
     """Add the function that completes unfinished releases, sends what waited, and measures the oldest pauses."""
-    settings = FunctionSettings(
-        name=names.PAUSE_SWEEP,
-        handler="asya.pause.lambdas.wiring.sweep",
-        code=mesh.table_code(),
-        grants=pauses.sweep(mesh.addresses, mesh.table),
-        timeout=timings.PAUSE_TIMEOUT,
-    )
-    sweep = Construct(scope, "PauseSweep")
-    add_sweep(sweep, mesh, layer, settings, rule="pause-sweep", schedule=_SCHEDULE, subject="the paused tasks")
+    grants = pauses.sweep(mesh.addresses, mesh.table)
+    settings = declared(names.PAUSE_SWEEP, code=mesh.table_code(), grants=grants)
+    add_sweep(Construct(scope, "PauseSweep"), mesh, layer, settings)

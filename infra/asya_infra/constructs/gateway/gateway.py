@@ -14,10 +14,9 @@ from constructs import Construct
 
 from asya.gateway.calls import calls_of
 from asya.protocol import names
-from asya.starts.idempotency import STARTERS
 from asya_infra.build.functions import build_gateway, build_table
 from asya_infra.constructs.customer_key import customer_key
-from asya_infra.constructs.function import FunctionSettings, MeshFunction
+from asya_infra.constructs.function import FunctionSettings, MeshFunction, declared
 from asya_infra.constructs.gateway.http_api import ApiSettings, http_api
 from asya_infra.constructs.gateway.jwt_api import jwt_api
 from asya_infra.constructs.gateway.stream_key import stream_key
@@ -26,19 +25,6 @@ from asya_infra.contracts.template_record import TOOLS, tools_record
 from asya_infra.mesh import Mesh
 from asya_infra.permissions import common, gateway, operations, triggers
 from asya_infra.permissions.grant import Grant
-
-# API Gateway waits for 30 seconds. The lease of a start exceeds this time.
-_TIMEOUT = STARTERS[names.GATEWAY_API]
-
-
-_HANDLERS = {
-    names.GATEWAY_INGEST: "asya.gateway.lambdas.wiring.ingest",
-    names.GATEWAY_API: "asya.gateway.lambdas.wiring.api",
-    names.GATEWAY_STREAM: "asya.gateway.streams.wiring.stream",
-    names.OPERATIONS: "asya.gateway.operations.wiring.operations",
-    names.LOGS: "asya.gateway.operations.wiring.logs",
-    names.WEBHOOKS: "asya.gateway.lambdas.webhooks.webhooks",
-}
 
 
 @dataclass(frozen=True)
@@ -140,12 +126,5 @@ class Gateway(Construct):
 def _function(
     name: str, code: Path, grants: list[Grant], environment: dict[str, str] | None = None, reserved: int | None = None
 ) -> FunctionSettings:
-    return FunctionSettings(
-        name=name,
-        handler=_HANDLERS[name],
-        code=lambda_.Code.from_asset(str(code)),
-        grants=grants,
-        timeout=_TIMEOUT,
-        environment=environment or {},
-        reserved=reserved,
-    )
+    asset = lambda_.Code.from_asset(str(code))
+    return declared(name, code=asset, grants=grants, environment=environment, reserved=reserved)

@@ -7,9 +7,8 @@ from constructs import Construct
 
 from asya.protocol import names
 from asya.tasks.aws.items import RECORD, WATCHED
-from asya_infra import timings
 from asya_infra.build.functions import build_table
-from asya_infra.constructs.function import EventSourceSettings, FunctionSettings, MeshFunction
+from asya_infra.constructs.function import MeshFunction, declared
 from asya_infra.mesh import Mesh
 from asya_infra.permissions import push
 
@@ -29,13 +28,7 @@ class PushNotifications(Construct):
             self,
             mesh,
             layer,
-            FunctionSettings(
-                name=names.PUSH_FEED,
-                handler="asya.gateway.a2a.lambdas.wiring.push_feed",
-                code=code,
-                grants=push.feed(mesh.addresses),
-                timeout=timings.PUSH_TIMEOUT,
-            ),
+            declared(names.PUSH_FEED, code=code, grants=push.feed(mesh.addresses)),
         )
         lambda_.CfnEventSourceMapping(
             self,
@@ -56,15 +49,5 @@ class PushNotifications(Construct):
                 )
             ),
         )
-        MeshFunction(
-            self,
-            mesh,
-            layer,
-            FunctionSettings(
-                name=names.PUSH,
-                handler="asya.gateway.a2a.lambdas.wiring.push",
-                code=code,
-                grants=push.deliver(mesh.addresses),
-                timeout=timings.PUSH_TIMEOUT,
-            ),
-        ).add_event_source(EventSourceSettings(batch_size=timings.PUSH_BATCH))
+        delivery = declared(names.PUSH, code=code, grants=push.deliver(mesh.addresses))
+        MeshFunction(self, mesh, layer, delivery).add_declared_event_sources()

@@ -6,7 +6,7 @@ from constructs import Construct
 
 from asya.protocol import names
 from asya_infra import timings
-from asya_infra.constructs.function import FunctionSettings, MeshFunction
+from asya_infra.constructs.function import MeshFunction, declared
 from asya_infra.constructs.listed_roles import ListedRoles
 from asya_infra.mesh import Mesh
 from asya_infra.nag import acknowledge
@@ -15,16 +15,10 @@ from asya_infra.permissions.gateway import list_roles
 
 def role_listing(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
     """Add the function that lists the roles. It has no code of users, and its own role sends no message."""
-    settings = FunctionSettings(
-        name=names.ROLES,
-        handler="asya.senders.lambdas.wiring.role_listing",
-        code=mesh.table_code(),
-        grants=list_roles(mesh.addresses),
-        timeout=timings.ROLES_TIMEOUT,
-    )
+    settings = declared(names.ROLES, code=mesh.table_code(), grants=list_roles(mesh.addresses))
     function = MeshFunction(scope, mesh, layer, settings).function
     # A late retry would write the list of an older deployment: no call begins that could end after CloudFormation gave up.
-    latest_start = Duration.seconds(timings.ROLES_ANSWER - timings.ROLES_TIMEOUT)
+    latest_start = Duration.seconds(timings.ROLES_ANSWER - settings.timeout)
     function.configure_async_invoke(max_event_age=latest_start, retry_attempts=0)
     acknowledge(
         function,

@@ -1,9 +1,10 @@
-"""The queues, functions and sweeps of a mesh that alarms and dashboards show."""
+"""The queues and functions of a mesh that alarms and dashboards show."""
 
+from asya import registry
+from asya.manifest import Requests, TableChanges
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya_infra.mesh import Mesh
-from asya_infra.permissions.spark import heavy_actors
 
 # The actors and system functions with a queue that the mesh brings along.
 CREW = (
@@ -12,37 +13,23 @@ CREW = (
 )
 
 
-def queue_actors(table: MeshTable) -> list[str]:
+def queue_actors(mesh: MeshTable) -> list[str]:
     """Return the actors and system functions whose queue has messages for them, sorted; the crew comes last.
 
     The queues of reports are none of them: `report_alarms` watches those.
     """
-    system = [names.DISPATCH, names.COMPLETION] if heavy_actors(table) else []
-    system += [names.PUSH] if table.tools else []
-    system += [names.TRIGGERS] if table.triggers else []
-    return sorted((*table.actors, *system), key=lambda actor: (names.is_reserved(actor), actor))
-
-
-def sweeps(table: MeshTable) -> dict[str, str]:
-    """Return the functions that sweep the mesh on a schedule, each with the work that stops without it."""
-    return {
-        names.TASK_SWEEP: "tasks past their deadline stay open"
-        + (", and schedules start nothing" if table.triggers else ""),
-        names.PAUSE_SWEEP: "an unfinished resume is not repeated, and what waits for a time stays",
-        names.FAN_IN_SWEEP: "overdue sets may stay open",
-        names.DLQ: "dead letters are not reported",
-        **({names.RECONCILE: "lost job runs are not repaired"} if heavy_actors(table) else {}),
-    }
+    system = [name for name, (_, queues) in registry.queues_of(mesh).items() if name not in names.REPORT_QUEUES]
+    return sorted((*mesh.actors, *system), key=lambda actor: (names.is_reserved(actor), actor))
 
 
 def unqueued_functions(mesh: Mesh) -> list[str]:
     """Return the functions without a queue: a message does not come again after their errors.
 
-    x-roles is none of them: its failure fails the deployment that called it. Nor are x-logs and x-operations: they change nothing,
-    and an operator sees their failure.
+    x-roles is none of them: its failure fails the deployment that called it. Nor are functions that only read: an operator sees
+    their failure.
     """
-    gateway = [names.GATEWAY_INGEST, names.GATEWAY_API, names.GATEWAY_STREAM]
-    gateway += [names.GATEWAY_LIVE] if mesh.file.gateway.streaming == "adapter" else []
-    gateway += [names.WEBHOOKS] if mesh.table.webhooks else []
-    gateway += [names.PUSH_FEED] if mesh.table.tools else []
-    return [*gateway, *sweeps(mesh.table)]
+    live = [names.GATEWAY_LIVE] if mesh.file.gateway.streaming == "adapter" else []
+    callers = [(each.name, each.called_by) for each in registry.functions_of(mesh.table)]
+    calls = [name for name, caller in callers if isinstance(caller, Requests) and caller.changes]
+    changes = [name for name, caller in callers if isinstance(caller, TableChanges)]
+    return [*calls, *live, *changes, *registry.sweeps_of(mesh.table)]

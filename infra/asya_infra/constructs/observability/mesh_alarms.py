@@ -6,6 +6,7 @@ An alarm cannot watch a SEARCH, and SQS has no metric for all queues of a mesh. 
 import math
 from collections.abc import Iterable, Iterator
 
+from asya import registry
 from asya.protocol import names
 from asya.wait.limits import longest_wait
 from asya_infra.constructs.observability.alarms import (
@@ -16,7 +17,7 @@ from asya_infra.constructs.observability.alarms import (
     MetricSource,
     queue_metric,
 )
-from asya_infra.constructs.observability.inventory import queue_actors, sweeps, unqueued_functions
+from asya_infra.constructs.observability.inventory import queue_actors, unqueued_functions
 from asya_infra.constructs.observability.report_alarms import report_alarms
 from asya_infra.mesh import Mesh
 
@@ -152,7 +153,7 @@ def _functions(mesh: Mesh) -> Iterator[Alarm]:
 
 def _runs(mesh: Mesh) -> Iterator[Alarm]:
     threshold = mesh.file.notify.thresholds.stuck_runs
-    if threshold is not None and names.RECONCILE in sweeps(mesh.table):
+    if threshold is not None and names.RECONCILE in registry.sweeps_of(mesh.table):
         yield Alarm(
             name="stuck-runs",
             description="A job run waits too long for its start, or exceeds max_run. "
@@ -182,7 +183,7 @@ def _sweeps(mesh: Mesh) -> Iterator[Alarm]:
     if threshold is None:
         return
     periods = math.ceil(threshold / PERIOD)
-    for sweep, work in sweeps(mesh.table).items():
+    for sweep, schedule in registry.sweeps_of(mesh.table).items():
         source = MetricSource(
             namespace=METRICS_NAMESPACE,
             metric="Sweeps",
@@ -191,7 +192,7 @@ def _sweeps(mesh: Mesh) -> Iterator[Alarm]:
         )
         yield Alarm(
             name=f"{sweep}-stopped",
-            description=f"{sweep} does not finish its sweeps: {work}. Its log has the cause: "
+            description=f"{sweep} does not finish its sweeps: {schedule.undone(mesh.table)}. Its log has the cause: "
             + mesh.addresses.log_group_name(sweep),
             sources=(source,),
             threshold=1,

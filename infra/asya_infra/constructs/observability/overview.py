@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
+from asya import registry
 from asya.protocol import names
 from asya_infra.constructs.observability.alarms import METRICS_NAMESPACE
-from asya_infra.constructs.observability.inventory import CREW, sweeps
+from asya_infra.constructs.observability.inventory import CREW
 from asya_infra.constructs.observability.widgets import (
     WIDTH,
     Line,
@@ -149,7 +150,7 @@ class _Overview:
             graph("Ends at x-sink", [Line(expression=str(ends), label="${PROP('Dim.outcome')}")]),
             self._by_actor("Dead letters of the crew", self._search("DeadLetters", terms=crew, statistic="Maximum")),
         )
-        swept = self._search("Sweeps", terms=(_any_of(sweeps(self._mesh.table)),))
+        swept = self._search("Sweeps", terms=(_any_of(registry.sweeps_of(self._mesh.table)),))
         self.page.row(
             self._by_actor("Finished sweeps", swept),
             self._by_actor("Open sets", self._search("FanInOpen", statistic="Maximum")),

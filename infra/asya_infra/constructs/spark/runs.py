@@ -4,18 +4,15 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from asya.protocol import names
-from asya_infra import timings
 from asya_infra.build.functions import build_dispatcher
 from asya_infra.constructs.event_rules import add_sweep
-from asya_infra.constructs.function import EventSourceSettings, FunctionSettings, MeshFunction
+from asya_infra.constructs.function import MeshFunction, declared
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.constructs.spark.application import application_id
 from asya_infra.constructs.spark.job_code import JobCode
 from asya_infra.constructs.spark.run_events import commit_events, run_events
 from asya_infra.mesh import Mesh
 from asya_infra.permissions import spark
-
-_RECONCILE_SCHEDULE = "rate(5 minutes)"
 
 
 class Spark(Construct):
@@ -49,51 +46,31 @@ class Spark(Construct):
     def _dispatcher(self) -> None:
         options, table = self._mesh.options, self._mesh.table_bytes
         folder = build_dispatcher(options.build_folder, options.packages_target, table)
-        settings = FunctionSettings(
-            name=names.DISPATCH,
-            handler="asya.spark.lambdas.wiring.dispatch",
+        settings = declared(
+            names.DISPATCH,
             code=lambda_.Code.from_asset(str(folder)),
             grants=spark.dispatch(self._mesh.addresses, self._mesh.table, self._application_id),
-            timeout=timings.DISPATCH_TIMEOUT,
             environment=self._environment,
             in_chains=True,
         )
-        # The runs of one actor are formed one after another. Concurrency lets several actors dispatch independently.
-        MeshFunction(self, self._mesh, self._layer, settings).add_event_source(EventSourceSettings(concurrency=5))
+        MeshFunction(self, self._mesh, self._layer, settings).add_declared_event_sources()
 
     def _completion(self) -> None:
         mesh = self._mesh
-        settings = FunctionSettings(
-            name=names.COMPLETION,
-            handler="asya.spark.lambdas.wiring.complete",
+        settings = declared(
+            names.COMPLETION,
             code=self._table_only,
             grants=spark.complete(mesh.addresses, mesh.table, self._application_id),
-            timeout=timings.COMPLETION_TIMEOUT,
-            memory=1024,
             environment=self._environment,
             in_chains=True,
         )
-        # A run may have thousands of envelopes, so an invocation takes one event. Routing the results of a large run
-        # takes minutes; the concurrency leaves invocations for the frequent, short checks of other runs.
-        MeshFunction(self, mesh, self._layer, settings).add_event_source(
-            EventSourceSettings(batch_size=1, concurrency=30)
-        )
+        MeshFunction(self, mesh, self._layer, settings).add_declared_event_sources()
 
     def _reconciler(self) -> None:
-        settings = FunctionSettings(
-            name=names.RECONCILE,
-            handler="asya.spark.lambdas.wiring.reconcile",
+        settings = declared(
+            names.RECONCILE,
             code=self._table_only,
             grants=spark.reconcile(self._mesh.addresses, self._application_id),
-            timeout=timings.RECONCILE_TIMEOUT,
             environment=self._environment,
         )
-        add_sweep(
-            self,
-            self._mesh,
-            self._layer,
-            settings,
-            rule="reconcile",
-            schedule=_RECONCILE_SCHEDULE,
-            subject="lost job runs",
-        )
+        add_sweep(self, self._mesh, self._layer, settings)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from asya.gateway.manifest import REPORT_RETENTION_DAYS
 from asya_infra import timings
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.notify_model import NotifySection
@@ -15,7 +16,7 @@ _PATTERNS = {
 _TOPIC = re.compile(r"arn:[^:\s]+:sns:[^:\s]+:\d{12}:[A-Za-z0-9_-]{1,256}")
 _LONGEST_DELAY = 900
 _QUEUE_RETENTION = timings.QUEUE_RETENTION_DAYS * 86_400
-_REPORTS_RETENTION = timings.REPORTS_RETENTION_DAYS * 86_400
+_REPORTS_RETENTION = REPORT_RETENTION_DAYS * 86_400
 # An alarm looks back a day at most, unless its periods are an hour or longer.
 _ALARM_LIMIT = 86_400
 

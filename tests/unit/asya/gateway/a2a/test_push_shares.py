@@ -1,9 +1,10 @@
 """The shares of hosts and owners (`protocol §13.a2a.push.shares`)."""
 
+from asya import registry
 from asya.gateway.a2a.aws.push_sender import SECONDS
 from asya.gateway.a2a.push_shares import HOST_SECONDS, OWNER_SECONDS, ShareUsedError, shares
 from asya.messaging.nack import nack_seconds
-from asya_infra import timings
+from asya.protocol import names
 from tests.doubles.tasks import at
 
 
@@ -37,4 +38,6 @@ def test_a_share_is_larger_than_one_notification_and_smaller_than_the_function()
 
 
 def test_notifications_that_wait_outlast_hours_of_a_burst() -> None:
-    assert sum(nack_seconds(count, ShareUsedError()) for count in range(1, timings.PUSH_MAX_RECEIVES)) >= 4 * 3600
+    queues = registry.FUNCTIONS[names.PUSH].queues
+    assert queues is not None
+    assert sum(nack_seconds(count, ShareUsedError()) for count in range(1, queues.receives)) >= 4 * 3600

@@ -1,0 +1,161 @@
+"""What a capability declares of itself, as data (`manifest.py` in its folder). `asya.registry` has the manifests of all.
+
+A manifest names its functions by their entry points and imports none of them. Synthesis, tools and local modes read manifests; no
+function does.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from asya.messaging import sqs_limits
+from asya.protocol.mesh_table import QUEUE_RECEIVES, MeshTable
+
+Exists = Callable[[MeshTable], bool]
+"""Whether a mesh has a function."""
+
+
+def in_every_mesh(_mesh: MeshTable) -> bool:
+    """Every mesh has it."""
+    return True
+
+
+def unless_disabled(actor: str) -> Exists:
+    """A mesh has it whose mesh file does not disable this actor of the crew."""
+    return lambda mesh: actor in mesh.actors
+
+
+def with_jobs(mesh: MeshTable) -> bool:
+    """A mesh with heavy actors has it."""
+    return any(actor.kind == "spark" for actor in mesh.actors.values())
+
+
+def with_tools(mesh: MeshTable) -> bool:
+    """A mesh with tools has it."""
+    return bool(mesh.tools)
+
+
+def with_triggers(mesh: MeshTable) -> bool:
+    """A mesh with triggers has it."""
+    return bool(mesh.triggers)
+
+
+def with_webhooks(mesh: MeshTable) -> bool:
+    """A mesh with webhooks has it."""
+    return bool(mesh.webhooks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Queues:
+    """SQS calls the function with batches of messages.
+
+    Attributes:
+        names: The queues; empty for the queue of the function's own name.
+        batch: Messages per invocation, at most.
+        window: Seconds that Lambda waits for a full batch.
+        concurrency: Concurrent invocations for each queue, at most.
+        receives: Receives before a message becomes a dead letter.
+        retention_days: How long a queue keeps a message.
+        has_envelopes: Whether its dead letters are envelopes, which the DLQ function ends.
+    """
+
+    names: tuple[str, ...] = ()
+    batch: int = 10
+    window: int = 0
+    concurrency: int = 50
+    receives: int = QUEUE_RECEIVES
+    retention_days: int = sqs_limits.QUEUE_RETENTION_DAYS
+    has_envelopes: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """EventBridge calls the function.
+
+    Attributes:
+        minutes: The time between two calls.
+        rule: The name of the rule, without the prefix of the mesh.
+        checks: What the function looks after, such as `the open sets of slices`.
+        without: What stays undone while the function fails, as the alarm says.
+    """
+
+    minutes: int
+    rule: str
+    checks: str
+    without: Callable[[MeshTable], str] | str
+
+    @property
+    def expression(self) -> str:
+        """The schedule, as EventBridge takes it."""
+        return f"rate({self.minutes} minute{'s' if self.minutes > 1 else ''})"
+
+    def undone(self, mesh: MeshTable) -> str:
+        """What stays undone in this mesh while the function fails."""
+        return self.without if isinstance(self.without, str) else self.without(mesh)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Requests:
+    """API Gateway calls the function.
+
+    Attributes:
+        changes: Whether a call may change something. The alarms leave out functions that only read.
+    """
+
+    changes: bool = True
+
+
+@dataclass(frozen=True)
+class TableChanges:
+    """DynamoDB Streams calls the function with the changes of a table."""
+
+
+@dataclass(frozen=True)
+class Deployments:
+    """CloudFormation calls the function during a deployment, which fails with it."""
+
+
+Caller = Queues | Schedule | Requests | TableChanges | Deployments
+
+
+@dataclass(frozen=True, kw_only=True)
+class Function:
+    """A function of the mesh's own.
+
+    Attributes:
+        name: The name of the function. An actor of the crew has the same name.
+        entry_point: What Lambda calls: a module, and its attribute after the last dot.
+        called_by: What calls the function.
+        timeout: Seconds.
+        memory: Megabytes.
+        exists: Whether a mesh has the function.
+    """
+
+    name: str
+    entry_point: str
+    called_by: Caller
+    timeout: int
+    memory: int = 512
+    exists: Exists = in_every_mesh
+
+    @property
+    def queues(self) -> Queues | None:
+        """The queues that call the function; None if something else does."""
+        return self.called_by if isinstance(self.called_by, Queues) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActorFunction:
+    """The function of each actor of a kind.
+
+    Attributes:
+        kind: The kind, as the actor table has it.
+        entry_point: What Lambda calls: a module, and its attribute after the last dot.
+        timeout: Seconds; None for the time that the calls of a batch may take.
+        queues: The batches of the actor's queue; None for those of the mesh file, as code of users needs. Concurrency and
+            receives are always those of the mesh file.
+    """
+
+    kind: str
+    entry_point: str
+    timeout: int | None = None
+    queues: Queues | None = None

@@ -1,0 +1,67 @@
+"""The manifests: each function is declared once, and what calls it fits its entry point."""
+
+from __future__ import annotations
+
+import pkgutil
+import subprocess
+import sys
+from typing import get_args
+
+import pytest
+
+from asya import registry
+from asya.manifest import ActorFunction, Function, Queues, Schedule
+from asya.protocol import names
+from asya.protocol.mesh_table import Kind
+from asya.sidecar.lambdas.entry_point import QueueEntryPoint, ScheduleEntryPoint
+from tests.doubles.envelopes import mesh
+
+DECLARED = [*registry.FUNCTIONS.values(), *registry.ACTOR_FUNCTIONS.values()]
+MADE_BY_CONSTRUCTS = {
+    names.GATEWAY_LIVE: "an HTTP server in an image layer, and the actor table does not say whether the mesh has it",
+    names.INDEX: "an actor, whose kind is `spark`",
+}
+
+
+@pytest.mark.parametrize("function", DECLARED, ids=lambda each: getattr(each, "name", None) or each.kind)
+def test_the_entry_point_is_what_its_caller_calls(function: Function | ActorFunction) -> None:
+    entry_point = pkgutil.resolve_name(function.entry_point)
+    if function.queues is not None or isinstance(function, ActorFunction):
+        assert isinstance(entry_point, QueueEntryPoint)
+    elif isinstance(function.called_by, Schedule):
+        assert isinstance(entry_point, ScheduleEntryPoint)
+    else:
+        assert callable(entry_point)
+
+
+def test_every_system_function_is_declared() -> None:
+    crew = {names.SINK, names.SUMP, names.CHECKPOINT, names.RESUME}
+    assert registry.FUNCTIONS.keys() == (set(names.SYSTEM_FUNCTIONS) - MADE_BY_CONSTRUCTS.keys()) | crew
+
+
+def test_every_kind_has_a_function_and_the_crew_has_its_own() -> None:
+    assert registry.ACTOR_FUNCTIONS.keys() == set(get_args(Kind)) - {"crew"}
+
+
+def test_no_two_functions_take_from_one_queue() -> None:
+    every = [name for each in registry.FUNCTIONS.values() if each.queues for name in each.queues.names or (each.name,)]
+    assert len(every) == len(set(every))
+
+
+def test_a_mesh_has_the_functions_that_it_needs() -> None:
+    small = mesh()
+    assert registry.queues_of(small).keys() == set(names.REPORT_QUEUES)
+    assert names.RECONCILE not in registry.sweeps_of(small)
+    assert all(isinstance(queues, Queues) for _, queues in registry.queues_of(small).values())
+
+
+@pytest.mark.parametrize(
+    "entry_point",
+    sorted({each.entry_point.rpartition(".")[0] for each in DECLARED}),
+)
+def test_no_function_imports_a_manifest(entry_point: str) -> None:
+    code = (
+        f"import sys, {entry_point}; print([name for name in sys.modules if name.endswith(('.manifest', '.registry'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
