@@ -88,10 +88,13 @@ def decode_untyped(raw: Raw | bytes) -> tuple[object, Digits | None]:
     Raises:
         ValueError: as `decode_value`.
     """
-    text = bytes(raw)
-    # Reading each number by its text takes a quarter of a microsecond more.
+    value, text = decode_value(raw), bytes(raw)
+    # Reading each number by its text takes a quarter of a microsecond more. What the mesh writes has no white space, so it is
+    # written again faster than it is searched.
+    if _encoder.encode(value) == text:
+        return value, None
     if _INEXACT.search(text) is None and all(each.search(text) is None for each in _EXPONENTS):
-        return decode_value(raw), None
+        return value, None
     digits = Digits()
     decoder: msgspec.json.Decoder[object] = msgspec.json.Decoder(float_hook=lambda text: _in_range(digits.read(text)))
     return _decoded(decoder, raw), digits
