@@ -96,6 +96,8 @@ class CommonValues:
                 continue
             if self._fits(option, common):
                 found.append(common)
+        if not found and not problems and isinstance(value, bool) and self._asserted:
+            raise mismatch(path, "of one of its types", value)  # pydantic takes true for 1
         if not found and problems:
             raise ContractError(
                 problems[0] if len(problems) == 1 else f"{path}: fits none of its types: {'; '.join(problems)}"

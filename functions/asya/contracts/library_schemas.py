@@ -14,6 +14,7 @@ _TIMES = {None: forms.TIME, True: forms.AWARE_TIME, False: forms.LOCAL_TIME}
 _KEYS: dict[str, Schema] = {"int": {"pattern": f"^{forms.INTEGER_KEY}$"}, "decimal": {"format": "decimal"}}
 _KEY_FORMS = {"DateType": forms.DATE, "UUIDType": forms.UUID, "DecimalType": forms.DECIMAL}
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+_UNSET = "asya:unset"  # of a field that a result may lack, while its schema is made
 _OWN_CHECKS = {"email": "idn-email", "uri": "url"}
 
 
@@ -63,6 +64,8 @@ def msgspec_schema(kind: Any, context: SchemaContext) -> Schema:
     if context.output:
         _give_all(schema, kind)
         _close(schema)
+    for each in _objects(schema):
+        each.pop(_UNSET, None)
     _say_forms(schema, context)
     return _merged(schema, kind, context)
 
@@ -123,6 +126,11 @@ def _name_forms(info: Any, schema: Any, definitions: dict[str, Schema], known: f
         keys = _keys(info.key_type)
         if keys is not None:
             schema["propertyNames"] = keys
+    for field in getattr(info, "fields", ()):
+        # Without a default and not required: a field whose default is UNSET, which msgspec shows nowhere.
+        has_none = field.default is field.default_factory
+        if has_none and not field.required and field.encode_name in schema.get("properties", {}):
+            schema["properties"][field.encode_name][_UNSET] = True
     for each, option in _within(info, schema, definitions):
         _name_forms(each, option, definitions, known)
 
@@ -186,7 +194,7 @@ def _give_all(schema: Schema, kind: Any) -> None:
         return
     for each in _objects(schema):
         if isinstance(each.get("properties"), dict) and each.get("type") == "object":
-            each["required"] = list(each["properties"])
+            each["required"] = [name for name, field in each["properties"].items() if not field.pop(_UNSET, False)]
 
 
 def _close(schema: Schema) -> None:
