@@ -12,6 +12,7 @@ from typing import Any
 from asya.contracts.codec import Schema
 from asya.contracts.errors import ContractError, mismatch, shown
 from asya.contracts.forms import FORMS, Form
+from asya.protocol.numbers import whole
 
 _TYPES: dict[type, tuple[str, ...]] = {
     bool: ("boolean",),
@@ -50,8 +51,8 @@ class CommonValues:
         if "enum" in schema or "const" in schema:
             return self._member(schema.get("enum") or [schema.get("const")], value, path)
         match value:
-            case float() if value.is_integer() and _allows(schema, "integer") and not _allows(schema, "number"):
-                return int(value)
+            case float() if _allows(schema, "integer") and not _allows(schema, "number"):
+                return whole(value)
             case int() if not isinstance(value, bool) and schema.get("type") == "number" and self._is_too_large(value):
                 raise mismatch(path, "a number that a double can hold", value)
             case str() if (form := FORMS.get(schema.get("format", ""))) is not None:

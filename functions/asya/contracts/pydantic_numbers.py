@@ -21,9 +21,9 @@ _KINDS = {"decimal": "decimal", "float": "number", "any": "number", "str": "text
 
 
 def holds_decimals(schema: Any) -> bool:
-    """Whether a core schema has a decimal anywhere."""
+    """Whether a core schema has a decimal anywhere, or a whole number, which JSON may write with a point."""
     if isinstance(schema, Mapping):
-        return schema.get("type") == "decimal" or any(holds_decimals(each) for each in schema.values())
+        return schema.get("type") in ("decimal", "int") or any(holds_decimals(each) for each in schema.values())
     return isinstance(schema, list | tuple) and any(holds_decimals(each) for each in schema)
 
 

@@ -16,6 +16,7 @@ from asya.contracts.common_values import is_same
 from asya.contracts.errors import ContractError, mismatch, shown
 from asya.contracts.fit import distance
 from asya.contracts.forms import Form
+from asya.protocol.numbers import whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +78,12 @@ class IntegerCodec(JsonScalar):
         """The number, after a check."""
         return super().dump(self._whole(value), path)
 
+    def has_decimals(self) -> bool:
+        """A whole number with a point or an exponent may have more digits than a float."""
+        return True
+
     def _whole(self, value: Any) -> Any:
-        return int(value) if isinstance(value, float) and value.is_integer() else value
+        return whole(value) if isinstance(value, float) else value
 
 
 INTEGER = IntegerCodec("a whole number", "integer", (int,))

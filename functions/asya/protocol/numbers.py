@@ -6,6 +6,7 @@ A float of Python keeps about 17 digits, and no zeros at the end. So `1234567890
 
 import json
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, ClassVar
 
 # The digits that every float gives back.
@@ -48,6 +49,16 @@ def read_number(text: str) -> float:
     One that is out of the range of floats is infinite, and its text has it.
     """
     return float(text) if _is_short(text) else ExactNumber(text)
+
+
+def whole(number: float) -> int | float:
+    """The whole number that a number of JSON is, with all its digits; the number itself if it is none."""
+    if not number.is_integer():
+        return number
+    if not isinstance(number, ExactNumber):
+        return int(number)
+    numerator, denominator = Decimal(number.text).as_integer_ratio()
+    return numerator if denominator == 1 else number
 
 
 def _is_short(text: str) -> bool:

@@ -11,7 +11,9 @@ import pydantic
 import pytest
 from pydantic import ConfigDict, Field
 
+from asya.contracts.errors import ContractError
 from asya.contracts.function import contract_of
+from asya.protocol.strict_json import decode_exact
 from tests.doubles.verdicts import NUMBERS, SEEDS, Verdicts
 
 T = TypeVar("T")
@@ -214,3 +216,22 @@ def test_keys_of_a_payload_agree_too() -> None:
     verdicts = Verdicts(contract_of(handler))
     for each in _changed({"x": 1, "n": "2026-11-24"}):
         verdicts.check(each)
+
+
+@pytest.mark.rule("1.numbers", "6.typed.strict")
+@pytest.mark.parametrize("library", [pydantic.create_model, msgspec.defstruct, dataclasses.make_dataclass])
+def test_a_whole_number_with_a_point_keeps_its_digits(library: Any) -> None:
+    is_model = library is pydantic.create_model
+    model = library("Model", x=(int, ...)) if is_model else library("Model", [("x", int)])
+
+    def handler(order: Any) -> Any: ...
+
+    handler.__annotations__ = {"order": model}
+    contract = contract_of(handler)
+    assert contract.has_decimals
+    for text, whole in (("5.0", 5), ("12345678901234567890.0", 12345678901234567890), ("1e20", 10**20), ("-0.0", 0)):
+        x = contract.arguments(decode_exact(f'{{"x":{text}}}'.encode())).x
+        assert (x, type(x)) == (whole, int)
+    for text in ("12345678901234567.5", "1e-400", "5.5"):
+        with pytest.raises(ContractError, match=r"^payload\.x"):
+            contract.arguments(decode_exact(f'{{"x":{text}}}'.encode()))
