@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from watchfiles import Change, DefaultFilter, watch
 
+from asya_infra.build.code_files import code_files
 from asya_infra.mesh_file import MeshFileError, load_mesh
 from asya_local.errors import LocalCloudError
 from asya_local.sources import code_folders
@@ -57,6 +58,13 @@ def identities(folders: Sequence[Path]) -> tuple[tuple[Path, int, int] | None, .
     return tuple(found)
 
 
+def linked_folders(folder: Path) -> set[Path]:
+    """Return the folders with the files that links of a folder of code lead to, outside of it."""
+    own = folder.resolve()
+    parents = {file.source.resolve().parent for file in code_files(folder).files}
+    return {parent for parent in parents if parent != own and own not in parent.parents}
+
+
 class Wait(Protocol):
     """Waits for a change."""
 
@@ -81,6 +89,8 @@ def watching(mesh: Path, folders: Sequence[Path]) -> Iterator[Wait]:
     file = mesh.resolve()
     watches = [_begin(file.parent, stop, _OneFile(file), recursive=False)]
     watches += [_begin(folder, stop, DefaultFilter()) for folder in folders]
+    linked = {parent for folder in folders for parent in linked_folders(folder)}
+    watches += [_begin(folder, stop, DefaultFilter(), recursive=False) for folder in sorted(linked)]
     threads = [threading.Thread(target=_follow, args=(each, changes), daemon=True) for each in watches]
     for thread in threads:
         thread.start()

@@ -288,6 +288,30 @@ def test_a_folder_that_is_made_again_is_followed(author: Author) -> None:
     assert author.result("again-1")["again"] is True
 
 
+@pytest.mark.rule("6.code.one-tree")
+def test_a_handler_has_the_files_of_its_function_and_follows_links(author: Author) -> None:
+    shared, handlers = author.folder / "shared", author.folder / "handlers"
+    shared.mkdir()
+    (shared / "rates.json").write_text("1")
+    (handlers / ".env").write_text("KEY=secret")
+    (handlers / "common").symlink_to("../shared")
+    plain = '"gross": payload["total"] * 2}'
+    files = '"rate": open("common/rates.json").read(), "files": sorted(os.listdir(os.path.dirname(__file__)))}'
+    since = len(author.lines)
+    author.edit("handlers/orders.py", plain, files)
+    author.sees("handlers loaded in", since)
+    author.send("files-1", {}, "bill")
+    assert author.result("files-1") == {"rate": "1", "files": ["common", "mesh.json", "orders.py"]}
+    since = len(author.lines)
+    author.write("shared/rates.json", "22")
+    author.sees("handlers loaded in", since)
+    author.send("files-2", {}, "bill")
+    assert author.result("files-2")["rate"] == "22"
+    since = len(author.lines)
+    author.edit("handlers/orders.py", files, plain)
+    author.sees("handlers loaded in", since)
+
+
 def test_a_mesh_with_a_job_changes_as_often_as_its_author_likes(author: Author) -> None:
     for number in range(2, 9):  # a policy has five versions
         since = len(author.lines)

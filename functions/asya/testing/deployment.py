@@ -22,6 +22,7 @@ from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.slices import SetDue, decode_message
 from asya.senders.lambdas import wiring as sender_wiring
+from asya.testing.code_views import view_of
 from asya.testing.dynamo.indexes import KINDS, new_table
 from asya.testing.dynamo.tables import MemoryDynamo
 from asya.testing.errors import TestKitError
@@ -191,7 +192,7 @@ def _with_models(loaded: LoadedMesh, table: MeshTable) -> MeshTable:
     tools = dict(table.tools)
     for tool, model in models.items():
         try:
-            with isolated(), CODE_FOLDERS.using(loaded.code_folder.resolve()):
+            with isolated(), CODE_FOLDERS.using(view_of(loaded.code_folder)):
                 schema = input_schema(pkgutil.resolve_name(model))
         except Exception as error:
             raise TestKitError(
@@ -236,13 +237,15 @@ def deploy(
     queues = Queues(simulation, history, sources.wake)
     sources.queues = queues
 
+    handlers_view, jobs_view = view_of(loaded.code_folder), view_of(loaded.jobs_folder)
+
     def new_process(name: str) -> UserProcess:
         actor = name.partition("/")[0]
         section = loaded.mesh.actors.get(actor)
         own = {**section.env, **handler_variables(table.actors[actor])} if section is not None else {}
-        common = {**environment, "ASYA_ACTOR": actor, "ASYA_DATA_URI": data_uri}
+        common = {**environment, "LAMBDA_TASK_ROOT": str(handlers_view), "ASYA_ACTOR": actor, "ASYA_DATA_URI": data_uri}
         is_heavy = actor in table.actors and table.actors[actor].kind == "spark"
-        folder = (loaded.jobs_folder if is_heavy else loaded.code_folder).resolve()
+        folder = jobs_view if is_heavy else handlers_view
         return UserProcess(
             name,
             simulation,

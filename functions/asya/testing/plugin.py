@@ -28,13 +28,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Put the code folders of the mesh file on the path, and allow endpoints."""
+    """Put what is deployed of the code folders of the mesh file on the path, and allow endpoints."""
     endpoints.configure(config.getini("asya_allowed_endpoints"))
     mesh_file = _mesh_file(config)
-    if mesh_file.is_file():
-        for folder in _code_folders(mesh_file):
-            if folder.is_dir() and str(folder) not in sys.path:
-                sys.path.append(str(folder))
+    if not mesh_file.is_file():
+        return
+    from asya.testing import code_views
+    from asya_infra.build.code_files import CodeFilesError
+
+    code_views.test_files[1:] = [str(pattern) for pattern in config.getini("python_files")]
+    for folder in _code_folders(mesh_file):
+        if folder.is_dir():
+            try:
+                view = str(code_views.view_of(folder))
+            except CodeFilesError:
+                continue  # the fixture tells what is wrong
+            if view not in sys.path:
+                sys.path.append(view)
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Name the files of the code folders that are not deployed, which tests do not have either."""
+    from asya_infra.build.code_files import code_files, described
+
+    mesh_file = _mesh_file(config)
+    folders = _code_folders(mesh_file) if mesh_file.is_file() else ()
+    return [line for folder in folders for line in described(code_files(folder))]
 
 
 def _code_folders(mesh_file: Path) -> tuple[Path, ...]:

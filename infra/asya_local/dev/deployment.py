@@ -112,11 +112,9 @@ class Deployment:
             "ASYA_GATEWAY_URL": self.gateway_url,
         }
 
-    def write_table(self, folder: Path) -> None:
-        """Write `mesh.json`, which each new process of handlers reads."""
-        draft = folder / "mesh.json.draft"
-        draft.write_bytes(encode_table(self.table))
-        draft.replace(folder / "mesh.json")
+    def table_bytes(self) -> bytes:
+        """Return the content of `mesh.json`, which each new process of handlers reads."""
+        return encode_table(self.table)
 
     def with_spark(self, spark: SparkSettings | None) -> Deployment:
         """Return the deployment with this code of jobs."""

@@ -8,6 +8,7 @@ standard input.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import runpy
@@ -191,6 +192,8 @@ def _serve(connection: socket.socket) -> None:
     """Serve one connection, and end this process."""
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
+    os.chdir(os.environ["LAMBDA_TASK_ROOT"])  # as in a function
+    importlib.invalidate_caches()  # the folder of the code may be another one than when this worker started
     os.setsid()  # the processes of a handler end with it, if it is killed
     # A process that a handler forks answers nothing, and does not keep the connection open when the handler's process ends.
     os.register_at_fork(after_in_child=partial(os.close, connection.fileno()))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.protocol import names
+from asya_infra.build.code_files import CodeFilesError
 from asya_infra.build.folder import digest
 from asya_infra.build.folder_packages import package_inputs
 from asya_infra.build.packages import PackagesError
@@ -28,6 +29,7 @@ from asya_local.dev.handlers import Handlers, described
 from asya_local.dev.job_code import upload_jobs
 from asya_local.dev.job_output import JobOutput
 from asya_local.dev.lane import WorkerDiedError
+from asya_local.dev.live_code import LiveCode
 from asya_local.dev.told_lines import ToldLines
 from asya_local.dev.worker_process import WorkerProcess, start_worker
 from asya_local.errors import LocalCloudError
@@ -89,7 +91,8 @@ class RunningMesh:
         self._tell = tell
         self._gateway = _open_gateway(folder, tell)
         self._worker: WorkerProcess | None = None
-        self._handlers = Handlers(Path(), tell)
+        self._code = LiveCode(folder.temporary / "task")
+        self._handlers = Handlers(Path(), lambda level, text: tell(level, self._code.as_written(text)))
         self._connections = Connections(emulator.poll_client(), emulator.streams_client(), self._handlers, tell)
         self._ended = threading.Event()
         self._has_told_of_jobs = False
@@ -151,8 +154,6 @@ class RunningMesh:
             self._emulator.resources.create(mesh, datetime.now(UTC))
             self._operator = self._emulator.resources.create_operator(mesh, self._operator.key)
             store_secrets(secrets, self._emulator.endpoint, self._emulator.root)
-        if "packages" in changed:
-            self._start_worker(mesh)
         self._use(self._with_jobs(mesh) if {"mesh", "jobs"} & {*changed} else mesh)
         self._sources = now
         return tuple(name for name in changed if name != "handlers" or not self._handlers.has_problems)
@@ -219,12 +220,20 @@ class RunningMesh:
             self._worker.end()
 
     def _start_worker(self, mesh: Deployment) -> None:
-        variables = {**self._emulator.variables(), **mesh.common_variables(self._folder.temporary)}
-        worker = start_worker(self._folder, mesh.loaded, Path(self._emulator.tools.cloud_python), variables)
+        self._update_code(mesh)
+        variables = {**self._emulator.variables(), **mesh.common_variables(self._code.root)}
+        worker = start_worker(self._folder, self._code.root, self._cloud_python, variables)
         outdated, self._worker = self._worker, worker
         self._handlers.socket = worker.socket
         if outdated is not None:
             outdated.end()
+
+    def _update_code(self, mesh: Deployment) -> None:
+        self._code.update(mesh.loaded, self._cloud_python, mesh.table_bytes())
+
+    @property
+    def _cloud_python(self) -> Path:
+        return Path(self._emulator.tools.cloud_python)
 
     def _with_jobs(self, mesh: Deployment) -> Deployment:
         if not mesh.heavy_actors:
@@ -235,7 +244,7 @@ class RunningMesh:
     def _use(self, mesh: Deployment) -> None:
         """Let all functions be those of this state of the mesh."""
         self._deployment = mesh
-        mesh.write_table(self._folder.temporary)
+        self._update_code(mesh)
         self._load(mesh)
         self._connections.update(mesh)
         self._gateway.serve(Functions.of(mesh, self._tell, self._lines), self._operator)
@@ -244,7 +253,7 @@ class RunningMesh:
         """Load the handlers, and tell which cannot be loaded; returns whether all were."""
         problems = self._handlers.load({actor: mesh.variables(actor) for actor in mesh.light_actors})
         for text in described(problems):
-            self._tell("error", text)
+            self._tell("error", self._code.as_written(text))
         return not problems
 
     def _sweep(self) -> None:
@@ -259,7 +268,7 @@ def _readable() -> Iterator[None]:
         yield
     except WorkerDiedError as error:
         raise LocalCloudError("The worker of the handlers ended.") from error
-    except (ClientError, BotoCoreError, OSError, PackagesError) as error:
+    except (ClientError, BotoCoreError, OSError, PackagesError, CodeFilesError) as error:
         raise LocalCloudError(f"{type(error).__name__}: {error}") from error
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from asya_infra.build.folder_packages import build_folder_packages
 from asya_infra.build.functions import build_layer
 from asya_infra.build.packages import Target
 from asya_infra.product.places import BUILD
@@ -23,7 +22,6 @@ from asya_local.state_folder import MARK
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from asya_infra.mesh_file import LoadedMesh
     from asya_local.state_folder import StateFolder
 
 _PROGRAM = Path(__file__).with_name("handler_worker.py")
@@ -59,28 +57,23 @@ class WorkerProcess:
         shutil.rmtree(self.socket.parent, ignore_errors=True)
 
 
-def start_worker(
-    folder: StateFolder, loaded: LoadedMesh, cloud_python: Path, variables: Mapping[str, str]
-) -> WorkerProcess:
+def start_worker(folder: StateFolder, code: Path, cloud_python: Path, variables: Mapping[str, str]) -> WorkerProcess:
     """Start the worker of the handlers of a mesh, and wait until it takes connections.
 
     What handlers print appears at once, on the output of this process.
 
     Args:
         folder: The state folder, which marks the process.
-        loaded: The mesh.
+        code: The folder of the handlers with their packages; it may change, for processes that start then.
         cloud_python: The interpreter of MiniStack's environment.
         variables: The environment variables of all functions.
 
     Raises:
-        PackagesError: A required package cannot be installed.
         LocalCloudError: The worker does not start.
     """
-    target = Target(interpreter=cloud_python)
-    packages = build_folder_packages(BUILD, loaded.code_folder, target, hashed=loaded.mesh.requires_hashes)
-    layer = build_layer(BUILD, target)
-    # The order of Lambda: the user's code, its packages, the layer.
-    path = [loaded.code_folder.resolve(), *([packages] if packages else []), layer / "python"]
+    layer = build_layer(BUILD, Target(interpreter=cloud_python))
+    # The order of Lambda: the user's code with its packages, then the layer.
+    path = [code, layer / "python"]
     environment = {
         **{name: os.environ[name] for name in _INHERITED if name in os.environ},
         **variables,

@@ -41,6 +41,19 @@ def test_a_change_ends_the_waiting(mesh: Path, change: Callable[[Path], None]) -
         assert wait(30)
 
 
+@pytest.mark.parametrize("linked", ["shared/common", "shared/common/rates.json"])
+def test_a_change_behind_a_link_ends_the_waiting(mesh: Path, linked: str) -> None:
+    shared = mesh.parent / "shared" / "common"
+    (shared / "deep").mkdir(parents=True)
+    for file in (shared / "rates.json", shared / "deep" / "more.json"):
+        file.touch()
+    (mesh.parent / "handlers" / "linked").symlink_to(mesh.parent / linked)
+    changed = shared / "deep" / "more.json" if linked == "shared/common" else shared / "rates.json"
+    with watching(mesh, folders_of(mesh, "")) as wait:
+        changed.write_text("1")
+        assert wait(30)
+
+
 def test_another_file_does_not_end_the_waiting(mesh: Path) -> None:
     with watching(mesh, folders_of(mesh, "")) as wait:
         (mesh.parent / "notes.txt").write_text("not of the mesh")

@@ -36,3 +36,5 @@ def test_code_and_layers_count_together(tmp_path: Path) -> None:
     assert list(check_assets(tmp_path, template(layer, asset(tmp_path, "fits", 230)))) == []
     (violation,) = check_assets(tmp_path, template(layer, asset(tmp_path, "large", 231)))
     assert str(violation).startswith(f"S/score/Function: {251 * MEGABYTE:,} bytes of a function's code and layers")
+    assert "large files into a bucket" in str(violation)
+    assert "Its largest files are package.so (242 MB)." in str(violation)

@@ -48,8 +48,7 @@ def test_functions_have_the_settings_of_a_deployment(shop: Path, tmp_path: Path)
     assert (settings.data_uri, settings.token_key) == ("s3://asya-shop-000000000000-us-east-1/data/", "arn:key")
     assert mesh.variables("check") == {"CURRENCY": "EUR", "ASYA_ACTOR": "check"}
     assert mesh.common_variables(tmp_path)["LAMBDA_TASK_ROOT"] == str(tmp_path)
-    mesh.write_table(tmp_path)
-    assert decode_table((tmp_path / "mesh.json").read_bytes()) == mesh.table
+    assert decode_table(mesh.table_bytes()) == mesh.table
 
 
 def test_a_change_is_one_of_the_mesh_the_handlers_the_packages_or_the_jobs(shop: Path) -> None:

@@ -1,0 +1,1 @@
+"""Shared by handlers and jobs, whose folders link to it."""
