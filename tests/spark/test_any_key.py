@@ -1,6 +1,7 @@
 """Keys of objects in Spark: one reference is one file, or is refused by name."""
 
 import re
+import tempfile
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -102,6 +103,13 @@ def test_1_any_key_is_read_as_one_file_or_refused(spark: SparkSession, key: str)
     """Local disks have no NUL, no long names, and Hadoop's checksums beside files no colons."""
     assume(not key.endswith("/") and not re.search(r"[:\0]", key))
     assume(max(len(part.encode()) for part in key.split("/")) < 200)
+    # A folder of its own: a disk cannot have both `a` and `a/b`, as S3 can.
+    with tempfile.TemporaryDirectory() as own, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASYA_DATA_URI", f"file://{own}/")
+        _check_read_or_refused(spark, key)
+
+
+def _check_read_or_refused(spark: SparkSession, key: str) -> None:
     try:
         uri = data.uri(key)
     except ValueError:
