@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 
+from asya.spark.job_python import JOB_PYTHON
 from asya_infra.agent_limits import agent_notes
 from asya_infra.build.code_files import described
 from asya_infra.build.packages import MAKE_HASHES, REQUIREMENTS, names_packages
 from asya_infra.mesh_file import LoadedMesh
 from asya_infra.mesh_file.user_code import find_stops
 from asya_infra.permissions.gateway import api_of
+from asya_infra.product.interpreters import FUNCTION_PYTHON, interpreter_for
 
 
 def notes(loaded: LoadedMesh) -> Iterator[str]:
@@ -39,12 +41,24 @@ def code_notes(loaded: LoadedMesh) -> Iterator[str]:
     yield from agent_notes(loaded)
     for found in loaded.deployed_code():
         yield from described(found)
+    yield from _stand_ins(loaded)
     for name, actor in loaded.mesh.actors.items():
         for path, line in find_stops(loaded.jobs_folder, actor.spark.job) if actor.spark else ():
             yield (
                 f"{path}:{line}: stop() does nothing in a job of actor {name!r}, because its run stops Spark after the last "
                 "envelope; remove the call"
             )
+
+
+def _stand_ins(loaded: LoadedMesh) -> Iterator[str]:
+    actors = loaded.mesh.actors.values()
+    users = (
+        (FUNCTION_PYTHON, "functions", any(actor.handler for actor in actors)),
+        (JOB_PYTHON, "job runs", any(actor.spark for actor in actors)),
+    )
+    for wanted, title, is_used in users:
+        if is_used and (unchecked := interpreter_for(wanted).unchecked(title)):
+            yield f"{loaded.path}: {unchecked}"
 
 
 def _without_hashes(loaded: LoadedMesh) -> Iterator[str]:

@@ -1,7 +1,6 @@
 """The options of a deployment: CDK context, `-c key=value`."""
 
 import platform
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any, Literal
 
 from asya.spark.job_python import JOB_PYTHON
 from asya_infra.build.packages import LAMBDA, Target
+from asya_infra.product.interpreters import interpreter_for
 from asya_infra.product.places import BUILD, FILES
 
 
@@ -53,7 +53,7 @@ class Options:
     def jobs_target(self, architecture: str) -> Target:
         """Return the target interpreter of the Spark application."""
         if self.layer_target == "host":
-            return Target(interpreter=Path(sys.executable))
+            return Target(interpreter=interpreter_for(JOB_PYTHON).path)
         machine = "aarch64" if architecture == "arm64" else "x86_64"
         return Target(python_version=JOB_PYTHON, python_platform=f"{machine}-manylinux_2_28")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from asya_infra.build.folder import build_once
+from asya_infra.product.interpreters import FUNCTION_PYTHON, interpreter_for
 
 # What the Python runtime of Lambda brings with it. The layer and the user's packages come first on the path.
 _RUNTIME_PACKAGES = ("boto3", "botocore", "s3transfer", "jmespath", "dateutil", "six.py", "urllib3")
@@ -40,7 +41,7 @@ def linked_environment(root: Path, name: str, interpreter: Path, version: str, p
 
 
 def function_python(root: Path, cloud_python: Path) -> Path:
-    """Return the interpreter of functions, with the packages that Lambda's runtime has.
+    """Return the interpreter of functions, with the version and the packages that Lambda's runtime has.
 
     Args:
         root: The folder for builds.
@@ -52,4 +53,5 @@ def function_python(root: Path, cloud_python: Path) -> Path:
     version = settings.get("version_info") or settings["version"]
     site = environment / "lib" / f"python{'.'.join(version.split('.')[:2])}" / "site-packages"
     packages = [site / name for name in _RUNTIME_PACKAGES]
-    return linked_environment(root, "function-environment", cloud_python.resolve(), version, packages)
+    python = interpreter_for(FUNCTION_PYTHON)
+    return linked_environment(root, "function-environment", python.path, python.version, packages)

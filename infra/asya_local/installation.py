@@ -15,6 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from asya.protocol import names
 from asya_infra.mesh_file.spark_capacity import QUEUE_TIMEOUT_MINUTES, application_capacity, max_concurrent_runs
 from asya_infra.options import Options
+from asya_infra.product.interpreters import FUNCTION_PYTHON, interpreter_for
 from asya_local.account.clients import aws_client
 from asya_local.account.keys import ACCOUNT_ID, REGION, AccessKey, read_keys, root_key, write_keys
 from asya_local.account.users import OperatorScope, make_deployer, make_operator
@@ -75,7 +76,7 @@ class Installation:
     @cached_property
     def sources(self) -> Sources:
         """The hashes of the mesh as it is now."""
-        return read_sources(self.mesh, self.options.stage, self._application().application_id, self.tools.cloud_python)
+        return read_sources(self.mesh, self.options.stage, self._application().application_id, str(_function_python()))
 
     def start(self) -> LocalConnection:
         """Start a cloud with the mesh: with the state of an earlier deployment, or by a deployment."""
@@ -151,7 +152,7 @@ class Installation:
     def _replace_code(self, servers: Servers, *, handlers: bool, jobs: bool) -> None:
         update = CodeUpdate(
             self.mesh,
-            Options(mesh=self.mesh.path, layer_target="host", host_python=Path(self.tools.cloud_python)),
+            Options(mesh=self.mesh.path, layer_target="host", host_python=_function_python()),
             self._application().application_id,
             servers.endpoint,
             self._deployer(),
@@ -225,7 +226,7 @@ class Installation:
     @property
     def _cdk(self) -> Cdk:
         assert self.tools.cdk is not None
-        return Cdk(self.folder, self.tools.cdk, self.tools.cloud_python)
+        return Cdk(self.folder, self.tools.cdk, str(_function_python()))
 
     def _application(self) -> ApplicationSettings:
         """Return the Spark application with the limits that it has on AWS."""
@@ -319,3 +320,7 @@ class Installation:
                 f"These queues are not polled after {_MAPPINGS_SECONDS:.0f} s: {', '.join(disabled())}. "
                 f"See {self.folder.logs / 'ministack.log'}."
             )
+
+
+def _function_python() -> Path:
+    return interpreter_for(FUNCTION_PYTHON).path

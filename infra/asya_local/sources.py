@@ -63,20 +63,20 @@ class Sources:
         return digest([self.templates, self.handlers, self.jobs])
 
 
-def read_sources(loaded: LoadedMesh, stage: str, application_id: str, cloud_python: str) -> Sources:
+def read_sources(loaded: LoadedMesh, stage: str, application_id: str, function_python: str) -> Sources:
     """Hash the sources of a mesh.
 
     Args:
         loaded: The mesh.
         stage: Its stage.
         application_id: The id of the Spark application, which is in the templates.
-        cloud_python: The interpreter of the functions.
+        function_python: The interpreter of the functions.
     """
     folders = (loaded.code_folder, loaded.jobs_folder)
     return Sources(
         templates=digest(
             [
-                *(stage, application_id, cloud_python, str(loaded.path.resolve())),
+                *(stage, application_id, function_python, str(loaded.path.resolve())),
                 loaded.path,
                 table_bytes(loaded, application_id),
                 *(part for folder in folders for part in package_inputs(folder)),

@@ -33,7 +33,7 @@ class Tools:
     python: str
     """This process's interpreter: it runs the EMR Serverless stand-in."""
     cloud_python: str
-    """The interpreter of MiniStack and the Lambda functions."""
+    """The interpreter of MiniStack."""
     java_home: str
     """Empty if the mesh has no heavy actors."""
     path: str

@@ -1,7 +1,6 @@
 """The packages of docs/how-to/package-job-dependencies.md in the environment that local jobs run in."""
 
 import subprocess
-import sys
 import tarfile
 from pathlib import Path
 
@@ -23,7 +22,7 @@ def test_jobs_import_pure_and_compiled_packages_from_the_archive(tmp_path: Path)
     jobs.mkdir()
     (jobs / "requirements.txt").write_text("jmespath\nmsgspec\n")
     (jobs / "heavy.py").write_text("import jmespath\n\ndef first(spark, x): return jmespath.search('a[0]', x)\n")
-    files = build_jobs(tmp_path / "build", Target(interpreter=Path(sys.executable)), jobs)
+    files = build_jobs(tmp_path / "build", Target(interpreter=job_python(tmp_path / "build")), jobs)
     assert files.packages is not None
     packages, code_folder = (unpack_once(each.archive, tmp_path / "archives") for each in (files.packages, files.jobs))
     code = (
@@ -51,7 +50,7 @@ def test_the_job_library_needs_pyspark_alone(tmp_path: Path) -> None:
     jobs = tmp_path / "jobs"
     jobs.mkdir()
     python = job_python(tmp_path / "build")
-    files = build_jobs(tmp_path / "build", Target(interpreter=Path(sys.executable)), jobs)
+    files = build_jobs(tmp_path / "build", Target(interpreter=job_python(tmp_path / "build")), jobs)
     modules = sorted(f"asya_spark.{path.stem}" for path in (files.library / "asya_spark").glob("[!_]*.py"))
     run(python, f"import importlib\nfor name in {modules!r}: importlib.import_module(name)", files.library)
 

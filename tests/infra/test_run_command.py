@@ -11,6 +11,9 @@ from asya_cli.errors import CommandError
 from asya_cli.main import app
 from asya_infra.build.functions import build_handlers
 from asya_infra.build.packages import LAMBDA
+from asya_infra.mesh_file import load_mesh
+from asya_infra.notes import code_notes
+from asya_infra.product.interpreters import FUNCTION_PYTHON, interpreter_for
 
 MESH = """
 namespace: shop
@@ -23,6 +26,8 @@ actors:
   alien: {handler: orders.alien}
   slow: {handler: orders.slow, timeout: 1s}
   gone: {handler: orders.gone}
+  modern: {handler: modern.modern}
+  removed: {handler: orders.removed}
   colored: {handler: orders.colored}
   flaky:
     handler: orders.flaky
@@ -53,6 +58,9 @@ def typed(total: int, note: str = "none"):
 def alien(payload):
     import pydantic_core
 
+def removed(payload):
+    import cgi
+
 def slow(payload):
     time.sleep(30)
 
@@ -67,10 +75,19 @@ def flaky(payload):
 """
 
 
+MODERN = """
+import sys
+
+def modern(payload):
+    return {"text": f"{payload["n"]}", "python": list(sys.version_info[:2])}
+"""
+
+
 @pytest.fixture
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "handlers").mkdir()
     (tmp_path / "handlers" / "orders.py").write_text(HANDLERS)
+    (tmp_path / "handlers" / "modern.py").write_text(MODERN)
     # The runner of the command lies beside a module of this name.
     (tmp_path / "handlers" / "report.py").write_text("def named(payload):\n    return {'found': True}\n")
     (tmp_path / "mesh.yaml").write_text(MESH)
@@ -125,6 +142,15 @@ def test_a_typed_handler_is_held_to_its_annotations(shop: Path) -> None:
 
 def test_only_the_packages_of_the_folder_and_of_lambda_can_be_imported(shop: Path) -> None:
     assert report("alien")["error"]["type"] == "ModuleNotFoundError"
+
+
+def test_handlers_run_on_the_python_of_functions(shop: Path) -> None:
+    python = interpreter_for(FUNCTION_PYTHON)
+    if python.problem:
+        pytest.skip(python.unchecked("functions"))
+    assert not list(code_notes(load_mesh(shop / "mesh.yaml")))
+    assert report("modern", "--payload", '{"n": 1}')["frames"][0]["payload"] == {"text": "1", "python": [3, 13]}
+    assert report("removed")["error"]["message"] == "No module named 'cgi'"
 
 
 def test_a_module_may_have_any_name(shop: Path) -> None:

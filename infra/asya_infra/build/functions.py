@@ -41,6 +41,13 @@ def build_layer(root: Path, target: Target, *, traces: bool = False) -> Path:
     return build_once(root, "layer", [*packages, *library_inputs()], build)
 
 
+def build_runtime(root: Path, target: Target) -> Path:
+    """Build the packages that Lambda's runtime for Python brings along, which are boto3 and what it needs."""
+    requirements = _REQUIREMENTS / "dispatch.txt"
+    key = packages_key(requirements, target, hashed=True)
+    return build_once(root, "runtime", key, lambda folder: install(requirements, folder, target, hashed=True))
+
+
 def build_handlers(root: Path, target: Target, code: Path, table: bytes | None, *, hashed: bool = False) -> Path:
     """Build the code of light actors: the user's folder, its required packages, and the actor table.
 

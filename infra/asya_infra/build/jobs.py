@@ -54,10 +54,15 @@ def build_jobs(root: Path, target: Target, jobs: Path, *, hashed: bool = False, 
 
     return JobFiles(
         entry_point=entry / "asya_job.py",
-        library=build_once(root, "job-library", [*library_inputs(), JOB_LIBRARY], _copy_library),
+        library=build_job_library(root),
         jobs=pack_user_jobs(root, jobs),
         packages=build_job_packages(root, target, jobs, hashed=hashed, aws_client=aws_client),
     )
+
+
+def build_job_library(root: Path) -> Path:
+    """Build the folder of the job library with the part of the library that it needs."""
+    return build_once(root, "job-library", [*library_inputs(), JOB_LIBRARY], _copy_library)
 
 
 def build_user_jobs(root: Path, jobs: Path) -> Path:

@@ -15,6 +15,7 @@ from asya.protocol.text_encoding import decode_text
 from asya_infra.build.installation_inputs import installation_inputs
 from asya_infra.build.installed_files import normalize
 from asya_infra.build.requirements_file import read_requirements
+from asya_infra.product.interpreters import FUNCTION_PYTHON
 
 REQUIREMENTS = "requirements.txt"
 """The file in the user's folders that names packages."""
@@ -60,7 +61,7 @@ class Target:
         return f"{file} {status.st_size} {status.st_mtime_ns} {sysconfig.get_platform()}"
 
 
-LAMBDA = Target(python_version="3.13", python_platform="aarch64-manylinux_2_28")
+LAMBDA = Target(python_version=FUNCTION_PYTHON, python_platform="aarch64-manylinux_2_28")
 
 
 def install(requirements: Path, folder: Path, target: Target, *, hashed: bool = False) -> None:

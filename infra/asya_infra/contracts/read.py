@@ -3,22 +3,24 @@
 import json
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from asya.spark.job_python import JOB_PYTHON
 from asya_infra.build.code_files import CodeFilesError
 from asya_infra.build.code_tree import CodeTree, handler_tree, job_tree
 from asya_infra.build.folder import build_once
 from asya_infra.build.folder_packages import build_folder_packages
-from asya_infra.build.packages import REQUIREMENTS, PackagesError, Target, packages_key
+from asya_infra.build.functions import build_layer, build_runtime
+from asya_infra.build.jobs import build_job_library
+from asya_infra.build.packages import PackagesError, Target
 from asya_infra.contracts.spark_schemas import json_schema
 from asya_infra.product.environments import EnvironmentsError, spark_path
-from asya_infra.product.library import library_path
-from asya_infra.product.places import LIBRARY
+from asya_infra.product.interpreters import FUNCTION_PYTHON, interpreter_for
+from asya_infra.product.places import BUILD, LIBRARY
 
 Schema = dict[str, Any]
 
@@ -111,39 +113,32 @@ def read_types(
         }
     )
     known = json.dumps(sorted(variables.items()))
-    inputs: list[str | bytes | Path] = [
-        "types",
-        request,
-        known,
-        f"{sys.executable} {sys.version}",
-        _CONTRACTS,
-        _READER,
-        folder,
-    ]
-    here = Target(interpreter=Path(sys.executable))
-
-    def ask(draft: Path) -> None:
-        if spark:
-            packages = build_folder_packages(root, folder, here, hashed=hashed)
-            tree, more = job_tree(root, folder), [*([packages] if packages else []), *library_path(), *spark_path()]
-        else:
-            tree, more = handler_tree(root, here, folder, hashed=hashed), library_path()
-        _ask(draft, tree, more, request, variables)
-
-    # An answer with errors is not kept: what it lacks may come from outside of the folder.
     keys = [*(each.key for each in functions), *models, *columns]
+    python = interpreter_for(JOB_PYTHON if spark else FUNCTION_PYTHON).path
     try:
+        tree, more = _imported(root, folder, Target(interpreter=python), hashed=hashed, spark=spark)
         answer = build_once(
             root,
             "types",
-            [*inputs, *packages_key(folder / REQUIREMENTS, here, hashed=hashed)],
-            ask,
+            # The names of built folders say what is in them.
+            [request, known, *map(str, (tree.content, *more, python)), _CONTRACTS, _READER],
+            lambda draft: _ask(draft, python, tree, more, request, variables=variables),
         )
         return _parsed(json.loads((answer / _ANSWER).read_text(encoding="utf-8")))
     except _IncompleteError as error:
+        # It is not kept: what it lacks may come from outside of the folder.
         return _parsed(error.answer)
     except (PackagesError, CodeFilesError, EnvironmentsError, OSError, ValueError, subprocess.SubprocessError) as error:
         return FolderTypes({}, {}, dict.fromkeys(keys, str(error)))
+
+
+def _imported(root: Path, folder: Path, target: Target, *, hashed: bool, spark: bool) -> tuple[CodeTree, list[Path]]:
+    """Return what is deployed of a folder of code, and what functions or job runs find beside it."""
+    if not spark:
+        tree = handler_tree(root, target, folder, hashed=hashed)
+        return tree, [build_layer(BUILD, target) / "python", build_runtime(BUILD, target)]
+    packages = build_folder_packages(root, folder, target, hashed=hashed)
+    return job_tree(root, folder), [*([packages] if packages else []), build_job_library(BUILD), *spark_path()]
 
 
 class _IncompleteError(Exception):
@@ -154,7 +149,9 @@ class _IncompleteError(Exception):
         self.answer = answer
 
 
-def _ask(draft: Path, tree: CodeTree, more: list[Path], request: str, variables: Mapping[str, str]) -> None:
+def _ask(
+    draft: Path, python: Path, tree: CodeTree, more: list[Path], request: str, *, variables: Mapping[str, str]
+) -> None:
     path = [tree.content, *more]
     environment = {
         # User code is imported here, so it gets no credentials and nothing else of the caller's environment.
@@ -167,7 +164,8 @@ def _ask(draft: Path, tree: CodeTree, more: list[Path], request: str, variables:
     with tempfile.TemporaryDirectory() as temporary:
         question, answer = Path(temporary) / "request.json", Path(temporary) / _ANSWER
         question.write_text(request, encoding="utf-8")
-        command = [sys.executable, "-P", str(_READER), str(question), str(answer)]
+        # With -S the packages of this machine's Python are not on the path.
+        command = [str(python), "-P", "-S", str(_READER), str(question), str(answer)]
         result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=_SECONDS)
         if not answer.is_file():
             shown = tree.as_written(result.stderr.strip())

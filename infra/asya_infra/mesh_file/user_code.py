@@ -1,6 +1,7 @@
 """Inspects user code without running it: finds handlers and detects the shape of jobs."""
 
 import ast
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,6 +9,8 @@ from pathlib import Path
 from typing import Literal
 
 from asya_infra.mesh_file.problems import did_you_mean
+from asya_infra.mesh_file.text.other_syntax import parse_by
+from asya_infra.product.interpreters import FUNCTION_PYTHON, interpreter_for
 
 Shape = Literal["payload", "dataframe"]
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -207,12 +210,24 @@ def _find_method(file: Path, class_: ast.ClassDef, names: list[str]) -> Definiti
 
 
 def _parse(file: Path) -> ast.Module:
+    # The bytes say in which encoding the text is: by a byte order mark, or by a comment.
+    content = file.read_bytes()
     try:
-        # The bytes say in which encoding the text is: by a byte order mark, or by a comment.
-        return ast.parse(file.read_bytes(), filename=str(file))
+        return ast.parse(content, filename=str(file))
     except (SyntaxError, ValueError) as error:
-        line = getattr(error, "lineno", None) or 1
-        raise CodeError(f"{file}:{line} is not valid Python: {getattr(error, 'msg', error)}") from None
+        refusal = error
+    other = interpreter_for(FUNCTION_PYTHON)
+    advice = f". {other.unchecked('functions')}" if other.problem else ""
+    if not other.is_own:
+        try:
+            return parse_by(other.path, content)
+        except SyntaxError as error:
+            refusal = error
+        except (OSError, subprocess.SubprocessError) as error:
+            advice = f". {other.path} does not answer: {error}"
+    line = getattr(refusal, "lineno", None) or 1
+    message = getattr(refusal, "msg", None) or refusal
+    raise CodeError(f"{file}:{line} is not valid Python: {message}{advice}")
 
 
 def _definitions(body: list[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:

@@ -112,13 +112,11 @@ def spark_packages(tell: Callable[[str], None] = to_stderr) -> list[Path]:
 
 
 def spark_path() -> list[Path]:
-    """Return what a program that imports jobs needs on its path to find PySpark; a checkout's own environment has it.
+    """Return what a program that imports jobs needs on its path to find PySpark.
 
     Raises:
         EnvironmentsError: Spark's environment cannot be made.
     """
-    if not IS_INSTALLED:
-        return []
     packages = spark_packages()
 
     def link(folder: Path) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from asya_infra.build.code_tree import CodeTree, handler_tree
 from asya_infra.build.packages import Target
+from asya_infra.product.interpreters import FUNCTION_PYTHON, interpreter_for
 from asya_infra.product.places import BUILD
 
 if TYPE_CHECKING:
@@ -26,14 +27,14 @@ class LiveCode:
     root: Path
     _tree: CodeTree | None = None
 
-    def update(self, loaded: LoadedMesh, cloud_python: Path, table: bytes) -> None:
+    def update(self, loaded: LoadedMesh, table: bytes) -> None:
         """Let new processes have the code and the packages as they are now.
 
         Raises:
             PackagesError: A required package cannot be installed.
         """
-        hashed = loaded.mesh.requires_hashes
-        self._tree = handler_tree(BUILD, Target(interpreter=cloud_python), loaded.code_folder, table, hashed=hashed)
+        target, hashed = Target(interpreter=interpreter_for(FUNCTION_PYTHON).path), loaded.mesh.requires_hashes
+        self._tree = handler_tree(BUILD, target, loaded.code_folder, table, hashed=hashed)
         draft = self.root.with_suffix(".draft")
         draft.unlink(missing_ok=True)
         draft.symlink_to(self._tree.content)

@@ -229,7 +229,7 @@ class RunningMesh:
             outdated.end()
 
     def _update_code(self, mesh: Deployment) -> None:
-        self._code.update(mesh.loaded, self._cloud_python, mesh.table_bytes())
+        self._code.update(mesh.loaded, mesh.table_bytes())
 
     @property
     def _cloud_python(self) -> Path:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from asya_infra.build.functions import build_layer
 from asya_infra.build.packages import Target
+from asya_infra.product.interpreters import FUNCTION_PYTHON, interpreter_for
 from asya_infra.product.places import BUILD
 from asya_local.environments import function_python
 from asya_local.errors import LocalCloudError
@@ -71,7 +72,7 @@ def start_worker(folder: StateFolder, code: Path, cloud_python: Path, variables:
     Raises:
         LocalCloudError: The worker does not start.
     """
-    layer = build_layer(BUILD, Target(interpreter=cloud_python))
+    layer = build_layer(BUILD, Target(interpreter=interpreter_for(FUNCTION_PYTHON).path))
     # The order of Lambda: the user's code with its packages, then the layer.
     path = [code, layer / "python"]
     environment = {

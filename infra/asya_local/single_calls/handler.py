@@ -14,6 +14,7 @@ from asya_infra.build.code_tree import handler_tree
 from asya_infra.build.functions import build_layer
 from asya_infra.build.packages import Target
 from asya_infra.mesh_file.legacy.variables import handler_variables
+from asya_infra.product.interpreters import FUNCTION_PYTHON, interpreter_for
 from asya_infra.product.places import BUILD
 from asya_local.environments import function_python
 from asya_local.errors import LocalCloudError
@@ -47,7 +48,7 @@ def call_handler(
         LocalCloudError: The process of the handler ended without a report, such as by `os._exit`.
     """
     cloud_python = Path(find_tools(spark=False, cdk=False).cloud_python)
-    target = Target(interpreter=cloud_python)
+    target = Target(interpreter=interpreter_for(FUNCTION_PYTHON).path)
     layer = build_layer(BUILD, target)
     tree = handler_tree(BUILD, target, loaded.code_folder, table_bytes(loaded, ""), hashed=loaded.mesh.requires_hashes)
     environment = {

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from asya_infra import notes as notes_module
 from asya_infra.mesh_file import load_mesh
 from asya_infra.notes import notes
+from asya_infra.product.interpreters import Interpreter
 
 
 def notes_of(folder: Path, more: str, requirements: str = "") -> list[str]:
@@ -86,3 +88,15 @@ def test_a_note_names_each_file_that_is_left_out(tmp_path: Path) -> None:
     assert [note.removeprefix(f"{tmp_path}/") for note in notes(load_mesh(tmp_path / "mesh.yaml"))] == [
         "functions/handlers/.rates.json: is not deployed: its name begins with a dot; give it a name without one, or a link to it"
     ]
+
+
+def test_what_another_python_stands_in_for_is_not_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stand_in(wanted: str) -> Interpreter:
+        return Interpreter(Path("python"), "3.11.7", wanted, "the network is down")
+
+    monkeypatch.setattr(notes_module, "interpreter_for", stand_in)
+    [note] = notes_of(tmp_path, "operators: ['*']\ngateway: {starts: [d]}\n")
+    assert note.startswith(
+        "mesh.yaml: Python 3.13, which functions have, is not on this machine, so Python 3.11.7 stands in: "
+    )
+    assert note.endswith("Install it with `uv python install 3.13` (the network is down)")

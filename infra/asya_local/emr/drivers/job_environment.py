@@ -5,23 +5,23 @@ A job thus finds the same packages as on EMR Serverless: those of its `requireme
 
 from __future__ import annotations
 
-import platform
-import sys
 from functools import cache
 from pathlib import Path
 
+from asya.spark.job_python import JOB_PYTHON
 from asya_infra.product.environments import spark_packages
+from asya_infra.product.interpreters import interpreter_for
 from asya_local.environments import linked_environment
 
 
 def job_python(root: Path) -> Path:
-    """Return the interpreter of the environment for this machine's Python and PySpark; make it once.
+    """Return the interpreter of the environment with PySpark and the Python of job runs; make it once.
 
     Args:
         root: The folder for builds.
     """
-    base = Path(getattr(sys, "_base_executable", sys.executable))
-    return linked_environment(root, "job-environment", base, platform.python_version(), spark_packages())
+    python = interpreter_for(JOB_PYTHON)
+    return linked_environment(root, "job-environment", python.path, python.version, spark_packages())
 
 
 @cache

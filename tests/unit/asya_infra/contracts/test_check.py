@@ -43,15 +43,17 @@ def bill(id: str, total: Decimal) -> dict: ...
 """
 
 
-@pytest.fixture
-def build(tmp_path: Path) -> Path:
-    return tmp_path / "build"
+@pytest.fixture(scope="session")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("contracts-build")
 
 
 def mesh(folder: Path, code: str, text: str = MESH, jobs: str = "") -> LoadedMesh:
     for name, content in (("mesh.yaml", text), ("handlers/shop.py", code), ("jobs/sums.py", jobs)):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(content)
+        if "pydantic" in content:
+            (folder / name).with_name("requirements.txt").write_text("pydantic\n")
     return load_mesh(folder / "mesh.yaml")
 
 
@@ -146,11 +148,11 @@ def test_an_import_that_ends_the_process_is_a_note(tmp_path: Path, build: Path) 
     assert "its import ended the process (3)" in held.notes[0]
 
 
-def test_code_without_types_is_not_imported(tmp_path: Path, build: Path) -> None:
+def test_code_without_types_is_not_imported(tmp_path: Path) -> None:
     code = "import nowhere\nfrom typing import Any\ndef check(p: dict[str, Any]) -> dict: ...\ndef bill(p): ...\n"
-    held = hold_together(mesh(tmp_path, code, MESH.replace("    input_schema: shop.Order\n", "")), build)
+    held = hold_together(mesh(tmp_path, code, MESH.replace("    input_schema: shop.Order\n", "")), tmp_path / "unused")
     assert held.notes == ()
-    assert not build.exists()
+    assert not (tmp_path / "unused").exists()
 
 
 def test_an_answer_is_kept_for_the_same_code(tmp_path: Path, build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
