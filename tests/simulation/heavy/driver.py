@@ -167,9 +167,9 @@ def _frame(_spark: Any, rows: list[Any], members: Any, _column: Any) -> list[tup
     return [(member.index, json.loads(payload)) for member, (_, payload, _) in zip(members, rows, strict=True)]
 
 
-def _read_envelopes(files: Any, manifest: Any, members: Any) -> Iterator[Any]:
+def _read_envelopes(files: Any, manifest: Any, members: Any, *, exact: bool = False) -> Iterator[Any]:
     """The envelopes of members without reading ahead, because threads would make schedules depend on chance."""
-    return (load_envelope(files, manifest, member) for member in members)
+    return (load_envelope(files, manifest, member, exact=exact) for member in members)
 
 
 def _ordered(_spark: Any, results: list[dict[str, Any]], _members: Any, _column: Any) -> Rows:

@@ -11,6 +11,8 @@ from tests.simulation.inputs.programs import BIG, ERRORS, CallRecorder, HandlerC
 RowsJob = Callable[[list[tuple[int, Any]]], list[dict[str, Any]]]
 # The column with the index of a row's envelope.
 INDEX = "__asya_index"
+# The column with the number of a payload that has no form in JSON; JSON payloads have none.
+PROBLEM = "__asya_problem"
 
 
 def rows_job(program: Program, recorder: CallRecorder) -> RowsJob:
@@ -62,4 +64,4 @@ def _row(
     index: int, *, payload: Any = None, route_next: tuple[str, ...] | None = None, error: str | None = None
 ) -> dict[str, Any]:
     text = None if payload is None else json.dumps(payload)
-    return {INDEX: index, "payload": text, "route_next": route_next, "error": error}
+    return {INDEX: index, PROBLEM: None, "payload": text, "route_next": route_next, "error": error}
