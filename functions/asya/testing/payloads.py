@@ -47,8 +47,11 @@ def payload_of(model: Any, **fields: Any) -> Any:
             say, such as a pattern; the message names the field to give.
     """
     schema = input_schema(model)
+    definitions = schema.get("$defs", {})
+    # A type within itself is a definition too.
+    whole = {key: each for key, each in schema.items() if key != "$defs"}
     try:
-        value = _Examples(schema.get("$defs", {})).of(schema)
+        value = _Examples(definitions, [name for name, each in definitions.items() if each == whole]).of(schema)
     except _RecursiveError as error:
         raise TestKitError(f"{_name(model)} contains {error} for ever; write this payload by hand") from None
     if fields:
@@ -67,9 +70,10 @@ class _RecursiveError(Exception):
 class _Examples:
     """Builds examples of schemas; of a type within itself, the first choice that ends."""
 
-    def __init__(self, definitions: Mapping[str, Any]) -> None:
+    def __init__(self, definitions: Mapping[str, Any], within: Sequence[str]) -> None:
+        """Take the definitions of a document, and the names of those that the whole document is."""
         self._definitions = definitions
-        self._open: list[str] = []
+        self._open = list(within)
 
     def of(self, schema: Mapping[str, Any]) -> Any:
         """An example of a schema.
