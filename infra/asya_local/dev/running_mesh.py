@@ -29,9 +29,8 @@ from asya_local.dev.handlers import Handlers, described
 from asya_local.dev.job_code import upload_jobs
 from asya_local.dev.job_output import JobOutput
 from asya_local.dev.lane import WorkerDiedError
-from asya_local.dev.live_code import LiveCode
 from asya_local.dev.told_lines import ToldLines
-from asya_local.dev.worker_process import WorkerProcess, start_worker
+from asya_local.dev.worker_process import LiveCode, WorkerProcess, start_worker
 from asya_local.errors import LocalCloudError
 from asya_local.secret_file import FILE_NAME, secret_values, store_secrets
 from asya_local.servers import EMR, MINISTACK, is_free
