@@ -332,6 +332,7 @@ def test_a_failed_task_leads_to_its_replay_and_back(gateway: StubGateway, opened
     expect(dialog.get_by_role("button", name="Replay 1 task")).to_be_disabled()
     dialog.get_by_label("once more, although it is settled").check()
     dialog.get_by_role("button", name="Replay 1 task").click()
+    expect(dialog.get_by_role("link", name=f"{FAILED}-again")).to_be_visible()
     assert gateway.calls[-1][2]["force"] is True
     dialog.get_by_role("button", name="Close").click()
     section.get_by_role("link", name="order-2002").click()
