@@ -105,8 +105,11 @@ class Typed:
 
 
 def typed(schema: Schema) -> Typed:
-    """The whole of a document."""
-    return Typed(schema, schema).within(schema)
+    """The whole of a document. A type that contains itself is one of the definitions too, and is taken from there."""
+    whole = {key: value for key, value in schema.items() if key != "$defs"}
+    return Typed(schema, schema).within(
+        next((each for each in schema.get("$defs", {}).values() if each == whole), schema)
+    )
 
 
 def closed(schema: Any) -> Any:

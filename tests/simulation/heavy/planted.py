@@ -212,13 +212,13 @@ MISTAKES = (
     ),
     Mistake("ends no drain", substitute(Drains, "end", lambda *_: None), features=frozenset({"drains"})),
     Mistake(
-        "places a run twice", wrap(MemoryDynamo, "transact_write_items", _place_unconditionally), seed=7, **_LINGERS
+        "places a run twice", wrap(MemoryDynamo, "transact_write_items", _place_unconditionally), seed=45, **_LINGERS
     ),
-    Mistake("writes over a closed batch", substitute(batches, "put_if_absent", _write_over), seed=5, **_LINGERS),
+    Mistake("writes over a closed batch", substitute(batches, "put_if_absent", _write_over), seed=15, **_LINGERS),
     Mistake(
         "starts a job run for a batch",
         (wrap(Hosting, "start", _start_again), substitute(Hosting, "place_alone", lambda *_: True)),
-        seed=7,
+        seed=0,
         **_LINGERS,
     ),
     Mistake("remembers resident runs that have ended", substitute(Hosts, "remove", lambda *_: None), **_LINGERS),
