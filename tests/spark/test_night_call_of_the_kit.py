@@ -15,6 +15,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from pyspark.sql import SparkSession
 
+from asya.testing.code_views import view_of
 from asya_cli.errors import ExitCode
 from tests.console.browser import OpenedPage, running_browser, running_console
 from tests.doubles.command_line import Outcome, asya
@@ -115,6 +116,7 @@ def broken_shop(folder: Path) -> Iterator[KitCloud]:
 def write_state(folder: Path, state: object) -> None:
     """Deploy the rates and the permission."""
     (folder / "handlers" / "state.json").write_text(json.dumps(state))
+    view_of(folder / "handlers")
 
 
 def call(cloud: KitCloud, tool: str, **arguments: object) -> str:
