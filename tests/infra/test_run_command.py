@@ -124,7 +124,7 @@ def test_commands_partials_and_changes_are_shown(shop: Path) -> None:
     lines = result.stdout.splitlines()
     assert 'command  ["SET",".route.next[:0]",["check"]]' in lines
     assert 'partial  {"token":"a"}' in lines
-    assert 'frame 0  {"planned": true}' in lines
+    assert 'frame 0  {"planned":true}' in lines  # the text that leaves
     assert "         next check → typed" in lines
     assert '         header tenant = "acme"' in lines
     assert any("✗ PermissionError: .id may not be deleted" in line for line in lines)
