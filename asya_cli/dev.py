@@ -82,7 +82,7 @@ def _follow(started: RunningMesh, mesh: Path, stage: str, printer: EventPrinter)
     from asya_local.dev.running_mesh import ServerEndedError
     from asya_local.errors import LocalCloudError
     from asya_local.sources import load
-    from asya_local.watching import identities, watching
+    from asya_local.watching import identities, watching, with_linked_folders
 
     last = ""
 
@@ -100,15 +100,17 @@ def _follow(started: RunningMesh, mesh: Path, stage: str, printer: EventPrinter)
                 printer.tell("error", last + effect)
 
     while True:
-        watched = identities(started.folders)
+        folders = with_linked_folders(started.folders)
+        watched = identities(folders)
         with watching(mesh, started.folders) as wait:
-            while watched == identities(started.folders):
+            # A change may bring a link to a folder that nobody watches yet.
+            while folders == with_linked_folders(started.folders) and watched == identities(folders):
                 had_mistake, last = bool(last), ""
                 with telling("\nThe mesh goes on as it was before."), printer.measured() as changed:
                     changed.extend(started.follow(load(mesh, stage)))
                 if had_mistake and not (last or changed):
                     printer.tell("news", "the mistake is gone; the mesh is that of the files")
-                while not wait(_CHECK_SECONDS) and watched == identities(started.folders):
+                while not wait(_CHECK_SECONDS) and watched == identities(folders):
                     with telling():
                         started.check()
 

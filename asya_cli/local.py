@@ -78,14 +78,17 @@ def _bring_up(mesh: Path, state: Path, options: UpOptions) -> None:
 def _follow(mesh: Path, state: Path, options: UpOptions) -> None:
     """Bring the cloud up to date after each change, until Ctrl-C; a mistake in a file is printed and ends nothing."""
     from asya_local.errors import LocalCloudError
-    from asya_local.watching import folders_of, identities, watching
+    from asya_local.watching import folders_of, identities, watching, with_linked_folders
 
     with suppress(KeyboardInterrupt):
         while True:
-            folders = folders_of(mesh, options.stage)
+            code = folders_of(mesh, options.stage)
+            folders = with_linked_folders(code)
             watched = identities(folders)
-            with watching(mesh, folders) as wait:
-                while folders == folders_of(mesh, options.stage, otherwise=folders) and watched == identities(folders):
+            with watching(mesh, code) as wait:
+                while folders == with_linked_folders(
+                    folders_of(mesh, options.stage, otherwise=code)
+                ) and watched == identities(folders):
                     try:
                         _bring_up(mesh, state, options)
                     except LocalCloudError as error:

@@ -19,6 +19,10 @@ _LIMITS = {
 }
 
 
+_TEXT = ["string", "number", "boolean"]
+"""Text of the mesh file, which takes each scalar as it is written."""
+
+
 def reference(schema: Schema) -> str | None:
     """Return the name of the definition that a schema refers to."""
     target = schema.get("$ref")
@@ -44,6 +48,8 @@ def _json_type(schema: Schema, *, links: bool) -> str:
         return f"list of {type_of(schema.get('items') or {}, links=links)}"
     if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
         return f"object, each value {type_of(schema['additionalProperties'], links=links)}"
+    if kind == _TEXT:
+        return "string"
     return " or ".join(kind) if isinstance(kind, list) else str(kind or "any JSON")
 
 

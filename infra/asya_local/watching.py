@@ -65,6 +65,11 @@ def linked_folders(folder: Path) -> set[Path]:
     return {parent for parent in parents if parent != own and own not in parent.parents}
 
 
+def with_linked_folders(folders: Sequence[Path]) -> tuple[Path, ...]:
+    """Return the folders of code with those that their links lead to: all that is watched beside the mesh file."""
+    return (*folders, *sorted({parent for folder in folders for parent in linked_folders(folder)}))
+
+
 class Wait(Protocol):
     """Waits for a change."""
 
@@ -89,8 +94,8 @@ def watching(mesh: Path, folders: Sequence[Path]) -> Iterator[Wait]:
     file = mesh.resolve()
     watches = [_begin(file.parent, stop, _OneFile(file), recursive=False)]
     watches += [_begin(folder, stop, DefaultFilter()) for folder in folders]
-    linked = {parent for folder in folders for parent in linked_folders(folder)}
-    watches += [_begin(folder, stop, DefaultFilter(), recursive=False) for folder in sorted(linked)]
+    linked = with_linked_folders(folders)[len(folders) :]
+    watches += [_begin(folder, stop, DefaultFilter(), recursive=False) for folder in linked]
     threads = [threading.Thread(target=_follow, args=(each, changes), daemon=True) for each in watches]
     for thread in threads:
         thread.start()

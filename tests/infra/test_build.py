@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from asya import registry
 from asya.protocol.mesh_table import Actor, MeshTable, encode_table
 from asya.spark.job_python import AWS_CLIENT
 from asya_infra.build import folder as folder_module
@@ -64,9 +65,6 @@ def test_compiled_code_in_the_layer_is_for_lambdas_processor_and_python(layer: P
     assert all("313" in library.name or "abi3" in library.name for library in libraries)
 
 
-HANDLER = re.compile(r'"(asya\.[\w.]+)\.(\w+)"')
-
-
 IMPORT_ENTRY_POINT = f"""
 import importlib, sys, sysconfig
 layer, module, function = sys.argv[1:]
@@ -80,9 +78,9 @@ assert own <= {LAMBDA_PACKAGES!r}, own
 
 
 def entry_points() -> list[tuple[str, str]]:
-    """Module and function of every handler that a construct names."""
-    constructs = (PROJECT / "infra" / "asya_infra" / "constructs").rglob("*.py")
-    return sorted({pair for path in constructs for pair in HANDLER.findall(path.read_text(encoding="utf-8"))})
+    """Module and attribute of every entry point that a manifest declares."""
+    declared = (*registry.FUNCTIONS.values(), *registry.ACTOR_FUNCTIONS.values())
+    return sorted({(module, name) for module, _, name in (each.entry_point.rpartition(".") for each in declared)})
 
 
 def test_every_slice_has_its_entry_points() -> None:

@@ -131,7 +131,7 @@ def test_the_settings_are_in_the_table(tmp_path: Path) -> None:
     [
         ("{fields: [{name: a, type: string}, {name: a, type: number}]}", "fields[1].name: a field 'a' exists already"),
         ("{fields: [{name: a, type: string, payload_key: a}]}", "payload_key: 'a' is not a JSON pointer"),
-        ("{fields: [{name: a, type: string, default: 1}]}", "default: should be a string, not 1"),
+        ("{fields: [{name: a, type: string, default: [1]}]}", "default: should be a string, not [1]"),
         ("{fields: [{name: a, type: string, default: c, options: [a, b]}]}", 'default: should be one of "a", "b"'),
         ("{fields: [{name: a, type: date}]}", "fields[0].type: should be"),
         (f"{{prompt: {'x' * 40_000}}}", "bytes of prompts and options; 32768 at most"),

@@ -100,7 +100,7 @@ def run(
     (folder / "handlers" / "greetings.py").write_text("def greet(payload):\n    return payload\n")
     (folder / "mesh.yaml").write_text(MESH % overlap)
     random, watch = Random(seed), Watch()
-    mesh = deploy(load_mesh(folder / "mesh.yaml"), "file:///", {}, seed, datetime(2026, 11, 25, tzinfo=UTC))
+    mesh = deploy(load_mesh(folder / "mesh.yaml"), "file:///", {}, seed=seed, start=datetime(2026, 11, 25, tzinfo=UTC))
     mesh.table.triggers["yearly"] = replace(mesh.table.triggers["yearly"], **settings)
     mesh.tables.on_write = watch.written
     kind = random.choice(("fault-free", "crashes", "errors", "mixed", "outages", "repeats"))

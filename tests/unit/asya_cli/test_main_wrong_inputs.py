@@ -100,7 +100,7 @@ WRONG = [
     Wrong("send - --next bill", FAILED, "--next needs --actor", "in its route"),
     Wrong("data put none.csv raw/a.csv", NOT_FOUND, "cannot read none.csv", "Give the path of a file that exists"),
     Wrong("data get none.csv", NOT_FOUND, "there is no s3://", "`asya data ls --state .asya` lists the files"),
-    Wrong("data get ../a", FAILED, "'../a' is not a reference", "such as 'raw/flights.csv.gz'"),
+    Wrong("data put none.csv ../a", FAILED, "'../a' is not a reference", "such as 'raw/flights.csv.gz'"),
     Wrong("result DONE -o no/such/folder", FAILED, "cannot write no/such/folder", "Give a file in a folder that exists"),
     # Options
     Wrong("list --since yesterday", FAILED, "--since yesterday is neither an age nor a time", "Give an age such as 30m"),

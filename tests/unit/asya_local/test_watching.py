@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from asya_local.errors import LocalCloudError
-from asya_local.watching import folders_of, identities, watching
+from asya_local.watching import folders_of, identities, watching, with_linked_folders
 
 MESH = "namespace: shop\ncode: handlers\nactors:\n  check: {handler: orders.check}\n"
 
@@ -52,6 +52,16 @@ def test_a_change_behind_a_link_ends_the_waiting(mesh: Path, linked: str) -> Non
     with watching(mesh, folders_of(mesh, "")) as wait:
         changed.write_text("1")
         assert wait(30)
+
+
+def test_a_new_link_leads_to_a_folder_that_has_to_be_watched(mesh: Path) -> None:
+    folders = folders_of(mesh, "")
+    before = with_linked_folders(folders)
+    shared = mesh.parent / "shared"
+    shared.mkdir()
+    (shared / "rates.json").touch()
+    (mesh.parent / "handlers" / "linked").symlink_to(shared)
+    assert set(with_linked_folders(folders)) - set(before) == {shared.resolve()}
 
 
 def test_another_file_does_not_end_the_waiting(mesh: Path) -> None:
