@@ -82,7 +82,7 @@ def raw_json(text: bytes, source: str, advice: str = "") -> msgspec.Raw:
 
 
 class _DuplicateKeyError(Exception):
-    """An object of JSON has a key twice, of which a reader would drop one."""
+    """An object of JSON has the same key twice. A reader would drop one of the two."""
 
     def __init__(self, key: str) -> None:
         super().__init__(key)

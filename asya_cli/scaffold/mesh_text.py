@@ -90,7 +90,7 @@ def _content(text: str) -> dict[str, Any]:
 
 
 def _loaded(text: str) -> Any:
-    """Load YAML without a meaning of scalars: an invalid date is no error, and 3.10 is not 3.1."""
+    """Load YAML and keep each scalar as text: an invalid date is no error, and 3.10 does not become 3.1."""
     return yaml.load(text, Loader=yaml.BaseLoader)
 
 

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from asya.messaging import sqs_limits
 from asya.protocol.mesh_table import QUEUE_RECEIVES, MeshTable
 
+CREW_TIMEOUT = 120
+"""Seconds of the functions of the crew, which run no code of users."""
+
 Exists = Callable[[MeshTable], bool]
 """Whether a mesh has a function."""
 
@@ -17,11 +20,6 @@ Exists = Callable[[MeshTable], bool]
 def in_every_mesh(_mesh: MeshTable) -> bool:
     """Every mesh has it."""
     return True
-
-
-def unless_disabled(actor: str) -> Exists:
-    """A mesh has it whose mesh file does not disable this actor of the crew."""
-    return lambda mesh: actor in mesh.actors
 
 
 def with_jobs(mesh: MeshTable) -> bool:
@@ -159,3 +157,14 @@ class ActorFunction:
     entry_point: str
     timeout: int | None = None
     queues: Queues | None = None
+
+
+def crew_actor(name: str, entry_point: str) -> Function:
+    """Declare the function of an actor of the crew. The actor table has the actor unless the mesh file disables it."""
+    return Function(
+        name=name,
+        entry_point=entry_point,
+        called_by=Queues(),
+        timeout=CREW_TIMEOUT,
+        exists=lambda mesh: name in mesh.actors,
+    )

@@ -35,7 +35,7 @@ def test_a_mistake_that_does_not_take_the_arguments_of_a_call_is_an_error() -> N
         mistake.plant(),
         suppress(TypeError),
     ):
-        ending.report_time(None, datetime.now(UTC))
+        ending.report_time(None, datetime(2026, 11, 25, tzinfo=UTC))
 
 
 def test_the_page_lists_all_planted_mistakes() -> None:

@@ -21,37 +21,17 @@ def _without_task_sweep(mesh: MeshTable) -> str:
     return "tasks past their deadline stay open" + (", and schedules start nothing" if mesh.triggers else "")
 
 
+def _calls(name: str, entry_point: str, *, changes: bool = True) -> Function:
+    """Declare a function that answers calls."""
+    return Function(name=name, entry_point=entry_point, called_by=Requests(changes=changes), timeout=CALL_TIMEOUT)
+
+
 FUNCTIONS = (
-    Function(
-        name=names.GATEWAY_INGEST,
-        entry_point="asya.gateway.lambdas.wiring.ingest",
-        called_by=Requests(),
-        timeout=CALL_TIMEOUT,
-    ),
-    Function(
-        name=names.GATEWAY_API,
-        entry_point="asya.gateway.lambdas.wiring.api",
-        called_by=Requests(),
-        timeout=CALL_TIMEOUT,
-    ),
-    Function(
-        name=names.GATEWAY_STREAM,
-        entry_point="asya.gateway.streams.wiring.stream",
-        called_by=Requests(),
-        timeout=CALL_TIMEOUT,
-    ),
-    Function(
-        name=names.OPERATIONS,
-        entry_point="asya.gateway.operations.wiring.operations",
-        called_by=Requests(changes=False),
-        timeout=CALL_TIMEOUT,
-    ),
-    Function(
-        name=names.LOGS,
-        entry_point="asya.gateway.operations.wiring.logs",
-        called_by=Requests(changes=False),
-        timeout=CALL_TIMEOUT,
-    ),
+    _calls(names.GATEWAY_INGEST, "asya.gateway.lambdas.wiring.ingest"),
+    _calls(names.GATEWAY_API, "asya.gateway.lambdas.wiring.api"),
+    _calls(names.GATEWAY_STREAM, "asya.gateway.streams.wiring.stream"),
+    _calls(names.OPERATIONS, "asya.gateway.operations.wiring.operations", changes=False),
+    _calls(names.LOGS, "asya.gateway.operations.wiring.logs", changes=False),
     Function(
         name=names.REPORTS,
         entry_point="asya.gateway.lambdas.wiring.report_queues",

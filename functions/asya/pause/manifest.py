@@ -1,20 +1,12 @@
 """Declares the functions of pauses and waits."""
 
-from asya.manifest import ActorFunction, Function, Queues, Schedule, unless_disabled
+from asya.manifest import CREW_TIMEOUT, ActorFunction, Function, Queues, Schedule, crew_actor
 from asya.protocol import names
 
-_TIMEOUT = 120
-
 FUNCTIONS = (
-    ActorFunction(kind="pause", entry_point="asya.pause.lambdas.wiring.pause", timeout=_TIMEOUT, queues=Queues()),
-    ActorFunction(kind="wait", entry_point="asya.pause.lambdas.wiring.wait", timeout=_TIMEOUT, queues=Queues()),
-    Function(
-        name=names.RESUME,
-        entry_point="asya.pause.lambdas.wiring.resume",
-        called_by=Queues(),
-        timeout=_TIMEOUT,
-        exists=unless_disabled(names.RESUME),
-    ),
+    ActorFunction(kind="pause", entry_point="asya.pause.lambdas.wiring.pause", timeout=CREW_TIMEOUT, queues=Queues()),
+    ActorFunction(kind="wait", entry_point="asya.pause.lambdas.wiring.wait", timeout=CREW_TIMEOUT, queues=Queues()),
+    crew_actor(names.RESUME, "asya.pause.lambdas.wiring.resume"),
     Function(
         name=names.PAUSE_SWEEP,
         entry_point="asya.pause.lambdas.wiring.sweep",
@@ -24,6 +16,6 @@ FUNCTIONS = (
             checks="the paused tasks",
             without="an unfinished resume is not repeated, and what waits for a time stays",
         ),
-        timeout=_TIMEOUT,
+        timeout=CREW_TIMEOUT,
     ),
 )

@@ -26,8 +26,8 @@ _decoder: msgspec.json.Decoder[object] = msgspec.json.Decoder()
 _exact_decoder: msgspec.json.Decoder[object] = msgspec.json.Decoder(
     float_hook=lambda text: _in_range(read_number(text))
 )
-# Finds all numbers that a float would not give back, and some others: those with a zero at the end, with a part of eight digits
-# or more, of which one has sixteen digits in all, or with an exponent.
+# Finds all numbers that a float would not give back, and some others: numbers with a zero at the end, with an exponent, or with
+# eight digits before or after the point. A number with sixteen digits has eight of them on one side.
 _INEXACT = re.compile(rb"\.(?:\d+0(?!\d)|\d{8}|(?<=\d{8}\.)|\d+[eE])")
 _EXPONENTS = (re.compile(rb"E[-+\d]"), re.compile(rb"e[-+\d]"))
 _NON_ASCII = re.compile(r"[^\x00-\x7f]")

@@ -70,7 +70,7 @@ def main(request_file: str, report_file: str) -> None:
         report |= {"timed_out": True, "error": _described(ErrorInfo(type="Timeout", message=message))}
     except call.HandlerFailed as failure:
         report["error"] = _described(failure.error)
-    # A command may hold anything, of which the report has a text.
+    # A command may hold any object. The report shows the object as text.
     told = json.dumps({"commands": recorder.commands, "partials": recorder.partials}, default=_plain).encode()
     report |= msgspec.json.decode(told, type=dict[str, Raw])
     report |= {"frames": recorder.frames, "milliseconds": (time.monotonic() - began) * 1000}

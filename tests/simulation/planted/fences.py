@@ -79,7 +79,7 @@ MISTAKES = (
         f"{_AT_ONCE}::test_a_task_that_may_run_keeps_its_record_whoever_is_slow[refused]",
     ),
     found_by(
-        "withdraws a start whose message may have been sent",
+        "withdraws a start although its message may have been sent",
         wrap(idempotency_keys, "decide_repetition", _forget_that_it_may_be_sent),
         f"{_AT_ONCE}::test_a_task_that_may_run_keeps_its_record_whoever_is_slow[died after]",
     ),

@@ -44,7 +44,7 @@ def _for_everybody(real: Any, found: Settled | None, _owner: str | None) -> bool
     return bool(real(found, None))
 
 
-def _unlink_whoever_has_it(_real: Any, old: TaskRecord, _link: ReplayLink, before: ReplayLink | None) -> Any:
+def _unlink_any_replay(_real: Any, old: TaskRecord, _link: ReplayLink, before: ReplayLink | None) -> Any:
     return replace(old, replayed=before)
 
 
@@ -110,7 +110,7 @@ MISTAKES = (
     ),
     found_by(
         "removes the link of the call that has taken over a replay",
-        wrap(replay_starts, "unlinked", _unlink_whoever_has_it),
+        wrap(replay_starts, "unlinked", _unlink_any_replay),
         f"{_LINKS}::test_a_call_that_is_refused_late_leaves_the_link_of_another_one",
     ),
     found_by(

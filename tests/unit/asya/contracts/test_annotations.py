@@ -15,6 +15,7 @@ import pytest
 from asya.contracts.annotations import codec_of
 from asya.contracts.errors import ContractError
 from asya.contracts.function import input_schema
+from tests.doubles.typed_models import dataclass, pydantic_dataclass, pydantic_model, struct, typed_dict
 
 
 class Color(enum.Enum):
@@ -81,27 +82,7 @@ REFUSED: list[tuple[Any, Any]] = [
 ]
 
 
-def _pydantic(kind: Any) -> Any:
-    return pydantic.create_model("Model", x=(kind, ...))
-
-
-def _struct(kind: Any) -> Any:
-    return msgspec.defstruct("Struct", [("x", kind)])
-
-
-def _dataclass(kind: Any) -> Any:
-    return dataclasses.make_dataclass("Record", [("x", kind)])
-
-
-def _typed_dict(kind: Any) -> Any:
-    return TypedDict("Dict", {"x": kind})  # type: ignore[operator]
-
-
-def _pydantic_dataclass(kind: Any) -> Any:
-    return pydantic.dataclasses.dataclass(dataclasses.make_dataclass("Record", [("x", kind)]))
-
-
-LIBRARIES = [_pydantic, _struct, _dataclass, _typed_dict, _pydantic_dataclass]
+LIBRARIES = [pydantic_model, struct, dataclass, typed_dict, pydantic_dataclass]
 
 
 @pytest.mark.rule("6.typed", "6.typed.forms")
@@ -144,7 +125,7 @@ def test_a_dict_is_a_result_as_well_as_an_instance(library: Callable[[Any], Any]
 
 
 @pytest.mark.rule("6.typed.result")
-@pytest.mark.parametrize("library", [_pydantic, _struct, _dataclass])
+@pytest.mark.parametrize("library", [pydantic_model, struct, dataclass])
 def test_an_instance_that_does_not_fit_is_refused(library: Callable[[Any], Any]) -> None:
     codec = codec_of(library(int))
     instance = codec.load({"x": 1}, "payload")

@@ -5,7 +5,7 @@ import enum
 import ipaddress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asya.contracts.function import contract_of
+from tests.doubles.typed_models import dataclass, pydantic_dataclass, pydantic_model, struct, typed_dict
 from tests.doubles.verdicts import NUMBERS, SEEDS, Verdicts
 
 
@@ -47,32 +48,18 @@ class Plain(pydantic.BaseModel):
 # --- one field of each type in each library
 
 
-def _pydantic(kind: Any) -> Any:
-    return pydantic.create_model("Model", x=(kind, ...))
-
-
 def _open(kind: Any) -> Any:
     return pydantic.create_model("Open", __config__=pydantic.ConfigDict(extra="allow"), x=(kind, ...))
 
 
-def _struct(kind: Any) -> Any:
-    return msgspec.defstruct("Struct", [("x", kind)])
-
-
-def _dataclass(kind: Any) -> Any:
-    return dataclasses.make_dataclass("Record", [("x", kind)])
-
-
-def _typed_dict(kind: Any) -> Any:
-    return TypedDict("Dict", {"x": kind})  # type: ignore[operator]
-
-
-def _pydantic_dataclass(kind: Any) -> Any:
-    return pydantic.dataclasses.dataclass(dataclasses.make_dataclass("Record", [("x", kind)]))
-
-
-LIBRARIES = {each.__name__.strip("_"): each for each in (_pydantic, _open, _struct, _dataclass, _typed_dict)}
-LIBRARIES["pydantic_dataclass"] = _pydantic_dataclass
+LIBRARIES = {
+    "pydantic": pydantic_model,
+    "open": _open,
+    "struct": struct,
+    "dataclass": dataclass,
+    "typed_dict": typed_dict,
+    "pydantic_dataclass": pydantic_dataclass,
+}
 _PYDANTIC = ("pydantic", "open", "pydantic_dataclass")
 
 EVERYWHERE: dict[str, Any] = {
