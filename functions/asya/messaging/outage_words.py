@@ -18,10 +18,11 @@ def sentence(outages: Sequence[tuple[str, datetime, datetime, str]]) -> str:
     """The sentence about outages, with what separates it from the text before; empty without any.
 
     Args:
-        outages: the service, the first and the last failed call, and the cause.
+        outages: the service, the first and the last failed call, and the cause. A refusal begins with its HTTP status, 4xx.
     """
     parts = [
-        f"{service} did not answer from {_time(since)} to {_time(until)} ({why})"
+        f"{service} {'refused calls' if why.startswith('4') else 'did not answer'} "
+        f"from {_time(since)} to {_time(until)} ({why})"
         for service, since, until, why in outages
     ]
     return f". Meanwhile {', and '.join(parts)}" if parts else ""

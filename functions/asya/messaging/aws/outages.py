@@ -7,17 +7,25 @@ from botocore.exceptions import BotoCoreError, ClientError
 from asya.messaging.nack import ServiceError
 
 _SERVER_ERROR = 500
-# The service is there and has too much to do, another call is at the same thing, or one entry of a batch met an error of its own.
-_BUSY = frozenset(
+# Another call is at the same thing.
+_CONFLICTS = frozenset(
     {
         "ConditionalRequestConflict",
+        "PriorRequestNotComplete",
+        "TransactionCanceledException",
+        "TransactionConflictException",
+        "TransactionInProgressException",
+    }
+)
+# The service is there and has too much to do, or one entry of a batch met an error of its own.
+_BUSY = frozenset(
+    {
         "InternalError",
         "InternalFailure",
         "KMS.ThrottlingException",
         "KmsThrottled",
         "LimitExceededException",
         "OverLimit",
-        "PriorRequestNotComplete",
         "ProvisionedThroughputExceededException",
         "RequestLimitExceeded",
         "RequestThrottled",
@@ -30,9 +38,6 @@ _BUSY = frozenset(
         "ThrottlingException",
         "ThrottledException",
         "TooManyRequestsException",
-        "TransactionCanceledException",
-        "TransactionConflictException",
-        "TransactionInProgressException",
     }
 )
 # SQS refuses every further message for a queue with these codes, until an operator mends a permission, a key or a queue.
@@ -90,6 +95,11 @@ def is_outage(error: BaseException) -> bool:
     return any(map(_is_of_a_service, _chain(error)))
 
 
+def is_refusal(code: str) -> bool:
+    """Whether the code of an error refuses calls for want of a permission, a key, a resource or capacity."""
+    return code in _BUSY | _REFUSED
+
+
 def is_unavailable(error: BaseException) -> bool:
     """Whether the service of a call answers nobody: no answer, or an error of its own."""
     if isinstance(error, ClientError):
@@ -106,8 +116,12 @@ def cause_of(error: BaseException) -> str:
 
 def _is_of_a_service(error: BaseException) -> bool:
     if isinstance(error, ClientError):
-        return _status(error) >= _SERVER_ERROR or error.response["Error"]["Code"] in _BUSY | _REFUSED
+        return _status(error) >= _SERVER_ERROR or _keeps(error.response["Error"]["Code"])
     return isinstance(error, BotoCoreError) or (isinstance(error, ServiceError) and error.is_outage)
+
+
+def _keeps(code: str) -> bool:
+    return is_refusal(code) or code in _CONFLICTS
 
 
 def _status(error: ClientError) -> int:

@@ -1,12 +1,12 @@
 """What this process knows of the services of AWS: one that does not answer is asked again by one call, not by each message."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from botocore.exceptions import BotoCoreError
 
-from asya.messaging.aws.outages import cause_of, is_unavailable
+from asya.messaging.aws.outages import cause_of, is_refusal, is_unavailable
 
 # How long the process leaves a service alone that did not answer. Each call would take the time of the batch: a service that
 # does not answer at all costs the timeouts of the SDK, and the function's own timeout would look like a crash of the handler.
@@ -22,7 +22,7 @@ class ServiceOffError(BotoCoreError):
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """A time in which a service did not answer.
+    """A time in which a service did not answer, or refused calls.
 
     Attributes:
         since, until: the first and the last failed call, in seconds since 1970.
@@ -48,6 +48,7 @@ class ServiceHealth:
     _ask_at: dict[str, float] = field(default_factory=dict)
     _unnoted: dict[str, Outage] = field(default_factory=dict)
     _last: dict[str, Outage] = field(default_factory=dict)
+    _refused: dict[str, Outage] = field(default_factory=dict)
 
     def before(self, service: str) -> None:
         """Call this before each call of a service.
@@ -76,6 +77,18 @@ class ServiceHealth:
         outage = Outage(service, known.since if known is not None else now, now, cause)
         self._off[service] = self._unnoted[service] = self._last[service] = outage
         self._ask_at[service] = now + ASK_AGAIN_SECONDS
+
+    def refused(self, service: str, cause: str) -> None:
+        """Note that a service has refused a call. It answers, so the process goes on asking."""
+        now = self.clock()
+        self._refused[service] = Outage(service, now, now, cause)
+
+    def end_batch(self, *, is_kept: bool) -> None:
+        """Take the refusals of a batch for outages if one has kept a message; a caller may expect any other."""
+        if is_kept:
+            self._unnoted |= self._refused
+            self._last |= self._refused
+        self._refused = {}
 
     @property
     def off(self) -> tuple[Outage, ...]:
@@ -113,11 +126,14 @@ def observe(client: Any, service: str, health: ServiceHealth, *operations: str) 
     def before(**_: Any) -> None:
         health.before(service)
 
-    def after(http_response: Any, **_: Any) -> None:
+    def after(http_response: Any, parsed: Mapping[str, Any], **_: Any) -> None:
         if http_response.status_code >= _SERVER_ERROR:
             health.failed(service, str(http_response.status_code))
-        else:
-            health.answered(service)
+            return
+        health.answered(service)
+        code = parsed.get("Error", {}).get("Code", "")
+        if is_refusal(code):
+            health.refused(service, f"{http_response.status_code} {code}")
 
     def failed(exception: Exception, **_: Any) -> None:
         if is_unavailable(exception) and not isinstance(exception, ServiceOffError):

@@ -88,7 +88,7 @@ class BatchProcessor:
         outlets: the senders that resolve the receipts of the records.
         starts: counts the starts of each message; None where only the receives count.
         chance: gives random numbers in [0, 1).
-        note_outages: notes the outages that this process has seen.
+        note_outages: notes the outages that this process has seen, and whether one has kept a message of this batch.
         slows_down: whether an outage hides messages for longer than other errors.
     """
 
@@ -98,7 +98,7 @@ class BatchProcessor:
     telemetry: Telemetry
     starts: Starts | None = None
     chance: Callable[[], float] = random.random
-    note_outages: Callable[[], None] = lambda: None
+    note_outages: Callable[[bool], None] = lambda _: None
     slows_down: bool = True
 
     def with_outlet(self, outlet: Outlet, *, first: bool = False) -> "BatchProcessor":
@@ -144,7 +144,7 @@ class BatchProcessor:
         else:
             failures += self._process_records(items, handle, accepted)
         self._change_visibility(failures)
-        self.note_outages()
+        self.note_outages(any(is_outage(error) for _, error in failures))
         if kept is not None:
             for record, error in failures:
                 kept(record, error)

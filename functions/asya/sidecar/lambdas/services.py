@@ -176,8 +176,13 @@ class Services:
         """The mesh's notes of outages."""
         return OutageNotes(clients.dynamodb(), self.settings.table_name("sink"))
 
-    def note_outages(self) -> None:
-        """Note the outages that this process has seen; those that cannot be noted now are noted later."""
+    def note_outages(self, is_kept: bool) -> None:
+        """Note the outages that this process has seen; those that cannot be noted now are noted later.
+
+        Args:
+            is_kept: whether an outage has kept a message of the batch on its queue.
+        """
+        self.health.end_batch(is_kept=is_kept)
         seen = self.health.take_unnoted()
         if not seen:
             return

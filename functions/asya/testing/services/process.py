@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from botocore.exceptions import ClientError
 
-from asya.messaging.aws.outages import cause_of
+from asya.messaging.aws.outages import cause_of, is_refusal
 from asya.messaging.aws.service_health import ServiceHealth
 from asya.runtime.time_limit import TimeLimitReached
 from asya.testing.services.faults import Fault, Faults
@@ -206,6 +206,8 @@ class Process:
         except ClientError as error:
             if service in _WATCHED:
                 self.health.answered(_WATCHED[service])
+                if is_refusal(error.response["Error"]["Code"]):
+                    self.health.refused(_WATCHED[service], cause_of(error))
             self.note(f"{what}: {error.response['Error']['Code']}")
             raise
         self.note(what)

@@ -6,7 +6,8 @@ from typing import Any
 import boto3
 import pytest
 from botocore.config import Config
-from botocore.exceptions import EndpointConnectionError
+from botocore.exceptions import ClientError, EndpointConnectionError
+from botocore.stub import Stubber
 
 from asya.messaging.aws.outage_notes import OutageNotes, words_about
 from asya.messaging.aws.service_health import ASK_AGAIN_SECONDS, Outage, ServiceHealth, ServiceOffError, observe
@@ -98,3 +99,35 @@ def test_4_the_notes_of_several_processes_are_one_outage() -> None:
         ". Meanwhile S3 did not answer from 1970-01-01T00:16:40.000000Z to 1970-01-01T00:26:40.000000Z (503 SlowDown b)"
     )
     assert words_about([s3, sqs], datetime.fromtimestamp(1700, UTC), now) == ""
+
+
+def refuse(client: Any, code: str, status: int) -> None:
+    """Let a client of S3 get an error."""
+    with Stubber(client) as stubber:
+        stubber.add_client_error("get_object", code, http_status_code=status)
+        with pytest.raises(ClientError, match=code):
+            client.get_object(Bucket="b", Key="k")
+
+
+@pytest.mark.rule("4.outage.named")
+@pytest.mark.parametrize("code", ["AccessDenied", "NoSuchBucket", "SlowDown"])
+def test_4_a_refusal_is_an_outage_if_it_keeps_a_message(code: str) -> None:
+    health, client = ServiceHealth(Clock()), nowhere("s3")
+    observe(client, "S3", health)
+    for is_kept in (False, True):
+        refuse(client, code, 403)
+        assert health.off == ()  # other calls go on
+        health.end_batch(is_kept=is_kept)
+        assert [outage.cause for outage in health.take_unnoted()] == [f"403 {code}"] * is_kept
+    assert words_about(health.known, datetime.fromtimestamp(900, UTC), datetime.fromtimestamp(2000, UTC)) == (
+        f". Meanwhile S3 refused calls from 1970-01-01T00:16:40.000000Z to 1970-01-01T00:16:40.000000Z (403 {code})"
+    )
+
+
+@pytest.mark.rule("4.outage.named")
+def test_4_an_answer_that_a_caller_expects_is_no_outage() -> None:
+    health, client = ServiceHealth(Clock()), nowhere("s3")
+    observe(client, "S3", health)
+    refuse(client, "NoSuchKey", 404)
+    health.end_batch(is_kept=True)
+    assert health.known == ()
