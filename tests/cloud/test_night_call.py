@@ -1,6 +1,6 @@
 """The night call: thirty tasks, three of them failed, a fan-out among them; cause, repair and new runs by six commands.
 
-`tests/spark/test_night_call_of_the_kit.py` has four breaks at once, in memory.
+`test_night_call_of_four_breaks.py` has four breaks at once.
 """
 
 from __future__ import annotations

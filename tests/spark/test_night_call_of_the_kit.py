@@ -1,6 +1,6 @@
 """The night call: four things break at once, the command alone, or the console, finds and repairs them, and no failure is open.
 
-`tests/cloud/test_night_call.py` shows it on a deployed mesh.
+`tests/cloud/test_night_call_of_four_breaks.py` shows it on a deployed mesh.
 """
 
 import json
@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 from pyspark.sql import SparkSession
 
 from asya.testing.code_views import view_of
 from asya_cli.errors import ExitCode
 from tests.console.browser import OpenedPage, running_browser, running_console
+from tests.console.failures_page import act_on_group, show_group
 from tests.doubles.command_line import Outcome, asya
 from tests.doubles.kit_cloud import KitCloud, kit_cloud
 from tests.doubles.kit_console import KitGateway
@@ -195,28 +196,6 @@ def shop(tmp_path: Path, spark: SparkSession) -> Iterator[KitGateway]:
         thread.submit(running.__exit__, None, None, None).result()
 
 
-def show_group(page: Page, actor: str) -> None:
-    """Follow the group of the failures at an actor to its tasks."""
-    page.evaluate("location.hash = '#/tasks?status=failed'")
-    group = page.get_by_role("link", name=re.compile(CAUSES[actor]))
-    count = int(group.inner_text().split()[0])
-    group.click()
-    expect(page).to_have_url(re.compile(f"actor={actor}&"))
-    expect(page.locator("tr.task")).to_have_count(count)
-
-
-def act_on_group(page: Page, actor: str, action: str, *, reason: str = "") -> None:
-    """Act on all tasks of a group, in a dialog; all must be done."""
-    show_group(page, actor)
-    page.get_by_label("Select all loaded tasks").check()
-    page.get_by_role("button", name=f"{action}…").click()
-    if reason:
-        page.get_by_label("Why nothing has to be done").fill(reason)
-    page.get_by_role("dialog").get_by_role("button", name=re.compile(rf"{action} \d+ task")).click()
-    expect(page.get_by_role("dialog")).to_contain_text(re.compile(r"[1-9]\d* tasks? done, 0 refused"))
-    page.get_by_role("button", name="Close").click()
-
-
 @pytest.mark.rule("12.replay.again", "13.failures", "13.dismiss")
 def test_after_four_breaks_at_once_the_console_shows_no_open_failure(shop: KitGateway, tmp_path: Path) -> None:
     night = shop.ask(lambda: night_of(shop.cloud))
@@ -229,7 +208,7 @@ def test_after_four_breaks_at_once_the_console_shows_no_open_failure(shop: KitGa
         expect(groups).to_have_count(len(CAUSES))
         for cause in CAUSES.values():
             expect(groups.filter(has_text=re.compile(cause))).to_have_count(1)
-        show_group(page, "risk")
+        show_group(page, CAUSES["risk"], "risk")
         page.get_by_role("link", name=night.bad, exact=True).click()
         expect(page.get_by_role("heading", name="Error at risk")).to_be_visible()
         expect(page.locator("pre")).to_contain_text('return {**payload, "points": spark.range(int(payload["orders"]))')
@@ -237,9 +216,9 @@ def test_after_four_breaks_at_once_the_console_shows_no_open_failure(shop: KitGa
         # The repairs: a deployment, a permission, and the right data for one customer.
         write_state(tmp_path, REPAIRED)
         again = shop.ask(lambda: call(shop.cloud, "rate", orders=3))
-        act_on_group(page, "risk", "Dismiss", reason=f"called again as {again}")
+        act_on_group(page, CAUSES["risk"], "risk", "Dismiss", reason=f"called again as {again}")
         for actor in ("bill", "ship", "label"):  # a slice runs again with its set
-            act_on_group(page, actor, "Replay")
+            act_on_group(page, CAUSES[actor], actor, "Replay")
         shop.ask(lambda: shop.cloud.kit.travel(minutes=10))
 
         # Nothing is left.
