@@ -8,7 +8,7 @@ from asya.messaging.lambdas import batch
 from asya.messaging.lambdas.starts import Starts
 from asya.protocol.mesh_table import Actor
 from tests.simulation.inputs.features import Features
-from tests.simulation.mistake import Mistake, substitute, wrap
+from tests.simulation.mistake import Mistake, found_by, substitute, wrap
 
 _OUTAGES: Features = frozenset({"outages"})
 
@@ -44,5 +44,10 @@ MISTAKES = (
         "fault-free",
         seed=6,
         features=frozenset({"outages", "deadlines"}),
+    ),
+    found_by(
+        "notes no refusal that keeps a message",
+        wrap(ServiceHealth, "end_batch", lambda real, self, *, is_kept: real(self, is_kept=False)),
+        "tests/unit/asya/messaging/aws/test_service_health.py::test_4_a_refusal_is_an_outage_if_it_keeps_a_message[AccessDenied]",
     ),
 )
