@@ -48,6 +48,6 @@ MISTAKES = (
     found_by(
         "notes no refusal that keeps a message",
         wrap(ServiceHealth, "end_batch", lambda real, self, *, is_kept: real(self, is_kept=False)),
-        "tests/unit/asya/messaging/aws/test_service_health.py::test_4_a_refusal_is_an_outage_if_it_keeps_a_message[AccessDenied]",
+        "unit/asya/messaging/aws/test_service_health.py::test_4_a_refusal_is_an_outage_if_it_keeps_a_message[AccessDenied]",
     ),
 )

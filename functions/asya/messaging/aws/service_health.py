@@ -132,7 +132,7 @@ def observe(client: Any, service: str, health: ServiceHealth, *operations: str) 
             return
         health.answered(service)
         code = parsed.get("Error", {}).get("Code", "")
-        if is_refusal(code):
+        if code and is_refusal(code):
             health.refused(service, f"{http_response.status_code} {code}")
 
     def failed(exception: Exception, **_: Any) -> None:
