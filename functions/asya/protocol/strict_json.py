@@ -90,8 +90,10 @@ def decode_untyped(raw: Raw | bytes) -> tuple[object, Digits | None]:
     """
     value, text = decode_value(raw), bytes(raw)
     # Reading each number by its text takes a quarter of a microsecond more. What the mesh writes has no white space, so it is
-    # written again faster than it is searched.
-    if _encoder.encode(value) == text:
+    # written again faster than it is searched. A buffer of its size need not grow meanwhile.
+    written = bytearray(len(text))
+    _encoder.encode_into(value, written)
+    if written == text:
         return value, None
     if _INEXACT.search(text) is None and all(each.search(text) is None for each in _EXPONENTS):
         return value, None

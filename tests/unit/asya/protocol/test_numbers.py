@@ -6,8 +6,9 @@ import math
 import pickle
 from typing import Any
 
+import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from asya.protocol.numbers import Digits, ExactNumber, json_text, read_number, rounded
@@ -26,6 +27,11 @@ DOCUMENTS = st.recursive(
     ),
     max_leaves=8,
 )
+
+
+def canonical(text: str) -> str:
+    """The document as the mesh writes it, with the texts of its numbers."""
+    return bytes(encode_exact(decode_exact(text.encode()))).decode()
 
 
 def numbers_of(text: str) -> list[str]:
@@ -67,6 +73,22 @@ def test_1_untyped_code_gets_plain_numbers_which_it_passes_on_with_their_digits(
     written = encode_value(passed if digits is None else digits.restored(passed))
     old = numbers_of(text)
     assert all(are_equal(new, known) for new, known in zip(numbers_of(bytes(written).decode()), old * 2, strict=True))
+
+
+@pytest.mark.rule("1.numbers.passed")
+@given(st.one_of(DOCUMENTS, DOCUMENTS.map(canonical), NUMBERS), st.booleans())
+@example("[-0, -0.0, 0.0, 5e-324, 1e-400, 1.5e-320, 0.00001, 1e16, 1E5, 123456789.1234567, 1.0, 1.10, 100]", False)
+@example('{"1.10":"2.50","e":["7e5","12345678901234567.89"],"n":1.5}', False)
+def test_1_a_look_at_the_text_finds_what_reading_each_number_finds(text: str, is_canonical: bool) -> None:
+    raw = canonical(text).encode() if is_canonical else text.encode()
+    digits = Digits()
+    each_read = msgspec.json.Decoder[Any](float_hook=digits.read).decode(raw)
+
+    value, found = decode_untyped(raw)
+
+    assert repr(value) == repr(each_read)
+    written = encode_value(value if found is None else found.restored(value))
+    assert bytes(written) == bytes(encode_value(digits.restored(each_read)))
 
 
 @pytest.mark.rule("1.numbers.passed")
