@@ -1,7 +1,7 @@
 """`python -m tests.calendar [MOMENT[@ZONE]...]`: runs tests on other days and in other zones.
 
-Without arguments all tests run at each moment and in each zone once, and the tests that have to do with time at each moment in
-each zone. Exits with 1 if a test fails.
+Without arguments all tests run at each moment and in each zone once, and the tests to which the zone may matter at each moment
+in each zone. Exits with 1 if a test fails.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from tests.calendar.moments import MOMENTS, ZONES
-from tests.calendar.plan import LEFT_OUT, SAMPLE, SAMPLE_CELL, SUITES, WHOLE_CELLS, timed
+from tests.calendar.plan import LEFT_OUT, SAMPLE, SAMPLE_CELL, SUITES, WHOLE_CELLS, zoned
 from tests.paths import PROJECT
 
 if TYPE_CHECKING:
@@ -85,11 +85,11 @@ def _chosen(options: argparse.Namespace) -> Iterable[tuple[Cell, Sequence[str]]]
         yield Cell(*SAMPLE_CELL), options.tests or SAMPLE
     elif options.cells:
         for cell in options.cells:
-            yield cell, options.tests or (timed() if options.timed else SUITES)
+            yield cell, options.tests or (zoned() if options.zoned else SUITES)
     else:
         for cell in _all_cells():
-            is_whole = (cell.moment, cell.zone) in WHOLE_CELLS and not options.timed
-            yield cell, options.tests or (SUITES if is_whole else timed())
+            is_whole = (cell.moment, cell.zone) in WHOLE_CELLS and not options.zoned
+            yield cell, options.tests or (SUITES if is_whole else zoned())
 
 
 def _run(cell: Cell, tests: Sequence[str], processes: int) -> bool:
@@ -98,6 +98,8 @@ def _run(cell: Cell, tests: Sequence[str], processes: int) -> bool:
     moment = _at(cell, now)
     # A test of the suite may have started this script; the tests of another day know nothing of it.
     own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    # Node comes with the Python packages: the machine's own may be too old for the page.
+    own["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), own.get("PATH", "")))
     environment = own | environment_at(moment, cell.zone, now)
     left_out = [f"--deselect={test}" for test in LEFT_OUT]
     runs: list[tuple[list[str], re.Pattern[str]]] = [
@@ -145,7 +147,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.calendar", description=__doc__)
     parser.add_argument("cells", nargs="*", type=_cell, metavar="MOMENT[@ZONE]", help="such as +400d@Asia/Kolkata")
     parser.add_argument("--tests", nargs="+", metavar="PATH", help="only these tests")
-    parser.add_argument("--timed", action="store_true", help="only tests that have to do with time")
+    parser.add_argument("--zoned", action="store_true", help="only tests to which the zone may matter")
     parser.add_argument("--sample", action="store_true", help="what `make test` runs")
     parser.add_argument("--processes", type=int, default=2, help="how many run tests")
     parser.add_argument("--list", action="store_true", help="print the moments, and what is left out, and run nothing")

@@ -1,5 +1,6 @@
 """The script that runs tests on other days: its moments, and that it moves the clock of each process."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import pytest
 
 from tests.calendar.__main__ import environment_at
 from tests.calendar.moments import LEAD, MOMENTS, ZONES
-from tests.calendar.plan import LEFT_OUT, SAMPLE, SAMPLE_CELL, WHOLE_CELLS, timed
+from tests.calendar.plan import LEFT_OUT, READERS_OF_THE_ZONE, SAMPLE, SAMPLE_CELL, WHOLE_CELLS, zoned
 from tests.paths import PROJECT
 
 NOW = datetime(2026, 11, 27, 20, 30, tzinfo=UTC)
@@ -63,7 +64,7 @@ def test_the_clock_of_a_process_and_of_its_children_is_moved_and_the_monotonic_o
 
 
 def test_the_plan_names_what_exists() -> None:
-    named = [*SAMPLE, *LEFT_OUT, *timed()]
+    named = [*SAMPLE, *LEFT_OUT, *zoned()]
     assert [each for each in named if not (PROJECT / each.partition("::")[0]).exists()] == []
     assert {moment for moment, _ in WHOLE_CELLS} == set(MOMENTS)
     assert {zone for _, zone in WHOLE_CELLS} == set(ZONES)
@@ -72,3 +73,27 @@ def test_the_plan_names_what_exists() -> None:
         file, _, name = test.partition("::")
         assert f"def {name.partition('[')[0]}(" in (PROJECT / file).read_text() or not name, test
         assert reason
+
+
+def _asks_for_the_zone(call: ast.Call) -> bool:
+    """Whether a call reads the zone of the machine, among those that the linter lets through."""
+    match call.func:
+        case ast.Attribute(attr="astimezone"):
+            return not call.args
+        case ast.Attribute(value=ast.Name(id="time"), attr="localtime" | "strftime" | "mktime" | "ctime" | "asctime"):
+            return True
+        case _:
+            return False
+
+
+def test_only_what_people_read_has_the_zone_of_the_machine() -> None:
+    """Beside these, a zone cannot change a verdict: it is enough that their tests run in each."""
+    asking = {
+        path.relative_to(PROJECT).as_posix()
+        for folder in ("functions", "infra", "asya_cli", "spark_jobs", "docs_site")
+        for path in (PROJECT / folder).rglob("*.py")
+        if any(
+            _asks_for_the_zone(node) for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Call)
+        )
+    }
+    assert asking == set(READERS_OF_THE_ZONE)
