@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 
-from asya.fan_in.aws.items import OPEN_INDEX
-from asya.tasks.aws.index import CHILDREN_INDEX, DUE_INDEX, LISTED_INDEX
-from asya.tasks.aws.items import WAITING_INDEX
+from asya.protocol.table_keys import CHILDREN_INDEX, DUE_INDEX, LISTED_INDEX, OPEN_INDEX, WAITING_INDEX
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from uuid import uuid4
 import pytest
 
 from asya.protocol import names
+from asya.protocol.table_keys import STATE_ATTRIBUTES
 from asya.reporting.aws.gateway_client import address_of
-from asya.tasks.aws.state_reader import STATE_ATTRIBUTES
 from asya_local.account.keys import ACCOUNT_ID
 from tests.cloud import callers
 from tests.cloud.deployed_cloud import until

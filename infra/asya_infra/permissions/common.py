@@ -2,15 +2,18 @@
 
 from collections.abc import Iterable, Sequence
 
-from asya.messaging.aws.outage_notes import OUTAGE_KEY
-from asya.messaging.aws.start_marks import START_PREFIX
 from asya.protocol import names
 from asya.protocol.keys import BUFFERED_PREFIX, SUPERSEDED_PREFIX
 from asya.protocol.mesh_table import MeshTable
-from asya.senders.aws.letter_senders import LETTER_PREFIX, own_letters
-from asya.senders.aws.owner_claims import OWNER_PREFIX
-from asya.senders.aws.role_list import ROLE_PREFIX
-from asya.tasks.aws.state_reader import STATE_ATTRIBUTES
+from asya.protocol.table_keys import (
+    LETTER_PREFIX,
+    OUTAGE_KEY,
+    OWNER_PREFIX,
+    ROLE_PREFIX,
+    STATE_ATTRIBUTES,
+    own_letters,
+    own_starts,
+)
 from asya_infra.addresses import Addresses
 from asya_infra.permissions.grant import Grant
 from asya_infra.permissions.packing import SEND
@@ -213,7 +216,7 @@ def give_up(addresses: Addresses, function: str) -> Grant:
 
 def _own_marks(function: str) -> tuple[str, str]:
     """Return the keys of the marks of a function's own messages, and of the notes of outages."""
-    return OUTAGE_KEY, f"{START_PREFIX}{function}#*"
+    return OUTAGE_KEY, f"{own_starts(function)}*"
 
 
 def keep_superseded(addresses: Addresses) -> Grant:

@@ -3,7 +3,7 @@
 from asya.dead_letters.letters import watched_actors
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
-from asya.senders.aws.letter_senders import LETTER_PREFIX
+from asya.protocol.table_keys import LETTER_PREFIX, REPORTED_PREFIX
 from asya_infra.addresses import Addresses
 from asya_infra.permissions import common
 from asya_infra.permissions.grant import Grant
@@ -35,5 +35,5 @@ def _receive(addresses: Addresses, table: MeshTable) -> Grant:
 
 def _own_items(addresses: Addresses) -> Grant:
     """Allow its own items in the table of claims. The claims themselves it can neither read nor overwrite."""
-    own_keys = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["DLQ#*", f"{LETTER_PREFIX}*"]}}
+    own_keys = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{REPORTED_PREFIX}*", f"{LETTER_PREFIX}*"]}}
     return Grant(("dynamodb:BatchGetItem", "dynamodb:PutItem"), (addresses.table_arn("sink"),), conditions=own_keys)

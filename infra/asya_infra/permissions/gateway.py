@@ -6,9 +6,7 @@ from collections.abc import Iterable
 from asya.dead_letters.letters import watched_actors
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
-from asya.senders.aws.role_list import ROLE_PREFIX
-from asya.tasks.aws.index import CHILDREN_INDEX, DUE_INDEX, LISTED_INDEX
-from asya.tasks.aws.items import WAITING_INDEX
+from asya.protocol.table_keys import CHILDREN_INDEX, DUE_INDEX, LISTED_INDEX, ROLE_PREFIX, WAITING_INDEX
 from asya_infra.addresses import Addresses
 from asya_infra.permissions import common
 from asya_infra.permissions.grant import Grant

@@ -3,7 +3,7 @@
 from asya.dead_letters.letters import watched_actors
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
-from asya.tasks.aws.index import DUE_INDEX, LISTED_INDEX
+from asya.protocol.table_keys import DUE_INDEX, LISTED_INDEX
 from asya_infra.addresses import Addresses
 from asya_infra.permissions import common
 from asya_infra.permissions.grant import Grant

@@ -3,7 +3,7 @@
 from asya.pause.aws.notices import source_of
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
-from asya.tasks.aws.items import WAITING_INDEX
+from asya.protocol.table_keys import WAITING_INDEX
 from asya_infra.addresses import Addresses
 from asya_infra.permissions import actors, common
 from asya_infra.permissions.grant import Grant

@@ -1,6 +1,7 @@
 """Permissions of the functions that send push notifications to agents (`protocol §13`, `/a2a`)."""
 
 from asya.protocol import names
+from asya.protocol.table_keys import SHARE_PREFIX
 from asya_infra.addresses import Addresses
 from asya_infra.permissions import common
 from asya_infra.permissions.grant import Grant
@@ -23,7 +24,7 @@ def feed(addresses: Addresses) -> list[Grant]:
 def deliver(addresses: Addresses) -> list[Grant]:
     """x-push: calls URLs of third parties, so it gets the least permissions."""
     # It counts the time that each host and each owner takes, and writes nothing else of the table.
-    shares = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["PUSH#*"]}}
+    shares = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{SHARE_PREFIX}*"]}}
     return [
         common.write_logs(addresses, names.PUSH),
         common.consume_queue(addresses, names.PUSH),

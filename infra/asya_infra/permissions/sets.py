@@ -1,8 +1,8 @@
 """Permissions of fan-in actors and of their sweep (`protocol §9`)."""
 
-from asya.fan_in.aws.items import OPEN_INDEX
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
+from asya.protocol.table_keys import OPEN_INDEX
 from asya_infra.addresses import Addresses
 from asya_infra.permissions import actors, common
 from asya_infra.permissions.grant import Grant

@@ -2,9 +2,8 @@
 
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
+from asya.protocol.table_keys import CHILDREN_INDEX, WEBHOOK_ATTRIBUTES
 from asya.protocol.triggers import Trigger
-from asya.tasks.aws.index import CHILDREN_INDEX
-from asya.triggers.aws.webhook_memory import WEBHOOK_ATTRIBUTES
 from asya.triggers.lanes import window_kind
 from asya_infra.addresses import Addresses
 from asya_infra.permissions import common

@@ -3,13 +3,14 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from asya.protocol.table_keys import REPORTED_PREFIX
+
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
 # Longer than the longest retention of a queue, 14 days.
 KEEP_SECONDS = 15 * 86400
-_PREFIX = "DLQ#"
 _SORT_KEY = "reported"
 
 
@@ -31,7 +32,9 @@ class ReportMarks:
         # SQS may deliver a message twice in one batch, but a request must not repeat a key.
         keys = [_key(message_id) for message_id in sorted(set(message_ids))]
         answer = self._dynamodb.batch_get_item(RequestItems={self._table: {"Keys": keys, "ConsistentRead": True}})
-        return frozenset(item["pk"]["S"].removeprefix(_PREFIX) for item in answer["Responses"].get(self._table, []))
+        return frozenset(
+            item["pk"]["S"].removeprefix(REPORTED_PREFIX) for item in answer["Responses"].get(self._table, [])
+        )
 
     def add(self, message_id: str, *, epoch_seconds: float) -> None:
         """Mark a message as reported."""
@@ -40,4 +43,4 @@ class ReportMarks:
 
 
 def _key(message_id: str) -> "dict[str, AttributeValueTypeDef]":
-    return {"pk": {"S": _PREFIX + message_id}, "sk": {"S": _SORT_KEY}}
+    return {"pk": {"S": REPORTED_PREFIX + message_id}, "sk": {"S": _SORT_KEY}}

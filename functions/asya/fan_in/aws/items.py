@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     Item = dict[str, AttributeValueTypeDef]
 
-OPEN_INDEX = "open"
 # Open sets are spread over this many index keys: a single key would be a hot partition.
 OPEN_SHARDS = 16
 

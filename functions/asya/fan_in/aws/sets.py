@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from asya.fan_in.aws import items
-from asya.fan_in.aws.items import OPEN_INDEX, OPEN_SHARDS, OpenSet, SetRecord
+from asya.fan_in.aws.items import OPEN_SHARDS, OpenSet, SetRecord
 from asya.fan_in.sets import Decision
 from asya.messaging.aws.conditional_writes import is_condition_failure
 from asya.protocol.headers import MAX_SLICES
 from asya.protocol.slices import TOO_MANY_SLICES
+from asya.protocol.table_keys import OPEN_INDEX
 from asya.protocol.times import format_time
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from asya.messaging.nack import BlockedError
+from asya.protocol.table_keys import SHARE_PREFIX
 
 WINDOW = 60
 """Seconds of a window."""
@@ -53,4 +54,4 @@ def shares(host: str, owner: str | None, now: datetime) -> tuple[Share, Share]:
 
 
 def _key(kind: str, name: str) -> str:
-    return f"PUSH#{kind}#{hashlib.sha256(name.encode()).hexdigest()}"
+    return f"{SHARE_PREFIX}{kind}#{hashlib.sha256(name.encode()).hexdigest()}"

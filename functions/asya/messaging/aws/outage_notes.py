@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from asya.messaging.aws.service_health import Outage
 from asya.messaging.outage_words import sentence
+from asya.protocol.table_keys import OUTAGE_KEY
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
-OUTAGE_KEY = "OUTAGE"
 SERVICES = ("DynamoDB", "S3", "SQS")
 _SORT_KEY = "outage"
 # Calls that fail within this time belong to one outage: messages that it keeps return after a quarter of an hour.

@@ -4,12 +4,12 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from asya.messaging.hop import Arrival
+from asya.protocol.table_keys import own_starts
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
-START_PREFIX = "START#"
 # Longer than a queue keeps a message, 4 days.
 KEEP_SECONDS = 5 * 86400
 _SORT_KEY = "starts"
@@ -68,7 +68,7 @@ class StartMarks:
         )
 
     def _key(self, arrival: Arrival) -> "dict[str, AttributeValueTypeDef]":
-        return {"pk": {"S": f"{START_PREFIX}{self._actor}#{arrival.message_id}"}, "sk": {"S": _SORT_KEY}}
+        return {"pk": {"S": own_starts(self._actor) + arrival.message_id}, "sk": {"S": _SORT_KEY}}
 
 
 def _receive(arrival: Arrival) -> "AttributeValueTypeDef":

@@ -4,13 +4,13 @@ import hashlib
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from asya.protocol.table_keys import LETTER_PREFIX, own_letters
 from asya.senders.roles import KEEP_FORMER
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
-LETTER_PREFIX = "LETTER#"
 _SORT_KEY = "sender"
 
 
@@ -49,11 +49,6 @@ class LetterSenders:
             if "sender" in item:
                 return item["sender"]["S"]
         return None
-
-
-def own_letters(actor: str) -> str:
-    """The beginning of the keys of an actor's own notes."""
-    return f"{LETTER_PREFIX}{actor}#"
 
 
 def _key(body: bytes, actor: str | None) -> "dict[str, AttributeValueTypeDef]":

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from asya.messaging.aws.conditional_writes import is_condition_failure
+from asya.protocol.table_keys import OWNER_PREFIX
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
-OWNER_PREFIX = "OWNER#"
 _SORT_KEY = "owner"
 
 

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from asya.protocol import names
+from asya.protocol.table_keys import ROLE_PREFIX
 from asya.senders.roles import KEEP_FORMER, ListChange
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
 ASK_AGAIN = timedelta(minutes=1)
 """How long a sender that is not listed counts as unlisted: a stranger must not cost a read for each message."""
-ROLE_PREFIX = "ROLE#"
 _COMPLETE = "complete"
 _SORT_KEY = "role"
 _CACHE_SIZE = 1_000

@@ -22,6 +22,7 @@ from datetime import datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
+from asya.protocol.table_keys import CHILDREN_INDEX, DUE_INDEX, LISTED_INDEX
 from asya.protocol.task import TaskRecord
 from asya.tasks.aws.table_calls import table_errors
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef, QueryOutputTypeDef
 
-LISTED_INDEX, CHILDREN_INDEX, DUE_INDEX = "listed", "children", "due"
 SHARDS = 4
 HOURS = "LISTED"
 HOUR_PREFIX = "hour#"

@@ -66,7 +66,6 @@ WATCHED = "is_watched"
 PROVISIONAL = "provisional"
 # The time of the note on a running job, by which a write is conditioned.
 NOTE_AT = "note_at"
-WAITING_INDEX = "waiting"
 # The keys of the index are spread over shards, because a hot key throttles the whole table.
 WAITING_SHARDS = 8
 _pause_release_decoder = msgspec.json.Decoder(PauseRelease)

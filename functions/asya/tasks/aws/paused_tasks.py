@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
+from asya.protocol.table_keys import WAITING_INDEX
 from asya.protocol.times import format_time, parse_time
-from asya.tasks.aws.items import WAITING_INDEX, waiting_key, waiting_shards
+from asya.tasks.aws.items import waiting_key, waiting_shards
 from asya.tasks.aws.table_calls import table_errors
 
 if TYPE_CHECKING:

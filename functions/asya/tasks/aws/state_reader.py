@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError, HTTPClientError
 from botocore.exceptions import ConnectionError as NoConnectionError
 
+from asya.protocol.table_keys import STATE_ATTRIBUTES
 from asya.tasks.aws.items import is_expired, record_key
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.tasks.task_state import UNKNOWN, StateQuery, TaskState
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 # The limit of BatchGetItem.
 READ_LIMIT = 100
-# The roles of actors may read these attributes and no others.
-STATE_ATTRIBUTES = ("pk", "sk", "status", "generation", "pause_epoch", "resumed_epoch", "expires_at")
 # `status` is a reserved word of DynamoDB.
 _NAMES = {f"#{number}": name for number, name in enumerate(STATE_ATTRIBUTES)}
 _PROJECTION = ", ".join(_NAMES)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Literal
 from botocore.exceptions import ClientError
 
 from asya.messaging.aws.conditional_writes import failed_conditions
+from asya.protocol.table_keys import WAITING_INDEX
 from asya.protocol.times import format_time
-from asya.tasks.aws.items import WAITING_INDEX, waiting_key, waiting_shards
+from asya.tasks.aws.items import waiting_key, waiting_shards
 from asya.tasks.aws.table_calls import chunks, read_items, table_errors
 from asya.triggers.aws import lane_items
 from asya.triggers.aws.lane_items import Decision, StoredLane

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from asya.protocol.table_keys import WEBHOOK_ATTRIBUTES
 from asya.tasks.aws.items import is_expired, record_key
 from asya.tasks.aws.table_calls import table_errors
 from asya.tasks.aws.task_store import TaskStoreError
@@ -16,8 +17,6 @@ from asya.triggers.aws.schedule_states import state_key
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-WEBHOOK_ATTRIBUTES = ("pk", "sk", "expires_at", "paused")
-"""The attributes that the function of webhooks may read. They tell nothing of a task but that it exists."""
 _NAMES = {f"#{number}": name for number, name in enumerate(WEBHOOK_ATTRIBUTES)}
 
 

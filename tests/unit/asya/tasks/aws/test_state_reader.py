@@ -7,10 +7,11 @@ import pytest
 from botocore.exceptions import ConnectionClosedError, ConnectTimeoutError, EndpointConnectionError, NoCredentialsError
 from msgspec.structs import replace
 
+from asya.protocol.table_keys import STATE_ATTRIBUTES
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
 from asya.tasks.aws.items import record_item
-from asya.tasks.aws.state_reader import STATE_ATTRIBUTES, NoAnswerError, StateReader
+from asya.tasks.aws.state_reader import NoAnswerError, StateReader
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.tasks.task_state import StateQuery, TaskState
 from asya.testing.dynamo.tables import MemoryDynamo, Table
