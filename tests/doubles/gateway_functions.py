@@ -13,11 +13,9 @@ import pytest
 from moto import mock_aws
 
 from asya.gateway.http.router import answer
-from asya.gateway.lambdas import wiring
 from asya.gateway.lambdas.api_groups import build_api
 from asya.gateway.lambdas.wiring import build_ingest
 from asya.gateway.operations.wiring import build_logs, build_operations
-from asya.gateway.streams import wiring as stream_wiring
 from asya.gateway.streams.wiring import build_streams
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings, load_settings
@@ -212,8 +210,6 @@ def emulated_gateway(folder: Path) -> Iterator[Gateway]:
         environ["ASYA_TOKEN_KEY"] = key
         patch.setenv("ASYA_TOKEN_KEY", key)
         yield Gateway(MESH, environ)
-    for cache in (wiring._settings_and_telemetry, wiring._api, wiring._ingest, stream_wiring.stream.built):
-        cache.cache_clear()
 
 
 @pytest.fixture

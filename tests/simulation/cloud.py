@@ -27,7 +27,7 @@ from asya.testing.services.event_source import EventSources
 from asya.testing.services.events import EventBus, EventsClient
 from asya.testing.services.faults import FaultProfile, Faults
 from asya.testing.services.functions import BUCKET, QUEUES, REGION, Function
-from asya.testing.services.gateway import URL, GatewayFunction, api_of, ingest_of
+from asya.testing.services.gateway import URL, GatewayFunction, started
 from asya.testing.services.job_faults import JobFaults
 from asya.testing.services.process import Process, Simulation, current_process
 from asya.testing.services.queues import Message, Queue, Queues, SqsClient
@@ -211,8 +211,8 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
             spark=SPARK,
         )
 
-    ingest = GatewayFunction("x-gateway-ingest", new_process, ingest_of(settings("x-gateway-ingest", is_gateway=True)))
-    api = GatewayFunction("x-gateway-api", new_process, api_of(settings("x-gateway-api", is_gateway=True)))
+    ingest = GatewayFunction("x-gateway-ingest", new_process, started(settings("x-gateway-ingest", is_gateway=True)))
+    api = GatewayFunction("x-gateway-api", new_process, started(settings("x-gateway-api", is_gateway=True)))
 
     def add_actor(actor: str, table: MeshTable) -> None:
         spec = table.actors[actor]

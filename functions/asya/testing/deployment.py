@@ -15,7 +15,9 @@ from msgspec import structs
 
 from asya import registry
 from asya.contracts.function import input_schema
+from asya.gateway.a2a.lambdas import wiring as push_wiring
 from asya.gateway.lambdas import wiring as gateway_wiring
+from asya.manifest import Requests
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings
 from asya.protocol import names
@@ -35,8 +37,10 @@ from asya.testing.services.event_source import EventSources
 from asya.testing.services.events import EventBus, EventsClient
 from asya.testing.services.faults import FaultProfile
 from asya.testing.services.functions import ACCOUNT, BUCKET, QUEUES, REGION, EntryPoint, Function, SimulatedServices
-from asya.testing.services.gateway import URL, Gateway, GatewayFunction, api_of, ingest_of, streams_of, webhooks_of
+from asya.testing.services.gateway import URL, Gateway, GatewayFunction, started
 from asya.testing.services.keys import KmsClient
+from asya.testing.services.notifications import Notifications
+from asya.testing.services.observations import NoMetrics
 from asya.testing.services.process import Process, Simulation, current_process
 from asya.testing.services.queues import Message, Queue, Queues, SqsClient
 from asya.testing.services.roles import ListedRoles, role_id
@@ -57,12 +61,6 @@ MAX_TURNS = 2_000_000
 CONCURRENCY = 10
 TOKEN_KEY = "asya-tokens"
 TEST_USER = f"arn:aws:iam::{ACCOUNT}:user/test"
-_GATEWAY = {
-    names.GATEWAY_API: api_of,
-    names.GATEWAY_INGEST: ingest_of,
-    names.GATEWAY_STREAM: streams_of,
-    names.WEBHOOKS: webhooks_of,
-}
 
 
 class TestServices(SimulatedServices):
@@ -110,6 +108,7 @@ class Deployment:
     sources: EventSources
     bus: EventBus
     jobs: JobRuns
+    notifications: Notifications
     allowed_endpoints: tuple[str, ...] = ()
 
     @property
@@ -131,6 +130,8 @@ class Deployment:
             ),
             mock.patch.object(clients, "kms", lambda: KmsClient(current_process())),
             mock.patch.object(clients, "events", lambda: EventsClient(current_process(), self.bus)),
+            mock.patch.object(clients, "cloudwatch", NoMetrics),
+            mock.patch.object(push_wiring, "PushSender", self.notifications.sender),
             mock.patch.object(gateway_wiring, "build_role_list", lambda *_: ListedRoles()),
             mock.patch.object(sender_wiring, "build_role_list", lambda *_: ListedRoles()),
         ):
@@ -276,11 +277,17 @@ def deploy(
     system = SystemFunctions(simulation, {name: settings(name) for name in SystemFunctions.NAMES}, new_process, table)
     system.new_services, system.fails_overdue_tasks = TestServices.of, True
     gateway = Gateway(
-        {name: GatewayFunction(name, new_process, build(settings(name))) for name, build in _GATEWAY.items()}
+        {
+            each.name: GatewayFunction(each.name, new_process, started(settings(each.name)))
+            for each in registry.functions_of(table)
+            if isinstance(each.called_by, Requests)
+        }
     )
+    notifications = Notifications(simulation, table, settings, new_process, TestServices.of)
+    tables.on_write = notifications.changed
     bucket, bus = Bucket(history, {}), EventBus()
     jobs = JobRuns(simulation, table.namespace, bucket, queues, new_process)
-    services = (queues, tables, bucket, gateway, system, sources, bus, jobs)
+    services = (queues, tables, bucket, gateway, system, sources, bus, jobs, notifications)
     return Deployment(table, simulation, faults, history, *services, allowed_endpoints)
 
 

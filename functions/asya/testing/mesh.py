@@ -26,6 +26,7 @@ from asya.testing.hints import hint
 from asya.testing.isolation.clock import on_own_clock, plain_datetime
 from asya.testing.messages import produce, put
 from asya.testing.run import Run, RunStatus
+from asya.testing.services.notifications import Notification
 from asya.testing.virtual_time import VirtualTime
 from asya_infra.mesh_file.load import load_mesh
 
@@ -329,6 +330,11 @@ class Mesh:
     def dead_letters(self) -> tuple[str, ...]:
         """The bodies of the messages in dead-letter queues: those that SQS delivered too often; see `redrive`."""
         return tuple(message.body for message in dead_letters.waiting(self._cloud.queues))
+
+    @property
+    def notifications(self) -> tuple[Notification, ...]:
+        """The push notifications to agents, oldest first. They are kept, and none leaves the process."""
+        return tuple(self._cloud.notifications.sent)
 
     @property
     def log(self) -> tuple[str, ...]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from asya import registry
-from asya.gateway.a2a.lambdas.wiring import build_push_feed
+from asya import manifest, registry
 from asya.manifest import Function
 from asya.protocol import names
 from asya_infra.queue_settings import QueueSettings, actor_queue, system_queues
@@ -19,6 +19,7 @@ from asya_local.dev.table_changes import TableChanges
 
 if TYPE_CHECKING:
     from asya.manifest import ActorFunction
+    from asya.sidecar.lambdas.entry_point import ChangesEntryPoint
     from asya_local.dev.handlers import Handlers
 
 Process = Callable[[Mapping[str, Any]], set[str]]
@@ -78,16 +79,17 @@ class Connections:
         source.start()
 
     def _feed_notifications(self, mesh: Deployment) -> None:
-        """Pass the changes of watched tasks to x-push; only a mesh with tools has agents."""
-        if not mesh.table.tools:
-            return
-        feed = build_push_feed(DevServices(mesh.settings(names.PUSH_FEED), tell=self.tell))
-        if self._changes is None:
-            table = names.table_name(mesh.loaded.namespace, "tasks")
-            self._changes = TableChanges(self.streams, table, feed.process, self.tell)
-            self._changes.start()
-        else:
-            self._changes.process = feed.process
+        """Pass the changes of watched tasks on; only a mesh with tools has agents."""
+        for each in registry.functions_of(mesh.table):
+            if isinstance(each.called_by, manifest.TableChanges):
+                entry_point: ChangesEntryPoint = pkgutil.resolve_name(each.entry_point)
+                feed = entry_point.start(DevServices(mesh.settings(each.name), tell=self.tell))
+                if self._changes is None:
+                    table = names.table_name(mesh.loaded.namespace, "tasks")
+                    self._changes = TableChanges(self.streams, table, feed.process, self.tell)
+                    self._changes.start()
+                else:
+                    self._changes.process = feed.process
 
     def _handler(self, mesh: Deployment, name: str, settings: QueueSettings) -> Process:
         variables, seconds = mesh.variables(name), float(settings.function_timeout)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import pkgutil
 import threading
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote
@@ -15,21 +16,17 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
-from asya.gateway.calls import CALLS, WEBHOOK_CALL, ApiCall, path_of
-from asya.gateway.http.router import HttpRoute, answer
-from asya.gateway.lambdas.api_groups import build_api
-from asya.gateway.lambdas.webhooks import build_webhooks
-from asya.gateway.lambdas.wiring import build_ingest
-from asya.gateway.operations.wiring import build_logs, build_operations
-from asya.gateway.streams.wiring import build_streams
-from asya.messaging.lambdas.environment import REAL
-from asya.protocol import names
+from asya import registry
+from asya.gateway.calls import ApiCall, path_of
+from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices, Invocation
+from asya.gateway.http.router import HttpRoute
+from asya.manifest import Requests
 from asya_local.authentication.admission import Refusal, authenticate, refuse_foreign
 from asya_local.authentication.signatures import HttpCall, Signature, SignatureError, read_signature
 from asya_local.dev.telemetry import DevTelemetry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable
     from wsgiref.types import StartResponse, WSGIEnvironment
 
     from asya_local.dev.deployment import Deployment
@@ -42,41 +39,26 @@ _LARGEST_BODY = 10 * 1024 * 1024
 _LOOPBACK = "127.0.0.1"
 
 
-@dataclass(frozen=True)
-class Functions:
-    """The functions of the gateway: the routes of each at the time of a call."""
+Functions = Mapping[str, Invocation]
+"""The functions of the gateway by name."""
 
-    routes: Mapping[str, Callable[[], tuple[HttpRoute, ...]]]
-    telemetry: Any
 
-    @classmethod
-    def of(cls, mesh: Deployment, tell: Tell, lines: ToldLines) -> Functions:
-        """Build the functions of a mesh.
+def build_functions(mesh: Deployment, tell: Tell, lines: ToldLines) -> Functions:
+    """Build the functions of a mesh that answer calls.
 
-        Args:
-            mesh: The mesh.
-            tell: Takes the level and the text of what the author should know.
-            lines: What the functions have told.
-        """
-        telemetry: Any = DevTelemetry("gateway", tell)
-        of_webhooks: Any = DevTelemetry(names.WEBHOOKS, tell)
-        api = build_api(mesh.settings(names.GATEWAY_API), telemetry)
-        ingest = build_ingest(mesh.settings(names.GATEWAY_INGEST), telemetry)
-        streams = build_streams(mesh.settings(names.GATEWAY_STREAM), telemetry)
-        operations = build_operations(mesh.settings(names.OPERATIONS), telemetry, on_lambda=False)
-        webhooks = build_webhooks(mesh.settings(names.WEBHOOKS), of_webhooks)
-        logs = build_logs(mesh.settings(names.LOGS), telemetry, lines=lines)
-        return cls(
-            {
-                names.GATEWAY_API: lambda: api.routes(REAL.now()),
-                names.GATEWAY_INGEST: lambda: ingest.routes(REAL.now()),
-                names.GATEWAY_STREAM: lambda: streams.routes(REAL.now()),
-                names.OPERATIONS: lambda: operations.routes(REAL.now()),
-                names.LOGS: lambda: logs.routes(REAL.now()),
-                names.WEBHOOKS: lambda: webhooks.routes(REAL.now()),
-            },
-            telemetry,
-        )
+    Args:
+        mesh: The mesh.
+        tell: Takes the level and the text of what the author should know.
+        lines: What the functions have told.
+    """
+    functions: dict[str, Invocation] = {}
+    for each in registry.functions_of(mesh.table):
+        if isinstance(each.called_by, Requests):
+            telemetry: Any = DevTelemetry(each.name, tell)
+            own = HttpServices(settings=mesh.settings(each.name), telemetry=telemetry, lines=lines, on_lambda=False)
+            entry_point: HttpEntryPoint = pkgutil.resolve_name(each.entry_point)
+            functions[each.name] = entry_point.start(own)
+    return functions
 
 
 class Gateway:
@@ -90,6 +72,7 @@ class Gateway:
         """
         self._tell = tell
         self._functions: Functions | None = None
+        self._calls: Sequence[ApiCall] = ()
         self._operator: Operator | None = None
         try:
             self._http: BaseWSGIServer = make_server(
@@ -108,10 +91,10 @@ class Gateway:
         """The base URL, without a trailing slash."""
         return f"http://{_LOOPBACK}:{self.port}"
 
-    def serve(self, functions: Functions, operator: Operator) -> None:
-        """Answer calls with these functions from now on."""
+    def serve(self, calls: Sequence[ApiCall], functions: Functions, operator: Operator) -> None:
+        """Answer these calls with these functions from now on."""
         is_first = self._functions is None
-        self._functions, self._operator = functions, operator
+        self._calls, self._functions, self._operator = calls, functions, operator
         if is_first:
             # `end` waits for the next poll of this loop, which is half a second away by default.
             poll = {"poll_interval": 0.05}
@@ -134,7 +117,7 @@ class Gateway:
         refusal = refuse_foreign(call, is_api=True)
         if refusal is not None:
             return _error(403, refusal.message)
-        found = _find(request.method, unquote(raw_path))
+        found = _find(self._calls, request.method, unquote(raw_path))
         if found is None:
             return _error(404, "Not Found")
         if not self._may_send(call, found):
@@ -148,7 +131,7 @@ class Gateway:
         if isinstance(caller, Refusal):
             return _error(403, "Forbidden")
         event = self._event(call, unquote(raw_path), body, caller)
-        return _response(answer(event, self._functions.routes[found.function](), self._functions.telemetry.log))
+        return _response(self._functions[found.function](event))
 
     def _may_send(self, call: HttpCall, found: ApiCall) -> bool:
         """Return whether a call may be worth its body: it is public, or it names the key of the operator."""
@@ -208,11 +191,11 @@ class _QuietHandler(WSGIRequestHandler):
         """Write nothing."""
 
 
-def _find(method: str, path: str) -> ApiCall | None:
+def _find(calls: Sequence[ApiCall], method: str, path: str) -> ApiCall | None:
     """Return the call of a path, as API Gateway chooses it: a route with fewer variables goes first."""
     matches = [
         call
-        for call in (*CALLS, WEBHOOK_CALL)
+        for call in calls
         if call.method == method and HttpRoute(method, call.path, _never).parameters(path_of(path)) is not None
     ]
     return min(matches, key=lambda call: call.path.count("{"), default=None)

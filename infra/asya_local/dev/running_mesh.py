@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya.gateway.calls import calls_of
 from asya.protocol import names
 from asya_infra.build.code_files import CodeFilesError
 from asya_infra.build.folder import digest
@@ -24,7 +25,7 @@ from asya_local.connection import LocalConnection
 from asya_local.dev.connections import Connections
 from asya_local.dev.deployment import Deployment
 from asya_local.dev.functions import Tell, sweep_all
-from asya_local.dev.gateway import Functions, Gateway
+from asya_local.dev.gateway import Gateway, build_functions
 from asya_local.dev.handlers import Handlers, described
 from asya_local.dev.job_code import upload_jobs
 from asya_local.dev.job_output import JobOutput
@@ -246,7 +247,8 @@ class RunningMesh:
         self._update_code(mesh)
         self._load(mesh)
         self._connections.update(mesh)
-        self._gateway.serve(Functions.of(mesh, self._tell, self._lines), self._operator)
+        functions = build_functions(mesh, self._tell, self._lines)
+        self._gateway.serve(calls_of(mesh.table), functions, self._operator)
 
     def _load(self, mesh: Deployment) -> bool:
         """Load the handlers, and tell which cannot be loaded; returns whether all were."""

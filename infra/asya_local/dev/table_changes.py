@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.tasks.aws.items import RECORD, WATCHED
+from asya.gateway.a2a.lambdas.push_feed import is_watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -72,10 +72,3 @@ class TableChanges:
                 self.tell("error", f"push notifications: {type(error).__name__}: {error}")
                 return iterator
         return str(answer["NextShardIterator"])
-
-
-def is_watched(record: Mapping[str, Any]) -> bool:
-    """Return whether a change is of a record that an agent watches: the filter of the deployed event source."""
-    change: Mapping[str, Any] = record["dynamodb"]
-    watched: Mapping[str, bool] = change.get("NewImage", {}).get(WATCHED, {})
-    return change["Keys"]["sk"]["S"] == RECORD and watched.get("BOOL", False)

@@ -6,7 +6,7 @@ from random import Random
 from msgspec import structs
 
 from asya.protocol.mesh_table import Actor
-from asya.testing.services.gateway import api_of, ingest_of
+from asya.testing.services.gateway import started
 from tests.simulation.checks.calls import CallChecks
 from tests.simulation.cloud import Cloud
 from tests.simulation.inputs.handlers import handler_name, replace_handler
@@ -58,9 +58,9 @@ class Deployment:
             function.replace(self.cloud.settings(function.actor, self.table))
             self.cloud.simulation.log.note(self.cloud.simulation.scheduler.seconds, "deployment", function.actor)
         self._wait()
-        self.cloud.ingest.replace(ingest_of(self.cloud.settings("x-gateway-ingest", self.table, is_gateway=True)))
+        self.cloud.ingest.replace(started(self.cloud.settings("x-gateway-ingest", self.table, is_gateway=True)))
         self._wait()
-        self.cloud.api.replace(api_of(self.cloud.settings("x-gateway-api", self.table, is_gateway=True)))
+        self.cloud.api.replace(started(self.cloud.settings("x-gateway-api", self.table, is_gateway=True)))
 
     def _add_actor(self) -> None:
         program = Program(ADDED, self.random.getrandbits(32), "generator", ("fan", "fail"), (ADDED,), 5.0)

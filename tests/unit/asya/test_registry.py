@@ -8,12 +8,16 @@ import sys
 from typing import get_args
 
 import pytest
+from msgspec import structs
 
 from asya import registry
-from asya.manifest import ActorFunction, Function, Queues, Schedule
+from asya.gateway.calls import calls_of
+from asya.gateway.http.entry_point import HttpEntryPoint
+from asya.manifest import ActorFunction, Function, Queues, Requests, Schedule, TableChanges
 from asya.protocol import names
 from asya.protocol.mesh_table import Kind
-from asya.sidecar.lambdas.entry_point import QueueEntryPoint, ScheduleEntryPoint
+from asya.protocol.triggers import Trigger, Webhook
+from asya.sidecar.lambdas.entry_point import ChangesEntryPoint, QueueEntryPoint, ScheduleEntryPoint
 from tests.doubles.envelopes import mesh
 
 DECLARED = [*registry.FUNCTIONS.values(), *registry.ACTOR_FUNCTIONS.values()]
@@ -30,6 +34,10 @@ def test_the_entry_point_is_what_its_caller_calls(function: Function | ActorFunc
         assert isinstance(entry_point, QueueEntryPoint)
     elif isinstance(function.called_by, Schedule):
         assert isinstance(entry_point, ScheduleEntryPoint)
+    elif isinstance(function.called_by, Requests):
+        assert isinstance(entry_point, HttpEntryPoint)
+    elif isinstance(function.called_by, TableChanges):
+        assert isinstance(entry_point, ChangesEntryPoint)
     else:
         assert callable(entry_point)
 
@@ -53,6 +61,15 @@ def test_a_mesh_has_the_functions_that_it_needs() -> None:
     assert registry.queues_of(small).keys() == set(names.REPORT_QUEUES)
     assert names.RECONCILE not in registry.sweeps_of(small)
     assert all(isinstance(queues, Queues) for _, queues in registry.queues_of(small).values())
+
+
+@pytest.mark.parametrize("webhook", [None, Webhook(secret="s", signature="github")])
+def test_a_mesh_has_the_functions_of_its_calls(webhook: Webhook | None) -> None:
+    """The local modes start the functions of the registry, so each call has one there too."""
+    triggers = {"pushed": Trigger(route=("a",), webhook=webhook)} if webhook is not None else {}
+    table = structs.replace(mesh(), triggers=triggers)
+    answering = {each.name for each in registry.functions_of(table) if isinstance(each.called_by, Requests)}
+    assert {call.function for call in calls_of(table)} == answering
 
 
 @pytest.mark.parametrize(

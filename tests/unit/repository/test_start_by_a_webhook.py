@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from asya.gateway.calls import WEBHOOK_CALL
+from asya.gateway.http.router import answer
 from asya.gateway.routes.webhooks import WebhookRoutes
 from asya.messaging.lambdas.environment import REAL
 from asya.protocol import ids, names
@@ -23,7 +25,7 @@ from asya.triggers.aws.webhook_queue import WebhookQueue
 from asya_infra.mesh_file import load_mesh
 from asya_infra.mesh_file.table import to_table
 from asya_local.account.keys import AccessKey
-from asya_local.dev.gateway import Functions, Gateway
+from asya_local.dev.gateway import Gateway
 from asya_local.dev.resources import Operator
 from asya_local.dev.telemetry import DevTelemetry
 from tests.doubles.snippets import write_project
@@ -69,7 +71,8 @@ def gateway(tmp_path: Path, queue: Queue) -> Iterator[Gateway]:
         telemetry=telemetry,
     )
     server = Gateway(0, lambda *_: None)
-    server.serve(Functions({names.WEBHOOKS: lambda: webhooks.routes(REAL.now())}, telemetry), OPERATOR)
+    functions = {names.WEBHOOKS: lambda event: answer(event, webhooks.routes(REAL.now()), telemetry.log)}
+    server.serve([WEBHOOK_CALL], functions, OPERATOR)
     yield server
     server.end()
 

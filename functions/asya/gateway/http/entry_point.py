@@ -1,33 +1,82 @@
-"""Turns a group of calls into the handler that Lambda calls."""
+"""The entry points of functions that answer calls: what Lambda calls, and what every other mode builds the same function from."""
+
+from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from functools import cache
-from typing import Any
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from asya.gateway.http.router import RouteGroup, answer
 from asya.messaging.aws.settings import Settings, load_settings
 from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.lambdas.environment import REAL
+from asya.messaging.aws.traces import build_traces
+from asya.messaging.lambdas.environment import REAL, Environment
+from asya.protocol import ids
+
+if TYPE_CHECKING:
+    from asya.operations.aws.function_logs import LoggedLines
+
+Invocation = Callable[[Mapping[str, Any]], dict[str, Any]]
+"""Answers an event of an HTTP API."""
 
 
-class HttpFunction:
-    """A Lambda handler for events of an HTTP API; builds its calls at the first event and reuses them.
+def new_task_id() -> str:
+    """Return the id of a new task."""
+    return ids.mesh_id(uuid.uuid4().bytes)
 
-    Args:
-        build: builds the calls from the settings and the telemetry of the function.
+
+@dataclass(frozen=True, kw_only=True)
+class HttpServices:
+    """What a function that answers calls is built from.
+
+    Attributes:
+        settings: Its settings.
+        telemetry: Its log, metrics and spans.
+        environment: Its clock, randomness and threads.
+        new_id: Creates the id of a task.
+        lines: The lines of the mesh's functions; None for those in CloudWatch Logs.
+        on_lambda: Whether Lambda functions read the queues of the mesh.
+        read_secret: Reads the text of a secret; None for the secret stores of AWS.
     """
 
-    def __init__(self, build: Callable[[Settings, Telemetry], RouteGroup]) -> None:
+    settings: Settings
+    telemetry: Telemetry
+    environment: Environment = REAL
+    new_id: Callable[[], str] = new_task_id
+    lines: LoggedLines | None = None
+    on_lambda: bool = True
+    read_secret: Callable[[str], str] | None = None
+
+
+class HttpEntryPoint:
+    """A function that answers calls. Lambda calls it; it starts at the first event and stays.
+
+    Args:
+        build: Builds the calls of the function.
+    """
+
+    def __init__(self, build: Callable[[HttpServices], RouteGroup]) -> None:
         self._build = build
-        self.built = cache(self._first)
+        self._started: Invocation | None = None
 
-    def _first(self) -> tuple[RouteGroup, Telemetry]:
-        settings = load_settings(os.environ)
-        telemetry = Telemetry(settings.namespace, settings.actor)
-        return self._build(settings, telemetry), telemetry
+    def start(self, own: HttpServices) -> Invocation:
+        """Build the function of a process, which the result calls for each event."""
+        calls = self._build(own)
 
-    def __call__(self, event: dict[str, Any], _context: object) -> dict[str, Any]:
-        """Handle one request."""
-        calls, telemetry = self.built()
-        return answer(event, calls.routes(REAL.now()), telemetry.log)
+        def invoke(event: Mapping[str, Any]) -> dict[str, Any]:
+            try:
+                return answer(event, calls.routes(own.environment.now()), own.telemetry.log)
+            finally:
+                own.telemetry.flush()
+
+        return invoke
+
+    def __call__(self, event: Mapping[str, Any], _context: object) -> dict[str, Any]:
+        """Answer one event."""
+        if self._started is None:
+            settings = load_settings(os.environ)
+            telemetry = Telemetry(settings.namespace, settings.actor, build_traces(settings, REAL.monotonic))
+            self._started = self.start(HttpServices(settings=settings, telemetry=telemetry))
+        return self._started(event)

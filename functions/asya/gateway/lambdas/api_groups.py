@@ -1,6 +1,5 @@
 """Builds the API of the gateway from its groups of calls."""
 
-import uuid
 from collections.abc import Callable
 from datetime import datetime
 
@@ -13,6 +12,7 @@ from asya.gateway.a2a.routes.wiring import build_a2a
 from asya.gateway.access import AccessRules
 from asya.gateway.aws.wait_slots import WaitSlots
 from asya.gateway.callbacks.routes import CallbackRoutes
+from asya.gateway.http.entry_point import new_task_id
 from asya.gateway.http.origin import Origins
 from asya.gateway.http.router import RouteGroup
 from asya.gateway.lambdas.api import Api
@@ -44,7 +44,7 @@ from asya.messaging.lambdas.environment import REAL, Environment
 from asya.messaging.spans import submission_span
 from asya.operations.aws.kept_payloads import KeptPayloads
 from asya.pause.lambdas.wiring import build_releases
-from asya.protocol import ids, names
+from asya.protocol import names
 from asya.senders.lambdas.wiring import build_admission
 from asya.starts.aws.idempotency_keys import IdempotencyKeys
 from asya.starts.aws.task_starter import TaskStarter
@@ -61,12 +61,8 @@ from asya.tasks.aws.wiring import build_store
 from asya.triggers.aws.end_notices import build_end_notices
 
 
-def _new_id() -> str:
-    return ids.mesh_id(uuid.uuid4().bytes)
-
-
 def build_api(
-    settings: Settings, telemetry: Telemetry, environment: Environment = REAL, new_id: Callable[[], str] = _new_id
+    settings: Settings, telemetry: Telemetry, environment: Environment = REAL, new_id: Callable[[], str] = new_task_id
 ) -> Api:
     """Build the API over the mesh's table and queues.
 

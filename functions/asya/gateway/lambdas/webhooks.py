@@ -1,14 +1,11 @@
 """Builds the function x-hooks, which takes webhooks, and holds its Lambda handler."""
 
-import os
 from collections.abc import Callable
-from functools import cache
-from typing import Any
 
-from asya.gateway.http.router import answer
+from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices
 from asya.gateway.routes.webhooks import WebhookRoutes
 from asya.messaging.aws import clients
-from asya.messaging.aws.settings import Settings, load_settings
+from asya.messaging.aws.settings import Settings
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.lambdas.environment import REAL, Environment
 from asya.protocol import names
@@ -40,17 +37,9 @@ def build_webhooks(
     )
 
 
-@cache
-def _routes_and_telemetry() -> tuple[WebhookRoutes, Telemetry]:
-    settings = load_settings(os.environ)
-    telemetry = Telemetry(settings.namespace, settings.actor)
-    return build_webhooks(settings, telemetry), telemetry
+def _build(own: HttpServices) -> WebhookRoutes:
+    return build_webhooks(own.settings, own.telemetry, own.environment, own.read_secret or read_secret)
 
 
-def webhooks(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """Handle an HTTP API event (Lambda handler)."""
-    routes, telemetry = _routes_and_telemetry()
-    try:
-        return answer(event, routes.routes(REAL.now()), telemetry.log)
-    finally:
-        telemetry.flush()
+webhooks = HttpEntryPoint(_build)
+"""The Lambda handler of webhooks."""

@@ -3,23 +3,20 @@
 The last one sends the slots of triggers, looks at their lanes, and moves backfills on too.
 """
 
-import os
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from asya.gateway.access import AccessRules
 from asya.gateway.aws.ends_queue import EndsQueue
 from asya.gateway.aws.refused_reports import RefusedReportStore
-from asya.gateway.http.router import answer
+from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices
 from asya.gateway.lambdas.deadline_sweep import DeadlineSweep
 from asya.gateway.lambdas.ends_ages import EndsAges
 from asya.gateway.lambdas.ingest import Ingest
 from asya.gateway.lambdas.lost_sweep import LostSweep
 from asya.gateway.lambdas.report_queues import ReportQueues, Writes
 from asya.messaging.aws import clients
-from asya.messaging.aws.settings import Settings, load_settings
+from asya.messaging.aws.settings import Settings
 from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.aws.traces import build_traces
 from asya.messaging.lambdas.environment import REAL, Environment
 from asya.protocol import names
 from asya.reporting.aws.foreign_reports import ForeignReports
@@ -97,39 +94,19 @@ def build_lost_sweep(services: Services) -> LostSweep:
     return LostSweep(services, index, store, tasks, LostMarks(client, table), ends)
 
 
-@cache
-def _settings_and_telemetry() -> tuple[Settings, Telemetry]:
-    settings = load_settings(os.environ)
-    return settings, Telemetry(settings.namespace, settings.actor, build_traces(settings, REAL.monotonic))
+def _build_ingest(own: HttpServices) -> Ingest:
+    return build_ingest(own.settings, own.telemetry, own.environment)
 
 
-@cache
-def _ingest() -> Ingest:
-    return build_ingest(*_settings_and_telemetry())
-
-
-@cache
-def _api() -> "Api":
+def _build_api(own: HttpServices) -> "Api":
     # Only the API imports every group of calls; this keeps the cold starts of the other functions short.
     from asya.gateway.lambdas.api_groups import build_api
 
-    return build_api(*_settings_and_telemetry())
+    return build_api(own.settings, own.telemetry, own.environment, own.new_id)
 
 
-def ingest(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """Handle a request to the function for reports."""
-    return answer(event, _ingest().routes(REAL.now()), _settings_and_telemetry()[1].log)
-
-
-def api(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """Handle a request to the API function."""
-    telemetry = _settings_and_telemetry()[1]
-    try:
-        return answer(event, _api().routes(REAL.now()), telemetry.log)
-    finally:
-        telemetry.flush()
-
-
+ingest = HttpEntryPoint(_build_ingest)
+api = HttpEntryPoint(_build_api)
 # Thousands of overdue tasks may take all the time of the function. Readers see them as failed anyway, but slots that wait too
 # long are missed. So slots and backfills come first; each is one query.
 deadline_sweep = schedule_entry_point(

@@ -7,7 +7,7 @@ from functools import partial
 
 from asya.dead_letters.aws.queue import DeadLetterQueue
 from asya.gateway.access import AccessRules
-from asya.gateway.http.entry_point import HttpFunction
+from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices
 from asya.gateway.http.router import HttpRoute, RouteGroup
 from asya.gateway.operations.dead_letters import DeadLetterRoutes
 from asya.gateway.operations.logs import LogRoutes
@@ -145,11 +145,16 @@ def _run_counter(settings: Settings) -> RunCounter:
     )
 
 
-def _build_operations(settings: Settings, telemetry: Telemetry) -> Operations:
-    return build_operations(settings, telemetry, architecture=os.environ.get("ASYA_SPARK_ARCHITECTURE"))
+def _build_operations(own: HttpServices) -> Operations:
+    architecture = os.environ.get("ASYA_SPARK_ARCHITECTURE")
+    return build_operations(own.settings, own.telemetry, own.environment, architecture, on_lambda=own.on_lambda)
 
 
-operations = HttpFunction(_build_operations)
+def _build_logs(own: HttpServices) -> LogRoutes:
+    return build_logs(own.settings, own.telemetry, own.environment, own.lines)
+
+
+operations = HttpEntryPoint(_build_operations)
 """The Lambda handler of the calls for job runs, dead letters and numbers."""
-logs = HttpFunction(build_logs)
+logs = HttpEntryPoint(_build_logs)
 """The Lambda handler of the calls for lines."""

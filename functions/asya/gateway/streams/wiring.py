@@ -1,7 +1,7 @@
 """Builds the stream function and holds its Lambda handler."""
 
 from asya.gateway.access import AccessRules
-from asya.gateway.http.entry_point import HttpFunction
+from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices
 from asya.gateway.streams.event_poller import EventPoller
 from asya.gateway.streams.routes import StreamRoutes
 from asya.messaging.aws import clients
@@ -27,5 +27,9 @@ def build_streams(settings: Settings, telemetry: Telemetry, environment: Environ
     )
 
 
-stream = HttpFunction(build_streams)
+def _build(own: HttpServices) -> StreamRoutes:
+    return build_streams(own.settings, own.telemetry, own.environment)
+
+
+stream = HttpEntryPoint(_build)
 """The Lambda handler of the stream function."""

@@ -118,3 +118,28 @@ class ScheduleEntryPoint:
 def schedule_entry_point(*builds: Callable[[Services], Sweep]) -> ScheduleEntryPoint:
     """Return the function of a schedule."""
     return ScheduleEntryPoint(builds)
+
+
+class Changes(Protocol):
+    """Processes the changes of a table."""
+
+    def process(self, event: Mapping[str, Any]) -> None:
+        """Process one batch, which comes again if this raises."""
+
+
+class ChangesEntryPoint:
+    """The function of a table's changes. Lambda calls it; it starts at the first event and stays.
+
+    Attributes:
+        start: builds the function of a process.
+    """
+
+    def __init__(self, start: Callable[[Services], Changes]) -> None:
+        self.start = start
+        self._started: Changes | None = None
+
+    def __call__(self, event: Mapping[str, Any], _context: object) -> None:
+        """Process one batch."""
+        if self._started is None:
+            self._started = self.start(services())
+        self._started.process(event)

@@ -9,18 +9,43 @@ from typing import Any
 MAX_LINES = 20_000
 
 
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A line: when, of which process, and what."""
+
+    seconds: float
+    source: str
+    text: str
+
+    def __str__(self) -> str:
+        """The line as text."""
+        return f"{self.seconds:10.3f}  {self.source:<18} {self.text}"
+
+
 @dataclass
 class EventLog:
     """The latest lines, in the form `12.345  infer/2    sqs SendMessageBatch post: …`."""
 
-    lines: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_LINES))
+    noted: deque[Noted] = field(default_factory=lambda: deque(maxlen=MAX_LINES))
+    _count: int = 0
     _digest: Any = field(default_factory=sha256)
 
     def note(self, seconds: float, source: str, text: str) -> None:
         """Add a line."""
-        line = f"{seconds:10.3f}  {source:<18} {text}"
-        self.lines.append(line)
-        self._digest.update(line.encode("utf-8", "backslashreplace"))
+        line = Noted(seconds, source, text)
+        self.noted.append(line)
+        self._count += 1
+        self._digest.update(str(line).encode("utf-8", "backslashreplace"))
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines as texts."""
+        return list(map(str, self.noted))
+
+    @property
+    def numbered(self) -> Iterator[tuple[int, Noted]]:
+        """The lines with the number of each one since the start."""
+        return enumerate(self.noted, self._count - len(self.noted))
 
     def about(self, text: str) -> Iterator[str]:
         """Return the lines that contain a text."""

@@ -1,19 +1,19 @@
 """The gateway: its functions, in processes that stay warm until they crash."""
 
+import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from asya import registry
 from asya.gateway.calls import CALLS, WEBHOOK_CALL, path_of
-from asya.gateway.http.router import HttpRoute, Request, Response, answer
-from asya.gateway.lambdas.api_groups import build_api
-from asya.gateway.lambdas.webhooks import build_webhooks
-from asya.gateway.lambdas.wiring import build_ingest
-from asya.gateway.streams.wiring import build_streams
+from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices, Invocation
+from asya.gateway.http.router import HttpRoute, Request, Response
 from asya.messaging.aws.settings import Settings
 from asya.protocol import ids
 from asya.testing.services.functions import QuietTelemetry
+from asya.testing.services.observations import SimulatedLines
 from asya.testing.services.process import Process, ProcessCrashed, running
 from asya.testing.webhooks import SECRET
 
@@ -32,83 +32,62 @@ class GatewayFunction:
     """One function of the gateway and its warm processes.
 
     Attributes:
-        build: builds the routes of a new process.
+        start: starts the function in a new process.
     """
 
     name: str
     new_process: Callable[[str], Process]
-    build: Callable[[Process], Callable[[], tuple[HttpRoute, ...]]]
+    start: Callable[[Process], Invocation]
     process_count: int = 0
-    _warm: list[tuple[Process, Callable[[], tuple[HttpRoute, ...]]]] = field(default_factory=list)
+    _warm: list[tuple[Process, Invocation]] = field(default_factory=list)
 
-    def replace(self, build: Callable[[Process], Callable[[], tuple[HttpRoute, ...]]]) -> None:
+    def replace(self, start: Callable[[Process], Invocation]) -> None:
         """Deploy the function again; requests that are at work end in their processes."""
-        self.build = build
+        self.start = start
         self._warm = []
 
     def handle(self, event: dict[str, Any]) -> dict[str, Any] | None:
         """Answer a request; None if the process crashed."""
-        process, routes = self._acquire()
+        process, invoke = self._acquire()
         process.ends_at = process.simulation.scheduler.seconds + REQUEST_TIMEOUT
         with running(process):
             try:
-                response = answer(event, routes(), QuietTelemetry(process))  # type: ignore[arg-type]
+                response = invoke(event)
             except ProcessCrashed:
                 return None
         if not process.is_alive:
             return None
         process.ends_at = float("inf")
-        self._warm.append((process, routes))
+        self._warm.append((process, invoke))
         return response
 
-    def _acquire(self) -> tuple[Process, Callable[[], tuple[HttpRoute, ...]]]:
+    def _acquire(self) -> tuple[Process, Invocation]:
         if self._warm:
             return self._warm.pop()
         self.process_count += 1
         process = self.new_process(f"{self.name}/{self.process_count}")
         with running(process):
-            return process, self.build(process)
+            return process, self.start(process)
 
 
-def ingest_of(settings: Settings) -> Callable[[Process], Callable[[], tuple[HttpRoute, ...]]]:
-    """Return the builder of the function for reports by HTTP."""
+def started(settings: Settings) -> Callable[[Process], Invocation]:
+    """Return what starts the function of the gateway with these settings in a process, as Lambda does."""
+    entry_point: HttpEntryPoint = pkgutil.resolve_name(registry.FUNCTIONS[settings.actor].entry_point)
 
-    def build(process: Process) -> Callable[[], tuple[HttpRoute, ...]]:
-        ingest = build_ingest(settings, QuietTelemetry(process), process)  # type: ignore[arg-type]
-        return lambda: ingest.routes(process.now())
+    def start(process: Process) -> Invocation:
+        telemetry: Any = QuietTelemetry(process)
+        own = HttpServices(
+            settings=settings,
+            telemetry=telemetry,
+            environment=process,
+            new_id=lambda: _new_id(process),
+            lines=SimulatedLines(process.simulation),
+            on_lambda=False,
+            read_secret=lambda _: SECRET,  # all webhooks have one
+        )
+        return entry_point.start(own)
 
-    return build
-
-
-def api_of(settings: Settings) -> Callable[[Process], Callable[[], tuple[HttpRoute, ...]]]:
-    """Return the builder of the function that starts and shows tasks."""
-
-    def build(process: Process) -> Callable[[], tuple[HttpRoute, ...]]:
-        telemetry = QuietTelemetry(process)
-        api = build_api(settings, telemetry, process, lambda: _new_id(process))  # type: ignore[arg-type]
-        return lambda: api.routes(process.now())
-
-    return build
-
-
-def streams_of(settings: Settings) -> Callable[[Process], Callable[[], tuple[HttpRoute, ...]]]:
-    """Return the builder of the function that answers streams."""
-
-    def build(process: Process) -> Callable[[], tuple[HttpRoute, ...]]:
-        streams = build_streams(settings, QuietTelemetry(process), process)  # type: ignore[arg-type]
-        return lambda: streams.routes(process.now())
-
-    return build
-
-
-def webhooks_of(settings: Settings) -> Callable[[Process], Callable[[], tuple[HttpRoute, ...]]]:
-    """Return the builder of the function that takes webhooks. All of them have one secret."""
-
-    def build(process: Process) -> Callable[[], tuple[HttpRoute, ...]]:
-        webhooks = build_webhooks(settings, QuietTelemetry(process), process, lambda _: SECRET)  # type: ignore[arg-type]
-        return lambda: webhooks.routes(process.now())
-
-    return build
+    return start
 
 
 @dataclass(frozen=True)

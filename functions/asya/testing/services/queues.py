@@ -1,11 +1,13 @@
 """SQS: it delays, reorders and redelivers messages, delivers some twice, and moves some to a dead-letter queue."""
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
-from typing import Any, Protocol
+from types import SimpleNamespace
+from typing import Any, ClassVar, Protocol
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 
@@ -200,6 +202,8 @@ class SqsClient:
     process: Process
     queues: Queues
     sender_id: str
+    meta: ClassVar = SimpleNamespace(endpoint_url="https://sqs.simulated")
+    """What a client says of itself: its endpoint is none of AWS."""
 
     def send_message(
         self,
@@ -295,21 +299,25 @@ class SqsClient:
         return self._call(f"GetQueueUrl {QueueName}", do)
 
     def get_queue_attributes(self, *, QueueUrl: str, AttributeNames: Sequence[str]) -> dict[str, Any]:  # noqa: N803
-        """Count the visible messages, those in flight and those that are delayed."""
+        """Count the visible messages, those in flight and those that are delayed, and show the settings of the queue."""
         name = _name(QueueUrl)
 
         def do() -> dict[str, Any]:
-            visible, messages = len(self.queues.visible(name)), self.queues.queues[name].messages
+            queue = self.queues.queues[name]
+            visible, messages = len(self.queues.visible(name)), queue.messages
             delayed = sum(not message.receives for message in messages) - sum(
                 not message.receives for message in self.queues.visible(name)
             )
-            counts = {
+            values: dict[str, object] = {
                 "ApproximateNumberOfMessages": visible,
                 "ApproximateNumberOfMessagesNotVisible": len(messages) - visible - delayed,
                 "ApproximateNumberOfMessagesDelayed": delayed,
+                "VisibilityTimeout": int(queue.visibility),
             }
-            is_asked = AttributeNames if "All" not in AttributeNames else counts
-            return {"Attributes": {key: str(value) for key, value in counts.items() if key in is_asked}}
+            if queue.max_receives is not None:
+                values["RedrivePolicy"] = json.dumps({"maxReceiveCount": queue.max_receives})
+            is_asked = AttributeNames if "All" not in AttributeNames else values
+            return {"Attributes": {key: str(value) for key, value in values.items() if key in is_asked}}
 
         return self._call(f"GetQueueAttributes {name}", do)
 

@@ -12,10 +12,10 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from asya.gateway.http.router import HttpRoute, Request, Response, required_identity
-from asya.protocol import names
+from asya.gateway.calls import CALLS
+from asya.gateway.http.router import HttpRoute, Request, Response, answer, required_identity
 from asya_local.account.keys import AccessKey
-from asya_local.dev.gateway import Functions, Gateway
+from asya_local.dev.gateway import Gateway
 from asya_local.dev.resources import Operator
 from asya_local.dev.telemetry import DevTelemetry
 
@@ -31,10 +31,9 @@ def gateway() -> Iterator[Gateway]:
         HttpRoute("POST", "/api/v1/mesh", _described),
         HttpRoute("POST", "/api/v1/mesh/{id}/resume", _described),
     )
-    functions: Any = dict.fromkeys(
-        (names.GATEWAY_API, names.GATEWAY_INGEST, names.GATEWAY_STREAM, names.LOGS, names.OPERATIONS), lambda: routes
-    )
-    server.serve(Functions(functions, DevTelemetry("gateway", lambda *_: None)), OPERATOR)
+    log: Any = DevTelemetry("gateway", lambda *_: None).log
+    functions = dict.fromkeys({call.function for call in CALLS}, lambda event: answer(event, routes, log))
+    server.serve(CALLS, functions, OPERATOR)
     yield server
     server.end()
 

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from asya.gateway.a2a.lambdas.push_feed import is_watched
 from asya.tasks.aws.items import WATCHED
-from asya_local.dev.table_changes import TableChanges, is_watched
+from asya_local.dev.table_changes import TableChanges
 
 
 def change(sort: str = "record", *, watched: bool | None = True) -> dict[str, Any]:

@@ -66,7 +66,7 @@ class PushSender:
         limit = TimeLimit(self._seconds)
         try:
             endpoint = self._endpoint(parts, limit)
-            status = post(endpoint, _request_target(parts), body, _headers(target, parts), limit)
+            status = post(endpoint, _request_target(parts), body, headers_of(target), limit)
         except (OSError, ValueError, HTTPException) as error:
             raise PushDeliveryError(f"no answer from {parts.netloc}: {error}") from error
         if not 200 <= status < 300:
@@ -115,8 +115,9 @@ def _request_target(parts: SplitResult) -> str:
     return quote((parts.path or "/") + query, safe=_TARGET_CHARACTERS)
 
 
-def _headers(target: PushTarget, parts: SplitResult) -> dict[str, str]:
-    headers = {"host": parts.netloc, "content-type": "application/json", "user-agent": "asya"}
+def headers_of(target: PushTarget) -> dict[str, str]:
+    """Return the headers of a notification."""
+    headers = {"host": urlsplit(target.url).netloc, "content-type": "application/json", "user-agent": "asya"}
     if target.token:
         headers[_TOKEN] = target.token
     if target.scheme and target.credentials:

@@ -18,7 +18,7 @@ from asya.protocol.strict_json import escape
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import parse_time
 from asya.sidecar.lambdas.services import Services
-from asya.tasks.aws.items import RECORD, record_of
+from asya.tasks.aws.items import RECORD, WATCHED, record_of
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.tasks.view import task_view
 
@@ -64,3 +64,10 @@ class PushFeed:
                 continue
             if has_changed:
                 yield record
+
+
+def is_watched(change: Mapping[str, Any]) -> bool:
+    """Return whether a change is of a record that an agent watches, as the filter of the event source does."""
+    images: Mapping[str, Any] = change["dynamodb"]
+    watched: Mapping[str, bool] = images.get("NewImage", {}).get(WATCHED, {})
+    return images["Keys"]["sk"]["S"] == RECORD and watched.get("BOOL", False)

@@ -1,9 +1,5 @@
 """Builds the functions for push notifications and holds their Lambda handlers."""
 
-from collections.abc import Mapping
-from functools import cache
-from typing import Any
-
 from asya.gateway.a2a.aws.push_configs import PushConfigStore
 from asya.gateway.a2a.aws.push_sender import SECONDS, PushSender
 from asya.gateway.a2a.aws.push_share_items import PushShares
@@ -12,8 +8,8 @@ from asya.gateway.a2a.lambdas.push_feed import PushFeed
 from asya.messaging.aws import clients
 from asya.messaging.lambdas.batch import BatchProcessor
 from asya.protocol import names
-from asya.sidecar.lambdas.entry_point import queue_entry_point
-from asya.sidecar.lambdas.services import Services, services
+from asya.sidecar.lambdas.entry_point import ChangesEntryPoint, queue_entry_point
+from asya.sidecar.lambdas.services import Services
 
 
 def build_push(services: Services) -> PushDelivery:
@@ -45,14 +41,5 @@ def _configs(services: Services) -> PushConfigStore:
     return PushConfigStore(clients.dynamodb(), settings.table_name("tasks"), settings.table.retention.tasks)
 
 
-@cache
-def _feed() -> PushFeed:
-    return build_push_feed(services())
-
-
 push = queue_entry_point(build_push)
-
-
-def push_feed(event: Mapping[str, Any], _context: object) -> None:
-    """Handle a batch of changes of the tasks table (Lambda handler)."""
-    _feed().process(event)
+push_feed = ChangesEntryPoint(build_push_feed)

@@ -317,7 +317,7 @@ def test_a_stream_in_the_legacy_job_format(gateway: Gateway, task_id: str) -> No
     assert received[-1]["data"]["result"] == 7
 
 
-def test_the_entry_point_is_cached_once(gateway: Gateway) -> None:
+def test_the_entry_point_builds_itself(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     settings_with(gateway.environ, gateway.mesh)
+    monkeypatch.setattr(wiring.stream, "_started", None)
     assert wiring.stream(stream_event(SIGNED, "unknown"), None)["statusCode"] == 404
-    assert wiring.stream.built() is wiring.stream.built()
