@@ -8,38 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from asya.messaging import sqs_limits
+from asya.needs import Need
+from asya.predicates import Predicate, always, is_actor
 from asya.protocol.mesh_table import QUEUE_RECEIVES, MeshTable
 
 CREW_TIMEOUT = 120
 """Seconds of the functions of the crew, which run no code of users."""
-
-Exists = Callable[[MeshTable], bool]
-"""Whether a mesh has a function."""
-
-
-def in_every_mesh(_mesh: MeshTable) -> bool:
-    """Every mesh has it."""
-    return True
-
-
-def with_jobs(mesh: MeshTable) -> bool:
-    """A mesh with heavy actors has it."""
-    return any(actor.kind == "spark" for actor in mesh.actors.values())
-
-
-def with_tools(mesh: MeshTable) -> bool:
-    """A mesh with tools has it."""
-    return bool(mesh.tools)
-
-
-def with_triggers(mesh: MeshTable) -> bool:
-    """A mesh with triggers has it."""
-    return bool(mesh.triggers)
-
-
-def with_webhooks(mesh: MeshTable) -> bool:
-    """A mesh with webhooks has it."""
-    return bool(mesh.webhooks)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +99,7 @@ class Function:
         called_by: What calls the function.
         timeout: Seconds.
         memory: Megabytes.
+        needs: What its role may do, besides its logs and what its caller takes.
         exists: Whether a mesh has the function.
     """
 
@@ -133,7 +108,8 @@ class Function:
     called_by: Caller
     timeout: int
     memory: int = 512
-    exists: Exists = in_every_mesh
+    needs: tuple[Need, ...] = ()
+    exists: Predicate = always
 
     @property
     def queues(self) -> Queues | None:
@@ -151,20 +127,23 @@ class ActorFunction:
         timeout: Seconds; None for the time that the calls of a batch may take.
         queues: The batches of the actor's queue; None for those of the mesh file, as code of users needs. Concurrency and
             receives are always those of the mesh file.
+        needs: What its role may do, besides its logs, its queue, and the `access` and `secrets` of the mesh file.
     """
 
     kind: str
     entry_point: str
     timeout: int | None = None
     queues: Queues | None = None
+    needs: tuple[Need, ...] = ()
 
 
-def crew_actor(name: str, entry_point: str) -> Function:
+def crew_actor(name: str, entry_point: str, needs: tuple[Need, ...]) -> Function:
     """Declare the function of an actor of the crew. The actor table has the actor unless the mesh file disables it."""
     return Function(
         name=name,
         entry_point=entry_point,
         called_by=Queues(),
         timeout=CREW_TIMEOUT,
-        exists=lambda mesh: name in mesh.actors,
+        needs=needs,
+        exists=is_actor,
     )

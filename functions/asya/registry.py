@@ -22,7 +22,7 @@ ACTOR_FUNCTIONS = {each.kind: each for each in _DECLARED if isinstance(each, Act
 
 def functions_of(mesh: MeshTable) -> list[Function]:
     """Return the mesh's own functions."""
-    return [each for each in FUNCTIONS.values() if each.exists(mesh)]
+    return [each for each in FUNCTIONS.values() if each.exists(mesh, each.name)]
 
 
 def sweeps_of(mesh: MeshTable) -> dict[str, Schedule]:

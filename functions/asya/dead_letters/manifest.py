@@ -1,7 +1,11 @@
 """Declares the function of dead letters."""
 
 from asya.manifest import Function, Schedule
+from asya.needs import Group, Items, looks_at, sends, writes
 from asya.protocol import names
+from asya.protocol.keys import DEAD_LETTERS_PREFIX
+from asya.protocol.table_keys import LETTER_PREFIX, REPORTED_PREFIX
+from asya.sidecar.needs import CLAIMS, ENDS, JUDGES_SENDERS, REPORTS
 
 FUNCTIONS = (
     Function(
@@ -12,5 +16,20 @@ FUNCTIONS = (
             minutes=1, rule="dlq-sweep", checks="the dead letters", without="dead letters are not reported"
         ),
         timeout=120,
+        # It receives from every dead-letter queue with envelopes, and cannot delete a message. Operators alone reach those of
+        # reports.
+        needs=(
+            looks_at(Group.DEAD_LETTERS),
+            REPORTS,
+            ENDS,
+            sends(Group.FAN_IN),
+            writes(f"{DEAD_LETTERS_PREFIX}*"),
+            Items(table="tasks", calls=("Query",)),
+            # Like the end actors, it claims the end of an envelope: the first claim counts.
+            CLAIMS,
+            # The claims themselves it can neither read nor overwrite.
+            Items(table="sink", calls=("BatchGetItem", "PutItem"), keys=(f"{REPORTED_PREFIX}*", f"{LETTER_PREFIX}*")),
+            *JUDGES_SENDERS,
+        ),
     ),
 )

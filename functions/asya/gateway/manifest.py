@@ -1,8 +1,34 @@
 """Declares the functions that take calls and reports, and that look after tasks."""
 
-from asya.manifest import Deployments, Function, Queues, Requests, Schedule, TableChanges, with_tools
+from asya.manifest import Deployments, Function, Queues, Requests, Schedule, TableChanges
+from asya.needs import (
+    Calls,
+    Group,
+    Items,
+    Messages,
+    Need,
+    Resource,
+    lists,
+    looks_at,
+    reads,
+    sends,
+    uses,
+    writes,
+)
+from asya.predicates import with_callbacks, with_fan_in, with_jobs, with_tools, with_triggers
 from asya.protocol import names
+from asya.protocol.job_runs import LOGS_FOLDER, RUNS_PREFIX
+from asya.protocol.keys import (
+    BUFFERED_PREFIX,
+    DEAD_LETTERS_PREFIX,
+    FRAMES_PREFIX,
+    INPUTS_PREFIX,
+    PAUSES_PREFIX,
+    REFUSED_REPORTS_PREFIX,
+)
 from asya.protocol.mesh_table import MeshTable
+from asya.protocol.table_keys import CHILDREN_INDEX, DUE_INDEX, LISTED_INDEX, ROLE_PREFIX, SHARE_PREFIX, WAITING_INDEX
+from asya.sidecar.needs import CLAIMS, JUDGES_SENDERS, READS_CLAIMS, READS_OUTAGES, READS_ROLES
 from asya.starts.idempotency import STARTERS
 
 CALL_TIMEOUT = STARTERS[names.GATEWAY_API]
@@ -21,17 +47,87 @@ def _without_task_sweep(mesh: MeshTable) -> str:
     return "tasks past their deadline stay open" + (", and schedules start nothing" if mesh.triggers else "")
 
 
-def _calls(name: str, entry_point: str, *, changes: bool = True) -> Function:
+def _calls(name: str, entry_point: str, *needs: Need, changes: bool = True) -> Function:
     """Declare a function that answers calls."""
-    return Function(name=name, entry_point=entry_point, called_by=Requests(changes=changes), timeout=CALL_TIMEOUT)
+    return Function(
+        name=name, entry_point=entry_point, called_by=Requests(changes=changes), timeout=CALL_TIMEOUT, needs=needs
+    )
 
+
+_QUERIES_TASKS = Items(table="tasks", calls=("Query",))
+_COPIES = tuple(f"{prefix}*" for prefix in (INPUTS_PREFIX, DEAD_LETTERS_PREFIX, PAUSES_PREFIX, "payloads/", "inbox/"))
+_SIGNS_TOKENS = ("kms:GenerateMac",)
 
 FUNCTIONS = (
-    _calls(names.GATEWAY_INGEST, "asya.gateway.lambdas.wiring.ingest"),
-    _calls(names.GATEWAY_API, "asya.gateway.lambdas.wiring.api"),
-    _calls(names.GATEWAY_STREAM, "asya.gateway.streams.wiring.stream"),
-    _calls(names.OPERATIONS, "asya.gateway.operations.wiring.operations", changes=False),
-    _calls(names.LOGS, "asya.gateway.operations.wiring.logs", changes=False),
+    _calls(
+        names.GATEWAY_INGEST,
+        "asya.gateway.lambdas.wiring.ingest",
+        # It records reports of operators, and tells functions the states of tasks.
+        uses("tasks"),
+    ),
+    _calls(
+        names.GATEWAY_API,
+        "asya.gateway.lambdas.wiring.api",
+        # It creates, shows, resumes, cancels, replays and redrives tasks (`protocol §4`, `§12`).
+        uses("tasks"),
+        Items(table="tasks", calls=("Query",), indexes=(LISTED_INDEX, CHILDREN_INDEX, DUE_INDEX)),
+        # A redrive sends to every queue that has dead letters.
+        sends(Group.WATCHED, *names.REPORT_QUEUES),
+        writes("inbox/*"),
+        *JUDGES_SENDERS,
+        # A cancellation claims the end of its task.
+        CLAIMS,
+        READS_CLAIMS,
+        # A replay may start from any stored copy of an envelope.
+        reads(*_COPIES),
+        reads("*", store="results"),
+        # It finds kept frames, and never reads them.
+        lists(*_COPIES, f"{BUFFERED_PREFIX}*", f"{FRAMES_PREFIX}*"),
+        lists("*", store="results"),
+        # It checks sets for redrives and replays, and records which fan-out a new set repeats.
+        Items(table="fan-in", calls=("GetItem",), when=with_fan_in),
+        Items(table="fan-in", calls=("PutItem",), when=with_fan_in),
+        Calls(calls=_SIGNS_TOKENS, on=Resource.TOKEN_KEY, when=with_callbacks),
+    ),
+    _calls(
+        names.GATEWAY_STREAM,
+        "asya.gateway.streams.wiring.stream",
+        # It streams tasks and issues stream tokens.
+        _QUERIES_TASKS,
+        Calls(calls=_SIGNS_TOKENS, on=Resource.TOKEN_KEY),
+    ),
+    _calls(
+        names.OPERATIONS,
+        "asya.gateway.operations.wiring.operations",
+        # It reads job runs, dead letters and numbers. It can send and delete no message.
+        Items(table="tasks", calls=("BatchGetItem", "GetItem")),
+        _QUERIES_TASKS,
+        Items(table="tasks", calls=("Query",), indexes=(LISTED_INDEX, DUE_INDEX)),
+        Items(table="breaker", calls=("GetItem",)),
+        Messages(calls=("GetQueueAttributes",), queues=(Group.ACTORS,)),
+        Calls(calls=("cloudwatch:GetMetricData",), on=Resource.METRICS),
+        looks_at(Group.DEAD_LETTERS),
+        # Which functions read the queues of the mesh, and the reserved concurrency of each: no code, no variable.
+        Calls(calls=("lambda:ListEventSourceMappings",), on=Resource.EVENT_SOURCES),
+        Calls(calls=("lambda:GetFunctionConcurrency",), on=Resource.FUNCTIONS),
+        # The records of job runs, and their manifests, results and heartbeats.
+        Items(table="pending", calls=("GetItem", "Query"), when=with_jobs),
+        reads(f"{RUNS_PREFIX}*", when=with_jobs),
+        lists(f"{RUNS_PREFIX}*", when=with_jobs),
+        changes=False,
+    ),
+    _calls(
+        names.LOGS,
+        "asya.gateway.operations.wiring.logs",
+        # It reads what functions and job runs have logged, and no payload, result or message.
+        _QUERIES_TASKS,
+        Calls(calls=("logs:FilterLogEvents",), on=Resource.LOG_GROUPS),
+        # The records of job runs, and the logs that EMR Serverless writes of them.
+        Items(table="pending", calls=("GetItem",), when=with_jobs),
+        reads(f"{RUNS_PREFIX}*/{LOGS_FOLDER}/*", when=with_jobs),
+        lists(f"{RUNS_PREFIX}*", when=with_jobs),
+        changes=False,
+    ),
     Function(
         name=names.REPORTS,
         entry_point="asya.gateway.lambdas.wiring.report_queues",
@@ -46,6 +142,15 @@ FUNCTIONS = (
         ),
         # Ten messages of 64 KiB have some thousand reports. After a crash of the function they come again when it has passed.
         timeout=120,
+        # It records the reports of the mesh, keeps those that it refuses, and passes those of other meshes on. x-triggers hears of
+        # ended tasks (`protocol §16`).
+        needs=(
+            uses("tasks"),
+            writes(f"{REFUSED_REPORTS_PREFIX}*"),
+            READS_ROLES,
+            Calls(calls=("execute-api:Invoke",), on=Resource.FOREIGN_GATEWAYS),
+            sends(names.TRIGGERS, when=with_triggers),
+        ),
     ),
     Function(
         name=names.TASK_SWEEP,
@@ -54,6 +159,15 @@ FUNCTIONS = (
             minutes=1, rule="task-sweep", checks="the deadlines of the tasks", without=_without_task_sweep
         ),
         timeout=60,
+        # It fails tasks past their deadline, unless ends wait in their queue, finds lost ones, and sends due slots.
+        needs=(
+            READS_OUTAGES,
+            uses("tasks"),
+            Items(table="tasks", calls=("Query",), indexes=(DUE_INDEX, LISTED_INDEX)),
+            Messages(calls=("GetQueueAttributes",), queues=(names.ENDS,)),
+            sends(names.TRIGGERS, when=with_triggers),
+            Items(table="tasks", calls=("Query",), indexes=(WAITING_INDEX,), when=with_triggers),
+        ),
     ),
     Function(
         name=names.PUSH_FEED,
@@ -61,6 +175,11 @@ FUNCTIONS = (
         called_by=TableChanges(),
         timeout=_PUSH_TIMEOUT,
         exists=with_tools,
+        needs=(
+            _QUERIES_TASKS,
+            # The event source mapping sends changes that fail repeatedly straight to the dead-letter queue.
+            sends(names.PUSH, f"{names.PUSH}-dlq"),
+        ),
     ),
     Function(
         name=names.PUSH,
@@ -70,11 +189,20 @@ FUNCTIONS = (
         called_by=Queues(batch=5, receives=20),
         timeout=_PUSH_TIMEOUT,
         exists=with_tools,
+        # It calls URLs of third parties, so it gets the least permissions. It counts the time that each host and each owner takes,
+        # and writes nothing else of the table.
+        needs=(
+            Items(table="tasks", calls=("GetItem",)),
+            Items(table="tasks", calls=("UpdateItem",), keys=(f"{SHARE_PREFIX}*",)),
+            READS_ROLES,
+        ),
     ),
     Function(
         name=names.ROLES,
         entry_point="asya.senders.lambdas.wiring.role_listing",
         called_by=Deployments(),
         timeout=60,
+        # It lists the roles of the mesh, and reaches nothing else in the table of claims.
+        needs=(Items(table="sink", calls=("PutItem", "UpdateItem"), keys=(f"{ROLE_PREFIX}*",)),),
     ),
 )

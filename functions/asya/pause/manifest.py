@@ -1,12 +1,72 @@
 """Declares the functions of pauses and waits."""
 
+from dataclasses import replace
+
 from asya.manifest import CREW_TIMEOUT, ActorFunction, Function, Queues, Schedule, crew_actor
+from asya.needs import OWN, Calls, Group, Items, Payloads, Resource, lists, reads, reads_and_writes, sends, writes
+from asya.predicates import answers_by_link, holds_retries, only_waits, pauses_tasks, waits_on_routes
 from asya.protocol import names
+from asya.protocol.keys import PAUSES_PREFIX, WAITS_PREFIX
+from asya.protocol.table_keys import WAITING_INDEX
+from asya.sidecar.needs import CLAIMS, ENDS, READS_OWN_PAYLOADS, REPORTER, SIDECAR
+
+_ITSELF = (OWN, names.SINK, names.SUMP)
+_HELD = (*_ITSELF, Group.RETRYING)
 
 FUNCTIONS = (
-    ActorFunction(kind="pause", entry_point="asya.pause.lambdas.wiring.pause", timeout=CREW_TIMEOUT, queues=Queues()),
-    ActorFunction(kind="wait", entry_point="asya.pause.lambdas.wiring.wait", timeout=CREW_TIMEOUT, queues=Queues()),
-    crew_actor(names.RESUME, "asya.pause.lambdas.wiring.resume"),
+    ActorFunction(
+        kind="pause",
+        entry_point="asya.pause.lambdas.wiring.pause",
+        timeout=CREW_TIMEOUT,
+        queues=Queues(),
+        # It stores envelopes, notes pauses beside the claims on ends, and publishes events. It sends only to the end actors and
+        # to itself.
+        needs=(
+            *SIDECAR,
+            ENDS,
+            sends(*_ITSELF),
+            Payloads(to=_ITSELF),
+            reads_and_writes(f"{PAUSES_PREFIX}*"),
+            lists(f"{PAUSES_PREFIX}*"),
+            CLAIMS,
+            Calls(calls=("events:PutEvents",), on=Resource.EVENT_BUS),
+            Calls(calls=("kms:GenerateMac",), on=Resource.TOKEN_KEY, when=answers_by_link),
+        ),
+    ),
+    ActorFunction(
+        kind="wait",
+        entry_point="asya.pause.lambdas.wiring.wait",
+        timeout=CREW_TIMEOUT,
+        queues=Queues(),
+        # It holds envelopes, and sends them along their routes when they are due. If its wait stops the deadline, it pauses tasks
+        # as a pause actor does, but without an event. x-wait sends to the actors whose retries it holds.
+        needs=(
+            *SIDECAR,
+            ENDS,
+            sends(*_HELD, when=holds_retries),
+            sends(Group.TARGETS, when=waits_on_routes),
+            Payloads(to=_HELD, when=holds_retries),
+            Payloads(to=(Group.TARGETS,), when=waits_on_routes),
+            reads_and_writes(f"{PAUSES_PREFIX}*", when=pauses_tasks),
+            reads_and_writes(f"{WAITS_PREFIX}*", when=only_waits),
+            lists(f"{PAUSES_PREFIX}*", when=pauses_tasks),
+            lists(f"{WAITS_PREFIX}*", when=only_waits),
+            replace(CLAIMS, when=pauses_tasks),
+        ),
+    ),
+    crew_actor(
+        names.RESUME,
+        "asya.pause.lambdas.wiring.resume",
+        # It sends a paused envelope along its route and writes a tombstone.
+        needs=(
+            *REPORTER,
+            sends(Group.TARGETS),
+            *READS_OWN_PAYLOADS,
+            Payloads(),
+            reads_and_writes(f"{PAUSES_PREFIX}*"),
+            lists(f"{PAUSES_PREFIX}*"),
+        ),
+    ),
     Function(
         name=names.PAUSE_SWEEP,
         entry_point="asya.pause.lambdas.wiring.sweep",
@@ -17,5 +77,17 @@ FUNCTIONS = (
             without="an unfinished resume is not repeated, and what waits for a time stays",
         ),
         timeout=CREW_TIMEOUT,
+        # It finds pauses with an unfinished release and sends it in place of the gateway, and sends what waited. An earlier
+        # deployment may have held envelopes for actors that no longer wait, or are gone. So it may send to every actor, and read
+        # what waited, also in a mesh without waits.
+        needs=(
+            Items(table="tasks", calls=("Query",), indexes=(WAITING_INDEX,)),
+            Items(table="tasks", calls=("BatchGetItem", "PutItem", "Query")),
+            sends(Group.EVERY_ACTOR),
+            reads(f"{PAUSES_PREFIX}*"),
+            reads_and_writes(f"{WAITS_PREFIX}*"),
+            writes("inbox/*"),
+            lists(f"{PAUSES_PREFIX}*", f"{WAITS_PREFIX}*"),
+        ),
     ),
 )

@@ -1,5 +1,27 @@
 """Declares the function of light actors."""
 
 from asya.manifest import ActorFunction
+from asya.needs import Group, Items, Objects, Payloads, sends, writes
+from asya.predicates import declares_targets, deduplicates, has_circuit_breaker, keeps_input, sends_everywhere
+from asya.protocol.keys import INPUTS_PREFIX
+from asya.sidecar.needs import BUFFERS_FRAMES, SIDECAR
 
-FUNCTIONS = (ActorFunction(kind="handler", entry_point="asya.sidecar.lambdas.wiring.sidecar"),)
+FUNCTIONS = (
+    ActorFunction(
+        kind="handler",
+        entry_point="asya.sidecar.lambdas.wiring.sidecar",
+        needs=(
+            *SIDECAR,
+            sends(Group.TARGETS),
+            Payloads(to=(Group.TARGETS,), when=declares_targets),
+            Payloads(when=sends_everywhere),
+            *BUFFERS_FRAMES,
+            # Large slices lie beside the frames that older versions stored.
+            Objects(calls=("GetObject",), keys=("frames/fan-in/*",), refused=True),
+            # Only the gateway reads them.
+            writes(f"{INPUTS_PREFIX}*", when=keeps_input),
+            Items(table="hops", calls=("GetItem", "PutItem"), when=deduplicates),
+            Items(table="breaker", calls=("GetItem", "PutItem"), when=has_circuit_breaker),
+        ),
+    ),
+)

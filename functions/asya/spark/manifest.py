@@ -1,7 +1,25 @@
 """Declares the functions of heavy actors and their job runs."""
 
-from asya.manifest import ActorFunction, Function, Queues, Schedule, with_jobs
+from asya.manifest import ActorFunction, Function, Queues, Schedule
+from asya.needs import (
+    EACH,
+    OWN,
+    Calls,
+    Group,
+    Payloads,
+    Resource,
+    lists,
+    reads,
+    reads_and_writes,
+    sends,
+    uses,
+    writes,
+)
+from asya.predicates import keeps_input, with_jobs
 from asya.protocol import names
+from asya.protocol.job_runs import BATCHES_FOLDER, PENDING_PREFIX, RUNS_PREFIX
+from asya.protocol.keys import INPUTS_PREFIX
+from asya.sidecar.needs import COUNTS_STARTS, READS_ROLES, READS_STATES, REPORTS, SIDECAR
 
 _TIMEOUT = 120
 
@@ -12,6 +30,16 @@ FUNCTIONS = (
         timeout=_TIMEOUT,
         # Large batches save calls of DynamoDB. The wait for a batch is short compared with a job run.
         queues=Queues(batch=100, window=1),
+        # It makes envelopes pending. User code runs in the job, with the job's role.
+        needs=(
+            *SIDECAR,
+            sends(OWN, names.SINK, names.SUMP, names.DISPATCH),
+            Payloads(to=(OWN, names.SINK, names.SUMP)),
+            writes(f"{PENDING_PREFIX}{OWN}/*"),
+            # Only the gateway reads them.
+            writes(f"{INPUTS_PREFIX}*", when=keeps_input),
+            uses("pending"),
+        ),
     ),
     Function(
         name=names.DISPATCH,
@@ -20,6 +48,22 @@ FUNCTIONS = (
         called_by=Queues(concurrency=5),
         timeout=_TIMEOUT,
         exists=with_jobs,
+        # It forms job runs from pending envelopes and starts them.
+        needs=(
+            *COUNTS_STARTS,
+            READS_ROLES,
+            sends(names.SINK, names.SUMP, names.DISPATCH, names.COMPLETION),
+            REPORTS,
+            READS_STATES,
+            uses("pending"),
+            reads_and_writes(f"{RUNS_PREFIX}*"),
+            reads(f"{PENDING_PREFIX}*"),
+            Payloads(to=(names.SINK, names.SUMP)),
+            lists(f"{RUNS_PREFIX}*", f"{PENDING_PREFIX}*"),
+            Calls(calls=("emr-serverless:ListJobRuns", "emr-serverless:StartJobRun"), on=Resource.APPLICATION),
+            Calls(calls=("emr-serverless:GetJobRun", "emr-serverless:TagResource"), on=Resource.JOB_RUNS),
+            Calls(calls=("iam:PassRole",), on=Resource.JOB_ROLES),
+        ),
     ),
     Function(
         name=names.COMPLETION,
@@ -30,6 +74,21 @@ FUNCTIONS = (
         timeout=300,
         memory=1024,
         exists=with_jobs,
+        # It reads the commit of an ended run and routes its frames, for every heavy actor.
+        needs=(
+            *COUNTS_STARTS,
+            READS_ROLES,
+            sends(names.SINK, names.SUMP, names.COMPLETION, names.DISPATCH, Group.TARGETS_OF_JOBS),
+            REPORTS,
+            READS_STATES,
+            uses("pending"),
+            reads(f"{RUNS_PREFIX}*", f"{PENDING_PREFIX}*"),
+            Payloads(),
+            lists(f"{RUNS_PREFIX}*", f"{PENDING_PREFIX}*"),
+            Calls(calls=("emr-serverless:CancelJobRun", "emr-serverless:GetJobRun"), on=Resource.JOB_RUNS),
+            # A resident run gets no further batch before its job run is canceled.
+            writes(f"{RUNS_PREFIX}{EACH}/*/{BATCHES_FOLDER}/*", each=Group.LINGERING),
+        ),
     ),
     Function(
         name=names.RECONCILE,
@@ -39,5 +98,13 @@ FUNCTIONS = (
         ),
         timeout=_TIMEOUT,
         exists=with_jobs,
+        # It finds lost envelopes and runs, and sends them to the dispatcher or the completion.
+        needs=(
+            sends(names.DISPATCH, names.COMPLETION),
+            uses("pending"),
+            reads(f"{RUNS_PREFIX}*"),
+            lists(f"{RUNS_PREFIX}*"),
+            Calls(calls=("emr-serverless:GetJobRun",), on=Resource.JOB_RUNS),
+        ),
     ),
 )

@@ -1,8 +1,38 @@
 """Declares the functions of triggers."""
 
-from asya.manifest import Function, Queues, Requests, with_triggers, with_webhooks
+from dataclasses import replace
+
+from asya.manifest import Function, Queues, Requests
+from asya.needs import EACH, Calls, Group, Items, Resource, lists, reads, sends, uses, writes
+from asya.predicates import with_jobs, with_pauses, with_triggers, with_webhooks
 from asya.protocol import names
+from asya.protocol.keys import PAUSES_PREFIX
+from asya.protocol.mesh_table import MeshTable
+from asya.protocol.table_keys import CHILDREN_INDEX, WEBHOOK_ATTRIBUTES
+from asya.sidecar.needs import CLAIMS, GIVES_UP, READS_CLAIMS, READS_ROLES
 from asya.starts.idempotency import STARTERS
+from asya.triggers.lanes import window_kind
+
+
+def with_windows(mesh: MeshTable, _name: str) -> bool:
+    """With triggers that gather occurrences."""
+    return any(window_kind(trigger) is not None for trigger in mesh.triggers.values())
+
+
+def with_cancels(mesh: MeshTable, _name: str) -> bool:
+    """With triggers that cancel the previous task."""
+    return any(trigger.overlap == "cancel-previous" for trigger in mesh.triggers.values())
+
+
+def cancels_jobs(mesh: MeshTable, name: str) -> bool:
+    """With triggers that cancel the previous task, and heavy actors."""
+    return with_cancels(mesh, name) and with_jobs(mesh, name)
+
+
+def cancels_pauses(mesh: MeshTable, name: str) -> bool:
+    """With triggers that cancel the previous task, and actors that pause tasks."""
+    return with_cancels(mesh, name) and with_pauses(mesh, name)
+
 
 FUNCTIONS = (
     Function(
@@ -11,6 +41,26 @@ FUNCTIONS = (
         called_by=Queues(),
         timeout=STARTERS[names.TRIGGERS],
         exists=with_triggers,
+        # It writes records, and sends to the first actors of the routes of triggers alone.
+        needs=(
+            uses("tasks"),
+            sends(Group.STARTED),
+            GIVES_UP,
+            writes(f"inbox/{EACH}/*", each=Group.STARTED),
+            reads(f"inbox/{names.TRIGGERS}/*", when=with_webhooks),
+            READS_ROLES,
+            # Windows close by messages to the function itself (`protocol §16.window.close`).
+            sends(names.TRIGGERS, when=with_windows),
+            # A cancellation ends tasks with their ends, children, paused envelopes and job runs.
+            Items(table="tasks", calls=("Query",), indexes=(CHILDREN_INDEX,), when=with_cancels),
+            replace(CLAIMS, when=with_cancels),
+            replace(READS_CLAIMS, when=with_cancels),
+            sends(names.COMPLETION, when=cancels_jobs),
+            sends(names.RESUME, names.SINK, when=cancels_pauses),
+            reads(f"{PAUSES_PREFIX}*", when=cancels_pauses),
+            writes(f"inbox/{names.RESUME}/*", f"inbox/{names.SINK}/*", when=cancels_pauses),
+            lists(f"{PAUSES_PREFIX}*", when=cancels_pauses),
+        ),
     ),
     Function(
         name=names.WEBHOOKS,
@@ -18,5 +68,12 @@ FUNCTIONS = (
         called_by=Requests(),
         timeout=STARTERS[names.GATEWAY_API],
         exists=with_webhooks,
+        # Strangers may call it. It reads the keys of webhooks and which tasks exist, and sends to x-triggers.
+        needs=(
+            Calls(calls=("secretsmanager:GetSecretValue", "ssm:GetParameter"), on=Resource.WEBHOOK_KEYS),
+            sends(names.TRIGGERS),
+            writes(f"inbox/{names.TRIGGERS}/*"),
+            Items(table="tasks", calls=("BatchGetItem",), attributes=WEBHOOK_ATTRIBUTES),
+        ),
     ),
 )

@@ -77,8 +77,7 @@ def test_a_mesh_has_the_functions_of_its_calls(webhook: Webhook | None) -> None:
     sorted({each.entry_point.rpartition(".")[0] for each in DECLARED}),
 )
 def test_no_function_imports_a_manifest(entry_point: str) -> None:
-    code = (
-        f"import sys, {entry_point}; print([name for name in sys.modules if name.endswith(('.manifest', '.registry'))])"
-    )
+    declarations = (".manifest", ".registry", ".needs", ".predicates")
+    code = f"import sys, {entry_point}; print([name for name in sys.modules if name.endswith({declarations})])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -1,0 +1,113 @@
+"""What declarations may depend on: named predicates over the actor table, and the name of an actor or a function.
+
+A manifest may define further ones of its own, as functions with a name and one sentence: the page of permissions prints it.
+"""
+
+from collections.abc import Callable
+
+from asya.protocol import names
+from asya.protocol.mesh_table import MeshTable
+
+Predicate = Callable[[MeshTable, str], bool]
+"""Whether a declaration holds in a mesh, for the actor or the function with this name."""
+
+
+def always(_mesh: MeshTable, _name: str) -> bool:
+    """In every mesh."""
+    return True
+
+
+def is_actor(mesh: MeshTable, name: str) -> bool:
+    """If the actor table has the actor."""
+    return name in mesh.actors
+
+
+def with_jobs(mesh: MeshTable, _name: str) -> bool:
+    """With heavy actors."""
+    return any(actor.kind == "spark" for actor in mesh.actors.values())
+
+
+def with_pauses(mesh: MeshTable, _name: str) -> bool:
+    """With actors that pause tasks."""
+    return any(actor.pauses for actor in mesh.actors.values())
+
+
+def with_fan_in(mesh: MeshTable, _name: str) -> bool:
+    """With fan-in actors."""
+    return any(actor.kind == "fan_in" for actor in mesh.actors.values())
+
+
+def with_tools(mesh: MeshTable, _name: str) -> bool:
+    """With tools."""
+    return bool(mesh.tools)
+
+
+def with_triggers(mesh: MeshTable, _name: str) -> bool:
+    """With triggers."""
+    return bool(mesh.triggers)
+
+
+def with_webhooks(mesh: MeshTable, _name: str) -> bool:
+    """With webhooks."""
+    return bool(mesh.webhooks)
+
+
+def with_callbacks(mesh: MeshTable, _name: str) -> bool:
+    """With links that answer pauses."""
+    return mesh.has_callbacks
+
+
+def with_index(mesh: MeshTable, _name: str) -> bool:
+    """With an index of results."""
+    return mesh.sink.index
+
+
+def declares_targets(mesh: MeshTable, name: str) -> bool:
+    """If the actor has targets of its own."""
+    return mesh.actors[name].can_send_to is not None
+
+
+def sends_everywhere(mesh: MeshTable, name: str) -> bool:
+    """If the actor may send to every actor."""
+    return mesh.actors[name].can_send_to is None
+
+
+def keeps_input(mesh: MeshTable, name: str) -> bool:
+    """With `keep_input`."""
+    return mesh.actors[name].keep_input
+
+
+def deduplicates(mesh: MeshTable, name: str) -> bool:
+    """With `deduplicate`."""
+    return mesh.actors[name].deduplicate
+
+
+def has_circuit_breaker(mesh: MeshTable, name: str) -> bool:
+    """With a circuit breaker."""
+    return mesh.actors[name].resiliency.circuit_breaker is not None
+
+
+def answers_by_link(mesh: MeshTable, name: str) -> bool:
+    """With `callback`."""
+    pause = mesh.actors[name].pause
+    return pause is not None and pause.callback
+
+
+def pauses_tasks(mesh: MeshTable, name: str) -> bool:
+    """If its wait stops the deadline."""
+    return mesh.actors[name].pauses
+
+
+def only_waits(mesh: MeshTable, name: str) -> bool:
+    """If its wait leaves the deadline."""
+    return not mesh.actors[name].pauses
+
+
+def holds_retries(_mesh: MeshTable, name: str) -> bool:
+    """At x-wait."""
+    return name == names.WAIT
+
+
+def waits_on_routes(_mesh: MeshTable, name: str) -> bool:
+    """At wait actors of the mesh file."""
+    return name != names.WAIT

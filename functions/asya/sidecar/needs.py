@@ -1,0 +1,90 @@
+"""Declares what functions need that take envelopes from queues: senders, starts, payloads, and the claims on ends."""
+
+from asya.needs import (
+    OWN,
+    OWN_DEAD_LETTERS,
+    Items,
+    Need,
+    lists,
+    reads,
+    reads_and_writes,
+    sends,
+)
+from asya.protocol import names
+from asya.protocol.keys import BUFFERED_PREFIX, FRAMES_PREFIX
+from asya.protocol.table_keys import (
+    LETTER_PREFIX,
+    OUTAGE_KEY,
+    OWNER_PREFIX,
+    ROLE_PREFIX,
+    STATE_ATTRIBUTES,
+    own_letters,
+    own_starts,
+)
+
+# Older versions stored payloads without their actor. No key with an actor is that short, so this matches no such one.
+_LEGACY_PAYLOAD = f"??/{'?' * 64}.json"
+_OWN_MARKS = (OUTAGE_KEY, f"{own_starts(OWN)}*")
+
+
+def _judge(*written: str) -> tuple[Need, ...]:
+    """Judging the senders of envelopes (`protocol §4.entry`): it reads roles and first senders, and claims ids for owners."""
+    return (
+        Items(table="sink", calls=("GetItem",), keys=(OUTAGE_KEY, f"{ROLE_PREFIX}*", f"{LETTER_PREFIX}*")),
+        Items(table="sink", calls=("UpdateItem",), keys=(*written, f"{OWNER_PREFIX}*")),
+    )
+
+
+REPORTS = sends(names.REPORTS)
+"""Reports of hops."""
+ENDS = sends(names.ENDS)
+"""Reports of ends, which change the outcome of any task: for the crew only, never for a role with user code."""
+GIVES_UP = sends(OWN_DEAD_LETTERS)
+"""A function puts a message of its own queue into its dead-letter queue."""
+READS_OUTAGES = Items(table="sink", calls=("GetItem",), keys=(OUTAGE_KEY,))
+"""The notes of outages, for the errors that name them."""
+READS_ROLES = Items(table="sink", calls=("GetItem",), keys=(f"{ROLE_PREFIX}*",))
+"""Which roles are those of the mesh."""
+READS_STATES = Items(table="tasks", calls=("BatchGetItem",), attributes=STATE_ATTRIBUTES)
+"""The read of a pre-flight: the states of tasks, and no other attribute of their records."""
+
+CLAIMS = Items(table="sink", calls=("UpdateItem",))
+"""Claiming the ends of envelopes, and noting their pauses. Nobody may replace or delete a claim."""
+READS_CLAIMS = Items(table="sink", calls=("GetItem",))
+"""Reading the claim on an end again, after its object is written (`protocol §11`)."""
+
+JUDGES_SENDERS = _judge()
+ADMITS = (*_judge(*_OWN_MARKS), GIVES_UP)
+"""Taking envelopes: judging their senders, and counting the starts of those that come again."""
+NOTES_LETTERS = Items(table="sink", calls=("PutItem",), keys=(f"{own_letters(OWN)}*",))
+"""Noting who has sent the messages of the own queue (`protocol §4.entry.moved.unseen`)."""
+COUNTS_STARTS = (READS_OUTAGES, Items(table="sink", calls=("UpdateItem",), keys=_OWN_MARKS), GIVES_UP)
+"""A system function counts the starts of its messages (`protocol §4.starts`), and notes outages."""
+
+READS_OWN_PAYLOADS = (
+    reads(
+        *(f"{prefix}/{OWN}/*" for prefix in ("payloads", "inbox")),
+        *(f"{prefix}/{_LEGACY_PAYLOAD}" for prefix in ("payloads", "inbox")),
+    ),
+    lists(f"payloads/{OWN}/*", f"inbox/{OWN}/*"),
+)
+"""The payloads of messages for one actor.
+
+Those of older versions have no actor in their keys. Nobody may list them, and each key contains a SHA-256 of the payload.
+"""
+READS_ALL_PAYLOADS = (reads("payloads/*", "inbox/*"), lists("payloads/*", "inbox/*"))
+"""The payloads of all messages: for those who get references that other actors received."""
+BUFFERS_FRAMES = (
+    reads_and_writes(f"{BUFFERED_PREFIX}{OWN}/*"),
+    lists(f"{BUFFERED_PREFIX}{OWN}/*"),
+    reads(f"{FRAMES_PREFIX}*"),
+)
+"""The buffered frames of an actor's own hops.
+
+Hops that ran in an older version have theirs below `frames/`, which no role with user code may list.
+"""
+
+REPORTER = (REPORTS, *ADMITS, NOTES_LETTERS)
+"""A function that takes envelopes from its queue and reports on them."""
+SIDECAR = (*REPORTER, *READS_OWN_PAYLOADS, READS_STATES)
+"""A function that also reads payloads, and asks for the states of tasks."""
