@@ -2,17 +2,24 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, get_args
-
-import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from typing import Any, get_args
 
 from asya.dead_letters.dismissals import Dismissed, DismissRequest
 from asya.dead_letters.redrive import Redriven
 from asya.dead_letters.replay import Replayed, ReplayRequest
 from asya.fan_in.set_view import TaskSet
 from asya.gateway.http.router import KEY_LIMIT
-from asya.gateway.json_rpc import Failure, MessageId, Success
+from asya.gateway.json_rpc import Failure, Success
+from asya.gateway.lambdas.api_types import (
+    CallbackAnswer,
+    Health,
+    Message,
+    ResumeRequest,
+    SingleEvent,
+    Started,
+    StartRequest,
+    ToolRequest,
+)
 from asya.gateway.operations.runs import MOST_MEMBERS, RunDetails, RunPage
 from asya.gateway.routes.cancel import Ended
 from asya.gateway.routes.lists import HOPS_LIMIT
@@ -32,7 +39,6 @@ from asya.operations.payloads import HopPayloads, KeptHops
 from asya.protocol.events import EventResults, PartialEvent, TaskEvent
 from asya.protocol.ids import ID_LIMIT
 from asya.protocol.task import TaskStatus
-from asya.starts.submission import LONGEST_TIMEOUT, SHORTEST_TIMEOUT
 from asya.tasks.event_batch import BATCH_LIMIT
 from asya.tasks.failures import FailureList
 from asya.tasks.filters import TEXT_LIMIT
@@ -51,85 +57,6 @@ from asya.triggers.operators.answers import (
 )
 
 Schema = dict[str, Any]
-
-
-class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A problem: its code, a message, and the field that has the problem."""
-
-    code: str
-    message: str
-    field: str | None = None
-    fields: list[dict[str, str]] = msgspec.field(default_factory=list)
-
-
-class Error(msgspec.Struct, frozen=True, kw_only=True):
-    """An error response of the mesh."""
-
-    error: Problem
-
-
-class GatewayMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """An error response of API Gateway itself: unsigned, throttled, or an unknown route."""
-
-    message: str | None
-
-
-class StartRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The content of a new task; `timeout` is in seconds."""
-
-    payload: object = None
-    headers: dict[str, object] | None = None
-    timeout: Annotated[float, Meta(ge=SHORTEST_TIMEOUT, le=LONGEST_TIMEOUT)] | None = None
-
-
-class Started(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The new task; an untracked task has no record."""
-
-    id: str
-    tracked: bool = True
-
-
-class ToolRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A tool of the mesh file, with arguments that fit its schema."""
-
-    name: str
-    arguments: dict[str, object] = msgspec.field(default_factory=dict)
-
-
-class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """A request or notification of JSON-RPC 2.0."""
-
-    jsonrpc: Literal["2.0"]
-    method: str
-    id: MessageId | UnsetType = UNSET
-    params: dict[str, object] = msgspec.field(default_factory=dict)
-
-
-class ResumeRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The answers by the names of the pause's fields; `since` names the pause that they are for."""
-
-    input: dict[str, object] = msgspec.field(default_factory=dict)
-    since: str | None = None
-
-
-class CallbackAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The answers by the names of the pause's fields."""
-
-    input: dict[str, object] = msgspec.field(default_factory=dict)
-
-
-class SingleEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """A report on one task: its status, or a partial."""
-
-    type: Literal["status", "fly"] = "status"
-    status: str | None = None
-    data: dict[str, object] = msgspec.field(default_factory=dict)
-
-
-class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """The health of the gateway."""
-
-    status: Literal["ok"]
 
 
 @dataclass(frozen=True)

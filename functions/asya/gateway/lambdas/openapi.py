@@ -7,13 +7,12 @@ import msgspec
 from msgspec import UnsetType
 
 from asya.gateway.calls import CALLBACKS, WEBHOOK_CALL, ApiCall, calls_of
+from asya.gateway.lambdas.api_types import Error, GatewayMessage
 from asya.gateway.lambdas.call_descriptions import (
     CALL_DESCRIPTIONS,
     EVENTS_OF_A_STREAM,
     PARENT,
     CallDescription,
-    Error,
-    GatewayMessage,
     Schema,
 )
 from asya.gateway.streams import sse

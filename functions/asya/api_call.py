@@ -1,0 +1,171 @@
+"""What a call of the gateway declares of itself, as data (`http_calls.py` in the folder of its capability).
+
+A declaration names its handler, its types and its limits, and imports none of them. `asya.gateway.call_table` has the calls of
+all capabilities.
+"""
+
+import pkgutil
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from asya.protocol.mesh_table import MeshTable
+
+Schema = dict[str, Any]
+
+Group = Literal["tasks", "tools", "mcp", "a2a", "streams"]
+"""The subject of a call; a mesh may open some groups to tokens (JWT)."""
+
+Rights = Literal["public", "signed", "operators"]
+"""Who may call: everybody, whom the function itself may ask for a token or a signature; every known caller; or operators."""
+
+Audience = Literal["clients", "holders of links", "other systems"]
+"""Whom a call is for. The API for tokens has only calls for clients, and the OpenAPI document none for other systems."""
+
+
+class Named(msgspec.Struct, frozen=True):
+    """A type, a limit or a list of values by its name, which a declaration does not import."""
+
+    name: str
+
+    def load(self) -> Any:
+        """Import it."""
+        return pkgutil.resolve_name(self.name)
+
+
+def in_every_mesh(_mesh: MeshTable) -> bool:
+    """Every mesh has the call."""
+    return True
+
+
+def with_callbacks(mesh: MeshTable) -> bool:
+    """A mesh whose pauses have links has the call."""
+    return mesh.has_callbacks
+
+
+def with_webhooks(mesh: MeshTable) -> bool:
+    """A mesh with webhooks has the call."""
+    return bool(mesh.webhooks)
+
+
+class ApiCall(msgspec.Struct, frozen=True, kw_only=True):
+    """One call.
+
+    Attributes:
+        handler: The method that answers: a module, its class, and the method after the last dot.
+        function: The function that answers the call.
+        summary: What it does, for the OpenAPI document.
+        rights: Who may call.
+        group: The subject of the call; None for a call that never accepts tokens.
+        takes_slash: Whether the path may end with a slash, which legacy clients write.
+        audience: Whom it is for.
+        exists: Whether a mesh has the call.
+        rate: Calls per second and their burst; None for those of the API.
+        body: The content of the request: a schema, a named type, or `bytes` for content of any form.
+        needs_body: Whether a request without content is refused.
+        answers: The content by status; None for no body, a media type for text of that type.
+        errors: The statuses of errors besides 403, 429 and 5xx.
+        query, headers: The parameters by name.
+        streamed: The statuses whose answer may also be Server-Sent Events.
+    """
+
+    method: str
+    path: str
+    handler: str
+    function: str
+    summary: str
+    rights: Rights = "signed"
+    group: Group | None = "tasks"
+    takes_slash: bool = False
+    audience: Audience = "clients"
+    exists: Callable[[MeshTable], bool] = in_every_mesh
+    rate: tuple[int, int] | None = None
+    body: Any = None
+    needs_body: bool = True
+    answers: Mapping[int, Any] = {}
+    errors: tuple[int, ...] = ()
+    query: Mapping[str, Schema] = {}
+    headers: Mapping[str, Schema] = {}
+    streamed: tuple[int, ...] = ()
+
+    @property
+    def is_public(self) -> bool:
+        """Whether API Gateway asks for no signature."""
+        return self.rights == "public"
+
+    def takes_tokens(self, groups: tuple[str, ...]) -> bool:
+        """Whether the call accepts tokens (JWT) if these groups are open to them."""
+        return not self.is_public and self.group in groups
+
+    def is_for_tokens(self, groups: tuple[str, ...]) -> bool:
+        """Whether the API for tokens has the call if these groups are open to it."""
+        return self.audience == "clients" and (self.is_public or self.takes_tokens(groups))
+
+    @property
+    def route(self) -> str:
+        """The route key of API Gateway: `GET /api/v1/mesh/{id}`."""
+        return f"{self.method} {self.path}"
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of its routes. API Gateway refuses a route that ends with a slash; a greedy variable matches that path."""
+        return (self.path, f"{self.path}/{{proxy+}}") if self.takes_slash else (self.path,)
+
+    @property
+    def route_keys(self) -> tuple[str, ...]:
+        """The route keys of its paths."""
+        return tuple(f"{self.method} {path}" for path in self.paths)
+
+    @property
+    def variables(self) -> int:
+        """The number of variables in the path. API Gateway chooses the route with the fewest."""
+        return self.path.count("{")
+
+    def parameters(self, path: str) -> dict[str, str] | None:
+        """Match a path: the variable parts by name, or None."""
+        parts = self.path.split("/")
+        values = (path[:-1] if self.takes_slash and path == f"{self.path}/" else path).split("/")
+        if len(parts) != len(values):
+            return None
+        pairs = list(zip(parts, values, strict=True))
+        if not all(part == value or (part.startswith("{") and value) for part, value in pairs):
+            return None
+        return {part[1:-1]: value for part, value in pairs if part.startswith("{")}
+
+
+LIMIT: Schema = {
+    "type": "integer",
+    "minimum": 1,
+    "maximum": Named("asya.tasks.listing.LARGEST_LIMIT"),
+    "default": Named("asya.tasks.listing.DEFAULT_LIMIT"),
+}
+CURSOR: Schema = {"type": "string", "description": "next_cursor of the previous page"}
+ID: Schema = {"type": "string", "minLength": 1, "maxLength": Named("asya.protocol.ids.ID_LIMIT")}
+IDEMPOTENCY_KEY: Schema = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": Named("asya.gateway.http.router.KEY_LIMIT"),
+    "pattern": "^[ -~]+$",
+}
+_TEXT: Schema = {"type": "string", "minLength": 1, "maxLength": Named("asya.tasks.filters.TEXT_LIMIT")}
+_TIME: Schema = {"type": "string", "format": "date-time"}
+STATUS: Schema = {"type": "string", "enum": Named("asya.protocol.task.TaskStatus")}
+RESOLVED: Schema = {
+    "type": "boolean",
+    "description": "of failed tasks also those that are settled: replayed, dismissed or overtaken",
+}
+FILTERS: dict[str, Schema] = {
+    "tool": _TEXT | {"description": "the tool that started the task or its root"},
+    "actor": _TEXT | {"description": "the actor that the task is at, or ended at"},
+    "owner": _TEXT | {"description": "the principal that owns the task; for operators"},
+    "error": _TEXT | {"description": "a text in the error, in that of a retry, or in the reason"},
+    "since": _TIME | {"description": "the earliest creation"},
+    "until": _TIME | {"description": "the time before which the task was created"},
+    "roots": {"type": "boolean", "description": "only tasks without a parent"},
+    "retrying": {"type": "boolean", "description": "only running tasks that run again after an error"},
+    "resolved": RESOLVED,
+}
+EVENT_STREAM: Mapping[int, Any] = {200: "text/event-stream", 204: None}
+_FROM: Schema = {"type": "string", "description": "id of the last event that the client received"}
+FROM_HEADER, FROM_QUERY = {"Last-Event-ID": _FROM}, {"last_event_id": _FROM}

@@ -1,0 +1,35 @@
+"""The calls of the gateway, as their capabilities declare them (`protocol §13`, `§14`).
+
+Each function finds its own calls here. API Gateway's routes, the OpenAPI document and the local modes read the same table.
+"""
+
+from collections.abc import Iterable
+
+from asya.api_call import ApiCall
+from asya.dead_letters.http_calls import CALLS as _DEAD_LETTERS
+from asya.fan_in.http_calls import CALLS as _FAN_IN
+from asya.gateway.a2a.http_calls import CALLS as _A2A
+from asya.gateway.http_calls import CALLS as _GATEWAY
+from asya.gateway.mcp.http_calls import CALLS as _MCP
+from asya.gateway.streams.http_calls import CALLS as _STREAMS
+from asya.legacy.http_calls import CALLS as _LEGACY
+from asya.operations.http_calls import CALLS as _OPERATIONS
+from asya.pause.http_calls import CALLS as _PAUSE
+from asya.protocol.mesh_table import MeshTable
+from asya.triggers.http_calls import CALLS as _TRIGGERS
+
+CALLS: tuple[ApiCall, ...] = (
+    *(*_GATEWAY, *_FAN_IN, *_PAUSE, *_DEAD_LETTERS, *_MCP, *_A2A, *_STREAMS, *_OPERATIONS, *_TRIGGERS, *_LEGACY),
+)
+"""The calls of all capabilities."""
+
+
+def calls_of(mesh: MeshTable) -> tuple[ApiCall, ...]:
+    """Return the calls of a mesh."""
+    return tuple(call for call in CALLS if call.exists(mesh))
+
+
+def find_call(calls: Iterable[ApiCall], method: str, path: str) -> ApiCall | None:
+    """Return the call of a request, as API Gateway chooses it: a route with fewer variables goes first."""
+    matches = (call for call in calls if call.method == method and call.parameters(path) is not None)
+    return min(matches, key=lambda call: call.variables, default=None)

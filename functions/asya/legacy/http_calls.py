@@ -1,0 +1,71 @@
+"""Declares the calls of the gateway about the legacy forms (`protocol §13`)."""
+
+from asya.api_call import EVENT_STREAM, FROM_HEADER, FROM_QUERY, ApiCall, Named
+from asya.protocol import names
+
+CALLS = (
+    ApiCall(
+        method="GET",
+        path="/envelopes/{id}",
+        handler="asya.legacy.gateway_calls.LegacyReadRoutes.envelope",
+        function=names.GATEWAY_API,
+        summary="Read a task in the legacy form of `/envelopes`",
+        answers={200: Named("asya.legacy.tasks.LegacyEnvelope")},
+        errors=(404,),
+    ),
+    ApiCall(
+        method="POST",
+        path="/envelopes/{id}/progress",
+        handler="asya.legacy.gateway_calls.LegacyReportRoutes.progress",
+        function=names.GATEWAY_INGEST,
+        summary="Report progress in the legacy form",
+        group=None,
+        body=Named("asya.legacy.tasks.LegacyProgress"),
+        answers={204: None},
+        errors=(400, 404, 413),
+    ),
+    ApiCall(
+        method="POST",
+        path="/envelopes/{id}/final",
+        handler="asya.legacy.gateway_calls.LegacyReportRoutes.final",
+        function=names.GATEWAY_INGEST,
+        summary="Report an end in the legacy form",
+        group=None,
+        body=Named("asya.legacy.tasks.LegacyFinal"),
+        answers={204: None},
+        errors=(400, 404, 413),
+    ),
+    ApiCall(
+        method="GET",
+        path="/envelopes/{id}/stream",
+        handler="asya.gateway.streams.routes.StreamRoutes.legacy_envelope",
+        function=names.GATEWAY_STREAM,
+        summary="Stream a task in the legacy form of `/envelopes`",
+        group="streams",
+        answers=EVENT_STREAM,
+        errors=(404,),
+        query=FROM_QUERY,
+        headers=FROM_HEADER,
+    ),
+    ApiCall(
+        method="GET",
+        path="/jobs/{id}",
+        handler="asya.legacy.gateway_calls.LegacyReadRoutes.job",
+        function=names.GATEWAY_API,
+        summary="Read a task in the legacy form of `/jobs`",
+        answers={200: Named("asya.legacy.tasks.LegacyJob")},
+        errors=(404,),
+    ),
+    ApiCall(
+        method="GET",
+        path="/jobs/{id}/stream",
+        handler="asya.gateway.streams.routes.StreamRoutes.legacy_job",
+        function=names.GATEWAY_STREAM,
+        summary="Stream a task in the legacy form of `/jobs`",
+        group="streams",
+        answers=EVENT_STREAM,
+        errors=(404,),
+        query=FROM_QUERY,
+        headers=FROM_HEADER,
+    ),
+)

@@ -1,0 +1,48 @@
+"""Declares the calls of the gateway about pauses (`protocol §13`)."""
+
+from asya.api_call import ApiCall, Named, with_callbacks
+from asya.protocol import names
+
+CALLS = (
+    ApiCall(
+        method="POST",
+        path="/api/v1/mesh/{id}/resume",
+        handler="asya.gateway.routes.resume.ResumeRoutes.answer",
+        function=names.GATEWAY_API,
+        summary="End a task's pause",
+        body=Named("asya.gateway.lambdas.api_types.ResumeRequest"),
+        needs_body=False,
+        answers={202: Named("asya.gateway.routes.resume.Resumed")},
+        errors=(400, 404, 409, 413, 422),
+    ),
+    ApiCall(
+        method="GET",
+        path="/callbacks",
+        handler="asya.gateway.callbacks.routes.CallbackRoutes.show",
+        function=names.GATEWAY_API,
+        summary="Show the question of a pause to the holder of its link",
+        rights="public",
+        audience="holders of links",
+        exists=with_callbacks,
+        rate=(10, 20),
+        answers={200: "text/html; charset=utf-8"},
+        errors=(404, 409),
+        query={"token": {"type": "string", "required": True}},
+    ),
+    ApiCall(
+        method="POST",
+        path="/callbacks",
+        handler="asya.gateway.callbacks.routes.CallbackRoutes.resume",
+        function=names.GATEWAY_API,
+        summary="Answer a pause by its link, once",
+        rights="public",
+        audience="holders of links",
+        exists=with_callbacks,
+        rate=(10, 20),
+        body=Named("asya.gateway.lambdas.api_types.CallbackAnswer"),
+        needs_body=False,
+        answers={200: Named("asya.gateway.routes.resume.Resumed")},
+        errors=(400, 404, 409, 413, 422),
+        query={"token": {"type": "string", "required": True}},
+    ),
+)
