@@ -117,8 +117,11 @@ FUNCTIONS = ACTORS | CREW
 _STAND_INS = {"intake": "inspect-dataset", "crunch": "clean-flights", "score": "split-by-airport", "gather": "x-fan-in"}
 
 
-BY_KEY = {("x-reports", READ_ITEM, table("asya-shop-sink"))}
-"""What a function may do with some items only: x-reports reads the list of roles."""
+BY_KEY = {
+    ("x-reports", READ_ITEM, table("asya-shop-sink")),
+    ("x-roles", WRITE_ITEM, table("asya-shop-sink")),
+}
+"""What a function may do with some items only: x-reports reads the list of roles, x-roles writes it."""
 
 
 def in_the_example(resource: str) -> str:

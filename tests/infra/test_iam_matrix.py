@@ -19,6 +19,7 @@ from tests.doubles.iam_matrix import (
     READ_ITEM,
     STAGE_BUCKET,
     TO_EMR,
+    WRITE_ITEM,
     role_arn,
 )
 
@@ -42,9 +43,10 @@ def request(action: str, resource: str) -> Request:
 
 
 def needed(action: str, resource: str) -> Request:
-    """A call that a function makes; what it reads beside claims in the table of claims is the list of roles."""
+    """A call that a function makes; what it reads or puts beside claims in the table of claims is the list of roles."""
     call = request(action, resource)
-    return replace(call, context={"dynamodb:LeadingKeys": "ROLE#AROAEXAMPLE"}) if action == READ_ITEM else call
+    by_key = action in {READ_ITEM, WRITE_ITEM}
+    return replace(call, context={"dynamodb:LeadingKeys": "ROLE#AROAEXAMPLE"}) if by_key else call
 
 
 @pytest.mark.parametrize("function", sorted(NEEDED))

@@ -21,7 +21,7 @@ def ingest(addresses: Addresses) -> list[Grant]:
 
 def list_roles(addresses: Addresses) -> list[Grant]:
     """x-roles: lists the roles of the mesh, and nothing else in the table of claims."""
-    own_keys = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{ROLE_PREFIX}*"]}}
+    own_keys = {"ForAnyValue:StringLike": {"dynamodb:LeadingKeys": [f"{ROLE_PREFIX}*"]}}
     actions = ("dynamodb:PutItem", "dynamodb:UpdateItem")
     return [
         common.write_logs(addresses, names.ROLES),
@@ -32,13 +32,13 @@ def list_roles(addresses: Addresses) -> list[Grant]:
 def take_reports(addresses: Addresses, table: MeshTable) -> list[Grant]:
     """x-reports: records the reports of the mesh, keeps those that it refuses, and passes those of other meshes on."""
     return [
-        *_report_to_other_meshes(addresses, table.gateway.foreign_gateways),
-        *_tell_triggers(addresses, table),
         common.write_logs(addresses, names.REPORTS),
         *(common.consume_queue(addresses, queue) for queue in names.REPORT_QUEUES),
         common.table(addresses, "tasks"),
         common.objects(addresses, common.WRITE, "reports/refused"),
         common.read_roles(addresses),
+        *_report_to_other_meshes(addresses, table.gateway.foreign_gateways),
+        *_tell_triggers(addresses, table),
     ]
 
 
@@ -98,13 +98,13 @@ def stream(addresses: Addresses, function: str, key_arn: str) -> list[Grant]:
 def sweep(addresses: Addresses, table: MeshTable) -> list[Grant]:
     """x-task-sweep: fails tasks past their deadline, unless ends wait in their queue, finds lost ones, and sends due slots."""
     return [
-        *_tell_triggers(addresses, table),
-        *([_query(addresses, WAITING_INDEX)] if table.triggers else []),
-        Grant(("sqs:GetQueueAttributes",), (addresses.queue_arn(names.ENDS),)),
         common.write_logs(addresses, names.TASK_SWEEP),
+        Grant(("sqs:GetQueueAttributes",), (addresses.queue_arn(names.ENDS),)),
         common.read_outages(addresses),
         common.table(addresses, "tasks"),
         _query(addresses, DUE_INDEX, LISTED_INDEX),
+        *_tell_triggers(addresses, table),
+        *([_query(addresses, WAITING_INDEX)] if table.triggers else []),
     ]
 
 

@@ -27,8 +27,8 @@ def operations(addresses: Addresses, table: MeshTable) -> list[Grant]:
     """x-operations: reads job runs, dead letters and numbers. It can send and delete no message."""
     return [
         common.write_logs(addresses, names.OPERATIONS),
-        Grant(("dynamodb:BatchGetItem", "dynamodb:GetItem"), (addresses.table_arn("tasks"),)),
         Grant(("dynamodb:Query",), _failed_tasks(addresses)),
+        Grant(("dynamodb:BatchGetItem", "dynamodb:GetItem"), (addresses.table_arn("tasks"),)),
         Grant(("dynamodb:GetItem",), (addresses.table_arn("breaker"),)),
         Grant(("sqs:GetQueueAttributes",), tuple(addresses.queue_arn(actor) for actor in table.actors)),
         Grant(("cloudwatch:GetMetricData",), ("*",), reason="Metrics are no resources of IAM."),

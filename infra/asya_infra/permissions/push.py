@@ -24,7 +24,7 @@ def feed(addresses: Addresses) -> list[Grant]:
 def deliver(addresses: Addresses) -> list[Grant]:
     """x-push: calls URLs of third parties, so it gets the least permissions."""
     # It counts the time that each host and each owner takes, and writes nothing else of the table.
-    shares = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{SHARE_PREFIX}*"]}}
+    shares = {"ForAnyValue:StringLike": {"dynamodb:LeadingKeys": [f"{SHARE_PREFIX}*"]}}
     return [
         common.write_logs(addresses, names.PUSH),
         common.consume_queue(addresses, names.PUSH),

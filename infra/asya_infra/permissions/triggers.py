@@ -16,8 +16,6 @@ def start(addresses: Addresses, table: MeshTable) -> list[Grant]:
     targets = {first_actor(table, trigger) for trigger in table.triggers.values()}
     cancels = any(trigger.overlap == "cancel-previous" for trigger in table.triggers.values())
     return [
-        *_check_lanes(addresses, table),
-        *(_cancel(addresses, table) if cancels else []),
         common.write_logs(addresses, names.TRIGGERS),
         common.consume_queue(addresses, names.TRIGGERS),
         common.table(addresses, "tasks"),
@@ -26,6 +24,8 @@ def start(addresses: Addresses, table: MeshTable) -> list[Grant]:
         common.objects(addresses, common.WRITE, *(f"inbox/{target}" for target in sorted(targets))),
         *([common.objects(addresses, common.READ, f"inbox/{names.TRIGGERS}")] if table.webhooks else []),
         common.read_roles(addresses),
+        *_check_lanes(addresses, table),
+        *(_cancel(addresses, table) if cancels else []),
     ]
 
 

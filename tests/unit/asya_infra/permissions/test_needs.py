@@ -89,8 +89,6 @@ def parts(grants: list[Grant], name: str) -> set[tuple[str, ...]]:
     found = set()
     for grant in grants:
         conditions = json.dumps(grant.conditions, sort_keys=True)
-        if name in (names.ROLES, names.PUSH):
-            conditions = conditions.replace("ForAllValues:StringLike", "ForAnyValue:StringLike")
         for action in grant.actions:
             for resource in grant.resources:
                 if "s3:prefix" in conditions:
