@@ -6,6 +6,7 @@ from asya.fan_in.manifest import FUNCTIONS as _FAN_IN
 from asya.gateway.manifest import FUNCTIONS as _GATEWAY
 from asya.manifest import ActorFunction, Function, Queues, Schedule
 from asya.pause.manifest import FUNCTIONS as _PAUSE
+from asya.predicates import is_actor
 from asya.protocol.mesh_table import MeshTable
 from asya.sidecar.manifest import FUNCTIONS as _SIDECAR
 from asya.spark.manifest import FUNCTIONS as _SPARK
@@ -18,6 +19,8 @@ FUNCTIONS = {each.name: each for each in _DECLARED if isinstance(each, Function)
 """The functions of the mesh's own by name."""
 ACTOR_FUNCTIONS = {each.kind: each for each in _DECLARED if isinstance(each, ActorFunction)}
 """The functions of actors by kind."""
+CREW = tuple(name for name, each in FUNCTIONS.items() if each.exists is is_actor)
+"""The actors of the crew with functions of their own."""
 
 
 def functions_of(mesh: MeshTable) -> list[Function]:

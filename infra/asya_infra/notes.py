@@ -8,7 +8,7 @@ from asya_infra.build.code_files import described
 from asya_infra.build.packages import MAKE_HASHES, REQUIREMENTS, names_packages
 from asya_infra.mesh_file import LoadedMesh
 from asya_infra.mesh_file.user_code import find_stops
-from asya_infra.permissions.gateway import api_of
+from asya_infra.permissions.resources import api_of
 from asya_infra.product.interpreters import FUNCTION_PYTHON, interpreter_for
 
 

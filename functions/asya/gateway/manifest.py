@@ -100,9 +100,9 @@ FUNCTIONS = (
         names.OPERATIONS,
         "asya.gateway.operations.wiring.operations",
         # It reads job runs, dead letters and numbers. It can send and delete no message.
-        Items(table="tasks", calls=("BatchGetItem", "GetItem")),
         _QUERIES_TASKS,
         Items(table="tasks", calls=("Query",), indexes=(LISTED_INDEX, DUE_INDEX)),
+        Items(table="tasks", calls=("BatchGetItem", "GetItem")),
         Items(table="breaker", calls=("GetItem",)),
         Messages(calls=("GetQueueAttributes",), queues=(Group.ACTORS,)),
         Calls(calls=("cloudwatch:GetMetricData",), on=Resource.METRICS),
@@ -161,10 +161,10 @@ FUNCTIONS = (
         timeout=60,
         # It fails tasks past their deadline, unless ends wait in their queue, finds lost ones, and sends due slots.
         needs=(
+            Messages(calls=("GetQueueAttributes",), queues=(names.ENDS,)),
             READS_OUTAGES,
             uses("tasks"),
             Items(table="tasks", calls=("Query",), indexes=(DUE_INDEX, LISTED_INDEX)),
-            Messages(calls=("GetQueueAttributes",), queues=(names.ENDS,)),
             sends(names.TRIGGERS, when=with_triggers),
             Items(table="tasks", calls=("Query",), indexes=(WAITING_INDEX,), when=with_triggers),
         ),

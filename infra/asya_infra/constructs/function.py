@@ -20,7 +20,9 @@ from asya_infra.mesh_file.actor_model import PollersSection
 from asya_infra.nag import acknowledge
 from asya_infra.permissions.encryption import decrypt_variables, use_key
 from asya_infra.permissions.grant import Grant
+from asya_infra.permissions.needs import function_grants
 from asya_infra.permissions.network import network_interfaces
+from asya_infra.permissions.resources import Place
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,10 +84,12 @@ class EventSourceSettings:
 
 
 def declared(
+    mesh: Mesh,
     name: str,
     *,
     code: lambda_.Code,
-    grants: list[Grant],
+    key: str | None = None,
+    application: str | None = None,
     environment: dict[str, str] | None = None,
     in_chains: bool = False,
     reserved: int | None = None,
@@ -94,14 +98,17 @@ def declared(
     """Return the settings of a function of the mesh's own, as its manifest declares it.
 
     Args:
+        key: the ARN of the key that signs tokens, if the function needs it.
+        application: the id of the Spark application, if the function needs it.
         memory: megabytes; by default those of the manifest.
     """
     function = registry.FUNCTIONS[name]
+    place = Place(addresses=mesh.addresses, table=mesh.table, application=application, key=key)
     return FunctionSettings(
         name=name,
         handler=function.entry_point,
         code=code,
-        grants=grants,
+        grants=function_grants(name, place),
         timeout=function.timeout,
         memory=memory or function.memory,
         environment=environment or {},

@@ -9,8 +9,8 @@ from constructs import Construct
 from asya.protocol import names
 from asya_infra.mesh import Mesh
 from asya_infra.nag import acknowledge_wildcards
-from asya_infra.permissions.actors import routable_actors
 from asya_infra.permissions.grant import Grant, document
+from asya_infra.permissions.groups import routable_actors
 from asya_infra.permissions.packing import pack, send_policies
 
 

@@ -9,7 +9,6 @@ from asya_infra.constructs.function import MeshFunction, declared
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.constructs.trigger_sources import event_rules
 from asya_infra.mesh import Mesh
-from asya_infra.permissions.triggers import start
 
 
 def triggers(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:
@@ -17,9 +16,9 @@ def triggers(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway
     options = mesh.options
     code = build_gateway(options.build_folder, options.packages_target, mesh.table_bytes)
     settings = declared(
+        mesh,
         names.TRIGGERS,
         code=lambda_.Code.from_asset(str(code)),
-        grants=start(mesh.addresses, mesh.table),
         in_chains=mesh.is_in_chains(names.TRIGGERS),
         environment={"ASYA_GATEWAY_URL": gateway.url},
     )

@@ -7,7 +7,7 @@ from asya.protocol.job_runs import Manifest, run_id
 from asya.spark.run_request import JobDeployment, RunRequestError, run_request
 from asya_infra.addresses import Addresses
 from asya_infra.mesh import Mesh
-from asya_infra.permissions.spark import heavy_actors
+from asya_infra.permissions.groups import heavy_actors
 
 _ACCOUNT, _REGION = "1" * 12, "r" * names.REGION_LIMIT
 _HASH = "0" * 64

@@ -22,7 +22,7 @@ from asya_infra.constructs.spark.runs import Spark
 from asya_infra.constructs.triggers import triggers
 from asya_infra.contracts.template_record import ACTOR, actor_records
 from asya_infra.mesh import Mesh
-from asya_infra.permissions.spark import heavy_actors
+from asya_infra.permissions.groups import heavy_actors
 from asya_infra.placement import CREW_SHARD
 from asya_infra.stacks.base import MeshStack
 

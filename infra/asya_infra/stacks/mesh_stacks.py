@@ -6,7 +6,7 @@ from asya.protocol import names
 from asya_infra.constructs.listed_roles import ListedRoles
 from asya_infra.constructs.trigger_sources import needs_queue_first
 from asya_infra.mesh import Mesh
-from asya_infra.permissions.spark import heavy_actors
+from asya_infra.permissions.groups import heavy_actors
 from asya_infra.placement import CREW_SHARD, SHARDS, shard_of
 from asya_infra.stacks.functions import FunctionsStack
 from asya_infra.stacks.gateway import GatewayStack

@@ -16,8 +16,8 @@ from asya.senders.aws.role_list import RoleItems
 from asya.senders.roles import ListChange
 from asya_infra.commit_events import commit_pattern
 from asya_infra.permissions.grant import document
+from asya_infra.permissions.groups import lingering_actors
 from asya_infra.permissions.job_runs import run_access, run_files
-from asya_infra.permissions.spark import lingering_actors
 from asya_infra.queue_settings import QueueSettings, actor_queue, system_queues
 from asya_infra.table_settings import TABLES, IndexSettings
 from asya_local.account.clients import aws_client

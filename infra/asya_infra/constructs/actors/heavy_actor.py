@@ -10,7 +10,6 @@ from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.constructs.spark.job_role import job_role
 from asya_infra.mesh import Mesh
 from asya_infra.nag import acknowledge_wildcards
-from asya_infra.permissions import actors
 from asya_infra.permissions.grant import document
 from asya_infra.permissions.job_runs import run_access
 
@@ -19,14 +18,7 @@ def heavy_actor(
     scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress, name: str
 ) -> MeshFunction:
     """Add a heavy actor. The batch size of its queue is fixed; `batch` in the mesh file is about job runs."""
-    function = system_actor(
-        scope,
-        mesh,
-        layer,
-        gateway,
-        name,
-        grants=actors.enqueue(mesh.addresses, mesh.table, name),
-    )
+    function = system_actor(scope, mesh, layer, gateway, name)
     policy = _access_policy(function, mesh, name)
     job_role(function, mesh, name, policy)
     return function

@@ -12,8 +12,9 @@ from asya_infra.constructs.function import EventSourceSettings, FunctionSettings
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.legacy.variables import handler_variables
-from asya_infra.permissions import actors
 from asya_infra.permissions.access import access_grants
+from asya_infra.permissions.needs import function_grants
+from asya_infra.permissions.resources import Place
 from asya_infra.permissions.secrets import secret_grants
 
 
@@ -30,10 +31,7 @@ def light_actor(
         hashed=mesh.file.requires_hashes,
     )
     access = [*access_grants(section.access, addresses), *secret_grants(section.secrets.values(), addresses)]
-    if actor.kind == "end":
-        grants = actors.end(addresses, name, access)
-    else:
-        grants = actors.light(addresses, mesh.table, name, access)
+    place = Place(addresses=addresses, table=mesh.table)
     function = MeshFunction(
         scope,
         mesh,
@@ -42,7 +40,7 @@ def light_actor(
             name=name,
             handler=registry.ACTOR_FUNCTIONS[actor.kind].entry_point,
             code=lambda_.Code.from_asset(str(folder)),
-            grants=grants,
+            grants=[*function_grants(name, place), *access],
             timeout=timings.function_timeout(actor.timeout, actor.batch.size),
             memory=section.memory,
             environment={**section.env, **handler_variables(actor), "ASYA_GATEWAY_URL": gateway.url},

@@ -11,7 +11,8 @@ from asya_infra.constructs.function import EventSourceSettings, FunctionSettings
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.table import section_of
-from asya_infra.permissions.grant import Grant
+from asya_infra.permissions.needs import function_grants
+from asya_infra.permissions.resources import Place
 
 
 def system_actor(
@@ -21,13 +22,11 @@ def system_actor(
     gateway: GatewayAddress,
     name: str,
     *,
-    grants: list[Grant],
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> MeshFunction:
     """Add the function and connect it to the queue of the same name.
 
     Args:
-        grants: the function's permissions.
         environment: variables besides the address of the gateway.
     """
     section = section_of(mesh.file, name)
@@ -35,11 +34,12 @@ def system_actor(
     queues, timeout = declaration.queues, declaration.timeout
     assert queues is not None, f"{name} has code of the user"
     assert timeout is not None, f"{name} has code of the user"
+    place = Place(addresses=mesh.addresses, table=mesh.table, key=gateway.key_arn)
     settings = FunctionSettings(
         name=name,
         handler=declaration.entry_point,
         code=mesh.table_code(),
-        grants=grants,
+        grants=function_grants(name, place),
         timeout=timeout,
         memory=section.memory,
         environment={"ASYA_GATEWAY_URL": gateway.url, **environment},

@@ -3,30 +3,23 @@
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from asya.protocol import names
+from asya import registry
 from asya_infra.constructs.function import EventSourceSettings, MeshFunction, declared
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.mesh import Mesh
-from asya_infra.permissions import actors, pauses
 
 
 def crew(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:
     """Add the functions of these actors, unless the mesh file disables one, and connect them to their queues."""
     code = mesh.table_code()
-    grants = {
-        names.SINK: actors.sink(mesh.addresses, mesh.table),
-        names.SUMP: actors.sump(mesh.addresses, mesh.table),
-        names.CHECKPOINT: actors.checkpoint(mesh.addresses, mesh.table),
-        names.RESUME: pauses.resume(mesh.addresses, mesh.table),
-    }
-    for name, allowed in grants.items():
+    for name in registry.CREW:
         section = mesh.file.crew.of(name)
         if not section.enabled:
             continue
         settings = declared(
+            mesh,
             name,
             code=code,
-            grants=allowed,
             memory=section.memory,
             environment={"ASYA_GATEWAY_URL": gateway.url},
             in_chains=mesh.is_in_chains(name),

@@ -9,16 +9,15 @@ from asya_infra.constructs.event_rules import RuleSettings, invoke_by_rule
 from asya_infra.constructs.function import MeshFunction, declared
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.mesh import Mesh
-from asya_infra.permissions import dead_letters
 
 
 def dead_letter_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:
     """Add one function for all dead-letter queues. Their alarms and a schedule invoke it."""
     sweep = Construct(scope, "DeadLetterWatch")
     settings = declared(
+        mesh,
         names.DLQ,
         code=mesh.table_code(),
-        grants=dead_letters.dlq(mesh.addresses, mesh.table),
         environment={"ASYA_GATEWAY_URL": gateway.url},
     )
     schedule = registry.sweeps_of(mesh.table)[names.DLQ]

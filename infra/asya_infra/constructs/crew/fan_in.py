@@ -9,25 +9,16 @@ from asya_infra.constructs.event_rules import add_sweep
 from asya_infra.constructs.function import MeshFunction, declared
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.mesh import Mesh
-from asya_infra.permissions import sets
 
 
 def fan_in_actor(
     scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress, name: str
 ) -> MeshFunction:
     """Add a fan-in actor."""
-    return system_actor(
-        scope,
-        mesh,
-        layer,
-        gateway,
-        name,
-        grants=sets.fan_in(mesh.addresses, mesh.table, name),
-    )
+    return system_actor(scope, mesh, layer, gateway, name)
 
 
 def fan_in_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
     """Add the function that finds sets past their timeout and counts open sets."""
-    grants = sets.sweep(mesh.addresses, mesh.table)
-    settings = declared(names.FAN_IN_SWEEP, code=mesh.table_code(), grants=grants)
+    settings = declared(mesh, names.FAN_IN_SWEEP, code=mesh.table_code())
     add_sweep(Construct(scope, "FanInSweep"), mesh, layer, settings)

@@ -9,7 +9,6 @@ from asya_infra.constructs.event_rules import add_sweep
 from asya_infra.constructs.function import MeshFunction, declared
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.mesh import Mesh
-from asya_infra.permissions import common, pauses
 
 
 def pause_actor(
@@ -18,36 +17,18 @@ def pause_actor(
     """Add a pause actor."""
     pause = mesh.table.actors[name].pause
     has_callbacks = pause is not None and pause.callback
-    return system_actor(
-        scope,
-        mesh,
-        layer,
-        gateway,
-        name,
-        grants=[
-            *pauses.pause(mesh.addresses, name),
-            *([common.sign_tokens(gateway.key_arn)] if has_callbacks else []),
-        ],
-        environment={"ASYA_TOKEN_KEY": gateway.key_arn} if has_callbacks else {},
-    )
+    environment = {"ASYA_TOKEN_KEY": gateway.key_arn} if has_callbacks else {}
+    return system_actor(scope, mesh, layer, gateway, name, environment=environment)
 
 
 def wait_actor(
     scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress, name: str
 ) -> MeshFunction:
     """Add a wait actor."""
-    return system_actor(
-        scope,
-        mesh,
-        layer,
-        gateway,
-        name,
-        grants=pauses.wait(mesh.addresses, mesh.table, name),
-    )
+    return system_actor(scope, mesh, layer, gateway, name)
 
 
 def pause_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
     """Add the function that completes unfinished releases, sends what waited, and measures the oldest pauses."""
-    grants = pauses.sweep(mesh.addresses, mesh.table)
-    settings = declared(names.PAUSE_SWEEP, code=mesh.table_code(), grants=grants)
+    settings = declared(mesh, names.PAUSE_SWEEP, code=mesh.table_code())
     add_sweep(Construct(scope, "PauseSweep"), mesh, layer, settings)

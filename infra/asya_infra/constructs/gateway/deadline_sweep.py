@@ -7,11 +7,9 @@ from asya.protocol import names
 from asya_infra.constructs.event_rules import add_sweep
 from asya_infra.constructs.function import declared
 from asya_infra.mesh import Mesh
-from asya_infra.permissions import gateway
 
 
 def deadline_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
     """Add the function that checks the deadlines of open tasks."""
-    grants = gateway.sweep(mesh.addresses, mesh.table)
-    settings = declared(names.TASK_SWEEP, code=mesh.table_code(), grants=grants)
+    settings = declared(mesh, names.TASK_SWEEP, code=mesh.table_code())
     add_sweep(Construct(scope, "TaskSweep"), mesh, layer, settings)

@@ -23,8 +23,6 @@ from asya_infra.constructs.gateway.stream_key import stream_key
 from asya_infra.constructs.gateway.streaming import LiveStreams
 from asya_infra.contracts.template_record import TOOLS, tools_record
 from asya_infra.mesh import Mesh
-from asya_infra.permissions import common, gateway, operations, triggers
-from asya_infra.permissions.grant import Grant
 
 
 @dataclass(frozen=True)
@@ -74,45 +72,45 @@ class Gateway(Construct):
         self.token_api = None if jwt is None else jwt_api(self, mesh, jwt, functions)
 
     def _functions(self, mesh: Mesh, layer: lambda_.ILayerVersion) -> dict[str, lambda_.Function]:
-        options, addresses = mesh.options, mesh.addresses
+        options, key = mesh.options, self.key.key_arn
         table = build_table(options.build_folder, mesh.table_bytes)
         api = build_gateway(options.build_folder, options.packages_target, mesh.table_bytes)
         functions: tuple[FunctionSettings, ...] = (
-            _function(names.GATEWAY_INGEST, table, gateway.ingest(addresses)),
-            self._api_function(mesh, api),
+            _function(mesh, names.GATEWAY_INGEST, table),
+            # It checks the tokens of callbacks if the mesh has them.
             _function(
+                mesh,
+                names.GATEWAY_API,
+                api,
+                key,
+                environment={"ASYA_TOKEN_KEY": key} if mesh.table.has_callbacks else {},
+            ),
+            _function(
+                mesh,
                 names.GATEWAY_STREAM,
                 table,
-                gateway.stream(addresses, names.GATEWAY_STREAM, self.key.key_arn),
-                environment={"ASYA_TOKEN_KEY": self.key.key_arn},
+                key,
+                environment={"ASYA_TOKEN_KEY": key},
                 # Each stream client occupies one concurrent execution. Reserved concurrency protects the rest.
                 reserved=mesh.file.gateway.watchers or None,
             ),
             _function(
+                mesh,
                 names.OPERATIONS,
                 table,
-                operations.operations(addresses, mesh.table),
                 environment={"ASYA_SPARK_ARCHITECTURE": mesh.file.spark.application.architecture.upper()},
             ),
-            _function(names.LOGS, table, operations.logs(addresses, mesh.table)),
+            _function(mesh, names.LOGS, table),
         )
         if mesh.table.webhooks:
             calls_tools = any(trigger.webhook and trigger.tool for trigger in mesh.table.triggers.values())
             # The arguments of tools are checked before an answer names their task.
             code = api if calls_tools else table
-            functions += (_function(names.WEBHOOKS, code, triggers.webhooks(addresses, mesh.table)),)
+            functions += (_function(mesh, names.WEBHOOKS, code),)
         made = {each.name: MeshFunction(self, mesh, layer, each) for each in functions}
         if mesh.records_contracts:
             made[names.GATEWAY_API].record(TOOLS, tools_record(mesh.contracts))
         return {name: each.function for name, each in made.items()}
-
-    def _api_function(self, mesh: Mesh, code: Path) -> FunctionSettings:
-        """The function of the API, which checks the tokens of callbacks if the mesh has them."""
-        grants = gateway.api(mesh.addresses, mesh.table)
-        if not mesh.table.has_callbacks:
-            return _function(names.GATEWAY_API, code, grants)
-        environment = {"ASYA_TOKEN_KEY": self.key.key_arn}
-        return _function(names.GATEWAY_API, code, [*grants, common.sign_tokens(self.key.key_arn)], environment)
 
     def _live_streams(self, mesh: Mesh, layer: lambda_.ILayerVersion, tokens: lambda_.Function) -> LiveStreams | None:
         """Add the API of continuous streams, except on the local cloud, which has no web adapter layer."""
@@ -124,7 +122,13 @@ class Gateway(Construct):
 
 
 def _function(
-    name: str, code: Path, grants: list[Grant], environment: dict[str, str] | None = None, reserved: int | None = None
+    mesh: Mesh,
+    name: str,
+    code: Path,
+    key: str | None = None,
+    *,
+    environment: dict[str, str] | None = None,
+    reserved: int | None = None,
 ) -> FunctionSettings:
     asset = lambda_.Code.from_asset(str(code))
-    return declared(name, code=asset, grants=grants, environment=environment, reserved=reserved)
+    return declared(mesh, name, code=asset, key=key, environment=environment, reserved=reserved)

@@ -10,7 +10,6 @@ from asya.tasks.aws.items import RECORD, WATCHED
 from asya_infra.build.functions import build_table
 from asya_infra.constructs.function import MeshFunction, declared
 from asya_infra.mesh import Mesh
-from asya_infra.permissions import push
 
 _BATCH = 100
 _ATTEMPTS = 10
@@ -28,7 +27,7 @@ class PushNotifications(Construct):
             self,
             mesh,
             layer,
-            declared(names.PUSH_FEED, code=code, grants=push.feed(mesh.addresses)),
+            declared(mesh, names.PUSH_FEED, code=code),
         )
         lambda_.CfnEventSourceMapping(
             self,
@@ -49,5 +48,4 @@ class PushNotifications(Construct):
                 )
             ),
         )
-        delivery = declared(names.PUSH, code=code, grants=push.deliver(mesh.addresses))
-        MeshFunction(self, mesh, layer, delivery).add_declared_event_sources()
+        MeshFunction(self, mesh, layer, declared(mesh, names.PUSH, code=code)).add_declared_event_sources()

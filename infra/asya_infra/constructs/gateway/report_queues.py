@@ -7,15 +7,14 @@ from asya.protocol import names
 from asya_infra.constructs.function import MeshFunction, declared
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.mesh import Mesh
-from asya_infra.permissions.gateway import take_reports
 
 
 def report_queues(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:
     """Add the function and connect it to both queues. It sends ends of triggers' tasks to `x-triggers`, and nothing else."""
     settings = declared(
+        mesh,
         names.REPORTS,
         code=mesh.table_code(),
-        grants=take_reports(mesh.addresses, mesh.table),
         in_chains=mesh.is_in_chains(names.REPORTS),
         # Reports that name another gateway go there by HTTP; those that name this one stay here.
         environment={"ASYA_GATEWAY_URL": gateway.url},

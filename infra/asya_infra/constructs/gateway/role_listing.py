@@ -10,12 +10,11 @@ from asya_infra.constructs.function import MeshFunction, declared
 from asya_infra.constructs.listed_roles import ListedRoles
 from asya_infra.mesh import Mesh
 from asya_infra.nag import acknowledge
-from asya_infra.permissions.gateway import list_roles
 
 
 def role_listing(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
     """Add the function that lists the roles. It has no code of users, and its own role sends no message."""
-    settings = declared(names.ROLES, code=mesh.table_code(), grants=list_roles(mesh.addresses))
+    settings = declared(mesh, names.ROLES, code=mesh.table_code())
     function = MeshFunction(scope, mesh, layer, settings).function
     # A late retry would write the list of an older deployment: no call begins that could end after CloudFormation gave up.
     latest_start = Duration.seconds(timings.ROLES_ANSWER - settings.timeout)

@@ -9,6 +9,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from asya import registry
 from asya.gateway.calls import CALLS
 from asya.gateway.streams.sse import MAX_STREAM_SECONDS
 from asya.protocol import names
@@ -17,7 +18,8 @@ from asya_infra.checkov import acknowledge_check
 from asya_infra.constructs.function import FunctionSettings, MeshFunction
 from asya_infra.mesh import Mesh
 from asya_infra.nag import acknowledge
-from asya_infra.permissions import gateway
+from asya_infra.permissions.needs import declared_grants
+from asya_infra.permissions.resources import Place
 
 _STAGE = "live"
 _MARGIN = 30  # seconds
@@ -85,6 +87,7 @@ class LiveStreams(Construct):
 
     def _function(self, mesh: Mesh, layer: lambda_.ILayerVersion, key: kms.IKey) -> lambda_.Function:
         options = mesh.options
+        place = Place(addresses=mesh.addresses, table=mesh.table, key=key.key_arn)
         return MeshFunction(
             self,
             mesh,
@@ -93,7 +96,7 @@ class LiveStreams(Construct):
                 name=names.GATEWAY_LIVE,
                 handler=START_SCRIPT,
                 code=lambda_.Code.from_asset(str(build_server(options.build_folder, mesh.table_bytes))),
-                grants=gateway.stream(mesh.addresses, names.GATEWAY_LIVE, key.key_arn),
+                grants=declared_grants(registry.FUNCTIONS[names.GATEWAY_STREAM], names.GATEWAY_LIVE, place),
                 timeout=round(MAX_STREAM_SECONDS) + 2 * _MARGIN,
                 environment={
                     "ASYA_TOKEN_KEY": key.key_arn,

@@ -19,7 +19,7 @@ from asya_infra.constructs.observability.widgets import (
     text,
 )
 from asya_infra.mesh import Mesh
-from asya_infra.permissions.spark import heavy_actors
+from asya_infra.permissions.groups import heavy_actors
 
 _ACTOR = "${PROP('Dim.actor')}"
 _QUEUE = "${PROP('Dim.QueueName')}"

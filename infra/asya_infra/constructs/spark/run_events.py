@@ -6,7 +6,7 @@ from constructs import Construct
 from asya.protocol import names
 from asya_infra.commit_events import commit_pattern
 from asya_infra.mesh import Mesh
-from asya_infra.permissions.spark import lingering_actors
+from asya_infra.permissions.groups import lingering_actors
 
 
 def rule_name(namespace: str) -> str:

@@ -12,7 +12,6 @@ from asya_infra.constructs.spark.application import application_id
 from asya_infra.constructs.spark.job_code import JobCode
 from asya_infra.constructs.spark.run_events import commit_events, run_events
 from asya_infra.mesh import Mesh
-from asya_infra.permissions import spark
 
 
 class Spark(Construct):
@@ -47,9 +46,10 @@ class Spark(Construct):
         options, table = self._mesh.options, self._mesh.table_bytes
         folder = build_dispatcher(options.build_folder, options.packages_target, table)
         settings = declared(
+            self._mesh,
             names.DISPATCH,
             code=lambda_.Code.from_asset(str(folder)),
-            grants=spark.dispatch(self._mesh.addresses, self._mesh.table, self._application_id),
+            application=self._application_id,
             environment=self._environment,
             in_chains=True,
         )
@@ -58,9 +58,10 @@ class Spark(Construct):
     def _completion(self) -> None:
         mesh = self._mesh
         settings = declared(
+            mesh,
             names.COMPLETION,
             code=self._table_only,
-            grants=spark.complete(mesh.addresses, mesh.table, self._application_id),
+            application=self._application_id,
             environment=self._environment,
             in_chains=True,
         )
@@ -68,9 +69,10 @@ class Spark(Construct):
 
     def _reconciler(self) -> None:
         settings = declared(
+            self._mesh,
             names.RECONCILE,
             code=self._table_only,
-            grants=spark.reconcile(self._mesh.addresses, self._application_id),
+            application=self._application_id,
             environment=self._environment,
         )
         add_sweep(self, self._mesh, self._layer, settings)
