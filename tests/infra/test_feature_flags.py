@@ -15,7 +15,7 @@ from asya_infra.constructs.function import EventSourceSettings, FunctionSettings
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file import load_mesh
 from asya_infra.options import Options
-from asya_infra.permissions import common
+from asya_infra.permissions.needs import write_logs
 from tests.infra.conftest import FLAGS, HERE, SynthesizedMesh, synthesize
 
 LIBRARY = next((Path(aws_cdk.__file__).parent / "_jsii").glob("aws-cdk-lib@*.tgz"))
@@ -83,7 +83,7 @@ def version_of_provisioned_function(folder: Path, library: str) -> str:
         name="score",
         handler="asya.main",
         code=lambda_.Code.from_asset(str(folder / "code")),
-        grants=[common.write_logs(mesh.addresses, "score")],
+        grants=[write_logs(mesh.addresses, "score")],
         timeout=30,
     )
     function = MeshFunction(stack, mesh, layer.mesh_layer(stack, mesh), settings)

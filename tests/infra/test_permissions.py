@@ -6,12 +6,20 @@ from typing import Any
 import pytest
 
 from asya.protocol.mesh_table import Actor, MeshTable, Sink
+from asya.sidecar.needs import READS_STATES
 from asya_infra.addresses import Addresses
-from asya_infra.permissions import actors, dead_letters
-from asya_infra.permissions.common import read_states
+from asya_infra.permissions.grant import Grant
+from asya_infra.permissions.needs import function_grants, grants
+from asya_infra.permissions.resources import Place
 
+PLACE = Addresses(namespace="shop", partition="aws", region="r", account="1", url_suffix="amazonaws.com")
 BUCKET = "arn:<Partition>:s3:::asya-shop-<AccountId>-<Region>"
 SINK_TABLE = "arn:<Partition>:dynamodb:<Region>:<AccountId>:table/asya-shop-sink"
+
+
+def declared(function: str, table: MeshTable) -> list[Grant]:
+    """The permissions that the manifest of a function declares."""
+    return function_grants(function, Place(addresses=PLACE, table=table))
 
 
 def queue(actor: str) -> str:
@@ -223,9 +231,8 @@ def test_the_dlq_function_cannot_write_claims(shop: Any) -> None:
 
 def test_the_dlq_function_receives_from_no_pattern_of_queues() -> None:
     """`asya-shop-*-dlq` would also match the queues of the stages of `shop`."""
-    place = Addresses(namespace="shop", partition="aws", region="r", account="1", url_suffix="amazonaws.com")
     table = MeshTable(namespace="shop", actors={f"a{number}": Actor(kind="handler") for number in range(300)})
-    received = [each for each in dead_letters.dlq(place, table) if "sqs:ReceiveMessage" in each.actions]
+    received = [each for each in declared("x-dlq", table) if "sqs:ReceiveMessage" in each.actions]
     assert len(received[0].resources) >= 300
     assert not any("*" in arn for arn in received[0].resources)
 
@@ -243,11 +250,10 @@ def test_the_dlq_function_receives_from_no_pattern_of_queues() -> None:
     ],
 )
 def test_x_sump_removes_ends_that_a_later_one_replaced_and_writes_no_results(sink: Sink, prefixes: set[str]) -> None:
-    place = Addresses(namespace="shop", partition="aws", region="r", account="1", url_suffix="amazonaws.com")
-    grants = actors.sump(place, MeshTable(namespace="shop", actors={}, sink=sink))
+    allowed = declared("x-sump", MeshTable(namespace="shop", actors={}, sink=sink))
 
     def results(action: str) -> set[str]:
-        arns = {arn for grant in grants if action in grant.actions for arn in grant.resources}
+        arns = {arn for grant in allowed if action in grant.actions for arn in grant.resources}
         return {arn.partition("/results/")[2] for arn in arns if "/results/" in arn}
 
     readable = {f"{prefix}*" for prefix in ("sump/", "canceled/", *prefixes)}
@@ -264,7 +270,7 @@ def test_the_gateway_reads_the_sources_of_replays(shop: Any) -> None:
 
 @pytest.mark.rule("13.states", "13.roles")
 def test_functions_read_the_states_of_tasks_only_and_call_no_gateway(shop: Any) -> None:
-    reads = read_states(Addresses(namespace="shop", partition="p", region="r", account="a", url_suffix="u"))
+    [reads] = grants(READS_STATES, "intake", Place(addresses=PLACE, table=MeshTable(namespace="shop", actors={})))
     tasks = "arn:<Partition>:dynamodb:<Region>:<AccountId>:table/asya-shop-tasks"
     asking = {*("intake", "crunch", "score", "free", "audit", "gather", "approve"), *("x-index", "x-fan-in", "x-pause")}
     asking |= {"x-checkpoint", "x-dispatch", "x-completion"}
@@ -418,11 +424,10 @@ def test_no_policy_is_of_aws_or_for_every_resource(shop: Any) -> None:
 
 @pytest.mark.rule("5.end-actors")
 def test_an_end_actor_neither_routes_nor_reports() -> None:
-    place = Addresses(namespace="shop", partition="aws", region="r", account="1", url_suffix="amazonaws.com")
-    grants = actors.end(place, "audit", [])
-    sent = [resource for grant in grants if "sqs:SendMessage" in grant.actions for resource in grant.resources]
+    allowed = declared("audit", MeshTable(namespace="shop", actors={"audit": Actor(kind="end")}))
+    sent = [resource for grant in allowed if "sqs:SendMessage" in grant.actions for resource in grant.resources]
     assert sorted(sent) == [f"arn:aws:sqs:r:1:asya-shop-{name}" for name in ("audit", "audit-dlq", "x-sink", "x-sump")]
-    assert not any("execute-api:Invoke" in grant.actions for grant in grants)
+    assert not any("execute-api:Invoke" in grant.actions for grant in allowed)
 
 
 def test_a_permissions_boundary_limits_every_role(plain: Any, shop: Any) -> None:

@@ -1,9 +1,14 @@
 """Permissions for the customer managed key, derived from the other permissions of a role."""
 
+from asya.needs import Need, lists, reads, sends, writes
+from asya.needs import uses as uses_table
+from asya.protocol.mesh_table import MeshTable
+from asya.sidecar.needs import CLAIMS
 from asya_infra.addresses import Addresses
-from asya_infra.permissions import common
 from asya_infra.permissions.encryption import decrypt_variables, use_key
 from asya_infra.permissions.grant import Grant
+from asya_infra.permissions.needs import grants, write_logs
+from asya_infra.permissions.resources import Place
 
 KEY = "arn:aws:kms:eu-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 ADDRESSES = Addresses(
@@ -16,9 +21,15 @@ ADDRESSES = Addresses(
 )
 
 
-def uses(*grants: Grant) -> dict[str, list[str]]:
+def grant(need: Need) -> Grant:
+    """The permission for a need of the actor `bill`."""
+    [only] = grants(need, "bill", Place(addresses=ADDRESSES, table=MeshTable(namespace="shop", actors={})))
+    return only
+
+
+def uses(*allowed: Grant) -> dict[str, list[str]]:
     """The services through which a role may use the key, by action."""
-    statements = [grant.statement() for grant in use_key(KEY, grants, ADDRESSES)]
+    statements = [grant.statement() for grant in use_key(KEY, allowed, ADDRESSES)]
     assert all(statement["Resource"] == [KEY] for statement in statements)
     return {
         statement["Action"][0].removeprefix("kms:"): [
@@ -30,24 +41,24 @@ def uses(*grants: Grant) -> dict[str, list[str]]:
 
 
 def test_readers_decrypt() -> None:
-    assert uses(common.objects(ADDRESSES, common.READ, "inbox")) == {"Decrypt": ["s3"]}
-    assert uses(common.consume_queue(ADDRESSES, "bill")) == {"Decrypt": ["sqs"]}
+    assert uses(grant(reads("inbox/*"))) == {"Decrypt": ["s3"]}
+    assert uses(Grant(("sqs:ReceiveMessage",), (ADDRESSES.queue_arn("bill"),))) == {"Decrypt": ["sqs"]}
 
 
 def test_writers_also_generate_data_keys() -> None:
-    assert uses(common.objects(ADDRESSES, common.WRITE, "dlq")) == {"Decrypt": ["s3"], "GenerateDataKey": ["s3"]}
-    assert uses(common.send_messages(ADDRESSES, ["bill"])) == {"Decrypt": ["sqs"], "GenerateDataKey": ["sqs"]}
+    assert uses(grant(writes("dlq/*"))) == {"Decrypt": ["s3"], "GenerateDataKey": ["s3"]}
+    assert uses(grant(sends("bill"))) == {"Decrypt": ["sqs"], "GenerateDataKey": ["sqs"]}
 
 
 def test_dynamodb_only_decrypts_the_key_of_the_table() -> None:
     index = Grant(("dynamodb:Query",), (f"{ADDRESSES.table_arn('tasks')}/index/due",))
-    for grant in (common.table(ADDRESSES, "tasks"), common.claims(ADDRESSES), index):
-        assert uses(grant) == {"Decrypt": ["dynamodb"]}
+    for each in (grant(uses_table("tasks")), grant(CLAIMS), index):
+        assert uses(each) == {"Decrypt": ["dynamodb"]}
 
 
 def test_the_services_of_all_grants_are_in_one_statement() -> None:
-    grants = (common.table(ADDRESSES, "tasks"), common.objects(ADDRESSES, common.READ, "hops"))
-    assert uses(*grants, common.send_messages(ADDRESSES, ["bill"])) == {
+    allowed = (grant(uses_table("tasks")), grant(reads("hops/*")))
+    assert uses(*allowed, grant(sends("bill"))) == {
         "Decrypt": ["dynamodb", "s3", "sqs"],
         "GenerateDataKey": ["sqs"],
     }
@@ -59,8 +70,8 @@ def test_an_existing_bucket_of_the_mesh_may_have_the_same_key() -> None:
 
 def test_what_does_not_belong_to_the_mesh_counts_for_nothing() -> None:
     others = (
-        common.write_logs(ADDRESSES, "bill"),
-        common.list_keys(ADDRESSES, "runs"),
+        write_logs(ADDRESSES, "bill"),
+        grant(lists("runs/*")),
         Grant(("s3:GetObject",), ("arn:aws:s3:::partner-files/*",)),
         Grant(("dynamodb:GetItem",), (ADDRESSES.arn("dynamodb", "table/rates"),)),
         Grant(("sqs:SendMessage",), (ADDRESSES.arn("sqs", "other"),)),
@@ -84,5 +95,5 @@ def test_the_environment_variables_of_one_function() -> None:
 
 
 def test_without_a_key_there_is_nothing_to_use() -> None:
-    assert use_key(None, [common.table(ADDRESSES, "tasks")], ADDRESSES) == []
+    assert use_key(None, [grant(uses_table("tasks"))], ADDRESSES) == []
     assert decrypt_variables(None, ADDRESSES, "bill") == []

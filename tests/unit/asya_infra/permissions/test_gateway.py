@@ -4,8 +4,9 @@ import pytest
 
 from asya.protocol.mesh_table import Actor, Gateway, MeshTable
 from asya_infra.addresses import Addresses
-from asya_infra.permissions.gateway import api_of, take_reports
 from asya_infra.permissions.grant import Grant
+from asya_infra.permissions.needs import function_grants
+from asya_infra.permissions.resources import Place, api_of
 
 PLACE = Addresses(namespace="shop", partition="aws", region="eu-west-1", account="1", url_suffix="amazonaws.com")
 OTHER = "a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com"
@@ -14,7 +15,8 @@ OTHER = "a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com"
 def calls(*hosts: str, private: tuple[str, ...] = ()) -> list[Grant]:
     gateway = Gateway(foreign_gateways=hosts, notification_hosts=private)
     table = MeshTable(namespace="shop", actors={"a": Actor(kind="handler")}, gateway=gateway)
-    return [grant for grant in take_reports(PLACE, table) if "execute-api:Invoke" in grant.actions]
+    allowed = function_grants("x-reports", Place(addresses=PLACE, table=table))
+    return [grant for grant in allowed if "execute-api:Invoke" in grant.actions]
 
 
 @pytest.mark.rule("3.gateway-url.foreign")
