@@ -6,6 +6,7 @@ from functools import cached_property
 
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.trigger_checks.causes import Causes
+from asya_infra.mesh_file.triggers.model import TriggerSection
 
 Ways = Mapping[str, Mapping[str, list[str]]]
 """How the tasks of a trigger may start others: by the one trigger and the other."""
@@ -57,8 +58,7 @@ class LoopCheck:
         }
 
     def _remedy(self, name: str) -> str:
-        (source, *_) = self.mesh.triggers[name].sources
-        return _REMEDIES[source]
+        return _REMEDIES[repeatable_source(self.mesh.triggers[name])]
 
     def _loop(self, start: str) -> list[str]:
         """Return the shortest loop of two triggers or more that leads back to one; empty without any."""
@@ -72,6 +72,11 @@ class LoopCheck:
                     seen.add(following)
                     paths.append([*path, following])
         return []
+
+
+def repeatable_source(trigger: TriggerSection) -> str:
+    """Return the source that may start a trigger again; a trigger with two sources may have a schedule too."""
+    return next(source for source in trigger.sources if source in _REMEDIES)
 
 
 def _listed(loop: list[str]) -> str:

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.source import Location
-from asya_infra.mesh_file.trigger_checks.loops import LoopCheck
+from asya_infra.mesh_file.trigger_checks.loops import LoopCheck, repeatable_source
 from asya_infra.mesh_file.triggers.model import EventSection, ObjectsSection
 
 _BUCKET = re.compile(r"data|results|(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
@@ -28,7 +28,7 @@ def check(context: Context) -> Iterator[Finding]:
         if section.event is not None:
             yield from _event(section.event, (*place, "event"))
     for name, problem in LoopCheck(context.mesh, context.namespace).problems():
-        yield ("triggers", name, context.mesh.triggers[name].sources[0]), problem
+        yield ("triggers", name, repeatable_source(context.mesh.triggers[name])), problem
 
 
 def _objects(section: ObjectsSection, place: Location) -> Iterator[Finding]:

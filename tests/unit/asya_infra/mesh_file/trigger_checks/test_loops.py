@@ -52,6 +52,15 @@ def test_16_an_actor_of_the_route_may_not_write_such_objects(entry: str) -> None
 
 
 @pytest.mark.rule("16.objects.loop")
+def test_16_a_second_source_that_never_loops_is_no_reason_to_crash() -> None:
+    both = "{route: [a], cron: 0 3 * * *, s3: {bucket: data, prefix: raw/}}"
+    found = problems(a=access("{bucket: data, write: 'raw/*'}"), trigger=both)
+    assert len(found) == 2
+    assert "triggers.t: has cron and s3; a trigger has one source" in found[0]
+    assert "triggers.t.s3: its own tasks may start it again" in found[1]
+
+
+@pytest.mark.rule("16.objects.loop")
 @pytest.mark.parametrize(
     "entry",
     [
