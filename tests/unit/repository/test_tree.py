@@ -24,10 +24,6 @@ SOURCES = {
     "asya_local": PROJECT / "infra" / "asya_local",
     "asya_cli": PROJECT / "asya_cli",
 }
-MODULES_PER_FOLDER = 20
-UNLIMITED_FOLDERS = {"asya/protocol"}
-"""All wire formats of the mesh are in one folder."""
-
 IMPURE_CALLS = frozenset({"now", "utcnow", "today", "uuid1", "uuid4", "open", "getenv", "print", "input"})
 NOT_PURE = {"asya.runtime", "asya.testing", "asya.client"}
 """One calls user code. The others are deployed nowhere: one runs whole meshes, the other is what programs call."""
@@ -108,17 +104,6 @@ def test_the_contract_names_every_slice() -> None:
     slices = {layer.strip() for line in contract(SLICES)["layers"] for layer in line.split("|")}
     folders = {f"asya.{path.name}" for path in SOURCES["asya"].iterdir() if (path / "__init__.py").exists()}
     assert folders == slices | {"asya.legacy"}
-
-
-def test_no_folder_exceeds_the_limit_of_modules() -> None:
-    sizes: dict[str, int] = {}
-    for name, path in modules().items():
-        if path.name not in ("__init__.py", "__main__.py"):
-            folder = name.rpartition(".")[0].replace(".", "/")
-            sizes[folder] = sizes.get(folder, 0) + 1
-    assert {
-        folder: size for folder, size in sizes.items() if size > MODULES_PER_FOLDER and folder not in UNLIMITED_FOLDERS
-    } == {}
 
 
 def test_every_package_has_a_docstring() -> None:
