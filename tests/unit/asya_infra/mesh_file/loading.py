@@ -6,6 +6,16 @@ from textwrap import dedent, indent
 from asya_infra.mesh_file import LoadedMesh, MeshFileError, load_mesh
 from asya_infra.mesh_file.actor_model import ActorSection
 
+JOBS = "def crunch(spark, payload): return payload\ndef crunch_all(spark, envelopes): return envelopes\n"
+
+
+def write_code(folder: Path) -> None:
+    """Write the handler `shop.one` and the jobs `heavy.crunch` and `heavy.crunch_all` into a folder."""
+    (folder / "functions/handlers").mkdir(parents=True)
+    (folder / "functions/handlers/shop.py").write_text("def one(payload): return payload\n")
+    (folder / "spark_jobs").mkdir()
+    (folder / "spark_jobs/heavy.py").write_text(JOBS)
+
 
 def load(text: str, stage: str = "") -> LoadedMesh:
     """Write a mesh file and load it; its first line is the first one with text.
