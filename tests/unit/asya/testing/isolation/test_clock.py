@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,10 +77,12 @@ async def endless(payload):
     await asyncio.sleep(3600)
 """
 FROZEN = datetime(2020, 3, 2, 10, 0, 0, tzinfo=UTC)
+freeze = partial(freezegun.freeze_time, ignore=["_pytest.timing"])
+"""Freezes time, but not the clock that pytest measures the durations of tests with: a fixture is frozen until its test has ended."""
 CLOCKS: dict[str, Callable[[], Any]] = {
-    "freezegun": lambda: freezegun.freeze_time(FROZEN),
-    "freezegun that ticks": lambda: freezegun.freeze_time(FROZEN, tick=True),
-    "freezegun with the loop's clock": lambda: freezegun.freeze_time(FROZEN, real_asyncio=True),
+    "freezegun": lambda: freeze(FROZEN),
+    "freezegun that ticks": lambda: freeze(FROZEN, tick=True),
+    "freezegun with the loop's clock": lambda: freeze(FROZEN, real_asyncio=True),
     "time-machine": lambda: time_machine.travel(FROZEN, tick=False),
     "time-machine that ticks": lambda: time_machine.travel(FROZEN),
 }
@@ -149,7 +152,7 @@ def test_a_mesh_from_before_works_while_time_is_frozen_and_after(
 
 
 def test_a_moment_of_a_subclass_is_the_same_moment() -> None:
-    with freezegun.freeze_time(FROZEN):
+    with freeze(FROZEN):
         frozen = datetime.now(UTC)
     plain = plain_datetime(frozen)
     assert (plain, type(plain)) == (FROZEN, datetime)
@@ -157,7 +160,7 @@ def test_a_moment_of_a_subclass_is_the_same_moment() -> None:
 
 @pytest.mark.parametrize("moment", ["2012-01-14 12:00:01", "2250-01-01"])
 def test_a_time_of_which_a_mesh_takes_no_report_is_told(mesh_file: Path, moment: str) -> None:
-    with freezegun.freeze_time(moment), pytest.raises(TestKitError, match="outside the years 2020 to 2199"):
+    with freeze(moment), pytest.raises(TestKitError, match="outside the years 2020 to 2199"):
         Mesh(mesh_file)
     with pytest.raises(TestKitError, match="has no time zone"):
         Mesh(mesh_file, start=datetime(2026, 1, 1))  # noqa: DTZ001 - what a test may forget
