@@ -13,6 +13,7 @@ import moto.core.responses
 import moto.kms.models
 import moto.sqs.models
 import pytest
+import typer.testing
 from botocore.hooks import EventAliaser
 from hypothesis import settings
 
@@ -91,6 +92,14 @@ def cached_event_names() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(EventAliaser, "_alias_event_name", cached)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cached_command() -> Iterator[None]:
+    """Cache the command: typer builds all commands of `asya` again for each call by a test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.testing, "_get_command", cache(typer.testing._get_command))
         yield
 
 

@@ -76,6 +76,7 @@ def test_a_mesh_has_the_functions_of_its_calls(webhook: Webhook | None) -> None:
     "entry_point",
     sorted({each.entry_point.rpartition(".")[0] for each in DECLARED}),
 )
+@pytest.mark.slow
 def test_no_function_imports_a_manifest(entry_point: str) -> None:
     declarations = (".manifest", ".registry", ".needs", ".predicates")
     code = f"import sys, {entry_point}; print([name for name in sys.modules if name.endswith({declarations})])"

@@ -89,6 +89,7 @@ def run(*arguments: str, text: str = "") -> Result:
     return CliRunner().invoke(app, ["data", *arguments], input=text)
 
 
+@pytest.mark.slow
 def test_files_go_there_and_back(bucket: Any, tmp_path: Path) -> None:
     assert run("put", "-", "raw/a.txt", text="whale").stdout == "s3://bucket/data/raw/a.txt\n"
     bucket.put_object(Bucket="bucket", Key="data/raw/b.txt", Body=b"x" * 1234)
@@ -121,6 +122,7 @@ def test_a_file_that_is_not_there_is_not_found(bucket: Any) -> None:
 
 
 @pytest.mark.rule("1.references")
+@pytest.mark.slow
 def test_1_an_object_of_any_key_is_listed_and_read(bucket: Any) -> None:
     for key in ("invoice [final].pdf", "a//b", "../x", "new\nline", "100%+ "):
         bucket.put_object(Bucket="bucket", Key=f"data/{key}", Body=key.encode())

@@ -141,6 +141,7 @@ def gateway_lines(mesh: FakeMesh, monkeypatch: pytest.MonkeyPatch) -> list[LogLi
     return found
 
 
+@pytest.mark.slow
 def test_a_mesh_without_log_groups_has_its_lines_at_the_gateway(gateway_lines: list[LogLine]) -> None:
     assert [line.partition("  ")[2] for line in lines("order-7")] == [gateway_lines[0].line, gateway_lines[2].line]
     assert [line.partition("  ")[2] for line in lines("bill")] == [line.line for line in gateway_lines[:2]]

@@ -16,6 +16,7 @@ FULL = Path("/dev/full")
 
 @pytest.mark.skipif(not FULL.exists(), reason="only Linux has a device that is always full")
 @pytest.mark.parametrize("argument", ["--version", "schema"])
+@pytest.mark.slow
 def test_a_full_disk_is_told_in_two_lines(argument: str) -> None:
     with FULL.open("wb") as output:
         line = [sys.executable, "-m", "asya_cli.main", argument]
@@ -27,6 +28,7 @@ def test_a_full_disk_is_told_in_two_lines(argument: str) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_terminal_without_unicode_gets_escapes(tmp_path: Path) -> None:
     (tmp_path / "bills.py").write_text("def bill(payload):\n    return payload\n")
     mesh = tmp_path / "→.yaml"
@@ -38,6 +40,7 @@ def test_a_terminal_without_unicode_gets_escapes(tmp_path: Path) -> None:
     assert b"\\u2192.yaml: shop with 1 actor" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_closed_standard_output_is_no_error() -> None:
     line = f"exec {sys.executable} -m asya_cli.main --version >&-"
     done = subprocess.run(["sh", "-c", line], stderr=subprocess.PIPE, text=True, timeout=60, check=False)

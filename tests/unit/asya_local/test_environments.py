@@ -4,6 +4,8 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from asya_local.environments import function_python
 from tests.paths import PROJECT
 
@@ -16,6 +18,7 @@ RUNTIME = ["boto3", "botocore", "dateutil", "jmespath", "s3transfer", "six", "ur
 ABSENT = ["ministack", "jwt", "cryptography", "yaml", "hypercorn", "asya", "asya_local", "pydantic", "pandas", "pip"]
 
 
+@pytest.mark.slow
 def test_functions_find_the_packages_of_the_runtime(tmp_path: Path) -> None:
     python = function_python(tmp_path, CLOUD_PYTHON)
     command = [str(python), "-P", "-c", PROGRAM, *RUNTIME, *ABSENT]

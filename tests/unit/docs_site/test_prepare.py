@@ -23,6 +23,7 @@ def test_every_page_of_docs_is_in_the_site(texts: dict[str, str]) -> None:
     assert written <= set(texts)
 
 
+@pytest.mark.slow
 def test_the_pages_are_the_same_each_time(texts: dict[str, str]) -> None:
     assert page_texts() == texts
 

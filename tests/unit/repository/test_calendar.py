@@ -36,12 +36,14 @@ def test_moments_are_those_of_the_zone(moment: str, zone: str, local: str) -> No
 
 
 @pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.slow
 def test_every_moment_is_ahead_in_each_of_four_years(zone: str) -> None:
     for day in range(0, 4 * 366, 183):
         now = NOW + timedelta(days=day)
         assert all(each.at(now, ZoneInfo(zone)) > now - LEAD for each in MOMENTS.values()), now
 
 
+@pytest.mark.slow
 def test_the_clock_of_a_process_and_of_its_children_is_moved_and_the_monotonic_one_is_not() -> None:
     real, moment = datetime.now(UTC), datetime(2028, 2, 29, 12, tzinfo=UTC)
     code = (

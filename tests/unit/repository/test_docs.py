@@ -5,6 +5,7 @@ import shlex
 from collections import Counter
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -46,7 +47,6 @@ def test_named_source_files_exist(page: Path) -> None:
     assert not missing
 
 
-@pytest.mark.slow
 @each_page
 def test_asya_commands_parse(page: Path) -> None:
     for block in SHELL.findall(page.read_text()):
@@ -96,7 +96,7 @@ def alternatives(path: str) -> list[str]:
 
 def parse(words: list[str]) -> None:
     """Parses the arguments of a command without running it; wrong arguments raise a usage error."""
-    command = typer.main.get_command(app)
+    command = _command()
     context = command.make_context("asya", [], resilient_parsing=True)
     while isinstance(command, TyperGroup):
         name, subcommand, words = command.resolve_command(context, words)
@@ -104,6 +104,12 @@ def parse(words: list[str]) -> None:
             raise ValueError(f"No such command: {' '.join(words)}")
         command, context = subcommand, subcommand.make_context(name, [], parent=context, resilient_parsing=True)
     command.make_context(context.info_name, words)
+
+
+@cache
+def _command() -> Any:
+    """The command of `asya`, which takes a while to build."""
+    return typer.main.get_command(app)
 
 
 @pytest.mark.parametrize("line", ["no-such-command", "status", "status ID --no-such-option", "dlq no-such-command"])

@@ -77,6 +77,7 @@ def test_each_reason_has_a_row() -> None:
     assert set(rows("Reasons of a task")) == REASONS
 
 
+@pytest.mark.slow
 def test_each_type_of_error_has_a_row() -> None:
     types = {*made_types(), *raised_types()}
     assert {"processing_error", "SparkJobFailed", "AppendError"} <= types

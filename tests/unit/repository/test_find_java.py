@@ -46,17 +46,20 @@ def test_java_home_is_used_if_spark_supports_it(tmp_path: Path, version: str) ->
 @pytest.mark.parametrize(
     ("version", "modules"), [("1.8.0_412", ""), ("11.0.2", SPARK_MODULE), ("17.0.15", "java.base@17.0.15")]
 )
+@pytest.mark.slow
 def test_a_java_without_spark_support_is_skipped(tmp_path: Path, version: str, modules: str) -> None:
     unsupported = fake_java(tmp_path / "unsupported", version, modules)
     supported = fake_java(tmp_path / "supported", "17.0.15")
     assert find(unsupported, supported) == str(supported)
 
 
+@pytest.mark.slow
 def test_java_17_is_preferred_to_a_newer_unsupported_version(tmp_path: Path) -> None:
     newer = fake_java(tmp_path / "newer", "25.0.1")
     assert find(newer, fake_java(tmp_path / "path", "17.0.15")) == str(tmp_path / "path")
 
 
+@pytest.mark.slow
 def test_a_missing_java_home_is_skipped(tmp_path: Path) -> None:
     supported = fake_java(tmp_path / "supported", "17.0.15")
     assert find(tmp_path / "nowhere", supported) == str(supported)

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.paths import PROJECT
 
 PAGE = PROJECT / "docs" / "reference" / "local-cloud.md"
@@ -57,6 +59,7 @@ def replacements(path: Path, function: str) -> set[str]:
     return {name.id for value in values for name in ast.walk(value) if isinstance(name, ast.Name)}
 
 
+@pytest.mark.slow
 def test_each_branch_for_the_local_cloud_is_documented() -> None:
     modules = set(readers_of("layer_target"))
     assert "asya_infra.stacks.mesh_stacks" in modules  # the search finds the branches

@@ -174,6 +174,7 @@ def test_functions_read_these_environment_variables(tmp_path: Path) -> None:
     assert settings.spark.access_policy_prefix == "arn:aws:iam::123456789012:policy/"
 
 
+@pytest.mark.slow
 def test_the_source_reads_no_other_environment_variables() -> None:
     """This list has each `ASYA_` variable that functions and jobs read."""
     folders = [Path(package.__file__ or "").parent for package in (asya, asya_spark)]
@@ -218,6 +219,7 @@ def _texts_of(kind: Any) -> list[str]:
     return [name for name in inspect.signature(kind).parameters if name != "py_files"]
 
 
+@pytest.mark.slow
 def test_15_metrics_have_these_names_and_dimensions() -> None:
     dimensions: dict[str, set[str]] = defaultdict(set)
     for file in Path(asya.__file__ or "").parent.rglob("*.py"):

@@ -59,6 +59,7 @@ def the_markers() -> list[Marker]:
     return rule_map.read_markers(rule_map.TESTS)
 
 
+@pytest.mark.slow
 def test_rules_and_markers_agree() -> None:
     assert len(the_rules()) > 300
     assert problems(the_rules(), the_markers()) == []

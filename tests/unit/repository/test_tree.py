@@ -69,6 +69,7 @@ def impure_calls(source: str) -> list[str]:
     return calls
 
 
+@pytest.mark.slow
 def test_pure_modules_read_no_clock_and_draw_no_random_numbers() -> None:
     pure = dict(pure_modules())
     assert len(pure) > 80

@@ -4,6 +4,8 @@ import ast
 import tomllib
 from collections.abc import Iterator
 
+import pytest
+
 from tests.paths import PROJECT
 
 
@@ -25,6 +27,7 @@ def used_modules() -> Iterator[str]:
                 yield str(node.module)
 
 
+@pytest.mark.slow
 def test_mypy_reads_every_cdk_module_in_use() -> None:
     used = set(used_modules())
     assert "aws_cdk.aws_lambda" in used

@@ -22,6 +22,7 @@ FOREIGN = (
 )
 
 
+@pytest.mark.slow
 def test_the_client_loads_the_sdk_and_msgspec_only_and_at_its_first_use() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM, FOREIGN], capture_output=True, text=True, check=True)
     assert done.stdout == "\nFalse\n"

@@ -80,6 +80,7 @@ def test_a_result_that_does_not_fit_names_the_field() -> None:
 
 @pytest.mark.rule("1.numbers")
 @given(NUMBERS)
+@pytest.mark.slow
 def test_1_a_number_of_a_result_has_every_digit_of_a_decimal(text: str) -> None:
     assert are_equal(str(decoded(f'{{"sku": "tea", "price": {text}}}'.encode(), Line).price), text)
     assert decoded(f'{{"price": {text}}}'.encode(), None) == {"price": json.loads(text)}

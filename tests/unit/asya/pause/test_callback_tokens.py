@@ -23,6 +23,7 @@ def test_a_token_names_its_pause() -> None:
 
 
 @given(st.text(min_size=1, max_size=60), st.integers(0, 9_999), st.integers(0, 999_999))
+@pytest.mark.slow
 def test_any_id_survives(task_id: str, generation: int, epoch: int) -> None:
     callback = Callback(task_id, generation, epoch, CALLBACK.expires_at)
     assert read(KEY, sign(KEY, callback), NOW) == callback

@@ -126,6 +126,7 @@ def test_the_link_that_answers_is_not_shown() -> None:
 
 
 @given(VALUES, st.booleans())
+@pytest.mark.slow
 def test_any_payload_is_shown_within_the_bound(payload: object, is_default: bool) -> None:
     shown = shown_values(raw(payload), None if is_default else ("", "/a", "/0"))
     assert sum(len((each.text or "").encode()) for each in shown) <= (DEFAULT_BYTES if is_default else CHOSEN_BYTES)
@@ -135,6 +136,7 @@ def test_any_payload_is_shown_within_the_bound(payload: object, is_default: bool
 
 
 @given(VALUES)
+@pytest.mark.slow
 def test_a_whole_value_is_its_json(payload: object) -> None:
     (shown,) = shown_values(raw(payload), ("",))
     if not shown.cut and shown.type != "string" and "\\U" not in (shown.text or ""):

@@ -55,6 +55,7 @@ def refusal(body: bytes) -> ParseError | None:
 
 @pytest.mark.rule("1.raw-payload", "3.others-survive")
 @given(envelopes())
+@pytest.mark.slow
 def test_protocol_1_payload_and_headers_survive_relays_byte_for_byte(
     sample: tuple[tuple[dict[str, bytes], bytes], bytes],
 ) -> None:

@@ -99,6 +99,7 @@ def test_a_missing_file_has_a_hint(reference: str, text: str) -> None:
 
 
 @given(any_key())
+@pytest.mark.slow
 def test_every_key_is_a_reference(key: str) -> None:
     assert check_reference(key) == key
 

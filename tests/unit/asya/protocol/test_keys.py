@@ -26,6 +26,7 @@ def test_no_id_escapes_its_prefix(envelope_id: str) -> None:
 
 
 @given(IDS, IDS)
+@pytest.mark.slow
 def test_no_two_ids_share_a_key(one: str, other: str) -> None:
     assert (safe_segment(one) == safe_segment(other)) == (one == other)
 

@@ -47,6 +47,7 @@ def classes_of(value: Any) -> set[type]:
 
 @pytest.mark.rule("1.numbers")
 @given(DOCUMENTS)
+@pytest.mark.slow
 def test_1_what_is_read_exactly_is_written_with_its_digits(text: str) -> None:
     value = decode_exact(text.encode())
 
@@ -65,6 +66,7 @@ def test_1_what_is_read_exactly_is_written_with_its_digits(text: str) -> None:
 
 @pytest.mark.rule("1.numbers.passed")
 @given(DOCUMENTS)
+@pytest.mark.slow
 def test_1_untyped_code_gets_plain_numbers_which_it_passes_on_with_their_digits(text: str) -> None:
     value, digits = decode_untyped(text.encode())
 

@@ -17,6 +17,7 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(st.text("abcd", min_size=1, max_size=3), VALUES, max_size=4), st.booleans())
+@pytest.mark.slow
 def test_the_members_of_valid_json_are_its_members(document: dict[str, object], escaped: bool) -> None:
     found = members(json.dumps(document, ensure_ascii=escaped))
     assert {name: json.loads(value) for name, value in found.items()} == document

@@ -59,6 +59,7 @@ def test_any_value_arrives_equal_or_is_refused(value: Any) -> None:
 
 @pytest.mark.rule("1.payload")
 @given(JSON)
+@pytest.mark.slow
 def test_every_json_value_is_taken(value: Any) -> None:
     assert decode_value(encode_value(value)) == value
 

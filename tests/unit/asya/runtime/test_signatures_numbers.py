@@ -95,6 +95,7 @@ def argument(kind: Any, payload: str) -> Any:
 
 @pytest.mark.rule("1.numbers")
 @given(NUMBERS)
+@pytest.mark.slow
 def test_1_a_decimal_of_each_library_has_every_digit(text: str) -> None:
     order = argument(
         Order,

@@ -185,6 +185,7 @@ def count_runs(
 
 @pytest.mark.rule("10.death.halved")
 @pytest.mark.parametrize(("shape", "most"), [("payload", 3), ("dataframe", 17)])
+@pytest.mark.slow
 def test_10_few_runs_isolate_any_of_200_envelopes(shape: str, most: int) -> None:
     members = manifest(*(f"e{number:03d}" for number in range(200))).members
     for poison in range(200):

@@ -78,6 +78,7 @@ def test_a_task_without_an_error_has_its_reason(status: str, error: Any, reason:
 
 @pytest.mark.rule("13.failures.pages")
 @given(meshes(), st.integers(0, 25))
+@pytest.mark.slow
 def test_pages_add_up_to_the_groups_of_all_tasks(tasks: list[TaskRecord], size: int) -> None:
     groups = [group_of(task) for task in tasks]
     whole = merged(groups)

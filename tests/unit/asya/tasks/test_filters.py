@@ -24,6 +24,7 @@ def test_the_parameters_of_a_query_are_read_as_they_were_written(wanted: TaskFil
 
 @pytest.mark.rule("13.list.filters")
 @given(records(), filters(), st.booleans())
+@pytest.mark.slow
 def test_a_record_of_a_listed_task_is_never_left_out(record: TaskRecord, wanted: TaskFilter, has_hop: bool) -> None:
     hops = fold(hop_records([event(record.id, "received", 1)] if has_hop else []), record.generation)
     task = list_view(task_view(record, hops, at(60)))

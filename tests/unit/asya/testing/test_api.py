@@ -18,6 +18,7 @@ def test_tasks_are_listed_newest_first(mesh: Mesh) -> None:
     assert [run.id for run in mesh.runs("failed")] == [second.id]
 
 
+@pytest.mark.slow
 def test_more_tasks_than_a_page_are_listed(mesh: Mesh) -> None:
     runs = [mesh.send("bill", {"n": n}) for n in range(25)]
     assert [run.id for run in mesh.runs()] == [run.id for run in reversed(runs)]

@@ -137,6 +137,7 @@ def test_a_process_that_dies_and_a_message_that_comes_twice_lose_and_double_noth
     assert sum(" receives " in line and "bill/" in line for line in mesh.log) >= 3
 
 
+@pytest.mark.slow
 def test_a_pause_waits_for_its_answer_for_days(mesh: Mesh) -> None:
     run = mesh.send("approve", {"total": 3}, then=["bill"])
     assert run.status == "paused"
@@ -192,6 +193,7 @@ def test_meshes_with_modules_of_the_same_name_do_not_mix(shop: Path, tmp_path: P
     assert Mesh(shop).send("bill", {}).result == {"billed": True}
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_history(shop: Path) -> None:
     def history(seed: int) -> tuple[str, ...]:
         mesh = Mesh(shop, seed=seed, start=datetime(2026, 1, 2, tzinfo=UTC))

@@ -45,6 +45,7 @@ def view(mesh: Mesh, run_id: str) -> TaskView:
 
 
 @pytest.mark.rule("13.retry", "8.retry.days")
+@pytest.mark.slow
 def test_a_task_shows_each_retry_until_an_attempt_succeeds(mesh: Mesh) -> None:
     run = mesh.send("charge", {"card": "a", "fails": 3})
     mesh.send("charge", {"card": "b", "fails": 1})

@@ -80,6 +80,7 @@ def code_of(repository: Repository, against: str | None = "main") -> int:
     return 0
 
 
+@pytest.mark.slow
 def test_a_breaking_change_against_a_revision_is_exit_code_1(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -109,6 +110,7 @@ def test_a_harmless_change_is_exit_code_0(repository: Repository, capsys: pytest
     assert capsys.readouterr().out == expected
 
 
+@pytest.mark.slow
 def test_a_folder_or_a_file_may_have_the_earlier_mesh(
     repository: Repository, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -128,6 +130,7 @@ def test_a_revision_without_the_mesh_has_nothing_to_break(
     assert capsys.readouterr().err == f"HEAD has no {repository.mesh}, so nothing can break\n"
 
 
+@pytest.mark.slow
 def test_earlier_code_that_cannot_be_imported_is_a_note(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:

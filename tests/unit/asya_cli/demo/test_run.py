@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from asya_cli.demo.cloud import MESH_FILE, actor_kinds
 from asya_cli.demo.dataset import dataset_files
 from asya_cli.demo.run import EVENT
 from asya_cli.sending.send import parse_envelope
 
 
+@pytest.mark.slow
 def test_the_event_names_existing_files_and_actors() -> None:
     envelope = parse_envelope(EVENT.read_bytes(), str(EVENT), "fresh")
     kinds = actor_kinds(MESH_FILE)

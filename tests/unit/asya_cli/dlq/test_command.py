@@ -231,6 +231,7 @@ def test_a_dead_letter_that_returns_during_the_scan_is_skipped(mesh: Mesh) -> No
     assert len(mesh.receive("infer-dlq")) == 1
 
 
+@pytest.mark.slow
 def test_list_and_show_leave_the_messages(mesh: Mesh) -> None:
     mesh.put("infer", message())
     assert "env-1" in run("list")
@@ -278,6 +279,7 @@ def test_an_id_without_a_dead_letter_is_not_found(mesh: Mesh, options: tuple[str
     assert (redriven.value.code, mesh.requests) == (ExitCode.NOT_FOUND, [])
 
 
+@pytest.mark.slow
 def test_since_selects_by_the_time_of_the_message(mesh: Mesh) -> None:
     mesh.put("infer", message())
     assert "1 dead letter selected" in run("redrive", "--since", "1h", "--dry-run")
@@ -337,6 +339,7 @@ def run_raising(*arguments: str) -> None:
 
 
 @pytest.mark.rule("16.failures")
+@pytest.mark.slow
 def test_16_a_letter_of_x_triggers_says_why_it_starts_nothing(mesh: Mesh) -> None:
     """It is found by that text, and a redrive sends it again as it was."""
     url = mesh.client.get_queue_url(QueueName="asya-shop-x-triggers-dlq")["QueueUrl"]

@@ -136,6 +136,7 @@ def test_a_dead_letter_is_deleted_only_after_the_gateway_has_sent_it(mesh: Mesh)
     assert len(mesh.bodies("x-ends")) == 1
 
 
+@pytest.mark.slow
 def test_a_dead_letter_that_stays_after_its_send_is_sent_twice(mesh: Mesh) -> None:
     mesh.put("x-ends-dlq", END)
     mesh.queues.failures["delete_message"] = 1

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from typer.testing import Result
 
 from tests.doubles.dispatching import start_run
@@ -22,6 +23,7 @@ def test_a_running_run_is_canceled(world: HeavyWorld, asya: Asya) -> None:
     assert "run again at once, because clean is not drained" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_run_of_a_drained_actor_says_no_warning(world: HeavyWorld, asya: Asya) -> None:
     start_run(world, "a")
     world.set_state("run1", "RUNNING")

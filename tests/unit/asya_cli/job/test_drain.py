@@ -14,6 +14,7 @@ Asya = Callable[..., Result]
 
 @pytest.mark.rule("10.drain")
 @pytest.mark.rule("10.drain.end")
+@pytest.mark.slow
 def test_envelopes_wait_until_the_end_of_the_drain(world: HeavyWorld, operator: Operator, asya: Asya) -> None:
     drained = asya("drain", "clean", "--reason", "compaction")
     assert drained.exit_code == 0, drained.output
@@ -35,6 +36,7 @@ def test_open_runs_are_counted(world: HeavyWorld, asya: Asya) -> None:
     assert "1 run still open" in asya("drain", "clean").stderr
 
 
+@pytest.mark.slow
 def test_an_actor_that_never_had_an_envelope_may_be_a_light_one(world: HeavyWorld, asya: Asya) -> None:
     start_run(world, "a")
     assert "if it is a light actor, the drain does nothing" in asya("drain", "publish").stderr

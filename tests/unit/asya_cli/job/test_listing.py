@@ -21,6 +21,7 @@ def end_runs(world: HeavyWorld, count: int) -> None:
         end_run(world, number)
 
 
+@pytest.mark.slow
 def test_open_runs_come_first_then_the_newest(world: HeavyWorld, asya: Asya) -> None:
     end_runs(world, 2)
     start_run(world, "open", "other")
@@ -36,6 +37,7 @@ def test_open_runs_come_first_then_the_newest(world: HeavyWorld, asya: Asya) -> 
     assert lines[1]["dollars"] == pytest.approx(0.5 * 0.052624 + 2 * 0.0057785)
 
 
+@pytest.mark.slow
 def test_pages_of_an_actor(world: HeavyWorld, asya: Asya) -> None:
     end_runs(world, 3)
     first = asya("list", "clean", "-n", "2")
@@ -52,6 +54,7 @@ def test_a_page_needs_an_actor(asya: Asya) -> None:
     assert "--before needs an actor" in str(result.exception)
 
 
+@pytest.mark.slow
 def test_the_output_names_the_prices(world: HeavyWorld, operator: Operator, asya: Asya) -> None:
     end_runs(world, 1)
     assert "$0.052624 per vCPU-hour, $0.0057785 per GB-hour (list price of X86_64 in us-east-1)" in asya("list").stderr

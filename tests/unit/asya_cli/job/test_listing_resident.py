@@ -23,6 +23,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[HeavyWorld]:
         yield world
 
 
+@pytest.mark.slow
 def test_a_batch_names_its_resident_run(world: HeavyWorld, asya: Asya) -> None:
     assert "1 running " in asya("list", "clean").stdout
     assert "RUNNING, batch 1 of run 1\n" in asya("show", BATCH).stdout
@@ -43,6 +44,7 @@ def test_the_files_of_a_batch_are_read_where_they_are(world: HeavyWorld, asya: A
     assert "batch 1 of run 1\n" in output
 
 
+@pytest.mark.slow
 def test_an_idle_job_run_is_canceled(world: HeavyWorld, asya: Asya) -> None:
     assert asya("cancel", RESIDENT).exit_code == 0
     assert world.emr.canceled == ["run1"]

@@ -35,6 +35,7 @@ def outcomes(asya: Asya) -> dict[str, str]:
     return {member["id"]: member["outcome"] for member in report(asya)["members"]}
 
 
+@pytest.mark.slow
 def test_outcome_and_error_are_readable_at_80_columns(
     world: HeavyWorld, asya: Asya, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -55,6 +56,7 @@ def test_outcome_and_error_are_readable_at_80_columns(
     assert "GB-hours" in table(160)[0]
 
 
+@pytest.mark.slow
 def test_envelopes_share_the_cost_by_the_duration_of_their_calls(world: HeavyWorld, asya: Asya) -> None:
     start_run(world, "a", "b", "c")
     slow = done_result(0, 1)
@@ -84,6 +86,7 @@ def test_envelopes_share_the_cost_by_the_duration_of_their_calls(world: HeavyWor
     assert facts["dashboard"] == "https://dashboard"
 
 
+@pytest.mark.slow
 def test_without_all_durations_the_cost_is_shared_equally(world: HeavyWorld, asya: Asya) -> None:
     start_run(world, "a", "b")
     world.write_results(1, [done_result(0, 1)], end="journal")
@@ -99,6 +102,7 @@ def test_without_all_durations_the_cost_is_shared_equally(world: HeavyWorld, asy
     assert content["details"].startswith("ExitCode: 137 (137 is out of memory as a rule")
 
 
+@pytest.mark.slow
 def test_the_convicted_envelope_is_named(world: HeavyWorld, asya: Asya) -> None:
     start_run(world, "a", "b")
     world.write_results(1, [], end="journal")
@@ -118,6 +122,7 @@ def test_the_error_of_the_whole_job(world: HeavyWorld, asya: Asya) -> None:
     assert report(asya)["verdict"].startswith("the job failed with ImportError: no module; charged: 1")
 
 
+@pytest.mark.slow
 def test_a_running_run_shows_its_stages(world: HeavyWorld, asya: Asya) -> None:
     start_run(world, "a", "b")
     world.write_results(1, [done_result(0, 1)], end="journal")

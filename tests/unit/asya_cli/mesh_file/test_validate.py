@@ -18,6 +18,7 @@ def run(*arguments: str) -> Any:
     return CliRunner().invoke(app, list(arguments))
 
 
+@pytest.mark.slow
 def test_a_valid_mesh_says_what_was_checked(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = run("validate", "--no-limits", "--mesh", str(shop))
     assert done.exit_code == 0, done.exception

@@ -71,6 +71,7 @@ def test_what_is_neither_is_named(parts: list[str], problem: str) -> None:
 
 
 @given(NUMBERS)
+@pytest.mark.slow
 def test_numbers_keep_their_texts(text: str) -> None:
     found: list[str] = []
     for parts in ([f'{{"total": {text}, "all": [{text}]}}'], [f"total={text}", f"all=[{text}]"]):

@@ -83,6 +83,7 @@ def test_an_argument_is_quoted_as_people_read_it(text: str, quoted: str) -> None
 
 
 @pytest.mark.rule("13.retry")
+@pytest.mark.slow
 def test_tasks_that_run_again_are_grouped_by_the_error_of_their_last_attempt(fake_mesh: FakeMesh) -> None:
     fake_mesh.tasks = [
         failed("d", 40, "KeyError: 'price'"),

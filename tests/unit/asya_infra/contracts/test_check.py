@@ -177,6 +177,7 @@ def all_totals(spark, envelopes: "DataFrame") -> "DataFrame": ...
 """
 
 
+@pytest.mark.slow
 def test_jobs_are_held_to_their_types_too(tmp_path: Path, build: Path) -> None:
     text = MESH.replace(
         "actors:", "actors:\n  total: {spark: {job: sums.total}}\n  all: {spark: {job: sums.all_totals}}"
@@ -215,6 +216,7 @@ def scored(folder: Path, declared: str, result: str = "Checked", jobs: str = ORD
 
 @pytest.mark.rule("10.dataframe.schema")
 @pytest.mark.parametrize("declared", ["sums.Order", "sums.ORDER"])
+@pytest.mark.slow
 def test_the_type_of_a_dataframe_is_held_against_what_comes_before_it(
     tmp_path: Path, build: Path, declared: str
 ) -> None:
@@ -229,6 +231,7 @@ def test_the_ddl_of_a_dataframe_says_nothing_to_the_routes(tmp_path: Path, build
 
 
 @pytest.mark.rule("10.dataframe.declaration")
+@pytest.mark.slow
 def test_a_field_without_a_spark_type_is_a_problem(tmp_path: Path, build: Path) -> None:
     assert problems(scored(tmp_path, "sums.Either"), build) == [
         "6: actors.score.spark.payload_schema: 'sums.Either': payload.total: a union of 2 types has no Spark type; "
@@ -330,49 +333,40 @@ class LargerDict(TypedDict):
     order: str
     why: NotRequired[str]
 
-def check(order: dict) -> RESULT: ...
-def bill(order: dict) -> dict: ...
 """
-UNION_MESH = """
-namespace: shop
-code: handlers
-actors:
-  check: {handler: shop.check}
-tools:
-  order: {input_schema: {type: object}, route: [check]}
-"""
+RESULTS = [
+    ("Accepted | Twin", "Accepted and Twin"),
+    ("list[Accepted | None | Twin]", "Accepted and Twin"),
+    ("dict[str, Rejected] | Accepted | Struct", "Accepted and Struct"),
+    ("Model | Accepted", "Accepted and Model"),
+    ("Whole | Mixed", "Whole and Mixed"),
+    ("Accepted | Rejected", ""),
+    ("Model | ModelWithReason", ""),
+    ("Known | Unknown", ""),
+    ("Whole | Broken", ""),
+    ("Done | Whole", ""),
+    ("Dict | LargerDict", ""),
+    ("Accepted | dict", ""),
+]
+"""The type of a result, and the two of its options that cannot be told apart."""
 
 
 @pytest.mark.rule("6.typed.union")
-@pytest.mark.parametrize(
-    ("result", "pair"),
-    [
-        ("Accepted | Twin", "Accepted and Twin"),
-        ("list[Accepted | None | Twin]", "Accepted and Twin"),
-        ("dict[str, Rejected] | Accepted | Struct", "Accepted and Struct"),
-        ("Model | Accepted", "Accepted and Model"),
-        ("Whole | Mixed", "Whole and Mixed"),
-        ("Accepted | Rejected", None),
-        ("Model | ModelWithReason", None),
-        ("Known | Unknown", None),
-        ("Whole | Broken", None),
-        ("Done | Whole", None),
-        ("Dict | LargerDict", None),
-        ("Accepted | dict", None),
-    ],
-)
-def test_options_that_cannot_be_told_apart_are_refused(
-    tmp_path: Path, build: Path, result: str, pair: str | None
-) -> None:
-    loaded = mesh(tmp_path, UNIONS.replace("RESULT", result), UNION_MESH)
-    if pair is None:
-        assert not hold_together(loaded, build).notes
-        return
-    (problem,) = problems(loaded, build)
-    assert problem.startswith("5: ")
-    assert "check" in problem
-    assert all(name in problem for name in pair.split(" and "))
-    assert "cannot be told apart" in problem
+def test_options_that_cannot_be_told_apart_are_refused(tmp_path: Path, build: Path) -> None:
+    handlers = [f"def check_{number}(order: dict) -> {result}: ..." for number, (result, _) in enumerate(RESULTS)]
+    actors = [f"  check-{number}: {{handler: shop.check_{number}}}" for number in range(len(RESULTS))]
+    tools = [
+        f"  tool-{number}: {{input_schema: {{type: object}}, route: [check-{number}]}}"
+        for number in range(len(RESULTS))
+    ]
+    text = ["", "namespace: shop", "code: handlers", "actors:", *actors, "tools:", *tools]
+    found = list(problems(mesh(tmp_path, "\n".join([UNIONS, *handlers]), "\n".join(text)), build))
+    refused = [(5 + number, pair) for number, (_, pair) in enumerate(RESULTS) if pair]
+    for problem, (line, pair) in zip(found, refused, strict=True):
+        assert problem.startswith(f"{line}: ")
+        assert f"check-{line - 5}" in problem
+        assert all(name in problem for name in pair.split(" and "))
+        assert "cannot be told apart" in problem
 
 
 @pytest.mark.rule("6.typed.union")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from botocore.awsrequest import AWSResponse
 
 from asya_local.emr.clients import client
@@ -24,6 +25,7 @@ class _Body(io.BytesIO):
         yield self.read()
 
 
+@pytest.mark.slow
 def test_times_are_texts(tmp_path: Path) -> None:
     names = ("caller_endpoint", "mark", "python", "java_home", "spark_home", "temporary", "cache")
     settings = EmrSettings(port=0, state=str(tmp_path), aws_endpoint="http://127.0.0.1:1", **dict.fromkeys(names, ""))

@@ -94,6 +94,7 @@ def results_of(program: str, cases: object) -> list[Any]:
 
 
 @pytest.mark.rule("13.jwt")
+@pytest.mark.slow
 def test_only_tokens_of_the_issuer_with_rs256_and_an_expiry_are_accepted() -> None:
     token, key = ISSUER.token("alice", iat=0, exp=FAR), public_jwk(KEY)
     head, claims, signature = token.split(".")
@@ -125,6 +126,7 @@ def test_only_tokens_of_the_issuer_with_rs256_and_an_expiry_are_accepted() -> No
     assert results == {name: name == "good" for name in cases}
 
 
+@pytest.mark.slow
 def test_a_service_assumes_a_role_for_its_own_account_only() -> None:
     trust = {
         "Effect": "Allow",
@@ -142,6 +144,7 @@ def test_a_service_assumes_a_role_for_its_own_account_only() -> None:
     assert results == {name: name == "a service of the account" for name in cases}
 
 
+@pytest.mark.slow
 def test_a_batch_of_messages_needs_the_action_of_a_single_one() -> None:
     single = ["SendMessage", "DeleteMessage", "ChangeMessageVisibility"]
     batches = [f"{action}Batch" for action in single]
@@ -150,6 +153,7 @@ def test_a_batch_of_messages_needs_the_action_of_a_single_one() -> None:
 
 
 @pytest.mark.rule("13.states")
+@pytest.mark.slow
 def test_a_batch_of_reads_names_the_attributes_of_each_table() -> None:
     key = [{"pk": {"S": "t"}}]
     names = {"Keys": key, "ProjectionExpression": "#0, pk", "ExpressionAttributeNames": {"#0": "status"}}
@@ -176,6 +180,7 @@ def specific(*attributes: str) -> dict[str, Any]:
     return {"dynamodb:Attributes": list(attributes), "dynamodb:Select": "SPECIFIC_ATTRIBUTES"}
 
 
+@pytest.mark.slow
 def test_conditions_see_the_keys_that_a_request_names() -> None:
     one, two = ({"pk": {"S": key}, "sk": {"S": "x"}} for key in ("ROLE#1", "OWNER#2"))
     write = {"RequestItems": {"t": [{"PutRequest": {"Item": one}}, {"DeleteRequest": {"Key": two}}]}}
@@ -193,10 +198,12 @@ def test_conditions_see_the_keys_that_a_request_names() -> None:
 
 
 @pytest.mark.parametrize(("method", "action"), [("GET", "Get"), ("PUT", "Put"), ("DELETE", "Delete")])
+@pytest.mark.slow
 def test_the_reserved_concurrency_of_a_function_has_an_action_for_each_method(method: str, action: str) -> None:
     assert results_of(CONCURRENCY, method) == f"lambda:{action}FunctionConcurrency"
 
 
+@pytest.mark.slow
 def test_a_search_of_a_log_group_needs_what_aws_asks_for() -> None:
     groups = "arn:aws:logs:eu-central-1:1:log-group"
     found = results_of(

@@ -89,6 +89,7 @@ def merged_payload(world: MeshWorld) -> Any:
 
 
 @pytest.mark.rule("9.count", "9.size")
+@pytest.mark.slow
 def test_a_slice_of_50_kb_costs_two_write_units(counted: CountedSet) -> None:
     counted.receive(199, 50 * KIB)
     # The slice's item and a tenth of an update of the set's item.

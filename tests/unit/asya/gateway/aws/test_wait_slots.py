@@ -135,6 +135,7 @@ def test_a_task_with_the_name_of_the_pool_does_no_harm(client: "DynamoDBClient")
         pass
 
 
+@pytest.mark.slow
 def test_a_full_pool_is_taken_to_the_last_slot(client: "DynamoDBClient") -> None:
     with ExitStack() as held:
         for _ in range(30):

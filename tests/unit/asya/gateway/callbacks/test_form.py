@@ -40,6 +40,7 @@ def test_each_field_has_a_value_of_its_type() -> None:
 
 @pytest.mark.rule("1.numbers")
 @given(NUMBERS)
+@pytest.mark.slow
 def test_1_numbers_of_a_form_and_of_a_message_keep_their_digits(text: str) -> None:
     total, more = PauseField(name="total", type="number"), PauseField(name="more", type="object")
     form = read_form(urlencode({"total": text, "more": f'{{"n": [{text}]}}'}).encode(), (total, more))

@@ -78,6 +78,7 @@ ARGUMENTS = st.dictionaries(_names, _values, max_size=3)
 
 @pytest.mark.rule("13.mcp.schemas")
 @given(SCHEMAS, ARGUMENTS)
+@pytest.mark.slow
 def test_a_listed_schema_is_a_plain_object_that_means_the_same(
     schema: dict[str, Any], arguments: dict[str, Any]
 ) -> None:

@@ -84,6 +84,7 @@ def test_letters_show_why_they_failed_and_stay_in_their_queues(calls: OperatorCa
 
 
 @pytest.mark.rule("13.operations.dead-letters.visible")
+@pytest.mark.slow
 def test_a_read_hides_no_letter_from_a_redrive_and_sees_none_that_is_redriven(calls: OperatorCalls) -> None:
     for number in range(25):
         put("clean", message(id=f"order-{number}"))

@@ -87,6 +87,7 @@ def test_other_callers_are_refused_before_anything_is_read(calls: OperatorCalls,
 
 
 @pytest.mark.rule("13.operations.cursor")
+@pytest.mark.slow
 def test_pages_lose_and_repeat_no_line(calls: OperatorCalls) -> None:
     start_run(calls.world, "order-7")
     order(calls)

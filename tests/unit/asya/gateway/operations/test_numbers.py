@@ -54,6 +54,7 @@ def actors(calls: OperatorCalls) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.rule("13.operations.mesh")
+@pytest.mark.slow
 def test_the_mesh_has_its_queues_runs_circuits_and_edges(calls: OperatorCalls) -> None:
     calls.world.put("publish", "{}")
     clients.sqs().send_message(

@@ -34,6 +34,7 @@ def numbers(items: list[dict[str, Any]]) -> list[int]:
 
 
 @pytest.mark.rule("13.operations.runs")
+@pytest.mark.slow
 def test_open_runs_come_first_and_pages_lose_and_repeat_none(calls: OperatorCalls) -> None:
     end_runs(calls, 5)
     start_run(calls.world, "open")
@@ -49,6 +50,7 @@ def test_open_runs_come_first_and_pages_lose_and_repeat_none(calls: OperatorCall
 
 
 @pytest.mark.rule("13.operations.runs.one")
+@pytest.mark.slow
 def test_a_run_has_its_envelopes_in_pages_and_says_who_is_charged(calls: OperatorCalls) -> None:
     start_run(calls.world, "a", "b")
     calls.world.write_results(1, [done_result(0, 1), failed_result(1, message="x" * 5000)])

@@ -104,6 +104,7 @@ def test_the_answer_names_the_slices_that_run_again(gateway: Gateway) -> None:
 
 
 @pytest.mark.rule("12.set")
+@pytest.mark.slow
 def test_a_repeated_call_finds_the_task_of_the_first(gateway: Gateway) -> None:
     fail_set(gateway, arrived={0, 1})
     new_ids = {gateway.post("env-1", "replay", {"failed_only": True}, iam=ALICE)[1]["id"] for _ in range(3)}
@@ -217,6 +218,7 @@ def test_results_that_have_expired_are_named(gateway: Gateway) -> None:
 
 
 @pytest.mark.rule("12.set")
+@pytest.mark.slow
 def test_frames_that_are_not_stored_are_named(gateway: Gateway) -> None:
     fail_set(gateway, arrived={0}, frames=None)
     code, body = gateway.post("env-1", "replay")

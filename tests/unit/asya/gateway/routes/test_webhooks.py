@@ -299,6 +299,7 @@ def test_16_a_named_id_is_what_counts(hooks: Hooks) -> None:
 
 @pytest.mark.rule("16.webhooks.signature")
 @given(data=st.data())
+@pytest.mark.slow
 def test_16_the_case_of_headers_does_not_matter(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(SCHEMES))
     body = data.draw(st.dictionaries(st.text(), st.integers()).map(lambda value: json.dumps(value).encode()))

@@ -177,6 +177,7 @@ def test_a_cursor_of_an_earlier_generation() -> None:
 
 
 @pytest.mark.rule("13.stream.snapshot")
+@pytest.mark.slow
 def test_a_late_report_on_a_settled_hop() -> None:
     chance = random.Random(3)
     world = World()

@@ -31,6 +31,7 @@ any_cursor = st.builds(
 
 @pytest.mark.rule("13.stream.id")
 @given(any_cursor)
+@pytest.mark.slow
 def test_a_cursor_survives_encoding(cursor: StreamCursor) -> None:
     text = cursor.encode()
     assert decode(text) == cursor

@@ -65,6 +65,7 @@ def test_16_the_overlap_of_the_trigger_does_not_hold(mesh: Mesh) -> None:
 
 
 @pytest.mark.rule("16.backfill.stop")
+@pytest.mark.slow
 def test_16_a_stopped_backfill_goes_on_when_it_is_resumed(mesh: Mesh) -> None:
     """After the cause is repaired."""
     mesh.fail("greet", ValueError("no such day"), times=2)
@@ -114,6 +115,7 @@ def test_16_a_dry_run_counts_and_a_repeated_key_begins_one(mesh: Mesh) -> None:
 
 
 @pytest.mark.rule("16.backfill.repeated")
+@pytest.mark.slow
 def test_16_a_repeated_key_has_the_same_range(mesh: Mesh) -> None:
     """A range into the future ends at the first call, however late the repetition comes."""
     body = '{"trigger": "nightly", "from": "2026-11-01", "to": "%s"}'

@@ -29,6 +29,7 @@ def decide(mesh: Mesh, span: timedelta) -> DecidedSlots:
 
 
 @pytest.mark.rule("16.local")
+@pytest.mark.slow
 def test_16_the_slots_of_a_day_start_now_and_never_again(mesh: Mesh, monkeypatch: pytest.MonkeyPatch) -> None:
     """In order; the sweep at their time has nothing to do, and the slots after them start."""
     monkeypatch.setattr(slot_routes, "_TIMES", 1)

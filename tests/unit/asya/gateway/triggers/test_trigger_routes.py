@@ -88,6 +88,7 @@ def test_16_a_slot_that_an_operator_fires_starts_once(mesh: Mesh) -> None:
 
 
 @pytest.mark.rule("16.calls.show.waits")
+@pytest.mark.slow
 def test_16_a_trigger_with_one_lane_shows_what_waits(mesh: Mesh) -> None:
     """Behind which task, how many, and when a window closes. Idle lanes, and those of one value each, are not shown."""
     assert trigger(mesh, "waiting").lane is None
@@ -165,6 +166,7 @@ def test_16_a_wrong_body_is_refused(mesh: Mesh, body: str) -> None:
 
 
 @pytest.mark.rule("16.pause")
+@pytest.mark.slow
 def test_16_a_paused_trigger_starts_nothing_by_itself(mesh: Mesh) -> None:
     """Slots of the pause are left out; a repeated call changes nothing; an operator may fire it."""
     mesh.travel(minutes=2)  # the schedule begins

@@ -160,6 +160,7 @@ def test_4_an_error_that_nobody_foresaw_counts_as_a_start() -> None:
 
 
 @pytest.mark.rule("4.outage", "4.nack")
+@pytest.mark.slow
 def test_4_an_outage_uses_up_no_start_and_slows_the_queue_down() -> None:
     function = Function()
     for count in range(1, 101):
@@ -188,6 +189,7 @@ def test_4_without_its_mark_no_redelivered_message_starts() -> None:
 
 
 @pytest.mark.rule("4.starts.mark")
+@pytest.mark.slow
 def test_4_marks_whose_answers_were_lost_in_an_outage_are_taken_back_after_it() -> None:
     function = Function()
     function.dynamodb.is_off = function.dynamodb.loses_answers = True

@@ -99,6 +99,7 @@ def test_protocol_7_partials_leave_soon_and_in_order(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.rule("7.FLY.soon")
+@pytest.mark.slow
 def test_partials_beyond_the_buffer_are_dropped_and_counted() -> None:
     sqs, drops = FakeSqs(), Drops()
     progress = ProgressReporter(sender(sqs), drops, threaded=False)

@@ -214,6 +214,7 @@ def test_6_a_failed_import_keeps_the_value(world: MeshWorld, tmp_path: Path, mon
     assert caught.value.__suppress_context__
 
 
+@pytest.mark.slow
 def test_6_functions_without_secrets_do_not_import_the_providers() -> None:
     program = (
         "import sys, asya.sidecar.lambdas.wiring, asya.crew.lambdas.wiring\n"

@@ -184,6 +184,7 @@ def test_10_a_late_removal_of_a_failed_runs_members_keeps_the_returned_ones(make
 
 
 @pytest.mark.rule("10.timeout.rest")
+@pytest.mark.slow
 def test_10_members_without_time_run_again_uncharged(make: Callable[..., HeavyWorld]) -> None:
     world = make(10)
     send(world, "clean", 5)

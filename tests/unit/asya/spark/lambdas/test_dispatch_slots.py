@@ -60,6 +60,7 @@ def test_no_run_starts_beyond_the_slots(shared: HeavyWorld) -> None:
 
 
 @pytest.mark.rule("10.busy.slots")
+@pytest.mark.slow
 def test_the_end_of_a_run_frees_its_slot(shared: HeavyWorld) -> None:
     fill(shared)
     shared.write_results(1, [done_result(0, {})], actor="stats")

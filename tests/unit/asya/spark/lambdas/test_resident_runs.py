@@ -52,6 +52,7 @@ def test_10_a_resident_run_may_take_max_run(world: HeavyWorld) -> None:
 
 
 @pytest.mark.rule("10.resident.at-once", "10.resident.place")
+@pytest.mark.slow
 def test_10_an_idle_run_gets_the_next_batch_at_once(world: HeavyWorld) -> None:
     start_resident(world)
     arrive(world, "d")
@@ -273,6 +274,7 @@ def test_10_the_watch_finds_a_commit_without_a_notification(world: HeavyWorld) -
 
 @pytest.mark.rule("10.resident.room")
 @pytest.mark.parametrize("by", ["slots", "refusal"])
+@pytest.mark.slow
 def test_10_an_idle_run_makes_room_for_another_actor(world: HeavyWorld, by: str) -> None:
     if by == "slots":
         world.table = replace(LINGERING, spark=replace(LINGERING.spark, max_concurrent_runs=1))

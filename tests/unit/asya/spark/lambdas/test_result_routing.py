@@ -184,6 +184,7 @@ def test_the_result_of_a_canceled_envelope_is_dropped(world: HeavyWorld) -> None
 
 
 @pytest.mark.rule("10.large")
+@pytest.mark.slow
 def test_many_children_are_routed_in_chunks_over_several_invocations(
     world: HeavyWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,6 +47,7 @@ def route(world: HeavyWorld, event: dict[str, Any]) -> bool:
 
 
 @pytest.mark.rule("10.refused", "13.operations.runs.outcomes")
+@pytest.mark.slow
 def test_10_a_refused_message_repeats_no_accepted_one_at_each_attempt(
     world: HeavyWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

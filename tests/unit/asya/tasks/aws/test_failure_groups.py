@@ -26,6 +26,7 @@ def groups_of(world: World, wanted: TaskFilter, owner: str | None = None) -> lis
 @pytest.mark.rule("13.failures", "13.failures.pages")
 @settings(max_examples=25)
 @given(meshes(), filters(), st.sampled_from([None, ALICE]), st.booleans())
+@pytest.mark.slow
 def test_groups_are_those_of_the_listed_tasks(
     tasks: list[TaskRecord], wanted: TaskFilter, owner: str | None, is_tight: bool
 ) -> None:

@@ -34,6 +34,7 @@ def listed(world: World, wanted: TaskFilter, limit: int = 3, owner: str | None =
 @pytest.mark.rule("13.list.filters", "13.list.cursor")
 @settings(max_examples=25)
 @given(meshes(), filters(), st.sampled_from([None, ALICE]), st.booleans())
+@pytest.mark.slow
 def test_a_filtered_list_is_the_whole_list_filtered(
     tasks: list[TaskRecord], wanted: TaskFilter, owner: str | None, is_tight: bool
 ) -> None:
@@ -53,6 +54,7 @@ def test_a_filtered_list_is_the_whole_list_filtered(
 @pytest.mark.rule("13.list.filters", "13.children")
 @settings(max_examples=25)
 @given(meshes(), filters())
+@pytest.mark.slow
 def test_the_children_of_a_task_are_filtered_alike(tasks: list[TaskRecord], wanted: TaskFilter) -> None:
     world = world_of(tasks)
     children = listed(world, TaskFilter(parent="parent"))

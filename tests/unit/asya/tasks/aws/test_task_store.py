@@ -266,6 +266,7 @@ def test_errors_of_a_write_of_a_running_job_name_the_operation(table: Any) -> No
         store.put_hops(hop_records([event("t", "processing", 0, run=run_note(1))]), at(0))
 
 
+@pytest.mark.slow
 def test_threads_write_the_hops_of_running_jobs_and_pass_their_errors_on(table: Any) -> None:
     hops = hop_records([event(f"t{number}", "processing", run=run_note(number)) for number in range(40)])
     store = DynamoTaskStore(table, "tasks", RETENTION, threaded=True)

@@ -88,6 +88,7 @@ def test_16_a_repetition_starts_nothing(mesh: Mesh) -> None:
 
 @pytest.mark.rule("16.webhooks.once")
 @pytest.mark.parametrize("days", [1, 8, 29.99, 30.01, 45])
+@pytest.mark.slow
 def test_16_a_repetition_is_known_as_long_as_its_task_is(mesh: Mesh, days: float, tmp_path: Path) -> None:
     """What the sender is told is what happens: nothing starts, or a task of its own."""
     calls = tmp_path / "calls"

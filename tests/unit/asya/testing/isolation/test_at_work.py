@@ -102,6 +102,7 @@ def anyio_backend() -> str:
 
 
 @pytest.mark.anyio
+@pytest.mark.slow
 async def test_an_asynchronous_test_calls_asynchronous_handlers(mesh_file: Path) -> None:
     mesh = Mesh(mesh_file)
     assert called(mesh) == RESULT
@@ -115,6 +116,7 @@ def test_the_time_limit_of_a_coroutine_holds_inside_a_loop(mesh_file: Path) -> N
     assert in_coroutine(lambda: Mesh(mesh_file).send("endless", {}).errors[0].type) == "Timeout"
 
 
+@pytest.mark.slow
 def test_meshes_at_work_in_two_threads_do_not_mix(mesh_file: Path) -> None:
     """The clients of one mesh took the place of those of the other, and the last to leave put the real ones back."""
     meshes = [Mesh(mesh_file) for _ in range(4)]

@@ -28,11 +28,11 @@ actors:
   look: {handler: frozen_handlers.look}
   endless: {handler: frozen_handlers.endless, timeout: 1s}
   approve: {kind: pause, pause: {prompt: Ship it, fields: [{name: ok, type: boolean, prompt: Do you}]}}
-  tomorrow: {kind: wait, wait: {for: 1d}}
+  later: {kind: wait, wait: {for: 1h}}
 tools:
   nightly: {description: Runs each night, route: [typed]}
 triggers:
-  night: {cron: "0 3 * * *", tool: nightly}
+  night: {cron: "0 11 * * *", tool: nightly}
 """
 HANDLERS = """
 import asyncio
@@ -78,7 +78,7 @@ async def endless(payload):
 """
 FROZEN = datetime(2020, 3, 2, 10, 0, 0, tzinfo=UTC)
 freeze = partial(freezegun.freeze_time, ignore=["_pytest.timing"])
-"""Freezes time, but not the clock that pytest measures the durations of tests with: a fixture is frozen until its test has ended."""
+"""Freezes time, but not the clock that pytest measures durations with: a fixture is frozen until its test has ended."""
 CLOCKS: dict[str, Callable[[], Any]] = {
     "freezegun": lambda: freeze(FROZEN),
     "freezegun that ticks": lambda: freeze(FROZEN, tick=True),
@@ -119,18 +119,19 @@ def test_a_mesh_starts_at_the_frozen_time_and_handlers_see_it(mesh: Mesh) -> Non
     assert result["today"] == "2020-03-02"
 
 
+@pytest.mark.slow
 def test_what_takes_virtual_time_ends(mesh: Mesh) -> None:
     mesh.fail("coroutine", ConnectionError, times=2)
     assert [error.attempt for error in mesh.send("coroutine", {}).errors] == [1, 2]
     assert len(mesh.send("split", {}, then=["x-fan-in"]).result["parts"]) == 3
     paused = mesh.send("approve", {})
     assert mesh.answer(paused, ok=True).result == {"ok": True}
-    waiting = mesh.send("tomorrow", {})
+    waiting = mesh.send("later", {})
     assert waiting.waiting_until is not None
-    mesh.travel(days=2)
+    mesh.travel(hours=2)
     assert waiting.status == "succeeded"
     assert "succeeded" in {run.status for run in mesh.runs() if "typed" in run.actors}  # the trigger's slots
-    slot = datetime.now(UTC).replace(hour=3, minute=0, second=0, microsecond=0) + timedelta(days=9)
+    slot = datetime.now(UTC).replace(hour=11, minute=0, second=0, microsecond=0) + timedelta(days=9)
     assert mesh.fire("night", at=slot).result
 
 

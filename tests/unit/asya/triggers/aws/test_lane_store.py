@@ -146,6 +146,7 @@ def test_a_lane_that_nobody_has_written_is_empty(store: LaneStore) -> None:
 
 
 @pytest.mark.rule("16.lane.repair")
+@pytest.mark.slow
 def test_16_the_lanes_that_wait_are_read_many_at_a_time(client: "DynamoDBClient", store: LaneStore) -> None:
     """A sweep has a minute for thousands of lanes, such as one for each customer with a running task."""
     by_number = msgspec.structs.replace(QUEUED, by="/number")

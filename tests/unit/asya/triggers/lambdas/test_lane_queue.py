@@ -76,6 +76,7 @@ def deaths(story: Story, trigger: Trigger) -> Iterator[LaneWorld]:
 @pytest.mark.rule("16.overlap", "16.overlap.skip", "16.overlap.queue", "16.overlap.cancel-previous")
 @pytest.mark.rule("16.lane.once", "16.lane.start", "16.lane.repair")
 @pytest.mark.parametrize(("trigger", "expected"), [(SKIP, [1]), (QUEUE, [1, 2, 3]), (CANCEL, [1, 3, 2])])
+@pytest.mark.slow
 def test_16_each_occurrence_starts_as_the_overlap_says_wherever_a_process_dies(
     trigger: Trigger, expected: list[int]
 ) -> None:
@@ -126,6 +127,7 @@ def a_burst(world: LaneWorld) -> None:
 
 
 @pytest.mark.rule("16.debounce", "16.window", "16.window.close", "16.lane.once")
+@pytest.mark.slow
 def test_16_debounce_starts_one_task_for_a_burst_wherever_a_process_dies() -> None:
     """It has the payload of the occurrence that was sent last. Copies, also late ones, start nothing."""
     for world in deaths(a_burst, DEBOUNCE):
@@ -134,6 +136,7 @@ def test_16_debounce_starts_one_task_for_a_burst_wherever_a_process_dies() -> No
 
 
 @pytest.mark.rule("16.batch", "16.window", "16.window.close", "16.lane.once")
+@pytest.mark.slow
 def test_16_a_batch_has_each_occurrence_once_wherever_a_process_dies() -> None:
     """The third one fills the batch. A death may move an occurrence to the next one."""
     for world in deaths(a_burst, BATCH):

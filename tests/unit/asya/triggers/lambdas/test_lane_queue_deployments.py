@@ -130,6 +130,7 @@ def story(trigger: Trigger, seed: int) -> Story:
 
 @pytest.mark.rule("16.lane.changed")
 @pytest.mark.parametrize("number", range(len(SETTINGS)))
+@pytest.mark.slow
 def test_16_a_lane_comes_to_rest_after_each_change_of_its_settings(number: int) -> None:
     """No task is canceled that the new settings do not cancel, and no occurrence is lost."""
     before = SETTINGS[number]

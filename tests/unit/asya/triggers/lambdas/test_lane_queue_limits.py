@@ -258,6 +258,7 @@ def test_16_many_waiting_starts_follow_a_deployment_without_overlap() -> None:
 
 
 @pytest.mark.rule("16.lane.start", "16.overlap.cancel-previous")
+@pytest.mark.slow
 def test_16_the_starts_of_an_outage_are_performed_though_no_process_has_time_for_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

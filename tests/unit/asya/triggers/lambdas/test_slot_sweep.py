@@ -185,6 +185,7 @@ def test_16_the_first_and_the_last_missed_slot_are_logged(tmp_path: Path) -> Non
 
 @pytest.mark.rule("16.due.catch-up", "16.overlap.slots")
 @pytest.mark.parametrize("overlap", MODES)
+@pytest.mark.slow
 def test_16_late_slots_start_oldest_first(tmp_path: Path, overlap: str) -> None:
     """Whatever the overlap: here after an outage of five hours, more slots than a batch of SQS has."""
     settings = {"cron": "*/15 * * * *", "zone": "UTC", "overlap": overlap, "lasts": "1m", "catch_up": "24h"}

@@ -74,6 +74,7 @@ def test_16_repeated_messages_start_one_task(folder: Path, seed: int) -> None:
 
 
 @pytest.mark.rule("16.due", "16.start")
+@pytest.mark.slow
 def test_16_the_sweep_starts_the_slots_of_a_day(folder: Path) -> None:
     """Each hour once, in order, and the night once."""
     mesh = mesh_of(folder)
@@ -140,6 +141,7 @@ def test_16_a_payload_that_the_tool_refuses_is_a_dead_letter(folder: Path) -> No
 
 
 @pytest.mark.rule("16.off")
+@pytest.mark.slow
 def test_16_a_stage_starts_nothing_unless_it_says_so(folder: Path) -> None:
     """Neither its sweep nor a slot that was sent before."""
     text = (folder / "mesh.yaml").read_text()

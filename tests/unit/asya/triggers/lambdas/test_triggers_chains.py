@@ -67,6 +67,7 @@ def id_of(mesh: Mesh, number: int) -> str:
 
 
 @pytest.mark.rule("16.chain")
+@pytest.mark.slow
 def test_16_two_triggers_that_start_each_other_end_with_a_dead_letter_that_names_both(mesh: Mesh) -> None:
     """Also if one of them has lanes. The letter can be redriven, and is refused again."""
     happen(mesh, "ping", 0)

@@ -39,6 +39,7 @@ def shown(mesh: Mesh, backfill_id: str) -> BackfillView:
 
 
 @pytest.mark.rule("16.backfill.paused")
+@pytest.mark.slow
 def test_all_slots_of_a_backfill_ask_at_once(mesh: Mesh) -> None:
     """None of them waits for the answer of another, and the pause of one starts the next before a sweep does."""
     view = backfill(mesh)

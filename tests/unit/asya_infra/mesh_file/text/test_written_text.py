@@ -111,6 +111,7 @@ def _read(text: str) -> dict[Location, Any]:
 
 @given(scalar=_scalars(), lists=st.booleans())
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@pytest.mark.slow
 def test_each_key_that_takes_text_has_what_is_written(scalar: str, lists: bool) -> None:
     text = _example(SCHEMA, scalar, lists=lists)
     assert text is not None

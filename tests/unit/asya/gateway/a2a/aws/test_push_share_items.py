@@ -67,12 +67,14 @@ def test_13_a2a_push_shares_a_slow_host_gets_two_minutes_of_each(world: World) -
 
 
 @pytest.mark.rule("13.a2a.push.shares")
+@pytest.mark.slow
 def test_13_a2a_push_shares_no_owner_holds_up_another_at_the_same_host(world: World) -> None:
     assert world.sent("hooks.example", "EVE", takes=10.0) == 12
     assert world.sent("hooks.example", "ALICE", takes=0.1, tries=50) == 50
 
 
 @pytest.mark.rule("13.a2a.push.shares")
+@pytest.mark.slow
 def test_13_a2a_push_shares_an_owner_with_many_slow_hosts_gets_four_minutes(world: World) -> None:
     for number in range(24):
         world.send(f"slow-{number}.example", "ALICE", takes=10.0)

@@ -77,6 +77,7 @@ def test_a_stream_is_no_larger_than_an_answer_may_be(gateway: Gateway, monkeypat
 
 
 @pytest.mark.rule("13.a2a.stream")
+@pytest.mark.slow
 def test_partials_are_part_of_a_stream(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     task_id = start_task(gateway)
     report(gateway, task_id, "received", 1)
