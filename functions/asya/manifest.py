@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from asya.messaging import sqs_limits
 from asya.needs import Need
-from asya.predicates import Predicate, always, is_actor
+from asya.predicates import Predicate, always, is_actor, never
 from asya.protocol.mesh_table import QUEUE_RECEIVES, MeshTable
 
 CREW_TIMEOUT = 120
@@ -101,6 +101,8 @@ class Function:
         memory: Megabytes.
         needs: What its role may do, besides its logs and what its caller takes.
         exists: Whether a mesh has the function.
+        in_chains: Whether one chain of calls may pass the function many times, although no route contains it.
+        traces: Whether the function records spans: it processes envelopes, or takes them in.
     """
 
     name: str
@@ -110,6 +112,8 @@ class Function:
     memory: int = 512
     needs: tuple[Need, ...] = ()
     exists: Predicate = always
+    in_chains: Predicate = never
+    traces: bool = False
 
     @property
     def queues(self) -> Queues | None:
@@ -128,6 +132,8 @@ class ActorFunction:
         queues: The batches of the actor's queue; None for those of the mesh file, as code of users needs. Concurrency and
             receives are always those of the mesh file.
         needs: What its role may do, besides its logs, its queue, and the `access` and `secrets` of the mesh file.
+        crew: Actors of this kind that every mesh has. The mesh file may give them settings.
+        on_demand: Actors of this kind that a mesh gets when it needs them.
     """
 
     kind: str
@@ -135,9 +141,11 @@ class ActorFunction:
     timeout: int | None = None
     queues: Queues | None = None
     needs: tuple[Need, ...] = ()
+    crew: tuple[str, ...] = ()
+    on_demand: tuple[str, ...] = ()
 
 
-def crew_actor(name: str, entry_point: str, needs: tuple[Need, ...]) -> Function:
+def crew_actor(name: str, entry_point: str, needs: tuple[Need, ...], *, in_chains: Predicate = never) -> Function:
     """Declare the function of an actor of the crew. The actor table has the actor unless the mesh file disables it."""
     return Function(
         name=name,
@@ -146,4 +154,6 @@ def crew_actor(name: str, entry_point: str, needs: tuple[Need, ...]) -> Function
         timeout=CREW_TIMEOUT,
         needs=needs,
         exists=is_actor,
+        in_chains=in_chains,
+        traces=True,
     )

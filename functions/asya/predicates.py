@@ -17,6 +17,11 @@ def always(_mesh: MeshTable, _name: str) -> bool:
     return True
 
 
+def never(_mesh: MeshTable, _name: str) -> bool:
+    """In no mesh."""
+    return False
+
+
 def is_actor(mesh: MeshTable, name: str) -> bool:
     """If the actor table has the actor."""
     return name in mesh.actors
@@ -50,6 +55,11 @@ def with_triggers(mesh: MeshTable, _name: str) -> bool:
 def with_webhooks(mesh: MeshTable, _name: str) -> bool:
     """With webhooks."""
     return bool(mesh.webhooks)
+
+
+def with_chained_triggers(mesh: MeshTable, _name: str) -> bool:
+    """With triggers whose tasks start further ones: a lane or a backfill starts the next one when a task ends."""
+    return any(trigger.has_lanes or trigger.schedule is not None for trigger in mesh.triggers.values())
 
 
 def with_callbacks(mesh: MeshTable, _name: str) -> bool:

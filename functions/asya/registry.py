@@ -21,6 +21,20 @@ ACTOR_FUNCTIONS = {each.kind: each for each in _DECLARED if isinstance(each, Act
 """The functions of actors by kind."""
 CREW = tuple(name for name, each in FUNCTIONS.items() if each.exists is is_actor)
 """The actors of the crew with functions of their own."""
+CREW_OF_KINDS = {name: each.kind for each in ACTOR_FUNCTIONS.values() for name in each.crew}
+"""The other actors that every mesh has, with their kinds."""
+ON_DEMAND = {name: each.kind for each in ACTOR_FUNCTIONS.values() for name in each.on_demand}
+"""The actors that a mesh gets when it needs them, with their kinds."""
+OWN_QUEUES = (
+    *(*CREW, *CREW_OF_KINDS, *ON_DEMAND),
+    *(
+        queue
+        for name, each in FUNCTIONS.items()
+        if each.queues is not None and name not in CREW
+        for queue in each.queues.names or (name,)
+    ),
+)
+"""The queues that meshes bring along: those of the crew and of the mesh's own functions."""
 
 
 def functions_of(mesh: MeshTable) -> list[Function]:
@@ -41,6 +55,11 @@ def queues_of(mesh: MeshTable) -> dict[str, tuple[Function, Queues]]:
         if isinstance(each.called_by, Queues) and each.name not in mesh.actors
         for queue in each.called_by.names or (each.name,)
     }
+
+
+def crew_of(mesh: MeshTable) -> list[str]:
+    """Return the actors that this mesh brings along."""
+    return [name for name in (*CREW_OF_KINDS, *CREW, *ON_DEMAND) if name in mesh.actors]
 
 
 def consumer_of(queue: str, mesh: MeshTable) -> Function | ActorFunction:

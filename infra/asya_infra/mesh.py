@@ -7,9 +7,9 @@ from aws_cdk import Aws, Environment
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 
+from asya import registry
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable, encode_table, with_version
-from asya.triggers.lanes import has_lanes
 from asya_infra.addresses import Addresses
 from asya_infra.build.functions import build_table
 from asya_infra.build.job_packages import needs_packages
@@ -23,9 +23,6 @@ from asya_infra.options import Options
 _DAY = 86400
 # The CDK lists them in the same order, and `INFINITE` last.
 _LOG_RETENTIONS = dict(zip(LOG_DAYS, logs.RetentionDays, strict=False))
-
-# The end of a trigger's task passes them on its way to the start of the next one.
-_FROM_END_TO_START = frozenset({names.SINK, names.SUMP, names.REPORTS, names.TRIGGERS})
 
 
 @dataclass(frozen=True)
@@ -90,8 +87,9 @@ class Mesh:
         A route may pass an actor many times. The end of a task may start the next one of a lane or a backfill, and a window
         that is extended is looked at again and again. Without them, Lambda's guard ends a loop that leads through other systems.
         """
-        chains = any(has_lanes(trigger) or trigger.schedule is not None for trigger in self.table.triggers.values())
-        return names.is_routable(function) or (chains and function in _FROM_END_TO_START)
+        declaration = registry.FUNCTIONS.get(function)
+        in_chains = declaration is not None and declaration.in_chains(self.table, function)
+        return in_chains or names.is_routable(function)
 
     def table_code(self) -> lambda_.Code:
         """Return the code of a function without user code: `mesh.json`. The layer has the rest."""

@@ -3,7 +3,7 @@
 from asya.crew.result_index import RECENT_PREFIX
 from asya.manifest import ActorFunction, crew_actor
 from asya.needs import FAILED, OWN, SUCCEEDED, Group, Objects, Payloads, lists, sends
-from asya.predicates import with_index
+from asya.predicates import with_chained_triggers, with_index
 from asya.protocol import names
 from asya.protocol.keys import CANCELED_PREFIX, CHECKPOINT_PREFIX, SUMP_PREFIX, SUPERSEDED_PREFIX
 from asya.sidecar.needs import (
@@ -40,6 +40,7 @@ FUNCTIONS = (
         names.SINK,
         "asya.crew.lambdas.wiring.sink",
         # It claims and stores ends, reports them, sends copies to hooks, and notifies sets of lost slices (`§11`).
+        in_chains=with_chained_triggers,
         needs=(
             *REPORTER,
             ENDS,
@@ -60,6 +61,7 @@ FUNCTIONS = (
         "asya.crew.lambdas.wiring.sump",
         # It claims failed ends, stores a copy, reports and indexes it, and notifies sets of lost slices (`§11`). What it finds
         # canceled it stores as x-sink does.
+        in_chains=with_chained_triggers,
         needs=(
             *REPORTER,
             ENDS,

@@ -13,6 +13,7 @@ FUNCTIONS = (
         entry_point="asya.fan_in.lambdas.wiring.fan_in",
         timeout=CREW_TIMEOUT,
         queues=Queues(),
+        crew=(names.FAN_IN,),
         # It stores slices, claims their ends, and sends the merged envelope along the origin's route.
         needs=(
             *SIDECAR,

@@ -15,7 +15,7 @@ from asya.needs import (
     uses,
     writes,
 )
-from asya.predicates import with_callbacks, with_fan_in, with_jobs, with_tools, with_triggers
+from asya.predicates import with_callbacks, with_chained_triggers, with_fan_in, with_jobs, with_tools, with_triggers
 from asya.protocol import names
 from asya.protocol.job_runs import LOGS_FOLDER, RUNS_PREFIX
 from asya.protocol.keys import (
@@ -47,10 +47,15 @@ def _without_task_sweep(mesh: MeshTable) -> str:
     return "tasks past their deadline stay open" + (", and schedules start nothing" if mesh.triggers else "")
 
 
-def _calls(name: str, entry_point: str, *needs: Need, changes: bool = True) -> Function:
+def _calls(name: str, entry_point: str, *needs: Need, changes: bool = True, traces: bool = False) -> Function:
     """Declare a function that answers calls."""
     return Function(
-        name=name, entry_point=entry_point, called_by=Requests(changes=changes), timeout=CALL_TIMEOUT, needs=needs
+        name=name,
+        entry_point=entry_point,
+        called_by=Requests(changes=changes),
+        timeout=CALL_TIMEOUT,
+        needs=needs,
+        traces=traces,
     )
 
 
@@ -88,6 +93,7 @@ FUNCTIONS = (
         Items(table="fan-in", calls=("GetItem",), when=with_fan_in),
         Items(table="fan-in", calls=("PutItem",), when=with_fan_in),
         Calls(calls=_SIGNS_TOKENS, on=Resource.TOKEN_KEY, when=with_callbacks),
+        traces=True,
     ),
     _calls(
         names.GATEWAY_STREAM,
@@ -142,6 +148,7 @@ FUNCTIONS = (
         ),
         # Ten messages of 64 KiB have some thousand reports. After a crash of the function they come again when it has passed.
         timeout=120,
+        in_chains=with_chained_triggers,
         # It records the reports of the mesh, keeps those that it refuses, and passes those of other meshes on. x-triggers hears of
         # ended tasks (`protocol §16`).
         needs=(

@@ -19,6 +19,7 @@ FUNCTIONS = (
         entry_point="asya.pause.lambdas.wiring.pause",
         timeout=CREW_TIMEOUT,
         queues=Queues(),
+        crew=(names.PAUSE,),
         # It stores envelopes, notes pauses beside the claims on ends, and publishes events. It sends only to the end actors and
         # to itself.
         needs=(
@@ -38,6 +39,8 @@ FUNCTIONS = (
         entry_point="asya.pause.lambdas.wiring.wait",
         timeout=CREW_TIMEOUT,
         queues=Queues(),
+        # For retries that are due after more than a day.
+        on_demand=(names.WAIT,),
         # It holds envelopes, and sends them along their routes when they are due. If its wait stops the deadline, it pauses tasks
         # as a pause actor does, but without an event. x-wait sends to the actors whose retries it holds.
         needs=(

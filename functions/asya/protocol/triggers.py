@@ -103,3 +103,8 @@ class Trigger(msgspec.Struct, frozen=True, kw_only=True):
     objects: ObjectSource | None = None
     event: EventPattern | None = None
     webhook: Webhook | None = None
+
+    @property
+    def has_lanes(self) -> bool:
+        """Whether its occurrences go through lanes."""
+        return self.overlap != "allow" or self.debounce is not None or self.batch is not None

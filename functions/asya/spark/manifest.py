@@ -15,7 +15,7 @@ from asya.needs import (
     uses,
     writes,
 )
-from asya.predicates import keeps_input, with_jobs
+from asya.predicates import always, keeps_input, with_jobs
 from asya.protocol import names
 from asya.protocol.job_runs import BATCHES_FOLDER, PENDING_PREFIX, RUNS_PREFIX
 from asya.protocol.keys import INPUTS_PREFIX
@@ -30,6 +30,8 @@ FUNCTIONS = (
         timeout=_TIMEOUT,
         # Large batches save calls of DynamoDB. The wait for a batch is short compared with a job run.
         queues=Queues(batch=100, window=1),
+        # For the index of results.
+        on_demand=(names.INDEX,),
         # It makes envelopes pending. User code runs in the job, with the job's role.
         needs=(
             *SIDECAR,
@@ -48,6 +50,7 @@ FUNCTIONS = (
         called_by=Queues(concurrency=5),
         timeout=_TIMEOUT,
         exists=with_jobs,
+        in_chains=always,
         # It forms job runs from pending envelopes and starts them.
         needs=(
             *COUNTS_STARTS,
@@ -74,6 +77,8 @@ FUNCTIONS = (
         timeout=300,
         memory=1024,
         exists=with_jobs,
+        traces=True,
+        in_chains=always,
         # It reads the commit of an ended run and routes its frames, for every heavy actor.
         needs=(
             *COUNTS_STARTS,

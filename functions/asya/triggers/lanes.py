@@ -120,11 +120,6 @@ class Entry:
         return len(bytes(self.occurrence.payload))
 
 
-def has_lanes(trigger: Trigger) -> bool:
-    """Whether the occurrences of a trigger go through lanes."""
-    return trigger.overlap != "allow" or trigger.debounce is not None or trigger.batch is not None
-
-
 def lane_of(occurrence: Occurrence, trigger: Trigger) -> LaneKey:
     """The lane of an occurrence."""
     return _lane(occurrence.trigger, _value(occurrence.payload, trigger.by) if trigger.by is not None else None)
@@ -132,7 +127,7 @@ def lane_of(occurrence: Occurrence, trigger: Trigger) -> LaneKey:
 
 def only_lane(name: str, trigger: Trigger) -> LaneKey | None:
     """The lane of a trigger that has one; None for a trigger that has no lanes, or one for each value."""
-    return _lane(name, None) if has_lanes(trigger) and trigger.by is None else None
+    return _lane(name, None) if trigger.has_lanes and trigger.by is None else None
 
 
 def entry_of(occurrence: Occurrence, sent_at: str) -> Entry:

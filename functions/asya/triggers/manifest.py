@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from asya.manifest import Function, Queues, Requests
 from asya.needs import EACH, Calls, Group, Items, Resource, lists, reads, sends, uses, writes
-from asya.predicates import with_jobs, with_pauses, with_triggers, with_webhooks
+from asya.predicates import with_chained_triggers, with_jobs, with_pauses, with_triggers, with_webhooks
 from asya.protocol import names
 from asya.protocol.keys import PAUSES_PREFIX
 from asya.protocol.mesh_table import MeshTable
@@ -41,6 +41,7 @@ FUNCTIONS = (
         called_by=Queues(),
         timeout=STARTERS[names.TRIGGERS],
         exists=with_triggers,
+        in_chains=with_chained_triggers,
         # It writes records, and sends to the first actors of the routes of triggers alone.
         needs=(
             uses("tasks"),

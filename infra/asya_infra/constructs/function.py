@@ -91,7 +91,6 @@ def declared(
     key: str | None = None,
     application: str | None = None,
     environment: dict[str, str] | None = None,
-    in_chains: bool = False,
     reserved: int | None = None,
     memory: int | None = None,
 ) -> FunctionSettings:
@@ -112,7 +111,7 @@ def declared(
         timeout=function.timeout,
         memory=memory or function.memory,
         environment=environment or {},
-        in_chains=in_chains,
+        in_chains=mesh.is_in_chains(name),
         reserved=reserved,
     )
 

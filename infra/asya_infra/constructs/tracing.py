@@ -3,12 +3,9 @@
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from asya.protocol import names
+from asya import registry
 from asya_infra.mesh import Mesh
 from asya_infra.permissions.grant import Grant
-
-# Beside the actors of users: the functions that process envelopes.
-_FUNCTIONS = names.END_ACTORS | names.ROUTABLE_CREW | {names.COMPLETION, names.GATEWAY_API}
 
 
 def trace_environment(mesh: Mesh, name: str) -> dict[str, str]:
@@ -40,4 +37,9 @@ def trace_layers(scope: Construct, mesh: Mesh, name: str) -> list[lambda_.ILayer
 def _records_spans(mesh: Mesh, name: str) -> bool:
     # Nothing on the local cloud may call AWS.
     is_reachable = not (mesh.file.telemetry.xray and mesh.options.layer_target == "host")
-    return mesh.file.telemetry.is_on and is_reachable and (name in _FUNCTIONS or name in mesh.file.actors)
+    if not (mesh.file.telemetry.is_on and is_reachable):
+        return False
+    declaration = registry.FUNCTIONS.get(name)
+    if declaration is None:
+        return name in mesh.file.actors or name in registry.CREW_OF_KINDS
+    return declaration.traces

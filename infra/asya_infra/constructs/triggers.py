@@ -19,7 +19,6 @@ def triggers(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway
         mesh,
         names.TRIGGERS,
         code=lambda_.Code.from_asset(str(code)),
-        in_chains=mesh.is_in_chains(names.TRIGGERS),
         environment={"ASYA_GATEWAY_URL": gateway.url},
     )
     function = MeshFunction(scope, mesh, layer, settings)

@@ -4,6 +4,7 @@ import hashlib
 import json
 from typing import Literal
 
+from asya import registry
 from asya.protocol import mesh_table as table
 from asya.protocol import names
 from asya.protocol.pause import Pause, PauseField
@@ -28,9 +29,6 @@ from asya_infra.mesh_file.spark_tables import spark_conf
 from asya_infra.mesh_file.triggers.table import to_triggers
 from asya_infra.mesh_file.user_code import detect_shape, returns
 
-CREW = (names.SINK, names.SUMP, names.CHECKPOINT, names.RESUME)
-# The crew actors that a mesh file may redefine, with their kinds.
-_REDEFINABLE: dict[str, Literal["fan_in", "pause"]] = {names.FAN_IN: "fan_in", names.PAUSE: "pause"}
 _ACCESS_KINDS: tuple[Literal["bucket", "table", "secret", "database"], ...] = ("bucket", "table", "secret", "database")
 
 
@@ -42,14 +40,14 @@ def to_table(loaded: LoadedMesh, *, existing_application: str | None = None) -> 
     """
     mesh = loaded.mesh
     crew = (
-        *_REDEFINABLE,
+        *registry.CREW_OF_KINDS,
         *([names.INDEX] if compacts_index(mesh) else []),
         *([names.WAIT] if _holds_retries(mesh) else []),
     )
     actors = {name: _actor(loaded, name, section_of(mesh, name)) for name in dict.fromkeys((*mesh.actors, *crew))}
     return table.MeshTable(
         namespace=loaded.namespace,
-        actors={**actors, **{name: _crew_actor(name) for name in CREW}},
+        actors={**actors, **{name: _crew_actor(name) for name in registry.CREW}},
         tools={
             name: table.Tool(
                 description=tool.description,
@@ -93,7 +91,7 @@ def section_of(mesh: MeshFile, name: str) -> ActorSection:
         return result_index.SECTION
     if name == names.WAIT:
         return ActorSection(kind="wait")
-    return mesh.actors.get(name) or ActorSection(kind=_REDEFINABLE[name])
+    return mesh.actors.get(name) or ActorSection.model_validate({"kind": registry.CREW_OF_KINDS[name]})
 
 
 def _holds_retries(mesh: MeshFile) -> bool:

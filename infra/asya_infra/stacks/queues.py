@@ -6,6 +6,7 @@ from aws_cdk import CfnWaitConditionHandle
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from asya import registry
 from asya.protocol import names
 from asya_infra.constructs.actors.queues import ActorQueue
 from asya_infra.constructs.crew.result_index import allow_schedule
@@ -34,12 +35,9 @@ class QueuesStack(MeshStack):
         return ActorQueue(self, mesh, name, actor_queue(name, mesh.table))
 
     def _crew(self, mesh: Mesh) -> None:
-        for name in (names.FAN_IN, names.PAUSE, names.SINK, names.SUMP, names.CHECKPOINT, names.RESUME):
-            self._actor(mesh, name)
-        if names.INDEX in mesh.table.actors:
-            allow_schedule(self._actor(mesh, names.INDEX), mesh.addresses)
-        if names.WAIT in mesh.table.actors:
-            self._actor(mesh, names.WAIT)
+        crew = {name: self._actor(mesh, name) for name in registry.crew_of(mesh.table)}
+        if names.INDEX in crew:
+            allow_schedule(crew[names.INDEX], mesh.addresses)
         queues = {name: ActorQueue(self, mesh, name, settings) for name, settings in system_queues(mesh.table).items()}
         if names.TRIGGERS in queues:
             restrict_senders(queues[names.TRIGGERS].queue, mesh)

@@ -21,7 +21,6 @@ from asya.tasks.aws.task_store import TaskStoreError
 from asya.triggers.aws.webhook_keys import KeysUnavailableError, WebhookKeys
 from asya.triggers.aws.webhook_memory import KnownWebhook, WebhookMemory
 from asya.triggers.aws.webhook_queue import TooLargeForLaneError, WebhookQueue
-from asya.triggers.lanes import has_lanes
 from asya.triggers.occurrences import submission_of
 from asya.triggers.webhooks.bodies import UnreadableBodyError, read_body
 from asya.triggers.webhooks.deliveries import Delivery, UnusableDeliveryError, webhook_occurrence
@@ -126,7 +125,7 @@ class WebhookRoutes:
 
     def _starts(self, name: str, trigger: Trigger, delivery: Delivery, known: KnownWebhook) -> bool:
         """Whether the webhook starts a task of its own, so that an answer may name it."""
-        if has_lanes(trigger) or known.is_paused:
+        if trigger.has_lanes or known.is_paused:
             return False
         try:
             submission_of(trigger, webhook_occurrence(name, trigger, delivery).payload, self.mesh, validate)
@@ -136,7 +135,7 @@ class WebhookRoutes:
 
     def _send(self, name: str, trigger: Trigger, delivery: Delivery) -> None:
         try:
-            self.queue.send(name, delivery, may_store=not has_lanes(trigger))
+            self.queue.send(name, delivery, may_store=not trigger.has_lanes)
         except TooLargeForLaneError:
             problem = (
                 "the body is too large for a trigger with overlap, debounce or batch, which takes 1 MiB as a message"

@@ -26,7 +26,6 @@ from asya.triggers.lambdas.lane_queue import LaneBusyError, LaneQueue
 from asya.triggers.lambdas.occurrence_starts import FINAL, OccurrenceStarts
 from asya.triggers.lambdas.traces import Traces
 from asya.triggers.lane_messages import StartAgain, read_lane_message
-from asya.triggers.lanes import has_lanes
 from asya.triggers.message_senders import check_sender
 from asya.triggers.messages import OtherDeploymentError, UnusableMessageError, read_occurrences
 from asya.triggers.occurrences import Occurrence, submission_of
@@ -164,7 +163,7 @@ class TriggerQueue:
     def _start(self, occurrence: Occurrence, record: Record) -> None:
         """Start the task of an occurrence, or take the occurrence into its lane."""
         trigger = self.mesh.triggers[occurrence.trigger]
-        if not trigger.enabled or not has_lanes(trigger):
+        if not trigger.enabled or not trigger.has_lanes:
             # An earlier deployment may have had lanes, and have skipped the occurrence or put it into a batch.
             if not self.lanes.repeat(occurrence):
                 self.starts.start(occurrence)

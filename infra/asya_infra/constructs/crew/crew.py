@@ -22,7 +22,6 @@ def crew(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: Ga
             code=code,
             memory=section.memory,
             environment={"ASYA_GATEWAY_URL": gateway.url},
-            in_chains=mesh.is_in_chains(name),
         )
         MeshFunction(scope, mesh, layer, settings).add_event_source(
             EventSourceSettings(

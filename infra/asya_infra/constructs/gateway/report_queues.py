@@ -15,7 +15,6 @@ def report_queues(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, ga
         mesh,
         names.REPORTS,
         code=mesh.table_code(),
-        in_chains=mesh.is_in_chains(names.REPORTS),
         # Reports that name another gateway go there by HTTP; those that name this one stay here.
         environment={"ASYA_GATEWAY_URL": gateway.url},
     )

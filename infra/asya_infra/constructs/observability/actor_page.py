@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
+from asya import registry
 from asya.protocol import names
 from asya_infra.constructs.observability.alarms import METRICS_NAMESPACE
-from asya_infra.constructs.observability.inventory import CREW
 from asya_infra.constructs.observability.widgets import Line, Page, Search, graph, log_table, text
 from asya_infra.mesh import Mesh
 
@@ -120,7 +120,7 @@ def _kinds(page: Page, namespace: str) -> None:
 def _comparison(page: Page, namespace: str) -> None:
     """Add graphs of all own actors. They are not on the overview, because a dashboard has 2,500 metrics at most."""
     page.section("All actors: the ten with the highest values")
-    own = (f'namespace="{namespace}"', *(f'NOT actor="{name}"' for name in CREW))
+    own = (f'namespace="{namespace}"', *(f'NOT actor="{name}"' for name in registry.OWN_QUEUES))
     searches = {
         "Messages received": ("Received", "Sum"),
         "Handler p95 (ms)": ("HandlerDuration", "p95"),

@@ -6,12 +6,6 @@ from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya_infra.mesh import Mesh
 
-# The actors and system functions with a queue that the mesh brings along.
-CREW = (
-    *(names.SINK, names.SUMP, names.PAUSE, names.RESUME, names.CHECKPOINT, names.FAN_IN, names.INDEX, names.WAIT),
-    *(names.DISPATCH, names.COMPLETION, names.PUSH, names.TRIGGERS, *names.REPORT_QUEUES),
-)
-
 
 def queue_actors(mesh: MeshTable) -> list[str]:
     """Return the actors and system functions whose queue has messages for them, sorted; the crew comes last.

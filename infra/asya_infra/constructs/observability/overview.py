@@ -6,7 +6,6 @@ from typing import Any
 from asya import registry
 from asya.protocol import names
 from asya_infra.constructs.observability.alarms import METRICS_NAMESPACE
-from asya_infra.constructs.observability.inventory import CREW
 from asya_infra.constructs.observability.widgets import (
     WIDTH,
     Line,
@@ -102,7 +101,7 @@ class _Overview:
 
     def _actors(self) -> None:
         self.page.section("Actors: the ten with the highest values")
-        own = tuple(f'NOT actor="{name}"' for name in CREW)
+        own = tuple(f'NOT actor="{name}"' for name in registry.OWN_QUEUES)
         reasons, dead_letters = (
             self._search("Failed", "reason", terms=own),
             self._search("DeadLetters", terms=own, statistic="Maximum"),
@@ -143,7 +142,7 @@ class _Overview:
 
     def _crew(self) -> None:
         self.page.section("Crew, sets and pauses")
-        crew = (_any_of(CREW),)
+        crew = (_any_of(registry.OWN_QUEUES),)
         ends = self._search("Processed", "outcome", terms=(f'actor="{names.SINK}"',))
         self.page.row(
             self._by_actor("Messages received by the crew", self._search("Received", terms=crew)),

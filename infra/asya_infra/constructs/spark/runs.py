@@ -51,7 +51,6 @@ class Spark(Construct):
             code=lambda_.Code.from_asset(str(folder)),
             application=self._application_id,
             environment=self._environment,
-            in_chains=True,
         )
         MeshFunction(self, self._mesh, self._layer, settings).add_declared_event_sources()
 
@@ -63,7 +62,6 @@ class Spark(Construct):
             code=self._table_only,
             application=self._application_id,
             environment=self._environment,
-            in_chains=True,
         )
         MeshFunction(self, mesh, self._layer, settings).add_declared_event_sources()
 

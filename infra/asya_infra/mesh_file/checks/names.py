@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator
 
+from asya import registry
 from asya.protocol import names
 from asya_infra.mesh_file.checks.context import Context, Finding
-
-# The crew actors that a mesh file may redefine, each with its own kind.
-_REDEFINABLE = {names.FAN_IN: "fan_in", names.PAUSE: "pause"}
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -23,7 +21,7 @@ def check(context: Context) -> Iterator[Finding]:
         except ValueError as error:
             yield place, str(error)
             continue
-        if names.is_reserved(actor) and section.kind != _REDEFINABLE.get(actor, "none"):
+        if names.is_reserved(actor) and section.kind != registry.CREW_OF_KINDS.get(actor, "none"):
             yield place, f"the name {actor!r} is reserved for the mesh's own actors; rename the actor"
         yield from _queues(context.namespace, actor, owners)
 

@@ -1,0 +1,75 @@
+"""Manifests declare the functions of the mesh, so no other module of the product lists them."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from asya import registry
+from asya.dead_letters.letters import SYSTEM_QUEUES
+from asya.protocol import names
+from tests.paths import PROJECT
+
+FUNCTIONS = {*registry.FUNCTIONS, *registry.OWN_QUEUES, *names.SYSTEM_FUNCTIONS}
+CONSTANTS = {name for name, value in vars(names).items() if isinstance(value, str) and value in FUNCTIONS}
+A_LIST = 3
+"""So many functions in one collection are a list of them."""
+DIFFERENT = {
+    "asya_cli/mesh_file/diagram.py": "crew actors that a diagram leaves out of routes",
+    "functions/asya/dead_letters/letters.py": "read by functions, which import no manifest; a test compares it",
+    "functions/asya/gateway/calls.py": "short names for the functions that its calls name",
+    "functions/asya/operations/log_lines.py": "whose lines tell how envelopes end",
+    "functions/asya/triggers/message_senders.py": "a rule of the protocol: who may send x-triggers what",
+}
+
+
+def collections(tree: ast.Module) -> Iterator[set[str]]:
+    """Yield the functions that each tuple, list, set and dictionary names."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict):
+            yield set(members(node))
+
+
+def members(node: ast.expr) -> Iterator[str]:
+    if isinstance(node, ast.Starred):
+        yield from members(node.value)
+    elif isinstance(node, ast.Dict):
+        for key in node.keys:
+            yield from members(key) if key is not None else ()
+    elif isinstance(node, ast.Tuple | ast.List | ast.Set):
+        for each in node.elts:
+            yield from members(each)
+    elif isinstance(node, ast.Attribute) and node.attr in CONSTANTS:
+        yield node.attr
+    elif isinstance(node, ast.Constant) and node.value in FUNCTIONS:
+        yield str(node.value)
+
+
+def lists(folder: Path) -> set[str]:
+    """Return the modules with a collection of several functions; manifests may have one."""
+    return {
+        str(path.relative_to(folder))
+        for part in ("functions", "infra", "asya_cli", "spark_jobs")
+        for path in (folder / part).rglob("*.py")
+        if path.name != "manifest.py"
+        if any(len(named) >= A_LIST for named in collections(ast.parse(path.read_text(encoding="utf-8"))))
+    }
+
+
+def test_no_module_lists_the_functions_again() -> None:
+    assert lists(PROJECT) == DIFFERENT.keys()
+
+
+def test_a_list_is_found(tmp_path: Path) -> None:
+    module = tmp_path / "functions" / "again.py"
+    module.parent.mkdir()
+    module.write_text("ALL = (*('x-sink', 'x-dlq'), names.REPORTS)\nTWO = {names.SINK: 1, names.SUMP: 2}\n")
+    assert lists(tmp_path) == {"functions/again.py"}
+    module.write_text("TWO = {names.SINK: 1, names.SUMP: 2}\n")
+    assert lists(tmp_path) == set()
+
+
+def test_the_dlq_function_knows_every_queue_without_an_actor() -> None:
+    """Their letters are requests and events, which end no envelope. Nothing ends a letter of x-push or of reports."""
+    ended_by_nobody = {names.PUSH, *names.REPORT_QUEUES}
+    queues = set(registry.OWN_QUEUES) - {*registry.CREW, *registry.CREW_OF_KINDS, *registry.ON_DEMAND}
+    assert set(SYSTEM_QUEUES) == queues - ended_by_nobody
