@@ -106,14 +106,12 @@ class Objects:
     Attributes:
         keys: patterns of keys.
         each: the actors that `EACH` stands for.
-        refused: whether the calls are refused although another need allows them.
     """
 
     calls: tuple[ObjectCall, ...]
     keys: tuple[str, ...]
     store: Store = "bucket"
     each: Group | None = None
-    refused: bool = False
     when: Predicate = always
 
 

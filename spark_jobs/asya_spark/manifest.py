@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,7 @@ from asya.protocol import text_lines
 from asya.protocol.numbers import Digits, read_number
 from asya_spark.files import Files
 
-# Version 1 is one JSON object; a run that was formed before a deployment may have it.
-VERSION = 2
+VERSION = 1
 # The end of the folder of a batch.
 _BATCH = re.compile(r"/(?P<job_run>[0-9]{10})/(?P<batch>batches/[0-9]{6}/)$")
 
@@ -96,14 +95,10 @@ def read_manifest(files: Files, uri: str) -> Manifest:
     """
     try:
         lines = text_lines.lines(files.chunks(uri))
-        head = _head(lines)
-        version = head.get("version", 1)
-        if version == 1:
-            texts: Iterable[bytes] = (json.dumps(member).encode() for member in head["members"])
-            return _manifest(head, texts, len(head["members"]), uri)
-        if version != VERSION:
+        head = json.loads(next(lines, b""))
+        if head["version"] != VERSION:
             raise ManifestError(
-                f"{uri} has version {version}, but this asya_spark reads {VERSION}: deploy the mesh again"
+                f"{uri} has version {head['version']}, but this asya_spark reads {VERSION}: deploy the mesh again"
             )
         return _manifest(head, lines, head["count"], uri)
     except FileNotFoundError as error:
@@ -136,18 +131,6 @@ def load_envelope(files: Files, manifest: Manifest, member: Member, *, exact: bo
         payload=content["payload"],
         digits=digits,
     )
-
-
-def _head(lines: Iterator[bytes]) -> dict[str, Any]:
-    """The first line of a manifest, or all of one of version 1, in which payloads keep their line breaks."""
-    first = next(lines, b"")
-    try:
-        content = json.loads(first)
-    except ValueError:
-        content = json.loads(b"\n".join((first, *lines)))
-    if not isinstance(content, dict):
-        raise TypeError("it is no JSON object")
-    return content
 
 
 def _manifest(content: dict[str, Any], texts: Iterable[bytes], count: int, uri: str) -> Manifest:

@@ -100,7 +100,7 @@ def test_an_actors_role_reaches_no_objects_of_other_actors(gateway: DeployedClou
     """The actor `reach` may send to `echo`, and to no other actor of the user."""
     bucket, s3, digest = gateway.mesh.connection.data.bucket, gateway.client("s3"), "ab" * 32
     theirs = [f"{prefix}/echo/ab/{digest}.json" for prefix in ("payloads", "inbox")]
-    theirs += ["buffered/echo/order-7/0/0.json", "hops/order-7/0/0.json", "frames/fan-in/a-set/000001-ab.json"]
+    theirs += ["buffered/echo/order-7/0/0.json", "hops/order-7/0/0.json", "slices/a-set/000001-ab.json"]
     own = [f"{prefix}/reach/ab/{digest}.json" for prefix in ("payloads", "inbox")]
     own += ["buffered/reach/order-7/0/0.json"]
     for key in (*theirs, *own):
@@ -114,7 +114,7 @@ def test_an_actors_role_reaches_no_objects_of_other_actors(gateway: DeployedClou
     denied = [
         *(("get_object", key) for key in theirs),
         *(("list_objects_v2", f"{key.split('/')[0]}/") for key in (*theirs, *own)),
-        *(("list_objects_v2", prefix) for prefix in ("", "payloads/echo/", "frames/", "results/")),
+        *(("list_objects_v2", prefix) for prefix in ("", "payloads/echo/", "slices/", "results/")),
         *(("put_object", key) for key in theirs[1:]),
         ("put_object", f"payloads/slow/ab/{digest}.json"),
     ]

@@ -11,9 +11,9 @@ from tests.doubles.envelopes import message
 from tests.doubles.s3 import FakeS3
 
 
-def payload_key(number: int) -> str:
-    """The key of a payload for any actor, as older versions stored them."""
-    return f"payloads/{number:02d}/{number:064d}.json"
+def payload_key(number: int, actor: str = "infer") -> str:
+    """The key of a payload for an actor."""
+    return f"payloads/{actor}/{number:02d}/{number:064d}.json"
 
 
 @dataclass
@@ -21,10 +21,12 @@ class LargePayloads(FakeS3):
     """A bucket with `count` payloads of `size` bytes, that keeps no object.
 
     Attributes:
+        actor: the reader of the payloads.
         fetched: a callback for each fetch of a payload, with its number.
     """
 
     size: int = 0
+    actor: str = "infer"
     fetched: Callable[[int], None] = field(default=lambda number: None)
 
     def get_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
@@ -47,7 +49,7 @@ class LargePayloads(FakeS3):
 
     def _message(self, number: int, members: dict[str, Any]) -> bytes:
         digest = hashlib.sha256(self._content(number)).hexdigest()
-        reference = {"key": payload_key(number), "size": self.size, "sha256": digest}
+        reference = {"key": payload_key(number, self.actor), "size": self.size, "sha256": digest}
         headers = {"x-asya-payload-ref": reference} | members.get("headers", {})
         return message(**({"id": f"env-{number}", "payload": None} | members | {"headers": headers}))
 

@@ -19,7 +19,7 @@ IDS = ("a", "b", "c")
 HEARTBEAT = {
     "at": "2026-01-01T00:00:00Z",
     "beat": 5,
-    "at_work": 1,
+    "at_work": [1],
     "done": 1,
     "stages": [{"stage": 3, "name": "count", "tasks": 8, "done": 5, "rows_read": 12, "rows_written": 0}],
     "executors": 2,
@@ -129,7 +129,15 @@ def test_any_event_is_acknowledged_and_ends_no_run_by_itself(world: HeavyWorld, 
     world.set_state("run1", "RUNNING", event=False)
     name = world.emr.runs["run1"]["name"]
     detail = {"applicationId": "00app", "jobRunId": "run1", "jobRunName": name, "state": "FAILED"}
-    watch = {"run_id": name, "job_run_id": "run1", "turn": 0, "attempt": "", "beat": 0, "said": "", "told_to": 0}
+    watch = {
+        "run_id": name,
+        "job_run_id": "run1",
+        "turn": 0,
+        "attempt": "",
+        "beat": 0,
+        "partials_file": "",
+        "next_member": 0,
+    }
     valid: dict[str, Any] = data.draw(
         st.sampled_from(
             (

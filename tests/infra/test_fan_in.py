@@ -38,11 +38,11 @@ def test_the_sweep_is_scheduled_and_reads_the_index_only(shop: Any) -> None:
     assert text(shop.one("AWS::Lambda::Function", FunctionName="asya-shop-gather")["MemorySize"]) == 1024
 
 
-def test_large_slices_are_stored_with_the_frames(shop: Any) -> None:
+def test_large_slices_are_stored_by_fan_in_actors(shop: Any) -> None:
     bucket = "arn:<Partition>:s3:::asya-shop-<AccountId>-<Region>"
     for actor in ("x-fan-in", "gather"):
-        assert f"{bucket}/frames/fan-in/*" in resources(shop, actor, "s3:PutObject")
-        assert f"{bucket}/frames/*" in resources(shop, actor, "s3:GetObject")
+        assert f"{bucket}/slices/*" in resources(shop, actor, "s3:PutObject")
+        assert f"{bucket}/slices/*" in resources(shop, actor, "s3:GetObject")
 
 
 def table_of(folder: Path, content: str) -> MeshTable:

@@ -13,8 +13,6 @@ def test_access_to_data_is_limited_to_its_prefix(shop: Any) -> None:
     readable = resources(shop, "intake", "s3:GetObject")
     assert readable == {
         *(f"{BUCKET}/{prefix}/*" for prefix in ("inbox/intake", "payloads/intake", "buffered/intake", "data/raw")),
-        *(f"{BUCKET}/{prefix}/??/{'?' * 64}.json" for prefix in ("inbox", "payloads")),
-        f"{BUCKET}/frames/*",
         f"{BUCKET}/data/raw",
         "arn:<Partition>:s3:::partner-files/incoming",
         "arn:<Partition>:s3:::partner-files/incoming/*",

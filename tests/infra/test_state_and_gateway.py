@@ -62,7 +62,7 @@ def test_the_bucket_is_private_encrypted_and_expires_transient_objects(shop: Any
     rules = bucket["LifecycleConfiguration"]["Rules"]
     days = {rule["Prefix"]: rule["ExpirationInDays"] for rule in rules if "Prefix" in rule}
     kept = dict.fromkeys(
-        ("payloads/", "inbox/", "pending/", "buffered/", "frames/", "hops/", "paused/", "dlq/", "reports/", "waiting/"),
+        ("payloads/", "inbox/", "pending/", "buffered/", "slices/", "hops/", "paused/", "dlq/", "reports/", "waiting/"),
         45,
     )
     assert days == {**kept, "runs/": 14, "results/": 90, "results/index/recent/": 30}

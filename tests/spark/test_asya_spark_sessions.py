@@ -101,7 +101,7 @@ def test_10_a_stopped_context_ends_the_process_and_the_journal_names_who_was_at_
         Run(spark, tmp_path, [{"n": n} for n in range(4)], job=f"{JOBS}.counts", parallel=parallel)
 
     journal, error = Run.died(tmp_path)
-    assert len(journal.members_at_work) == parallel
+    assert len(journal.at_work) == parallel
     assert sum(part.last - part.first + 1 for part in journal.parts) == 1
     assert (journal.started, journal.is_first) == (1 + parallel, False)
     assert error["type"].endswith("ContextStoppedError")
@@ -126,7 +126,7 @@ def test_10_a_run_without_an_executor_dies_before_any_envelope_is_at_work(spark,
         Run(spark, tmp_path, [{"n": 1}], job=f"{JOBS}.counts")
 
     journal, _ = Run.died(tmp_path)
-    assert (journal.stage, journal.members_at_work, journal.started) == ("starting", (), 0)
+    assert (journal.stage, journal.at_work, journal.started) == ("starting", (), 0)
     assert not any("wait for the first executor" in description for description in at_work)  # its task is done
 
 

@@ -1,9 +1,9 @@
 """Declares the functions of fan-in."""
 
 from asya.manifest import CREW_TIMEOUT, ActorFunction, Function, Queues, Schedule
-from asya.needs import Group, Items, Payloads, lists, reads, sends, uses, writes
+from asya.needs import Group, Items, Payloads, lists, reads, reads_and_writes, sends, uses, writes
 from asya.protocol import names
-from asya.protocol.keys import BUFFERED_PREFIX, FRAMES_PREFIX, SUPERSEDED_PREFIX
+from asya.protocol.keys import BUFFERED_PREFIX, SLICES_PREFIX, SUPERSEDED_PREFIX
 from asya.protocol.table_keys import OPEN_INDEX
 from asya.sidecar.needs import BUFFERS_FRAMES, CLAIMS, ENDS, SIDECAR
 
@@ -23,8 +23,8 @@ FUNCTIONS = (
             *BUFFERS_FRAMES,
             # It repeats a fan-out from the frames of the actor that fanned out.
             reads(f"{BUFFERED_PREFIX}*"),
-            writes("frames/fan-in/*"),
-            lists(f"{BUFFERED_PREFIX}*", f"{FRAMES_PREFIX}*"),
+            reads_and_writes(f"{SLICES_PREFIX}*"),
+            lists(f"{BUFFERED_PREFIX}*", f"{SLICES_PREFIX}*"),
             uses("fan-in"),
             CLAIMS,
             # Ends that do not count.

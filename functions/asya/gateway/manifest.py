@@ -21,7 +21,6 @@ from asya.protocol.job_runs import LOGS_FOLDER, RUNS_PREFIX
 from asya.protocol.keys import (
     BUFFERED_PREFIX,
     DEAD_LETTERS_PREFIX,
-    FRAMES_PREFIX,
     INPUTS_PREFIX,
     PAUSES_PREFIX,
     REFUSED_REPORTS_PREFIX,
@@ -87,7 +86,7 @@ FUNCTIONS = (
         reads(*_COPIES),
         reads("*", store="results"),
         # It finds kept frames, and never reads them.
-        lists(*_COPIES, f"{BUFFERED_PREFIX}*", f"{FRAMES_PREFIX}*"),
+        lists(*_COPIES, f"{BUFFERED_PREFIX}*"),
         lists("*", store="results"),
         # It checks sets for redrives and replays, and records which fan-out a new set repeats.
         Items(table="fan-in", calls=("GetItem",), when=with_fan_in),

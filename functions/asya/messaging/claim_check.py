@@ -5,7 +5,6 @@ That message has `payload` null and a reference in the header `x-asya-payload-re
 """
 
 import hashlib
-import re
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -24,8 +23,6 @@ from asya.protocol.route import UNKNOWN_HOP
 PAYLOADS_PREFIX = "payloads/"
 INBOX_PREFIX = "inbox/"
 _LONGEST_MANAGED_HEADER = 4 * 1024  # bytes
-# The keys of older versions have no actor. Their messages wait for 18 days at most, but dead letters may be copied.
-_LEGACY_NAME = re.compile(r"[0-9a-f]{2}/[0-9a-f]{64}\.json")
 
 
 class PayloadReference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -99,7 +96,7 @@ def read_reference(raw: Raw, envelope_id: str, reader: str | None) -> PayloadRef
             envelope_id,
         )
     name = reference.key.partition("/")[2]
-    if reader is not None and not name.startswith(f"{reader}/") and not _LEGACY_NAME.fullmatch(name):
+    if reader is not None and not name.startswith(f"{reader}/"):
         raise ParseError(f"headers.{headers.PAYLOAD_REF}: {reference.key!r} is not a payload for {reader}", envelope_id)
     return reference
 

@@ -61,7 +61,7 @@ class OpenCircuit(msgspec.Struct, frozen=True, kw_only=True):
     """Why calls of an actor are rejected, and until when (RFC 3339).
 
     Attributes:
-        since: when the circuit opened; None if an older version opened it.
+        since: when the circuit opened.
         next_call_at: when a probe is allowed.
         error: the error of the last failed call.
         failures, window: so many failed calls within so many seconds open the circuit.

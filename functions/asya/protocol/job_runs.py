@@ -13,7 +13,8 @@ from msgspec import Raw
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.status import Status
 
-VERSION = 2  # of the manifest: JSON lines. Version 1 was one JSON object with its `members`
+VERSION = 1
+"""Of the text of a manifest."""
 NUMBER_DIGITS = 10
 BATCH_DIGITS = 6
 
@@ -84,7 +85,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     callback: str | None = None
     envelope: Raw | msgspec.UnsetType = msgspec.UNSET
     envelope_key: str | None = None
-    was_charged: bool = msgspec.field(default=False, name="is_suspect")  # the name in stored members never changes
+    was_charged: bool = False
     returned_by: int = 0
     half: Half | None = None
     suspected_in: int = 0
@@ -112,8 +113,6 @@ class ManifestHead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         streamed: whether the frames count of an envelope that fails after them (`frames: streamed`).
         parallel: the number of envelopes at work at the same time.
         linger: seconds that its driver waits for a further batch; 0 for a run that ends.
-        count: the number of members; version 1 did not write it.
-        version: the form of the manifest.
     """
 
     run_id: str
@@ -130,8 +129,6 @@ class ManifestHead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     payload_schema: str | None = None
     parallel: int = 1
     linger: float = 0.0
-    count: int = 0
-    version: int = 1
 
 
 class Manifest(ManifestHead, frozen=True, kw_only=True, omit_defaults=True):
@@ -175,8 +172,8 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True):
     """The progress of an attempt, for the case that its process dies. Of two slots the higher `sequence` counts.
 
     Attributes:
-        at_work: the indexes of the members that user code processes. Older versions wrote one index, or null.
-        started: the number of members for which user code was called. Older versions did not write it.
+        at_work: the indexes of the members that user code processes.
+        started: the number of members for which user code was called.
         stage: `working` as soon as user code was called for any member.
     """
 
@@ -185,19 +182,14 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True):
     sequence: int
     updated_at: str
     parts: tuple[ResultPart, ...]
-    at_work: int | tuple[int, ...] | None = None
-    started: int | None = None
+    at_work: tuple[int, ...] = ()
+    started: int = 0
     stage: Literal["starting", "working"] = "working"
-
-    @property
-    def members_at_work(self) -> tuple[int, ...]:
-        """The indexes of the members at work."""
-        return indexes(self.at_work)
 
     @property
     def is_first(self) -> bool:
         """Whether user code was called for one member only."""
-        return self.started == 1 if self.started is not None else self.members_at_work == (0,)
+        return self.started == 1
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
@@ -241,13 +233,6 @@ class ResultFrame(msgspec.Struct, frozen=True, kw_only=True):
     next: tuple[str, ...] | None = None
     headers: dict[str, Raw] = {}
     status: dict[str, Raw] = {}
-
-
-def indexes(at_work: int | tuple[int, ...] | None) -> tuple[int, ...]:
-    """The indexes of members at work, in any of the forms that versions of the job library write."""
-    if at_work is None:
-        return ()
-    return (at_work,) if isinstance(at_work, int) else at_work
 
 
 def run_id(namespace: str, actor: str, number: int) -> str:

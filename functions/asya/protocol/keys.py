@@ -17,7 +17,7 @@ PAUSED_PREFIX = "paused/"
 CHECKPOINT_PREFIX = "checkpoint/"
 SUPERSEDED_PREFIX = "superseded/"
 # In the mesh's own bucket.
-FRAMES_PREFIX = "frames/"
+SLICES_PREFIX = "slices/"
 BUFFERED_PREFIX = "buffered/"
 INPUTS_PREFIX = "hops/"
 DEAD_LETTERS_PREFIX = "dlq/"

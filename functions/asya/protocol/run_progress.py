@@ -12,8 +12,6 @@ _NAME_LIMIT = 80
 class StageNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A running Spark stage: its tasks, the tasks done, the rows so far, and when Spark submitted it (RFC 3339).
 
-    An earlier version of the job side sends no times.
-
     Attributes:
         name: the line of the user's code that waits for it, such as `totals at shop_jobs.py:15`; else the name of Spark.
         progress_at: when a task of it ended last, or when the run looked first (RFC 3339).
@@ -59,13 +57,13 @@ class HeartbeatRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A heartbeat, as `asya_spark` writes it. Of two slots the higher `beat` counts.
 
     Attributes:
-        at_work: the indexes of the members at work. Older versions wrote one index, or null.
+        at_work: the indexes of the members at work.
         executors: the number of executors that the run has had; None if the driver needs none, or did not say.
     """
 
     at: str
     beat: int
-    at_work: int | tuple[int, ...] | None = None
+    at_work: tuple[int, ...] = ()
     done: int = 0
     stages: tuple[StageNote, ...] = ()
     executors: int | None = None

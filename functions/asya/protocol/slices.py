@@ -75,8 +75,8 @@ class SliceEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", ta
     """The message that a slice ended without a result; x-sink, x-sump and the DLQ function send it to the fan-in actor.
 
     Attributes:
-        deadline_at: the deadline of the slice. An earlier version sends none.
-        slice_id, actor: the envelope that ended, and the actor at which it did. An earlier version sends neither.
+        deadline_at: the deadline of the slice.
+        slice_id, actor: the envelope that ended, and the actor at which it did; None if an unreadable message names neither.
     """
 
     set_id: str

@@ -26,7 +26,7 @@ class Circuit(msgspec.Struct, frozen=True):
         open_until: when a probe is allowed; None if the circuit is closed.
         probe: the caller that probes; empty if no probe is under way.
         probe_until: when the probe counts as lost and another one is allowed.
-        opened_at: since when the circuit has not been closed; None if it is, and if an older version opened it.
+        opened_at: since when the circuit has not been closed; None if it is.
         error: the error of the last failure of a circuit that is not closed, such as `ConnectionError: no answer`.
     """
 

@@ -1,7 +1,7 @@
 """Declares the function of light actors."""
 
 from asya.manifest import ActorFunction
-from asya.needs import Group, Items, Objects, Payloads, sends, writes
+from asya.needs import Group, Items, Payloads, sends, writes
 from asya.predicates import declares_targets, deduplicates, has_circuit_breaker, keeps_input, sends_everywhere
 from asya.protocol.keys import INPUTS_PREFIX
 from asya.sidecar.needs import BUFFERS_FRAMES, SIDECAR
@@ -16,8 +16,6 @@ FUNCTIONS = (
             Payloads(to=(Group.TARGETS,), when=declares_targets),
             Payloads(when=sends_everywhere),
             *BUFFERS_FRAMES,
-            # Large slices lie beside the frames that older versions stored.
-            Objects(calls=("GetObject",), keys=("frames/fan-in/*",), refused=True),
             # Only the gateway reads them.
             writes(f"{INPUTS_PREFIX}*", when=keeps_input),
             Items(table="hops", calls=("GetItem", "PutItem"), when=deduplicates),

@@ -11,7 +11,7 @@ from asya.needs import (
     sends,
 )
 from asya.protocol import names
-from asya.protocol.keys import BUFFERED_PREFIX, FRAMES_PREFIX
+from asya.protocol.keys import BUFFERED_PREFIX
 from asya.protocol.table_keys import (
     LETTER_PREFIX,
     OUTAGE_KEY,
@@ -22,8 +22,6 @@ from asya.protocol.table_keys import (
     own_starts,
 )
 
-# Older versions stored payloads without their actor. No key with an actor is that short, so this matches no such one.
-_LEGACY_PAYLOAD = f"??/{'?' * 64}.json"
 _OWN_MARKS = (OUTAGE_KEY, f"{own_starts(OWN)}*")
 
 
@@ -62,27 +60,17 @@ COUNTS_STARTS = (READS_OUTAGES, Items(table="sink", calls=("UpdateItem",), keys=
 """A system function counts the starts of its messages (`protocol §4.starts`), and notes outages."""
 
 READS_OWN_PAYLOADS = (
-    reads(
-        *(f"{prefix}/{OWN}/*" for prefix in ("payloads", "inbox")),
-        *(f"{prefix}/{_LEGACY_PAYLOAD}" for prefix in ("payloads", "inbox")),
-    ),
+    reads(f"payloads/{OWN}/*", f"inbox/{OWN}/*"),
     lists(f"payloads/{OWN}/*", f"inbox/{OWN}/*"),
 )
-"""The payloads of messages for one actor.
-
-Those of older versions have no actor in their keys. Nobody may list them, and each key contains a SHA-256 of the payload.
-"""
+"""The payloads of messages for one actor."""
 READS_ALL_PAYLOADS = (reads("payloads/*", "inbox/*"), lists("payloads/*", "inbox/*"))
 """The payloads of all messages: for those who get references that other actors received."""
 BUFFERS_FRAMES = (
     reads_and_writes(f"{BUFFERED_PREFIX}{OWN}/*"),
     lists(f"{BUFFERED_PREFIX}{OWN}/*"),
-    reads(f"{FRAMES_PREFIX}*"),
 )
-"""The buffered frames of an actor's own hops.
-
-Hops that ran in an older version have theirs below `frames/`, which no role with user code may list.
-"""
+"""The buffered frames of an actor's own hops."""
 
 REPORTER = (REPORTS, *ADMITS, NOTES_LETTERS)
 """A function that takes envelopes from its queue and reports on them."""

@@ -51,7 +51,7 @@ class StoredKey:
     Attributes:
         lease_until: the end of the lease, in seconds since 1970; 0 once it was released.
         is_sent: whether SQS has accepted the message.
-        attempt: the number of the latest claim; 0 of a key that an earlier version has written.
+        attempt: the number of the latest claim.
         may_be_sent: whether a process that did not release its claim may have sent the message.
     """
 

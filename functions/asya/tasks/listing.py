@@ -62,10 +62,7 @@ class ListQuery:
 
     @property
     def _digest(self) -> str:
-        status, parent = self.filter.status, self.filter.parent
-        # Without further filters the digest is that of earlier versions, so that their cursors go on.
-        others = replace(self.filter, status=None, parent=None).parameters()
-        content = msgspec.json.encode((self.scope, status, parent, *([others] if others else [])))
+        content = msgspec.json.encode((self.scope, self.filter.parameters()))
         return hashlib.sha256(content).hexdigest()[:16]
 
 

@@ -121,9 +121,8 @@ def _on_objects(need: Objects, name: str, place: Place) -> list[Grant]:
         own = [key.replace(placeholder, prefix) for key in own]
     store = _store(need.store, place.addresses)
     arns = tuple(place.addresses.objects_arn(store.bucket, store.prefix + key) for key in dict.fromkeys(own))
-    effect = "Deny" if need.refused else "Allow"
     calls = tuple(f"s3:{call}" for call in need.calls)
-    return [Grant(calls, arns, reason=_KEYS_REASON, effect=effect)] if arns else []
+    return [Grant(calls, arns, reason=_KEYS_REASON)] if arns else []
 
 
 def _on_keys(need: Keys, name: str, addresses: Addresses) -> Grant:

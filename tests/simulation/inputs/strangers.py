@@ -76,7 +76,7 @@ class Stranger:
             "slice_count": random.randint(1, 4),
             "aggregation_key": "",
         }
-        key = random.choice(("payloads/", "inbox/", "frames/", "paused/", "")) + self._known()
+        key = random.choice(("payloads/", "inbox/", "slices/", "paused/", "")) + self._known()
         return {
             "x-asya-generation": random.choice((1, 2, 9999, -1, "9")),
             "x-asya-root": self._known(),

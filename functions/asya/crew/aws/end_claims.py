@@ -74,7 +74,7 @@ class ClaimResult(msgspec.Struct, frozen=True):
             the first one, so a redelivery finishes its object. Its position is that of the caller's claim.
         generation: of the end that holds; for a stale end the later one of that and of the pause.
         replaced_key: the object of the claim that this one replaced, to remove once the new one is written; None without one.
-        claimed_at: when the end that holds was first claimed; None if an earlier version of the mesh claimed it.
+        claimed_at: when the end that holds was first claimed; None of a stale end.
         is_of_other_owner: whether it was refused because the envelope belongs to another owner.
     """
 
@@ -220,8 +220,8 @@ def _result(claim: Claim, item: "Item") -> ClaimResult:
     is_taken = (holder.generation, holder.phase) == (claim.generation, claim.phase)
     replaced = item["replaced_key"]["S"]
     replaced_key = replaced if replaced not in ("", holder.key) else None
-    claimed_at = parse_time(item["claimed_at"]["S"]) if "claimed_at" in item else None
-    return ClaimResult("taken" if is_taken else "refused", holder, holder.generation, replaced_key, claimed_at)
+    outcome: ClaimOutcome = "taken" if is_taken else "refused"
+    return ClaimResult(outcome, holder, holder.generation, replaced_key, parse_time(item["claimed_at"]["S"]))
 
 
 def _holder(envelope_id: str, item: "Item", position: int = 0) -> Claim | None:

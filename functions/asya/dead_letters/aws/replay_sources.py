@@ -11,7 +11,7 @@ from asya.dead_letters.set_replay import FanOut
 from asya.messaging.aws.conditional_writes import is_missing
 from asya.messaging.targets import actual_actor
 from asya.protocol.envelope import Envelope
-from asya.protocol.keys import FRAMES_PREFIX, buffered_prefix, safe_segment, sump_key
+from asya.protocol.keys import buffered_prefix, safe_segment, sump_key
 from asya.protocol.mesh_table import Sink
 from asya.tasks.view import TaskView
 
@@ -57,10 +57,9 @@ class ReplaySources:
         A listing needs no permission to read the frames.
         """
         route = stored.route
-        # A fan-out that was repeated has its frames from the fan-in actor. Older versions stored frames without an actor.
+        # A fan-out that was repeated has its frames from the fan-in actor.
         writers = [actual_actor(stored, name) for name in (route.prev[-1], route.curr)]
-        prefixes = [*map(buffered_prefix, writers), FRAMES_PREFIX]
-        folders = [f"{self._own_uri}{prefix}{safe_segment(stored.id)}/" for prefix in prefixes]
+        folders = [f"{self._own_uri}{buffered_prefix(writer)}{safe_segment(stored.id)}/" for writer in writers]
         found = (set_replay.latest_fan_out(stored, folder, self._uris(folder)) for folder in folders)
         return max((each for each in found if each is not None), key=lambda each: each.generation, default=None)
 

@@ -79,16 +79,6 @@ def ended_key(set_id: str, index: int, slice_count: int) -> "Item":
     return _key(set_id, _ENDED, index, index % shard_count(slice_count))
 
 
-def legacy_slice_key(set_id: str, index: int) -> "Item":
-    """The key of a slice that a version without shards stored."""
-    return _key(set_id, _SLICE, index, 0)
-
-
-def legacy_ended_key(set_id: str, index: int) -> "Item":
-    """The key of an end that a version without shards stored."""
-    return _key(set_id, _ENDED, index, 0)
-
-
 def slice_prefix(set_id: str, shard: int) -> "Item":
     """The partition key of a shard and the sort key prefix of its stored slices."""
     return {"pk": {"S": _partition(set_id, shard)}, "sk": {"S": _SLICE[shard > 0]}}

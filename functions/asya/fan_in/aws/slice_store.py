@@ -16,7 +16,7 @@ from asya.fan_in.aws import items
 from asya.fan_in.sets import ORIGIN
 from asya.messaging.aws.conditional_writes import is_condition_failure
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.keys import FRAMES_PREFIX, safe_segment
+from asya.protocol.keys import SLICES_PREFIX, safe_segment
 from asya.protocol.slices import SliceEnded, SliceHeader
 
 if TYPE_CHECKING:
@@ -79,8 +79,7 @@ class SliceStore:
         Raises:
             UnknownSliceError: the slice was never stored, or has expired.
         """
-        keys = (items.legacy_slice_key(set_id, index), items.slice_key(set_id, index, slice_count))
-        item = self._first(*keys)
+        item = self._item(items.slice_key(set_id, index, slice_count))
         if item is None:
             raise UnknownSliceError(f"slice {index} of set {set_id} is not stored; it may have expired")
         return self._body(item)
@@ -122,7 +121,7 @@ class SliceStore:
 
     def load_error(self, set_id: str, index: int, slice_count: int) -> ErrorInfo | None:
         """Read the error of a slice that ended without a result; None if it has none."""
-        item = self._first(items.legacy_ended_key(set_id, index), items.ended_key(set_id, index, slice_count))
+        item = self._item(items.ended_key(set_id, index, slice_count))
         return items.error_of(item) if item is not None else None
 
     def _pages(self, set_id: str, shard: int) -> Iterator[list["Item"]]:
@@ -153,7 +152,7 @@ class SliceStore:
         if len(body) <= INLINE_BYTES:
             return {"body": {"B": body}}
         digest = hashlib.sha256(body).hexdigest()[:16]
-        key = f"{FRAMES_PREFIX}fan-in/{safe_segment(header.set_id)}/{header.slice_index:06d}-{digest}.json"
+        key = f"{SLICES_PREFIX}{safe_segment(header.set_id)}/{header.slice_index:06d}-{digest}.json"
         self._s3.put_object(Bucket=self._bucket, Key=key, Body=body, ContentType="application/json")
         return {"object": {"S": key}}
 
@@ -165,8 +164,5 @@ class SliceStore:
             return bytes(item["body"]["B"])
         return self._s3.get_object(Bucket=self._bucket, Key=item["object"]["S"])["Body"].read()
 
-    def _first(self, *keys: "Item") -> "Item | None":
-        """The first of these items that exists; equal keys are read once."""
-        distinct = [key for number, key in enumerate(keys) if key not in keys[:number]]
-        answers = (self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True) for key in distinct)
-        return next((answer["Item"] for answer in answers if "Item" in answer), None)
+    def _item(self, key: "Item") -> "Item | None":
+        return self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True).get("Item")

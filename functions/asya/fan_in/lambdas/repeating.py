@@ -72,15 +72,15 @@ class SetRepeater:
     def _frames(self, fan_out: Hop, record: SetRepeat, set_id: str) -> list[Frame]:
         """The frames of the old fan-out as slices of the new set, stored under the new task for a later replay."""
         buffer = self.coordinator.services.frame_buffer
-        stored = buffer.load(fan_out.envelope, is_repeated=True)
+        stored = buffer.load(fan_out.envelope)
         if stored is not None:
             return stored
         old = repeats.kept_hop(fan_out.envelope, record)
         # A fan-out that was itself repeated has its frames from this actor, any other one from its own.
-        kept = buffer.load(old, is_repeated=False)
+        kept = buffer.load(old)
         if kept is None:
             writer = actual_actor(fan_out.envelope, fan_out.envelope.route.curr)
-            kept = buffer.load(old, is_repeated=True, actor=writer)
+            kept = buffer.load(old, writer)
         if kept is None:
             raise TargetError(f"the frames that {record.origin_id!r} gave at hop {record.position} are no longer kept")
         return buffer.save(fan_out.envelope, repeats.repeated_frames(kept, set_id, fan_out.envelope.id))

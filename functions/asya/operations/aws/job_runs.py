@@ -91,7 +91,6 @@ def run_word(record: RunRecord) -> str:
     if record.state == "formed":
         return "formed"
     if record.state == "closed":
-        # The records of older versions have no counts.
         return record.outcomes.word if record.outcomes is not None else "ended"
     if not record.job_run_id:
         return "refused"

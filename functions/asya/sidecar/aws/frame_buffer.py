@@ -7,10 +7,10 @@ import msgspec
 from botocore.exceptions import ClientError
 from msgspec import Raw
 
-from asya.messaging.aws.conditional_writes import is_denied, is_missing, put_if_absent
+from asya.messaging.aws.conditional_writes import is_missing, put_if_absent
 from asya.protocol.envelope import Envelope
 from asya.protocol.frame import Frame
-from asya.protocol.keys import FRAMES_PREFIX, buffered_prefix, hop_key
+from asya.protocol.keys import buffered_prefix, hop_key
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -50,11 +50,10 @@ class FrameBuffer:
         self._bucket = bucket
         self._actor = actor
 
-    def load(self, envelope: Envelope, *, is_repeated: bool, actor: str | None = None) -> list[Frame] | None:
+    def load(self, envelope: Envelope, actor: str | None = None) -> list[Frame] | None:
         """Read the frames that an earlier run of this hop has stored; None if there are none.
 
         Args:
-            is_repeated: whether the hop ran before, perhaps in a version of the mesh that stored frames without their actor.
             actor: the actor of the hop; by default that of this function.
 
         Raises:
@@ -65,16 +64,7 @@ class FrameBuffer:
         except ClientError as error:
             if not is_missing(error):
                 raise
-        return self._load_legacy(envelope) if is_repeated else None
-
-    def _load_legacy(self, envelope: Envelope) -> list[Frame] | None:
-        try:
-            return self._read(hop_key(FRAMES_PREFIX, envelope))
-        except ClientError as error:
-            # No role of an actor may list these keys, so S3 answers 403 for a missing one.
-            if is_missing(error) or is_denied(error):
-                return None
-            raise
+        return None
 
     def save(self, envelope: Envelope, frames: Iterable[Frame]) -> list[Frame]:
         """Store the frames of this hop; returns the stored ones, which an earlier run may have written.

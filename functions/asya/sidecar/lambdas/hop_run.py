@@ -160,8 +160,7 @@ class HopRun:
 
     def _stored_frames(self) -> list[Frame] | None:
         """The frames that an earlier run of this hop has stored."""
-        is_repeated = self._hop.arrival.receive_count > 1 or self._hop.is_late_copy
-        return self._services.frame_buffer.load(self._hop.envelope, is_repeated=is_repeated)
+        return self._services.frame_buffer.load(self._hop.envelope)
 
     def _check_all(self, frames: list[Frame], *, stores: bool) -> list[Frame]:
         """Check frames that must leave together, and store them if asked to."""

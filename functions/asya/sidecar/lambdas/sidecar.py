@@ -86,7 +86,7 @@ class Sidecar:
         A handler that returns has one frame, or a fan-out, whose list is stored before frame 0 leaves. So is a buffered list.
         """
         streams_more = hop.spec.frames == "streamed" and not hop.spec.gives_one_frame
-        return streams_more or self.services.frame_buffer.load(hop.envelope, is_repeated=True) is not None
+        return streams_more or self.services.frame_buffer.load(hop.envelope) is not None
 
     def _is_duplicate(self, hop: Hop, hops: Mapping[str, Hop]) -> bool:
         """Whether the attempt was completed before, or runs in this batch.

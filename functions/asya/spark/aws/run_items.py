@@ -87,7 +87,7 @@ class RunRecord:
         usage: the resources used, once the run has ended.
         application_id: the Spark application, once an event has named it.
         waiting_since: when a member's first run was formed, if it lacked capacity (RFC 3339); the earliest of all members.
-        manifest_digest: the SHA-256 of the manifest; empty in records of older versions.
+        manifest_digest: the SHA-256 of the manifest.
         host: the place in the resident run that has, or had, the run as a batch; None if it has a job run of its own.
         is_placed: whether it is decided which job run takes it. Only actors whose runs linger have the choice.
         lingers: whether it may be resident, or a batch of a resident run.
@@ -198,7 +198,7 @@ def decode_record(actor: str, number: int, item: "Item") -> RunRecord:
         msgspec.json.decode(item["usage"]["S"], type=Usage) if "usage" in item else None,
         item["application_id"]["S"] if "application_id" in item else "",
         item["waiting_since"]["S"] if "waiting_since" in item else "",
-        item["manifest_digest"]["S"] if "manifest_digest" in item else "",
+        item["manifest_digest"]["S"],
         Host(host, int(item["host_batch"]["N"])) if (host := int(item.get("host", {"N": "0"})["N"])) else None,
         "host" in item,
         "lingers" in item,

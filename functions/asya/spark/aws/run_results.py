@@ -89,7 +89,7 @@ class RunResults:
         attempt, journal = max(journals, key=lambda pair: (len(pair[1].parts), pair[1].stage, pair[0]))
         parts = ordered_parts(journal.parts, members)
         parts = parts[: self._complete_parts(run, attempt, parts)]
-        return RunOutput("journal", attempt, parts, journal.members_at_work, journal.is_first, journal.stage)
+        return RunOutput("journal", attempt, parts, journal.at_work, journal.is_first, journal.stage)
 
     def read(self, run: RunFolder, source: ResultSource, attempt: str, *, parts: int, members: int) -> RunOutput:
         """Reads the output that a resolution names.
@@ -108,7 +108,7 @@ class RunResults:
         if journal is None:
             raise ResultsError(f"the journal of attempt {attempt} of run {run.number} of {run.actor} is missing")
         kept = ordered_parts(journal.parts, members)[:parts]
-        return RunOutput("journal", attempt, kept, journal.members_at_work, journal.is_first, journal.stage)
+        return RunOutput("journal", attempt, kept, journal.at_work, journal.is_first, journal.stage)
 
     def last_error(self, run: RunFolder) -> ErrorInfo | None:
         """The exception that ended the driver's Python, if the latest attempt wrote it."""

@@ -30,8 +30,8 @@ class WatchRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     turn: int = 1
     attempt: str = ""
     beat: int = 0
-    partials_file: str = msgspec.field(default="", name="said")
-    next_member: int = msgspec.field(default=0, name="told_to")
+    partials_file: str = ""
+    next_member: int = 0
 
 
 def send_watch(sqs: "SQSClient", queue_url: str, watch: WatchRequest) -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from asya.messaging.aws import clients
 from asya.messaging.hop import Hop
 from asya.protocol.events import PartialEvent
-from asya.protocol.job_runs import Manifest, Member, indexes, parse_run_id
+from asya.protocol.job_runs import Manifest, Member, parse_run_id
 from asya.protocol.mesh_table import Actor
 from asya.protocol.run_progress import HeartbeatRecord, JobPartial, RunNote
 from asya.protocol.times import parse_time
@@ -99,7 +99,7 @@ class RunWatch:
         )
         members = manifest.members
         if manifest.shape == "payload":
-            at_work = dict.fromkeys(indexes(heartbeat.at_work))
+            at_work = dict.fromkeys(heartbeat.at_work)
             recipients = [members[index] for index in at_work if 0 <= index < len(members)][:REPORT_LIMIT]
         else:
             start = watch.next_member if watch.next_member < len(members) else 0

@@ -160,22 +160,19 @@ class IdempotencyKeys:
 
     def _take_over(self, key: IdempotencyKey, seen: StoredKey, claim: KeyClaim, now: datetime) -> ClaimOutcome:
         """Take over a key; the conditional write lets one of several concurrent requests win."""
-        # An earlier version of the mesh numbers no claims.
-        unchanged = "attempt = :seen" if seen.attempt else "attribute_not_exists(attempt) AND lease_until = :seen"
-        value = str(seen.attempt) if seen.attempt else f"{seen.lease_until:.3f}"
         with table_errors("take over an idempotency key"):
             try:
                 self._client.update_item(
                     TableName=self._table,
                     Key=_key(key.owner, key.text),
                     UpdateExpression="SET lease_until = :lease, created_at = :created, attempt = :mine, may_be_sent = :may",
-                    ConditionExpression=f"{unchanged} AND attribute_not_exists(sent)",
+                    ConditionExpression="attempt = :seen AND attribute_not_exists(sent)",
                     ExpressionAttributeValues={
                         ":lease": self._lease_from(now),
                         ":created": {"S": format_time(claim.created_at)},
                         ":mine": {"N": str(claim.attempt)},
                         ":may": {"BOOL": claim.may_be_sent},
-                        ":seen": {"N": value},
+                        ":seen": {"N": str(seen.attempt)},
                     },
                 )
             except self._client.exceptions.ConditionalCheckFailedException:
@@ -204,7 +201,7 @@ def _stored(item: "Item") -> StoredKey:
         created_at=parse_time(item["created_at"]["S"]),
         lease_until=float(item["lease_until"]["N"]),
         is_sent="sent" in item,
-        attempt=int(item["attempt"]["N"]) if "attempt" in item else 0,
+        attempt=int(item["attempt"]["N"]),
         may_be_sent="may_be_sent" in item and item["may_be_sent"]["BOOL"],
     )
 

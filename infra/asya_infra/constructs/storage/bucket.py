@@ -38,7 +38,7 @@ class MeshStorage(Construct):
                     "inbox/",
                     "pending/",
                     "buffered/",
-                    "frames/",
+                    "slices/",
                     "hops/",
                     "paused/",
                     "waiting/",

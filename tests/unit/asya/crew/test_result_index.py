@@ -3,7 +3,6 @@
 import json
 from datetime import UTC, datetime
 
-import msgspec
 import pytest
 
 from asya.crew.result_index import ResultRow, day_of, recent_object, result_row
@@ -49,13 +48,6 @@ def test_a_row_tells_how_it_ended_when_and_where_it_is() -> None:
 )
 def test_a_row_names_the_tool_that_the_envelope_carries(header: object, tool: str | None) -> None:
     assert row(status=block(), headers={"x-asya-tool": header}).tool == tool
-
-
-@pytest.mark.rule("11.index.tool")
-def test_a_row_of_an_earlier_version_has_no_tool() -> None:
-    members = json.loads(msgspec.json.encode(row(status=block(), headers={"x-asya-tool": "order"})))
-    del members["tool"]
-    assert msgspec.convert(members, ResultRow).tool is None
 
 
 def test_the_error_is_there_to_be_counted_not_read() -> None:

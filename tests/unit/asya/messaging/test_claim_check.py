@@ -53,10 +53,3 @@ def test_a_payload_for_another_actor_is_a_parse_error(prefix: str, name: str) ->
         read_reference(reference(prefix + name), "env-1", "infer")
     # x-sink and x-sump get the references that others received.
     assert read_reference(reference(prefix + name), "env-1", None).key == prefix + name
-
-
-@pytest.mark.rule("4.claim-check.legacy")
-@pytest.mark.parametrize("prefix", ["payloads/", "inbox/"])
-def test_a_message_of_an_older_version_has_a_key_without_an_actor(prefix: str) -> None:
-    key = f"{prefix}ab/{DIGEST}.json"
-    assert read_reference(reference(key), "env-1", "infer").key == key

@@ -117,11 +117,6 @@ def test_only_keys_that_begin_so_are_listed() -> None:
     )
 
 
-def test_a_refusal_is_a_denial() -> None:
-    [grant] = grants(Objects(calls=("GetObject",), keys=("frames/fan-in/*",), refused=True), "bill", PLACE)
-    assert grant.effect == "Deny"
-
-
 def test_payloads_of_few_targets_are_named_one_by_one() -> None:
     targets = ("bill", "ship", "x-sink", "x-sump")
     assert objects(Payloads(to=(Group.TARGETS,))) == [f"asya-shop-1-r/payloads/{each}/*" for each in targets]

@@ -252,15 +252,6 @@ def test_a_pause_that_is_noted_later_keeps_the_time_of_a_provisional_end(claims:
     assert claims.take(claim("failed", position=5, provisional=True), epoch_seconds=3000).claimed_at == moment(1000)
 
 
-@pytest.mark.rule("11.sink.claimed-at")
-def test_a_claim_of_an_earlier_version_has_no_time(claims: EndClaims, client: "DynamoDBClient") -> None:
-    claims.take(claim(), epoch_seconds=1000)
-    key = {"pk": {"S": "env-1"}, "sk": {"S": "claim"}}
-    client.update_item(TableName="asya-shop-sink", Key=key, UpdateExpression="REMOVE claimed_at")
-    result = claims.take(claim(), epoch_seconds=2000)
-    assert (result.outcome, result.claimed_at) == ("taken", None)
-
-
 @pytest.mark.rule("11.sink.claim.owner")
 @pytest.mark.parametrize("provisional", [True, False])
 def test_an_end_of_another_owner_is_refused(claims: EndClaims, *, provisional: bool) -> None:

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -11,7 +10,7 @@ from asya.protocol.events import TaskEvent
 from asya.protocol.hops import fold
 from asya.protocol.task import TaskRecord
 from asya.protocol.task_merge import merge
-from asya.protocol.times import format_time, parse_time
+from asya.protocol.times import parse_time
 from asya.tasks.cancellation import cancel_record
 from tests.doubles.envelopes import message, status
 from tests.doubles.fan_mesh import Clock
@@ -81,16 +80,3 @@ def test_x_sump_reports_a_failure_with_the_time_of_x_sink(world: MeshWorld, cloc
     clock.moment += MINUTE
     run(world, clock, "x-sump", "failed")
     assert len({event.at for event in world.gateway.events}) == 1
-
-
-@pytest.mark.rule("11.sink.claimed-at")
-def test_a_claim_of_an_earlier_version_has_no_time_and_counts_from_its_report(world: MeshWorld, clock: Clock) -> None:
-    world.sqs.refuse_always[ENDS] = Refusal("call")
-    run(world, clock, "x-sink", "succeeded")
-    items: dict[Any, Any] = world.dynamodb.tables["asya-shop-sink"].items
-    (item,) = [each for each in items.values() if each["sk"]["S"] == "claim"]
-    del item["claimed_at"]
-    world.sqs.refuse_always.clear()
-    reported_at = clock.moment = clock.moment + MINUTE
-    assert run(world, clock, "x-sink", "succeeded") == []
-    assert last_event(world).at > format_time(reported_at)

@@ -69,7 +69,7 @@ def test_slices_above_4_kib_are_in_s3_under_their_content(store: SliceStore, s3:
     assert s3.keys() == []
     uri = put(store, 1, large, set_id="../s")
     (key,) = s3.keys()
-    assert key.startswith("frames/fan-in/%2E%2E%2Fs/000001-")
+    assert key.startswith("slices/%2E%2E%2Fs/000001-")
     assert uri == f"s3://b/{key}"
     put(store, 1, large + b"other", set_id="../s")
     assert store.load("../s", 1, 3) == large
@@ -101,24 +101,6 @@ def test_a_set_whose_id_is_like_a_shard_of_another_one_does_not_mix_with_it(stor
     put(store, 1, b"s#1", set_id="s#1")
     assert dict(store.load_all("s", LARGE_SET)) == {1: b"shard 1 of s"}
     assert dict(store.load_all("s#1", 3)) == {1: b"s#1"}
-
-
-def test_slices_and_ends_of_a_version_without_shards_are_found(store: SliceStore, dynamodb: MemoryDynamo) -> None:
-    """A deployment may come between the slices of a set."""
-    put(store, 0, b"origin", count=LARGE_SET)
-    for index in (17, 18):
-        dynamodb.put_item(TableName=TABLE, Item={**items.legacy_slice_key("s", index), "body": {"B": b"before"}})
-    error = items.error_value(ErrorInfo(type="ValueError", message="before"))
-    dynamodb.put_item(TableName=TABLE, Item={**items.legacy_ended_key("s", 19), "error": error})
-    for index in (18, 20):
-        put(store, index, b"after", count=LARGE_SET)
-    assert store.load("s", 17, LARGE_SET) == b"before"
-    assert store.load("s", 18, LARGE_SET) == b"before"
-    stored = list(store.load_all("s", LARGE_SET))
-    assert sorted(stored) == [(0, b"origin"), (17, b"before"), (18, b"before"), (20, b"after")]
-    found = store.load_error("s", 19, LARGE_SET)
-    assert found is not None
-    assert found.message == "before"
 
 
 @pytest.mark.rule("12.failed-only")

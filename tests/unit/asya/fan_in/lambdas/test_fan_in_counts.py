@@ -103,7 +103,7 @@ def test_a_slice_of_50_kb_costs_two_write_units(counted: CountedSet) -> None:
 def test_a_slice_of_4_kb_is_inline(counted: CountedSet) -> None:
     counted.receive(49, 3 * KIB)
     assert sum(counted.of_set.values()) / 50 <= 5
-    assert counted.world.s3.keys("frames/fan-in/") == []
+    assert counted.world.s3.keys("slices/") == []
 
 
 @pytest.mark.slow

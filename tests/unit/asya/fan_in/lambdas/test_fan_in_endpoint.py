@@ -32,4 +32,4 @@ def test_what_came_too_late_is_kept_where_the_results_are(start: Start) -> None:
     # Slices, frames and payloads stay in the bucket of the mesh.
     assert own.keys() == own.keys("results/")
     assert mesh.world.s3.keys("results/") == []
-    assert mesh.world.s3.keys("frames/fan-in/") != []
+    assert mesh.world.s3.keys("slices/") != []

@@ -31,7 +31,7 @@ def slices(payloads: LargePayloads, first: int, count: int, slice_count: int) ->
 @pytest.mark.rule("5.payloads", "9.count")
 @pytest.mark.parametrize("outcome", ["stored", "refused", "throttled"])
 def test_5_a_batch_of_slices_needs_the_memory_of_one(start: Start, world: MeshWorld, outcome: str) -> None:
-    payloads = world.s3 = LargePayloads(size=2 * MIB)
+    payloads = world.s3 = LargePayloads(size=2 * MIB, actor="x-fan-in")
     mesh = start()
     function: Any = mesh._function("x-fan-in")
     warm_up = sqs_event(*slices(payloads, 1, 1, 40))

@@ -235,19 +235,6 @@ def test_a_message_that_the_gateway_has_not_recorded_reads_nothing(start: Start)
     assert child(1) not in encode(sunk).decode()
 
 
-@pytest.mark.rule("12.set", "6.buffered.legacy")
-def test_the_frames_of_an_older_version_are_repeated_too(start: Start) -> None:
-    mesh = start()
-    fail_set(mesh, [{"n": 1}, {"fail": "x"}])
-    objects = mesh.world.s3.objects
-    ((bucket, key),) = [place for place in objects if place[1].startswith("buffered/") and "/env-1/" in place[1]]
-    objects[bucket, f"frames/{key.split('/', 2)[2]}"] = objects.pop((bucket, key))
-    mend(mesh)
-    mesh.send("x-fan-in", replay(mesh, failed_only=False))
-    mesh.run()
-    assert mesh.result(NEW)["status"]["phase"] == "succeeded"
-
-
 @pytest.mark.rule("12.set")
 def test_a_repeated_set_that_fails_is_repeated_from_the_frames_of_its_fan_in_actor(start: Start) -> None:
     mesh = start()

@@ -79,8 +79,6 @@ def test_the_fan_in_actor_repeats_the_fan_out(gateway: Gateway) -> None:
 @pytest.mark.parametrize(
     ("frames", "members"),
     [
-        # Of an older version.
-        ("frames/env-1/0/1.json", {}),
         # The set was repeated before, and the fan-in actor has stored its frames.
         ("buffered/x-fan-in/env-1/0/1.json", {}),
         ("buffered/free/env-1/0/1.json", {"headers": {"x-asya-route-override": {"split": "free"}}}),

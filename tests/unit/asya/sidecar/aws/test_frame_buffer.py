@@ -31,15 +31,15 @@ def make(s3: FakeS3) -> FrameBuffer:
 def test_what_is_kept_comes_back_equal(frames: list[Frame]) -> None:
     s3 = FakeS3()
     assert make(s3).save(ENVELOPE, frames) == frames
-    assert make(s3).load(ENVELOPE, is_repeated=False) == frames
+    assert make(s3).load(ENVELOPE) == frames
     assert s3.keys() == ["buffered/infer/a%2Fb/2/1.json"]
 
 
 def test_nothing_kept_is_none_and_an_empty_list_is_a_list() -> None:
     s3 = FakeS3()
-    assert make(s3).load(ENVELOPE, is_repeated=False) is None
+    assert make(s3).load(ENVELOPE) is None
     make(s3).save(ENVELOPE, [])
-    assert make(s3).load(ENVELOPE, is_repeated=False) == []
+    assert make(s3).load(ENVELOPE) == []
 
 
 @pytest.mark.rule("6.buffered.re-run")
@@ -54,44 +54,11 @@ def test_the_first_writers_list_is_everybodys() -> None:
 def test_an_error_of_s3_is_raised(operation: str) -> None:
     s3 = FakeS3(fails=lambda found, key: found == operation)
     calls: dict[str, Any] = {
-        "get": lambda: make(s3).load(ENVELOPE, is_repeated=False),
+        "get": lambda: make(s3).load(ENVELOPE),
         "put": lambda: make(s3).save(ENVELOPE, []),
     }
     with pytest.raises(ClientError):
         calls[operation]()
-
-
-@pytest.mark.rule("6.buffered.legacy")
-def test_a_repeated_hop_finds_the_frames_of_an_older_version() -> None:
-    s3 = FakeS3()
-    make(s3).save(ENVELOPE, [Frame(raw(1))])
-    s3.objects["mesh-bucket", "frames/a%2Fb/2/1.json"] = s3.objects.pop(
-        ("mesh-bucket", "buffered/infer/a%2Fb/2/1.json")
-    )
-    assert make(s3).load(ENVELOPE, is_repeated=True) == [Frame(raw(1))]
-    s3.calls.clear()
-    # The first delivery of a hop pays for no second read.
-    assert make(s3).load(ENVELOPE, is_repeated=False) is None
-    assert s3.calls == [("get", "buffered/infer/a%2Fb/2/1.json")]
-
-
-@pytest.mark.rule("6.buffered.legacy")
-def test_a_key_of_an_older_version_that_may_not_be_listed_is_missing() -> None:
-    """S3 answers 403 for it. For the actor's own key that is an error, because it may list it."""
-
-    class Unlisted(FakeS3):
-        denied = "frames/"
-
-        def get_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
-            if Key.startswith(self.denied):
-                raise ClientError({"Error": {"Code": "AccessDenied"}}, "GetObject")
-            return super().get_object(Bucket=Bucket, Key=Key)
-
-    s3 = Unlisted()
-    assert make(s3).load(ENVELOPE, is_repeated=True) is None
-    s3.denied = "buffered/"
-    with pytest.raises(ClientError):
-        make(s3).load(ENVELOPE, is_repeated=True)
 
 
 @pytest.mark.rule("6.buffered.readers")
@@ -99,5 +66,5 @@ def test_a_fan_in_actor_reads_the_frames_of_another_actor() -> None:
     s3 = FakeS3()
     make(s3).save(ENVELOPE, [Frame(raw(1))])
     own = FrameBuffer(s3, "mesh-bucket", "x-fan-in")  # type: ignore[arg-type]
-    assert own.load(ENVELOPE, is_repeated=True) is None
-    assert own.load(ENVELOPE, is_repeated=True, actor="infer") == [Frame(raw(1))]
+    assert own.load(ENVELOPE) is None
+    assert own.load(ENVELOPE, actor="infer") == [Frame(raw(1))]

@@ -78,4 +78,4 @@ def test_1_max_children_frames_that_leave_together_do_not_leave(
     assert (failed.status.phase, failed.status.reason, failed.status.attempt) == ("failed", "MaxChildren", 1)
     assert failed.status.error is not None
     assert EXPLAINED in failed.status.error.message
-    assert not [key for key in world.s3.objects if "frames/" in str(key)]
+    assert not [key for key in world.s3.objects if "buffered/" in str(key)]

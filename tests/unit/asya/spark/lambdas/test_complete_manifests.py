@@ -39,12 +39,6 @@ def forge(world: HeavyWorld, **changes: Any) -> None:
     world.s3.put_object(Bucket=BUCKET, Key=KEY, Body=f"{json.dumps(head)}\n{json.dumps(member)}\n".encode())
 
 
-def forget_digest(world: HeavyWorld) -> None:
-    """Make the record that of an older version."""
-    key = {"pk": {"S": "RUN#clean"}, "sk": {"S": f"{1:010d}"}}
-    world.dynamodb.update_item(TableName="asya-flights-pending", Key=key, UpdateExpression="REMOVE manifest_digest")
-
-
 def complete(world: HeavyWorld) -> BatchResponse:
     event = world.receive("x-completion")
     return Completion(world.services_of("x-completion"), TimedContext()).process(event)
@@ -74,41 +68,6 @@ def test_10_a_changed_manifest_routes_nothing_until_it_is_mended(
 
     world.s3.put_object(Bucket=BUCKET, Key=KEY, Body=original)
     world.set_state("run1", "SUCCESS")  # the redriven message is another one: the lease must be free
-    world.complete()
-    assert [body["id"] for body in world.bodies("publish")] == ["a"]
-
-
-@pytest.mark.rule("10.manifest")
-@pytest.mark.parametrize("forgery", FORGERIES[1:])
-def test_10_a_manifest_on_the_record_of_an_older_version_fits_its_run_too(
-    world: HeavyWorld, forgery: dict[str, Any], caplog: pytest.LogCaptureFixture
-) -> None:
-    """Without a digest, the completion still follows no key outside of the pending envelopes of the actor."""
-    forget_digest(world)
-    forge(world, **forgery)
-    world.set_state("run1", "SUCCESS")
-    assert len(complete(world)["batchItemFailures"]) == 1
-    assert f"s3://{BUCKET}/{KEY} does not fit its run" in caplog.text
-    assert [world.bodies(queue) for queue in ("publish", "x-sink", "x-sump", "clean")] == [[], [], [], []]
-
-
-@pytest.mark.rule("10.manifest")
-def test_10_an_old_record_without_a_digest_is_completed(world: HeavyWorld) -> None:
-    """A run that an older dispatcher formed ends as before."""
-    forget_digest(world)
-    world.set_state("run1", "SUCCESS")
-    world.complete()
-    assert [body["id"] for body in world.bodies("publish")] == ["a"]
-
-
-@pytest.mark.rule("10.manifest.versions")
-def test_10_a_manifest_of_the_version_before_is_one_object_and_is_completed(world: HeavyWorld) -> None:
-    forget_digest(world)
-    head, member = map(json.loads, stored(world).splitlines())
-    old = {**head, "members": [member]}
-    del old["version"], old["count"]
-    world.s3.put_object(Bucket=BUCKET, Key=KEY, Body=json.dumps(old).encode())
-    world.set_state("run1", "SUCCESS")
     world.complete()
     assert [body["id"] for body in world.bodies("publish")] == ["a"]
 

@@ -15,7 +15,7 @@ ROUTE = {"prev": [], "curr": "clean", "next": ["publish"]}
 @pytest.mark.rule("5.payloads", "10.admit.batch")
 def test_payloads_are_stored_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     with heavy_world(monkeypatch) as world:
-        payloads = LargePayloads(size=SIZE)
+        payloads = LargePayloads(size=SIZE, actor="clean")
         monkeypatch.setattr(clients, "s3", lambda: payloads)
         actor = Enqueuer(world.services_of("clean"))
         batches = ((0, 1), (1, 1), (2, 10))
@@ -33,7 +33,7 @@ def test_payloads_are_stored_one_after_the_other(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.rule("4.claim-check.trouble")
 def test_a_payload_that_cannot_be_stored_keeps_its_own_message(monkeypatch: pytest.MonkeyPatch) -> None:
     with heavy_world(monkeypatch) as world:
-        payloads = LargePayloads(size=SIZE, fails=lambda operation, key: key == payload_key(1))
+        payloads = LargePayloads(size=SIZE, actor="clean", fails=lambda operation, key: key == payload_key(1, "clean"))
         monkeypatch.setattr(clients, "s3", lambda: payloads)
         event = sqs_event(*payloads.messages(3, route=ROUTE))
         assert batch_failures(Enqueuer(world.services_of("clean")).process(event)) == ["message-1"]

@@ -42,7 +42,7 @@ def write_file(world: HeavyWorld, name: str, content: Any, attempt: str = "a1", 
     world.s3.put_object(Bucket=BUCKET, Key=f"{attempts_prefix(actor, 1)}{attempt}/{name}", Body=body)
 
 
-def heartbeat(number: int, at_work: int | None, read: int = 0) -> dict[str, Any]:
+def heartbeat(number: int, *at_work: int, read: int = 0) -> dict[str, Any]:
     stage = {"stage": 3, "name": "count at jobs.py:7", "tasks": 8, "done": 2, "rows_read": read, "rows_written": 0}
     return {"at": f"2026-01-01T00:00:0{number}Z", "beat": number, "at_work": at_work, "done": 1, "stages": [stage]}
 
@@ -69,9 +69,9 @@ def test_10_processing_names_the_run_once_it_is_running(world: HeavyWorld) -> No
 def test_10_stages_and_rows_reach_the_task_at_work_while_the_run_is_open(world: HeavyWorld) -> None:
     start_run(world, "a", "b")
     world.complete()
-    write_file(world, "heartbeat-1.json", heartbeat(1, at_work=1, read=500))
+    write_file(world, "heartbeat-1.json", heartbeat(1, 1, read=500))
     assert world.complete() == 1  # the first poll
-    write_file(world, "heartbeat-0.json", heartbeat(2, at_work=1, read=900))
+    write_file(world, "heartbeat-0.json", heartbeat(2, 1, read=900))
     assert world.complete() == 1
     assert world.complete() == 1  # without a new heartbeat
 
@@ -124,7 +124,7 @@ def test_10_the_many_envelopes_of_a_dataframe_get_reports_in_turns(monkeypatch: 
         start_run(world, "a", "b", "c", actor="stats")
         world.complete()
         for number in range(1, 4):
-            write_file(world, f"heartbeat-{number % 2}.json", heartbeat(number, at_work=None), actor="stats")
+            write_file(world, f"heartbeat-{number % 2}.json", heartbeat(number), actor="stats")
             world.complete()
         assert [len(run_reports(world, name)) for name in "abc"] == [3, 3, 2]
 
