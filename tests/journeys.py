@@ -64,10 +64,10 @@ def request_journey() -> set[str]:
     """The modules that a POST passes from API Gateway to the task record."""
     with tempfile.TemporaryDirectory() as folder, emulated_gateway(Path(folder)) as gateway:
         telemetry = Telemetry("flights", "test")
-        routes = build_api(settings_with(gateway.environ, gateway.mesh), telemetry).routes(at(0))
+        routes = build_api(settings_with(gateway.environ, gateway.mesh), telemetry)
         event = recorded_event("start-task")
         with traced() as modules:
-            response = answer(event, routes, telemetry.log)
+            response = answer(event, routes, at(0), telemetry.log)
     assert response["statusCode"] == 201
     return modules
 

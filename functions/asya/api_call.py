@@ -5,7 +5,7 @@ all capabilities.
 """
 
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -25,28 +25,13 @@ Audience = Literal["clients", "holders of links", "other systems"]
 
 
 class Named(msgspec.Struct, frozen=True):
-    """A type, a limit or a list of values by its name, which a declaration does not import."""
+    """A type, a limit, a list of values or a predicate by its name, which a declaration does not import."""
 
     name: str
 
     def load(self) -> Any:
         """Import it."""
         return pkgutil.resolve_name(self.name)
-
-
-def in_every_mesh(_mesh: MeshTable) -> bool:
-    """Every mesh has the call."""
-    return True
-
-
-def with_callbacks(mesh: MeshTable) -> bool:
-    """A mesh whose pauses have links has the call."""
-    return mesh.has_callbacks
-
-
-def with_webhooks(mesh: MeshTable) -> bool:
-    """A mesh with webhooks has the call."""
-    return bool(mesh.webhooks)
 
 
 class ApiCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +45,7 @@ class ApiCall(msgspec.Struct, frozen=True, kw_only=True):
         group: The subject of the call; None for a call that never accepts tokens.
         takes_slash: Whether the path may end with a slash, which legacy clients write.
         audience: Whom it is for.
-        exists: Whether a mesh has the call.
+        exists: The predicate of meshes that have the call; None for all meshes.
         rate: Calls per second and their burst; None for those of the API.
         body: The content of the request: a schema, a named type, or `bytes` for content of any form.
         needs_body: Whether a request without content is refused.
@@ -79,7 +64,7 @@ class ApiCall(msgspec.Struct, frozen=True, kw_only=True):
     group: Group | None = "tasks"
     takes_slash: bool = False
     audience: Audience = "clients"
-    exists: Callable[[MeshTable], bool] = in_every_mesh
+    exists: Named | None = None
     rate: tuple[int, int] | None = None
     body: Any = None
     needs_body: bool = True
@@ -88,6 +73,10 @@ class ApiCall(msgspec.Struct, frozen=True, kw_only=True):
     query: Mapping[str, Schema] = {}
     headers: Mapping[str, Schema] = {}
     streamed: tuple[int, ...] = ()
+
+    def is_in(self, mesh: MeshTable) -> bool:
+        """Whether a mesh has the call."""
+        return self.exists is None or bool(self.exists.load()(mesh, self.function))
 
     @property
     def is_public(self) -> bool:

@@ -116,8 +116,8 @@ class ApiFunction:
         event = EVENT | {"rawPath": path, "pathParameters": parameters, "requestContext": context, "body": body}
         event |= more or {}
         telemetry = Telemetry("shop", "test")
-        api = build_api(self.settings, telemetry, self.environment)
-        response = answer(event, api.routes(self.now), telemetry.log)
+        routes = build_api(self.settings, telemetry, self.environment)
+        response = answer(event, routes, self.now, telemetry.log)
         return response["statusCode"], json.loads(response["body"])
 
     def messages(self, actor: str) -> list[Any]:

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from moto import mock_aws
 
-from asya.gateway.http.router import answer
+from asya.gateway.http.router import HttpRoute, answer
 from asya.gateway.lambdas.api_groups import build_api
-from asya.gateway.lambdas.wiring import build_ingest
+from asya.gateway.lambdas.wiring import build_ingest, report_routes
 from asya.gateway.operations.wiring import build_logs, build_operations
-from asya.gateway.streams.wiring import build_streams
+from asya.gateway.streams.wiring import build_streams, stream_routes
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings, load_settings
 from asya.messaging.aws.telemetry import Telemetry
@@ -129,7 +129,7 @@ class Gateway:
         return self._call(build_api, event, now or at(0))
 
     def ingest(self, event: Event, now: datetime | None = None) -> tuple[int, Any]:
-        return self._call(build_ingest, event, now or at(0))
+        return self._call(ingest_routes, event, now or at(0))
 
     def write_reports(self, reports: Sequence[Event], now: datetime | None = None) -> list[int]:
         """Write reports as the consumer of the report queues does, and return the status of each."""
@@ -141,7 +141,7 @@ class Gateway:
     def stream(self, event: Event, now: datetime | None = None) -> tuple[int, Any]:
         """Call the stream function with a clock that advances while it sleeps."""
         clock = FakeClock(((now or at(0)) - at(0)).total_seconds())
-        return self._call(build_streams, event, now or at(0), clock)
+        return self._call(build_stream_routes, event, now or at(0), clock)
 
     def call_function(self, function: str, event: Event) -> tuple[int, Any]:
         """Call a function by its name."""
@@ -162,7 +162,7 @@ class Gateway:
     def _call(self, build: Any, event: Event, now: datetime, environment: Environment = REAL) -> tuple[int, Any]:
         settings = settings_with(self.environ, self.mesh)
         telemetry = Telemetry("flights", "test", self.traces)
-        response = answer(event, build(settings, telemetry, environment).routes(now), telemetry.log)
+        response = answer(event, build(settings, telemetry, environment), now, telemetry.log)
         telemetry.flush()
         if "body" not in response:
             return response["statusCode"], None
@@ -170,6 +170,18 @@ class Gateway:
             return response["statusCode"], response["body"]
         assert response["headers"]["content-type"] == "application/json"
         return response["statusCode"], json.loads(response["body"])
+
+
+def ingest_routes(settings: Settings, telemetry: Telemetry, environment: Environment = REAL) -> tuple[HttpRoute, ...]:
+    """The routes of the function for reports."""
+    return report_routes(settings, build_ingest(settings, telemetry, environment))
+
+
+def build_stream_routes(
+    settings: Settings, telemetry: Telemetry, environment: Environment = REAL
+) -> tuple[HttpRoute, ...]:
+    """The routes of the stream function."""
+    return stream_routes(settings, build_streams(settings, telemetry, environment))
 
 
 def settings_with(environ: dict[str, str], mesh: MeshTable) -> Settings:

@@ -117,7 +117,7 @@ class McpGateway:
         """Sends an event of API Gateway to the function and returns its response."""
         settings = settings_with(self.gateway.environ, self.gateway.mesh)
         telemetry = Telemetry("flights", "test")
-        return answer(event, build_api(settings, telemetry, self.clock).routes(at(0)), telemetry.log)
+        return answer(event, build_api(settings, telemetry, self.clock), at(0), telemetry.log)
 
     def post(
         self, body: object, headers: dict[str, str] | None = None, iam: dict[str, str] | None = None

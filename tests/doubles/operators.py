@@ -50,7 +50,7 @@ class OperatorCalls:
         context |= {"http": context["http"] | {"method": "GET", "path": bare}}
         event |= {"rawPath": bare, "pathParameters": None, "queryStringParameters": dict(parse_qsl(query)) or None}
         settings, telemetry = self.world.services_of(self.function).settings, Telemetry("flights", "test")
-        response = answer(event, self.build(settings, telemetry).routes(NOW), telemetry.log)
+        response = answer(event, self.build(settings, telemetry), NOW, telemetry.log)
         return response["statusCode"], json.loads(response["body"])
 
     def pages(self, path: str) -> Iterator[list[dict[str, Any]]]:

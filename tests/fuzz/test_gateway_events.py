@@ -9,15 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from asya.gateway.calls import CALLS
+from asya.gateway.call_table import CALLS
 from asya.gateway.http.router import answer
 from asya.gateway.lambdas.api_groups import build_api
-from asya.gateway.lambdas.wiring import build_ingest
 from asya.gateway.operations.wiring import build_logs, build_operations
-from asya.gateway.streams.wiring import build_streams
 from asya.messaging.aws.telemetry import Telemetry
 from asya.protocol import names
-from tests.doubles.gateway_functions import ALICE, BOB, EVENTS, MESH, Gateway, emulated_gateway, settings_with
+from tests.doubles.gateway_functions import (
+    ALICE,
+    BOB,
+    EVENTS,
+    MESH,
+    Gateway,
+    build_stream_routes,
+    emulated_gateway,
+    ingest_routes,
+    settings_with,
+)
 from tests.doubles.mcp_gateway import APPROVE, TOOLS
 from tests.doubles.streams import FakeClock
 from tests.doubles.tasks import at
@@ -27,8 +35,8 @@ from tests.unit.memory_tables import memory_tables
 
 BUILD = {
     names.GATEWAY_API: build_api,
-    names.GATEWAY_INGEST: build_ingest,
-    names.GATEWAY_STREAM: build_streams,
+    names.GATEWAY_INGEST: ingest_routes,
+    names.GATEWAY_STREAM: build_stream_routes,
     names.LOGS: build_logs,
     names.OPERATIONS: build_operations,
 }
@@ -85,8 +93,8 @@ def call(gateway: Gateway, function: str, event: dict[str, Any]) -> dict[str, An
     """Let a function answer an event; time passes only while it waits."""
     telemetry = Telemetry("flights", "fuzz")
     build: Any = BUILD[function]
-    routes = build(settings_with(gateway.environ, gateway.mesh), telemetry, FakeClock()).routes(at(0))
-    return answer(event, routes, telemetry.log)
+    routes = build(settings_with(gateway.environ, gateway.mesh), telemetry, FakeClock())
+    return answer(event, routes, at(0), telemetry.log)
 
 
 def check_answer(response: dict[str, Any]) -> None:

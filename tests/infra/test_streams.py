@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from asya.gateway.calls import CALLS
+from asya.gateway.call_table import CALLS
 from asya.protocol import names
 from asya_infra.build.functions import build_server
 from asya_infra.options import read_options

@@ -26,7 +26,7 @@ CALLS: tuple[ApiCall, ...] = (
 
 def calls_of(mesh: MeshTable) -> tuple[ApiCall, ...]:
     """Return the calls of a mesh."""
-    return tuple(call for call in CALLS if call.exists(mesh))
+    return tuple(call for call in CALLS if call.is_in(mesh))
 
 
 def find_call(calls: Iterable[ApiCall], method: str, path: str) -> ApiCall | None:

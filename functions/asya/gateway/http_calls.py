@@ -124,6 +124,7 @@ CALLS = (
         summary="Send reports, with a result for each; for operators",
         rights="operators",
         group=None,
+        # Reports arrive in batches, and their senders retry them.
         rate=(5000, 5000),
         body=_EVENTS,
         answers={200: Named("asya.protocol.events.EventResults")},

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from asya.gateway.access import AccessRules
-from asya.gateway.http.router import HttpRoute, Request, Response, check_size, required_identity
+from asya.gateway.http.router import Request, Response, check_size, required_identity
 from asya.gateway.http.visible_tasks import unknown_task, visible_task
 from asya.legacy.tasks import final_event, legacy_envelope, legacy_job, progress_event, read_final, read_progress
 from asya.protocol.api_errors import ApiError
@@ -23,14 +23,13 @@ class LegacyReadRoutes:
     tasks: Tasks
     access: AccessRules
 
-    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The routes at a given time."""
-        return (
-            HttpRoute(
-                "GET", "/envelopes/{id}", lambda request: Response(200, legacy_envelope(self._task(request, now)))
-            ),
-            HttpRoute("GET", "/jobs/{id}", lambda request: Response(200, legacy_job(self._task(request, now)))),
-        )
+    def envelope(self, request: Request, now: datetime) -> Response:
+        """`GET /envelopes/{id}`: the task, in the form of `/envelopes`."""
+        return Response(200, legacy_envelope(self._task(request, now)))
+
+    def job(self, request: Request, now: datetime) -> Response:
+        """`GET /jobs/{id}`: the task, in the form of `/jobs`."""
+        return Response(200, legacy_job(self._task(request, now)))
 
     def _task(self, request: Request, now: datetime) -> TaskView:
         caller = self.access.caller(required_identity(request))
@@ -42,24 +41,14 @@ class LegacyReportRoutes:
     """`POST /envelopes/{id}/progress` and `POST /envelopes/{id}/final`.
 
     Attributes:
-        check_reporter: rejects callers that may not report.
         accept: stores a report, or rejects it.
     """
 
     tasks: Tasks
-    check_reporter: Callable[[Request], None]
     accept: Callable[[TaskEvent, datetime], Response]
-
-    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The routes at a given time."""
-        return (
-            HttpRoute("POST", "/envelopes/{id}/progress", lambda request: self.progress(request, now)),
-            HttpRoute("POST", "/envelopes/{id}/final", lambda request: self.final(request, now)),
-        )
 
     def progress(self, request: Request, now: datetime) -> Response:
         """Accept a progress report; the task's own route resolves the index of the actor."""
-        self.check_reporter(request)
         check_size(request, EVENT_LIMIT)
         try:
             report = read_progress(request.body)
@@ -73,7 +62,6 @@ class LegacyReportRoutes:
 
     def final(self, request: Request, now: datetime) -> Response:
         """Accept the report of a task's end."""
-        self.check_reporter(request)
         check_size(request, EVENT_LIMIT)
         try:
             report = read_final(request.body)

@@ -1,7 +1,10 @@
 """Declares the calls of the gateway about pauses (`protocol §13`)."""
 
-from asya.api_call import ApiCall, Named, with_callbacks
+from asya.api_call import ApiCall, Named
 from asya.protocol import names
+
+_RATE = (10, 20)
+"""People and jobs make these open calls once each, and each one that is not refused reads a record."""
 
 CALLS = (
     ApiCall(
@@ -23,8 +26,8 @@ CALLS = (
         summary="Show the question of a pause to the holder of its link",
         rights="public",
         audience="holders of links",
-        exists=with_callbacks,
-        rate=(10, 20),
+        exists=Named("asya.predicates.with_callbacks"),
+        rate=_RATE,
         answers={200: "text/html; charset=utf-8"},
         errors=(404, 409),
         query={"token": {"type": "string", "required": True}},
@@ -37,8 +40,8 @@ CALLS = (
         summary="Answer a pause by its link, once",
         rights="public",
         audience="holders of links",
-        exists=with_callbacks,
-        rate=(10, 20),
+        exists=Named("asya.predicates.with_callbacks"),
+        rate=_RATE,
         body=Named("asya.gateway.lambdas.api_types.CallbackAnswer"),
         needs_body=False,
         answers={200: Named("asya.gateway.routes.resume.Resumed")},

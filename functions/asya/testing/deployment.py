@@ -277,11 +277,12 @@ def deploy(
     system = SystemFunctions(simulation, {name: settings(name) for name in SystemFunctions.NAMES}, new_process, table)
     system.new_services, system.fails_overdue_tasks = TestServices.of, True
     gateway = Gateway(
+        table,
         {
             each.name: GatewayFunction(each.name, new_process, started(settings(each.name)))
             for each in registry.functions_of(table)
             if isinstance(each.called_by, Requests)
-        }
+        },
     )
     notifications = Notifications(simulation, table, settings, new_process, TestServices.of)
     tables.on_write = notifications.changed

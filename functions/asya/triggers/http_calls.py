@@ -1,7 +1,10 @@
 """Declares the calls of the gateway about triggers, backfills and webhooks (`protocol §13`)."""
 
-from asya.api_call import IDEMPOTENCY_KEY, ApiCall, Named, with_webhooks
+from asya.api_call import IDEMPOTENCY_KEY, ApiCall, Named
 from asya.protocol import names
+
+WEBHOOK_PATH = "/hooks/{name}"
+"""Takes the webhook of a trigger."""
 
 CALLS = (
     ApiCall(
@@ -123,13 +126,14 @@ CALLS = (
     ),
     ApiCall(
         method="POST",
-        path="/hooks/{name}",
+        path=WEBHOOK_PATH,
         handler="asya.gateway.routes.webhooks.WebhookRoutes.take",
         function=names.WEBHOOKS,
         summary="Take the webhook of another system",
         rights="public",
         audience="other systems",
-        exists=with_webhooks,
+        exists=Named("asya.predicates.with_webhooks"),
+        # Anybody may call it, and every call costs: this bounds what a stranger can spend.
         rate=(50, 100),
     ),
 )

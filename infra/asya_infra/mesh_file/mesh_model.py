@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 from pydantic import AfterValidator, Field, JsonValue, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 from pydantic_core import PydanticCustomError
 
-from asya.gateway.calls import Group
+from asya.api_call import Group
 from asya.protocol import names
 from asya_infra.mesh_file.account_model import Account, KmsKey, Region, VpcSection
 from asya_infra.mesh_file.actor_model import ActorSection, ActorSettings

@@ -17,9 +17,9 @@ from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
 from asya import registry
-from asya.gateway.calls import ApiCall, path_of
+from asya.api_call import ApiCall
+from asya.gateway.call_table import find_call
 from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices, Invocation
-from asya.gateway.http.router import HttpRoute
 from asya.manifest import Requests
 from asya_local.authentication.admission import Refusal, authenticate, refuse_foreign
 from asya_local.authentication.signatures import HttpCall, Signature, SignatureError, read_signature
@@ -117,7 +117,7 @@ class Gateway:
         refusal = refuse_foreign(call, is_api=True)
         if refusal is not None:
             return _error(403, refusal.message)
-        found = _find(self._calls, request.method, unquote(raw_path))
+        found = find_call(self._calls, request.method, unquote(raw_path))
         if found is None:
             return _error(404, "Not Found")
         if not self._may_send(call, found):
@@ -191,26 +191,12 @@ class _QuietHandler(WSGIRequestHandler):
         """Write nothing."""
 
 
-def _find(calls: Sequence[ApiCall], method: str, path: str) -> ApiCall | None:
-    """Return the call of a path, as API Gateway chooses it: a route with fewer variables goes first."""
-    matches = [
-        call
-        for call in calls
-        if call.method == method and HttpRoute(method, call.path, _never).parameters(path_of(path)) is not None
-    ]
-    return min(matches, key=lambda call: call.path.count("{"), default=None)
-
-
 def _parameters(query: str) -> dict[str, str]:
     """Return the parameters of a query; the values of one name are joined by commas, as API Gateway joins them."""
     values: dict[str, list[str]] = {}
     for name, value in parse_qsl(query, keep_blank_values=True):
         values.setdefault(name, []).append(value)
     return {name: ",".join(each) for name, each in values.items()}
-
-
-def _never(_request: object) -> Any:
-    raise AssertionError("a route that is matched only")
 
 
 def _response(result: Mapping[str, Any]) -> Response:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.gateway.calls import calls_of
+from asya.gateway.call_table import calls_of
 from asya.protocol import names
 from asya_infra.build.code_files import CodeFilesError
 from asya_infra.build.folder import digest

@@ -11,7 +11,7 @@ import pytest
 from msgspec import structs
 
 from asya import registry
-from asya.gateway.calls import calls_of
+from asya.gateway.call_table import calls_of
 from asya.gateway.http.entry_point import HttpEntryPoint
 from asya.manifest import ActorFunction, Function, Queues, Requests, Schedule, TableChanges
 from asya.protocol import names

@@ -16,7 +16,6 @@ A_LIST = 3
 DIFFERENT = {
     "asya_cli/mesh_file/diagram.py": "crew actors that a diagram leaves out of routes",
     "functions/asya/dead_letters/letters.py": "read by functions, which import no manifest; a test compares it",
-    "functions/asya/gateway/calls.py": "short names for the functions that its calls name",
     "functions/asya/operations/log_lines.py": "whose lines tell how envelopes end",
     "functions/asya/triggers/message_senders.py": "a rule of the protocol: who may send x-triggers what",
 }

@@ -19,7 +19,8 @@ import typer.main
 import asya
 import asya_spark
 import asya_spark.tables
-from asya.gateway.calls import CALLS, Group
+from asya.api_call import Group
+from asya.gateway.call_table import CALLS
 from asya.gateway.lambdas.openapi import document
 from asya.messaging.aws import telemetry
 from asya.messaging.aws.settings import load_settings
@@ -312,12 +313,18 @@ def test_13_the_gateway_has_these_calls() -> None:
         *("GET /api/v1/backfills/{id}", "DELETE /api/v1/backfills/{id}"),
         *("GET /envelopes/{id}", "POST /envelopes/{id}/progress", "POST /envelopes/{id}/final"),
         *("GET /envelopes/{id}/stream", "GET /jobs/{id}", "GET /jobs/{id}/stream"),
-        *("GET /openapi.json", "GET /health", "GET /callbacks", "POST /callbacks"),
+        *("GET /openapi.json", "GET /health", "GET /callbacks", "POST /callbacks", "POST /hooks/{name}"),
     }
     assert get_args(Group) == ("tasks", "tools", "mcp", "a2a", "streams")
     assert {call.route for call in CALLS if call.is_public} == {
         *("GET /.well-known/agent-card.json", "GET /api/v1/mesh/{id}/stream", "GET /health"),
-        *("GET /callbacks", "POST /callbacks"),
+        *("GET /callbacks", "POST /callbacks", "POST /hooks/{name}"),
+    }
+    assert {call.route for call in CALLS if call.rights == "operators"} == {
+        *("POST /api/v1/mesh/events", "POST /api/v1/mesh/{id}/events", "POST /api/v1/mesh/redrive"),
+        *("POST /envelopes/{id}/progress", "POST /envelopes/{id}/final"),
+        *(each.route for each in CALLS if each.path.startswith(("/api/v1/triggers", "/api/v1/backfills"))),
+        *(each.route for each in CALLS if each.path.startswith("/api/v1/operations") and "failures" not in each.path),
     }
 
 

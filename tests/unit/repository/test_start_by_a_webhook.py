@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from asya.gateway.calls import WEBHOOK_CALL
-from asya.gateway.http.router import answer
+from asya.gateway.call_table import CALLS
+from asya.gateway.http.router import HttpRoute, answer
 from asya.gateway.routes.webhooks import WebhookRoutes
 from asya.messaging.lambdas.environment import REAL
 from asya.protocol import ids, names
@@ -22,6 +22,7 @@ from asya.testing.dynamo.tables import MemoryDynamo, Table
 from asya.triggers.aws.webhook_keys import WebhookKeys
 from asya.triggers.aws.webhook_memory import WebhookMemory
 from asya.triggers.aws.webhook_queue import WebhookQueue
+from asya.triggers.http_calls import WEBHOOK_PATH
 from asya_infra.mesh_file import load_mesh
 from asya_infra.mesh_file.table import to_table
 from asya_local.account.keys import AccessKey
@@ -71,8 +72,10 @@ def gateway(tmp_path: Path, queue: Queue) -> Iterator[Gateway]:
         telemetry=telemetry,
     )
     server = Gateway(0, lambda *_: None)
-    functions = {names.WEBHOOKS: lambda event: answer(event, webhooks.routes(REAL.now()), telemetry.log)}
-    server.serve([WEBHOOK_CALL], functions, OPERATOR)
+    [call] = [call for call in CALLS if call.path == WEBHOOK_PATH]
+    routes = [HttpRoute(call, webhooks.take)]
+    functions = {names.WEBHOOKS: lambda event: answer(event, routes, REAL.now(), telemetry.log)}
+    server.serve([call], functions, OPERATOR)
     yield server
     server.end()
 

@@ -12,10 +12,10 @@ from msgspec import UNSET
 
 from asya.gateway.callbacks import page
 from asya.gateway.callbacks.form import MEDIA_TYPE, read_form, values_of
-from asya.gateway.http.router import HttpRoute, Request, Response, TextBody
+from asya.gateway.http.router import Request, Response, TextBody
 from asya.gateway.routes.resume import Resumed, ResumeRoutes
 from asya.messaging.aws.token_keys import TokenKeyError, TokenKeys
-from asya.pause.callback_tokens import PATH, Callback, CallbackTokenError, key_label, read
+from asya.pause.callback_tokens import Callback, CallbackTokenError, key_label, read
 from asya.pause.resume_input import Answers, InvalidInputError, read_request
 from asya.protocol.api_errors import ApiError
 from asya.protocol.pause import ANSWERS_LIMIT, TaskPause
@@ -39,15 +39,15 @@ class CallbackRoutes:
     resumes: ResumeRoutes
     keys: TokenKeys
 
-    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The routes at a given time."""
-        return (
-            HttpRoute("GET", PATH, lambda request: self._answer(request, now, self.show)),
-            HttpRoute("POST", PATH, lambda request: self._answer(request, now, self.resume)),
-        )
-
     def show(self, request: Request, now: datetime) -> Response:
         """`GET /callbacks`: 200 with the question, as a page or as JSON; nothing changes."""
+        return self._answer(request, now, self._show)
+
+    def resume(self, request: Request, now: datetime) -> Response:
+        """`POST /callbacks`: 200, or 422 with the problem of each field; the task then stays paused."""
+        return self._answer(request, now, self._resume)
+
+    def _show(self, request: Request, now: datetime) -> Response:
         pause = self._pause(self._callback(request, now), now)
         if _wants_json(request):
             question = {"prompt": pause.prompt, "fields": pause.fields}
@@ -55,8 +55,7 @@ class CallbackRoutes:
             return Response(200, question | shown, page.HEADERS)
         return _html(200, page.form_page(pause))
 
-    def resume(self, request: Request, now: datetime) -> Response:
-        """`POST /callbacks`: 200, or 422 with the problem of each field; the task then stays paused."""
+    def _resume(self, request: Request, now: datetime) -> Response:
         callback = self._callback(request, now)
         limit = min(ANSWERS_LIMIT, self.resumes.mesh.gateway.max_body)
         _check_length(len(request.body), limit)

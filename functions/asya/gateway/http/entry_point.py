@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from asya.gateway.http.router import RouteGroup, answer
+from asya.gateway.http.router import HttpRoute, answer
 from asya.messaging.aws.settings import Settings, load_settings
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.aws.traces import build_traces
@@ -57,17 +57,17 @@ class HttpEntryPoint:
         build: Builds the calls of the function.
     """
 
-    def __init__(self, build: Callable[[HttpServices], RouteGroup]) -> None:
+    def __init__(self, build: Callable[[HttpServices], Sequence[HttpRoute]]) -> None:
         self._build = build
         self._started: Invocation | None = None
 
     def start(self, own: HttpServices) -> Invocation:
         """Build the function of a process, which the result calls for each event."""
-        calls = self._build(own)
+        routes = self._build(own)
 
         def invoke(event: Mapping[str, Any]) -> dict[str, Any]:
             try:
-                return answer(event, calls.routes(own.environment.now()), own.telemetry.log)
+                return answer(event, routes, own.environment.now(), own.telemetry.log)
             finally:
                 own.telemetry.flush()
 

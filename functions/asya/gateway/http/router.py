@@ -4,13 +4,13 @@ import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from aws_lambda_powertools import Logger
 
+from asya.api_call import ApiCall
 from asya.gateway.access import IamIdentity, TokenIdentity
-from asya.gateway.calls import path_of
 from asya.gateway.http.failures import public_error, with_request_id
 from asya.gateway.identity import Authorizer, identity_of
 from asya.protocol.api_errors import ApiError, ErrorCode
@@ -95,47 +95,30 @@ class Response:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-HttpOperation = Callable[[Request], Response]
+HttpOperation = Callable[[Request, datetime], Response]
+"""Answers a request at a point in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRoute:
-    """A route of the API: method, path template such as `/api/v1/mesh/{id}`, and operation."""
+    """A call with the operation that answers it."""
 
-    method: str
-    template: str
+    call: ApiCall
     operation: HttpOperation
 
-    def parameters(self, path: str) -> dict[str, str] | None:
-        """Match a path against the template: the variable parts by name, or None."""
-        parts, values = self.template.split("/"), path.split("/")
-        if len(parts) != len(values):
-            return None
-        pairs = list(zip(parts, values, strict=True))
-        if not all(part == value or (part.startswith("{") and value) for part, value in pairs):
-            return None
-        return {part[1:-1]: value for part, value in pairs if part.startswith("{")}
 
-
-class RouteGroup(Protocol):
-    """The calls of one group."""
-
-    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The routes at a given time."""
-
-
-def answer(event: Mapping[str, Any], routes: Sequence[HttpRoute], log: Logger) -> dict[str, Any]:
+def answer(event: Mapping[str, Any], routes: Sequence[HttpRoute], now: datetime, log: Logger) -> dict[str, Any]:
     """Answer an API Gateway event; every exception becomes an error response."""
-    return render(respond(event, routes, log))
+    return render(respond(event, routes, now, log))
 
 
-def respond(event: Mapping[str, Any], routes: Sequence[HttpRoute], log: Logger) -> Response:
+def respond(event: Mapping[str, Any], routes: Sequence[HttpRoute], now: datetime, log: Logger) -> Response:
     """Compute the response; internal errors are logged."""
     request_id = ""
     try:
         parsed = _parse(event)
         request_id = parsed.request_context.request_id
-        return _dispatch(parsed, routes)
+        return _dispatch(parsed, routes, now)
     except ApiError as error:
         public = public_error(error, request_id, log.warning)
         return _error(public.status, public.code, public.message, public.field, public.retry_after)
@@ -195,14 +178,14 @@ def _parse(event: Mapping[str, Any]) -> _Event:
         raise ApiError(400, "invalid_event", f"the event is not of an HTTP API, payload format 2.0: {error}") from None
 
 
-def _dispatch(event: _Event, routes: Sequence[HttpRoute]) -> Response:
+def _dispatch(event: _Event, routes: Sequence[HttpRoute], now: datetime) -> Response:
     http, path = event.request_context.http, _path(event)
-    matches = [(route, match) for route in routes if (match := route.parameters(path)) is not None]
-    for route, parameters in matches:
-        if route.method == http.method:
-            return route.operation(_request(event, path, parameters | (event.path_parameters or {})))
+    matches = [route for route in routes if route.call.parameters(path) is not None]
+    for route in sorted(matches, key=lambda each: each.call.variables):
+        if route.call.method == http.method:
+            return route.operation(_request(event, path, route.call), now)
     if matches:
-        allowed = ", ".join(sorted({route.method for route, _ in matches}))
+        allowed = ", ".join(sorted({route.call.method for route in matches}))
         response = _error(405, "method_not_allowed", f"{path} accepts {allowed}, not {http.method}")
         return Response(response.status, response.content, {"allow": allowed})
     raise ApiError(404, "not_found", f"no route matches {path}")
@@ -211,17 +194,17 @@ def _dispatch(event: _Event, routes: Sequence[HttpRoute]) -> Response:
 def _path(event: _Event) -> str:
     context = event.request_context
     prefix = f"/{context.stage}" if context.stage != "$default" else ""
-    return path_of(context.http.path.removeprefix(prefix))
+    return context.http.path.removeprefix(prefix)
 
 
-def _request(event: _Event, path: str, parameters: Mapping[str, str]) -> Request:
+def _request(event: _Event, path: str, call: ApiCall) -> Request:
     context = event.request_context
     headers = {name.lower(): value for name, value in event.headers.items()}
     stage = "" if context.stage == "$default" else f"/{context.stage}"
     return Request(
         method=context.http.method,
         path=path,
-        parameters=parameters,
+        parameters=(call.parameters(path) or {}) | (event.path_parameters or {}),
         query=event.query_string_parameters or {},
         headers=headers,
         body=_body(event),

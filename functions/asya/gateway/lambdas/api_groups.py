@@ -1,4 +1,4 @@
-"""Builds the API of the gateway from its groups of calls."""
+"""Builds the API of the gateway from its handlers."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -12,9 +12,10 @@ from asya.gateway.a2a.routes.wiring import build_a2a
 from asya.gateway.access import AccessRules
 from asya.gateway.aws.wait_slots import WaitSlots
 from asya.gateway.callbacks.routes import CallbackRoutes
+from asya.gateway.http.binding import routes_of
 from asya.gateway.http.entry_point import new_task_id
 from asya.gateway.http.origin import Origins
-from asya.gateway.http.router import RouteGroup
+from asya.gateway.http.router import HttpRoute
 from asya.gateway.lambdas.api import Api
 from asya.gateway.mcp.wiring import build_mcp
 from asya.gateway.routes.cancel import CancelRoutes
@@ -63,8 +64,8 @@ from asya.triggers.aws.end_notices import build_end_notices
 
 def build_api(
     settings: Settings, telemetry: Telemetry, environment: Environment = REAL, new_id: Callable[[], str] = new_task_id
-) -> Api:
-    """Build the API over the mesh's table and queues.
+) -> tuple[HttpRoute, ...]:
+    """Build the calls of the API over the mesh's table and queues.
 
     Args:
         settings: the settings of the function.
@@ -144,7 +145,8 @@ def build_api(
         warn=warn,
         environment=environment,
     )
-    groups: tuple[RouteGroup, ...] = (
+    handlers = (
+        Api(mesh, origins),
         TaskRoutes(mesh, tasks, starter, access, origins, new_id),
         ListRoutes(tasks, lists, access),
         TaskSetRoutes(mesh, tasks, access, _sets(settings)),
@@ -157,21 +159,21 @@ def build_api(
         resumes,
         ToolRoutes(tool_calls, access, origins),
         build_trigger_calls(settings, access, tasks, lists, new_id),
-        build_slot_calls(settings, telemetry, environment, access),
+        build_slot_calls(settings, telemetry, environment),
         build_backfill_calls(settings, access, tasks, cancels, new_id),
         mcp,
         agents,
         LegacyReadRoutes(tasks, access),
         *_callbacks(settings, store, resumes),
     )
-    return Api(mesh, origins, groups)
+    return routes_of(names.GATEWAY_API, settings, handlers)
 
 
 def _callbacks(settings: Settings, store: TaskStore, resumes: ResumeRoutes) -> tuple[CallbackRoutes, ...]:
     """Build the calls for callbacks; none for a mesh without them."""
-    if not settings.table.has_callbacks or settings.token_key is None:
+    if not settings.table.has_callbacks:
         return ()
-    return (CallbackRoutes(settings.namespace, store, resumes, TokenKeys(clients.kms(), settings.token_key)),)
+    return (CallbackRoutes(settings.namespace, store, resumes, TokenKeys(clients.kms(), settings.token_key or "")),)
 
 
 def _as_it_is(delivery: Delivery) -> Delivery:

@@ -13,9 +13,7 @@ from typing import TypeVar
 
 from msgspec import Raw
 
-from asya.gateway.access import AccessRules
-from asya.gateway.http.router import HttpRoute, Request, Response, check_size, required_identity
-from asya.legacy.gateway_calls import LegacyReportRoutes
+from asya.gateway.http.router import Request, Response, check_size
 from asya.legacy.single_reports import upgrade_data
 from asya.protocol.api_errors import ApiError, ErrorCode
 from asya.protocol.events import EventResult, EventResults, Report
@@ -36,24 +34,14 @@ class Ingest:
     """The calls for reports."""
 
     writer: ReportWriter
-    access: AccessRules
 
     @property
     def tasks(self) -> Tasks:
         """The tasks of the mesh."""
         return self.writer.tasks
 
-    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The routes at a given time."""
-        return (
-            HttpRoute("POST", "/api/v1/mesh/events", lambda request: self.events(request, now)),
-            HttpRoute("POST", "/api/v1/mesh/{id}/events", lambda request: self.event(request, now)),
-            *LegacyReportRoutes(self.tasks, self._check_reporter, self._accept_one).routes(now),
-        )
-
     def events(self, request: Request, now: datetime) -> Response:
         """`POST /api/v1/mesh/events`: accept a batch of reports."""
-        self._check_reporter(request)
         items = _content(read_events, request, "invalid_batch")
         reports = [item for item in items if not isinstance(item, EventResult)]
         results = iter(self._accept(reports, now))
@@ -63,7 +51,6 @@ class Ingest:
 
     def event(self, request: Request, now: datetime) -> Response:
         """`POST /api/v1/mesh/{id}/events`: accept one report; 204 also if it has no effect."""
-        self._check_reporter(request)
         task_id = request.parameters["id"]
 
         def upgraded(data: Raw, status: str | None) -> Raw:
@@ -73,9 +60,14 @@ class Ingest:
         if report is None:
             self._check_exists(task_id, now)
             return Response(204, None)
-        return self._accept_one(report, now)
+        return self.accept_one(report, now)
 
-    def _accept_one(self, report: Report, now: datetime) -> Response:
+    def accept_one(self, report: Report, now: datetime) -> Response:
+        """Store one report: 204.
+
+        Raises:
+            ApiError: 404 if there is no task; 503 if the report was not stored.
+        """
         [result] = self._accept([report], now)
         if result.status == HTTPStatus.NOT_FOUND:
             raise ApiError(404, "not_found", f"there is no task {report.id!r}", "id")
@@ -100,10 +92,6 @@ class Ingest:
     def _check_exists(self, task_id: str, now: datetime) -> None:
         if not self.tasks.existing([task_id], now):
             raise ApiError(404, "not_found", f"there is no task {task_id!r}", "id")
-
-    def _check_reporter(self, request: Request) -> None:
-        if not self.access.caller(required_identity(request)).is_operator:
-            raise ApiError(403, "forbidden", "only operators of the mesh may report events")
 
 
 def _content(read: Callable[[bytes], Content], request: Request, code: ErrorCode) -> Content:

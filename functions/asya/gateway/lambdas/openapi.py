@@ -1,26 +1,22 @@
-"""Builds the OpenAPI document from the calls and their descriptions (`GET /openapi.json`)."""
+"""Builds the OpenAPI document from the calls (`GET /openapi.json`)."""
 
 import re
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from msgspec import UnsetType
 
-from asya.gateway.calls import CALLBACKS, WEBHOOK_CALL, ApiCall, calls_of
+from asya.api_call import ID, ApiCall, Named, Schema
+from asya.gateway.call_table import CALLS, calls_of
 from asya.gateway.lambdas.api_types import Error, GatewayMessage
-from asya.gateway.lambdas.call_descriptions import (
-    CALL_DESCRIPTIONS,
-    EVENTS_OF_A_STREAM,
-    PARENT,
-    CallDescription,
-    Schema,
-)
 from asya.gateway.streams import sse
 from asya.protocol.mesh_table import MeshTable
 
 _REFERENCE = "#/components/schemas/{name}"
 _BYTES = "application/octet-stream"
 
+# Clients read this either as the schema of the whole text or of each event, so it has no type.
+_EVENTS: Schema = {"description": "Server-Sent Events"}
 # The security schemes of the two APIs.
 _SIGNED: Schema = {
     "type": "apiKey",
@@ -29,11 +25,6 @@ _SIGNED: Schema = {
     "description": "AWS Signature Version 4 of the service execute-api",
 }
 _BEARER: Schema = {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}
-
-
-def _is_for_tokens(call: ApiCall, mesh: MeshTable) -> bool:
-    """Whether the API for tokens has a call."""
-    return call.route not in CALLBACKS and (call.is_public or call.takes_tokens(mesh.gateway.token_calls))
 
 
 def document(mesh: MeshTable, url: str, *, takes_tokens: bool = False) -> Schema:
@@ -45,13 +36,14 @@ def document(mesh: MeshTable, url: str, *, takes_tokens: bool = False) -> Schema
         takes_tokens: whether the API accepts tokens; calls of the other API are signed.
     """
     scheme = "jwt" if takes_tokens else "sigv4"
-    offered = [call for call in calls_of(mesh) if call is not WEBHOOK_CALL]
-    calls = [call for call in offered if _is_for_tokens(call, mesh)]
+    groups = mesh.gateway.token_calls
+    calls = [call for call in calls_of(mesh) if call.audience != "other systems"]
     types = [Error, GatewayMessage, *_types()]
     _, schemas = msgspec.json.schema_components(types, schema_hook=_any_json, ref_template=_REFERENCE)
     paths: dict[str, Schema] = {}
-    for call in calls if takes_tokens else offered:
-        paths.setdefault(call.path, {})[call.method.lower()] = _operation(call, CALL_DESCRIPTIONS[call.route], scheme)
+    for call in calls:
+        if not takes_tokens or call.is_for_tokens(groups):
+            paths.setdefault(call.path, {})[call.method.lower()] = _operation(call, scheme)
     return {
         "openapi": "3.1.0",
         "info": {"title": f"The gateway of the mesh {mesh.namespace}", "version": "1"},
@@ -64,40 +56,40 @@ def document(mesh: MeshTable, url: str, *, takes_tokens: bool = False) -> Schema
     }
 
 
-def _operation(call: ApiCall, description: CallDescription, scheme: str) -> Schema:
+def _operation(call: ApiCall, scheme: str) -> Schema:
     access_errors = {403} | ({401} if scheme == "jwt" else set())
-    errors = {*description.errors, 500, 503} | (set() if call.is_public else access_errors)
+    errors = {*call.errors, 500, 503} | (set() if call.is_public else access_errors)
     parameters = [
         *(
-            {"name": name, "in": "path", "required": True, "schema": PARENT}
+            {"name": name, "in": "path", "required": True, "schema": _schema(ID)}
             for name in re.findall(r"{(\w+)}", call.path)
         ),
-        *(_parameter(name, "query", schema) for name, schema in description.query.items()),
-        *(_parameter(name, "header", schema) for name, schema in description.headers.items()),
+        *(_parameter(name, "query", schema) for name, schema in call.query.items()),
+        *(_parameter(name, "header", schema) for name, schema in call.headers.items()),
     ]
     operation: Schema = {
         "operationId": re.sub(r"\W+", "_", call.route).strip("_"),
-        "summary": description.summary,
+        "summary": call.summary,
         "parameters": parameters,
         "responses": {
             **{
-                str(status): _response(content, is_streamed=status in description.streamed)
-                for status, content in description.responses.items()
+                str(status): _response(content, is_streamed=status in call.streamed)
+                for status, content in call.answers.items()
             },
             **{str(status): _response({"anyOf": [Error, GatewayMessage]}) for status in sorted(errors)},
             "429": _response({"anyOf": [Error, GatewayMessage]}),
         },
         "security": [] if call.is_public else [{scheme: []}],
     }
-    if description.body is not None:
-        is_json = description.body is not bytes
-        content = {"application/json": {"schema": _schema(description.body)}} if is_json else {_BYTES: {}}
-        operation["requestBody"] = {"required": description.is_body_required, "content": content}
+    if call.body is not None:
+        is_json = call.body is not bytes
+        content = {"application/json": {"schema": _schema(call.body)}} if is_json else {_BYTES: {}}
+        operation["requestBody"] = {"required": call.needs_body, "content": content}
     return operation
 
 
 def _parameter(name: str, location: str, parameter: Schema) -> Schema:
-    schema = {key: value for key, value in parameter.items() if key != "required"}
+    schema = {key: _schema(value) for key, value in parameter.items() if key != "required"}
     return {"name": name, "in": location, "required": parameter.get("required", False), "schema": schema}
 
 
@@ -105,15 +97,19 @@ def _response(response: Any, *, is_streamed: bool = False) -> Schema:
     if response is None:
         return {"description": "done"}
     if isinstance(response, str):
-        return {"description": "as described", "content": {response: {"schema": EVENTS_OF_A_STREAM}}}
+        return {"description": "as described", "content": {response: {"schema": _EVENTS}}}
     content: Schema = {"application/json": {"schema": _schema(response)}}
     if is_streamed:
-        content[sse.MEDIA_TYPE] = {"schema": EVENTS_OF_A_STREAM}
+        content[sse.MEDIA_TYPE] = {"schema": _EVENTS}
     return {"description": "as described", "content": content}
 
 
 def _schema(template: Any) -> Any:
-    """Replace the types in a schema by references."""
+    """Replace the types in a schema by references, and the other names by their values."""
+    if isinstance(template, Named):
+        value = template.load()
+        # The values of a `Literal`.
+        return _schema(value) if isinstance(value, type) else list(get_args(value)) or value
     if isinstance(template, type):
         return {"$ref": _REFERENCE.format(name=template.__name__)}
     if isinstance(template, dict):
@@ -122,14 +118,13 @@ def _schema(template: Any) -> Any:
 
 
 def _types() -> list[type]:
+    """Return the types of all calls."""
     types: set[type] = set()
-    pending: list[Any] = [
-        content
-        for description in CALL_DESCRIPTIONS.values()
-        for content in (description.body, *description.responses.values())
-    ]
+    pending: list[Any] = [content for call in CALLS for content in (call.body, *call.answers.values())]
     while pending:
         content = pending.pop()
+        if isinstance(content, Named):
+            content = content.load()
         if isinstance(content, type):
             types.add(content)
         elif isinstance(content, dict):

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 
+from asya.gateway.http.binding import routes_of
 from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices
+from asya.gateway.http.router import HttpRoute
 from asya.gateway.routes.webhooks import WebhookRoutes
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings
@@ -37,8 +39,9 @@ def build_webhooks(
     )
 
 
-def _build(own: HttpServices) -> WebhookRoutes:
-    return build_webhooks(own.settings, own.telemetry, own.environment, own.read_secret or read_secret)
+def _build(own: HttpServices) -> tuple[HttpRoute, ...]:
+    calls = build_webhooks(own.settings, own.telemetry, own.environment, own.read_secret or read_secret)
+    return routes_of(names.WEBHOOKS, own.settings, [calls])
 
 
 webhooks = HttpEntryPoint(_build)

@@ -3,17 +3,17 @@
 The last one sends the slots of triggers, looks at their lanes, and moves backfills on too.
 """
 
-from typing import TYPE_CHECKING
-
-from asya.gateway.access import AccessRules
 from asya.gateway.aws.ends_queue import EndsQueue
 from asya.gateway.aws.refused_reports import RefusedReportStore
+from asya.gateway.http.binding import routes_of
 from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices
+from asya.gateway.http.router import HttpRoute
 from asya.gateway.lambdas.deadline_sweep import DeadlineSweep
 from asya.gateway.lambdas.ends_ages import EndsAges
 from asya.gateway.lambdas.ingest import Ingest
 from asya.gateway.lambdas.lost_sweep import LostSweep
 from asya.gateway.lambdas.report_queues import ReportQueues, Writes
+from asya.legacy.gateway_calls import LegacyReportRoutes
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings
 from asya.messaging.aws.telemetry import Telemetry
@@ -34,9 +34,6 @@ from asya.tasks.aws.wiring import build_store, build_tasks
 from asya.triggers.aws.end_notices import build_end_notices
 from asya.triggers.lambdas.wiring import build_backfill_sweep, build_lane_sweep, build_slot_sweep
 
-if TYPE_CHECKING:
-    from asya.gateway.lambdas.api import Api
-
 
 def build_ingest(settings: Settings, telemetry: Telemetry, environment: Environment = REAL) -> Ingest:
     """Build the calls for reports."""
@@ -44,7 +41,6 @@ def build_ingest(settings: Settings, telemetry: Telemetry, environment: Environm
         writer=_report_writer(
             build_tasks(settings, telemetry.log.warning, environment), settings, telemetry, environment
         ),
-        access=AccessRules(settings.table, settings.account, settings.region),
     )
 
 
@@ -94,11 +90,17 @@ def build_lost_sweep(services: Services) -> LostSweep:
     return LostSweep(services, index, store, tasks, LostMarks(client, table), ends)
 
 
-def _build_ingest(own: HttpServices) -> Ingest:
-    return build_ingest(own.settings, own.telemetry, own.environment)
+def report_routes(settings: Settings, ingest: Ingest) -> tuple[HttpRoute, ...]:
+    """Return the routes of reports."""
+    legacy = LegacyReportRoutes(ingest.tasks, ingest.accept_one)
+    return routes_of(names.GATEWAY_INGEST, settings, [ingest, legacy])
 
 
-def _build_api(own: HttpServices) -> "Api":
+def _build_ingest(own: HttpServices) -> tuple[HttpRoute, ...]:
+    return report_routes(own.settings, build_ingest(own.settings, own.telemetry, own.environment))
+
+
+def _build_api(own: HttpServices) -> tuple[HttpRoute, ...]:
     # Only the API imports every group of calls; this keeps the cold starts of the other functions short.
     from asya.gateway.lambdas.api_groups import build_api
 

@@ -18,7 +18,7 @@ from asya.gateway.access import AccessRules, Caller
 from asya.gateway.http.failures import public_error, with_request_id
 from asya.gateway.http.origin import Origins
 from asya.gateway.http.preferences import preferred_wait
-from asya.gateway.http.router import HttpRoute, Request, Response, check_size, required_identity
+from asya.gateway.http.router import Request, Response, check_size, required_identity
 from asya.gateway.json_rpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -68,14 +68,12 @@ class McpRoutes:
     new_id: Callable[[], str]
     warn: Callable[[str], None]
 
-    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """Return the routes at a point in time."""
-        return (
-            HttpRoute("POST", PATH, lambda request: self.post(request, now)),
-            # Clients use these methods to open a stream and to end a session; this server has neither.
-            HttpRoute("GET", PATH, _not_allowed),
-            HttpRoute("DELETE", PATH, _not_allowed),
+    def refuse(self, request: Request, _now: datetime) -> Response:
+        """Answer clients that would open a stream or end a session: this server has neither."""
+        problem = (
+            f"{PATH} does not support {request.method}: it has no streams to open and no sessions to end; use POST"
         )
+        return Response(405, {"error": {"code": "method_not_allowed", "message": problem}}, {"allow": "POST"})
 
     def post(self, request: Request, now: datetime) -> Response:
         """Answer a request; a notification gets 202."""
@@ -214,9 +212,3 @@ def _http_status(error: RpcError, mcp_request: McpRequest) -> int:
     if not mcp_request.is_modern or error.fault.code == INTERNAL_ERROR:
         return 200
     return 404 if error.fault.code == METHOD_NOT_FOUND else 400
-
-
-def _not_allowed(request: Request) -> Response:
-    required_identity(request)
-    problem = f"{PATH} does not support {request.method}: it has no streams to open and no sessions to end; use POST"
-    return Response(405, {"error": {"code": "method_not_allowed", "message": problem}}, {"allow": "POST"})

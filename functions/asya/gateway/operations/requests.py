@@ -1,23 +1,11 @@
-"""What all calls for operators check and answer alike."""
+"""What all calls for operators answer alike."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.gateway.access import AccessRules
-from asya.gateway.http.router import Request, required_identity
 from asya.protocol.api_errors import ApiError
-
-
-def check_operator(access: AccessRules, request: Request) -> None:
-    """Check that an operator calls.
-
-    Raises:
-        ApiError: 403 for other callers.
-    """
-    if not access.caller(required_identity(request)).is_operator:
-        raise ApiError(403, "forbidden", "only operators may make this call")
 
 
 @contextmanager

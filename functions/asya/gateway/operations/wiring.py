@@ -1,14 +1,13 @@
 """Builds the functions of the calls for operators, and holds their Lambda handlers."""
 
 import os
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 
 from asya.dead_letters.aws.queue import DeadLetterQueue
-from asya.gateway.access import AccessRules
+from asya.gateway.http.binding import routes_of
 from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices
-from asya.gateway.http.router import HttpRoute, RouteGroup
+from asya.gateway.http.router import HttpRoute
 from asya.gateway.operations.dead_letters import DeadLetterRoutes
 from asya.gateway.operations.logs import LogRoutes
 from asya.gateway.operations.numbers import NumberRoutes
@@ -26,6 +25,7 @@ from asya.operations.aws.queue_states import QueueStates
 from asya.operations.aws.run_logs import RunLogs
 from asya.operations.aws.run_numbers import RunCounter
 from asya.operations.prices import prices_of
+from asya.protocol import names
 from asya.sidecar.aws.circuit_breaker import read_circuit
 from asya.spark.aws.drains import Drains
 from asya.spark.aws.heartbeats import Heartbeats
@@ -43,34 +43,23 @@ from asya.tasks.aws.tasks import Tasks
 from asya.tasks.aws.wiring import build_store
 
 
-@dataclass(frozen=True, slots=True)
-class Operations:
-    """The calls for operators but those for lines."""
-
-    groups: tuple[RouteGroup, ...]
-
-    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The routes at a given time."""
-        return tuple(route for group in self.groups for route in group.routes(now))
-
-
 def build_logs(
     settings: Settings, _telemetry: Telemetry, environment: Environment = REAL, lines: LoggedLines | None = None
-) -> LogRoutes:
+) -> tuple[HttpRoute, ...]:
     """Build the calls for lines.
 
     Args:
         lines: the lines of the functions; by default those in CloudWatch Logs.
     """
-    return LogRoutes(
+    calls = LogRoutes(
         mesh=settings.table,
         store=build_store(settings, environment),
-        access=AccessRules(settings.table, settings.account, settings.region),
         functions=FunctionLogs(clients.logs(), settings.namespace) if lines is None else lines,
         runs=RunLogs(clients.s3(), settings.bucket),
         records=_records(settings),
         environment=environment,
     )
+    return routes_of(names.LOGS, settings, [calls])
 
 
 def _records(settings: Settings) -> RunRecords:
@@ -84,7 +73,7 @@ def build_operations(
     architecture: str | None = None,
     *,
     on_lambda: bool = True,
-) -> Operations:
+) -> tuple[HttpRoute, ...]:
     """Build the calls for job runs, dead letters and numbers.
 
     Args:
@@ -92,7 +81,6 @@ def build_operations(
         on_lambda: whether Lambda functions read the queues of the mesh.
     """
     mesh, s3, bucket = settings.table, clients.s3(), settings.bucket
-    access = AccessRules(mesh, settings.account, settings.region)
     reader = RunReader(
         namespace=settings.namespace,
         records=_records(settings),
@@ -110,13 +98,14 @@ def build_operations(
         environment.monotonic,
         is_threaded=environment.is_threaded,
     )
-    return Operations(
+    return routes_of(
+        names.OPERATIONS,
+        settings,
         (
-            RunRoutes(mesh, access, reader, prices_of(architecture), bucket),
-            DeadLetterRoutes(mesh, access, tasks, scan),
+            RunRoutes(mesh, reader, prices_of(architecture), bucket),
+            DeadLetterRoutes(mesh, tasks, scan),
             NumberRoutes(
                 mesh=mesh,
-                access=access,
                 queues=QueueStates(clients.sqs(), is_threaded=environment.is_threaded),
                 queue_url=settings.queue_url,
                 dlq_url=settings.dlq_url,
@@ -127,7 +116,7 @@ def build_operations(
                 readers=_readers(settings, telemetry, environment) if on_lambda else None,
                 warn=telemetry.log.warning,
             ),
-        )
+        ),
     )
 
 
@@ -145,12 +134,12 @@ def _run_counter(settings: Settings) -> RunCounter:
     )
 
 
-def _build_operations(own: HttpServices) -> Operations:
+def _build_operations(own: HttpServices) -> tuple[HttpRoute, ...]:
     architecture = os.environ.get("ASYA_SPARK_ARCHITECTURE")
     return build_operations(own.settings, own.telemetry, own.environment, architecture, on_lambda=own.on_lambda)
 
 
-def _build_logs(own: HttpServices) -> LogRoutes:
+def _build_logs(own: HttpServices) -> tuple[HttpRoute, ...]:
     return build_logs(own.settings, own.telemetry, own.environment, own.lines)
 
 

@@ -7,7 +7,7 @@ import msgspec
 
 from asya.cancels.lambdas.task_cancels import CanceledTask, TaskCancels
 from asya.gateway.access import AccessRules, Caller
-from asya.gateway.http.router import HttpRoute, Request, Response, required_identity
+from asya.gateway.http.router import Request, Response, required_identity
 from asya.gateway.http.visible_tasks import unknown_task
 from asya.protocol.task import TaskRecord
 
@@ -25,10 +25,6 @@ class CancelRoutes:
 
     cancels: TaskCancels
     access: AccessRules
-
-    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The routes at a given time."""
-        return (HttpRoute("DELETE", "/api/v1/mesh/{id}", lambda request: self.delete(request, now)),)
 
     def delete(self, request: Request, now: datetime) -> Response:
         """`DELETE /api/v1/mesh/{id}`: 204; an ended task stays unchanged, and 202 says how it ends if its record does not yet."""

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from asya.dead_letters.aws.replay_starts import ReplayStarts
 from asya.dead_letters.dismissals import Dismissed, read_dismissal
 from asya.gateway.access import AccessRules
-from asya.gateway.http.router import HttpRoute, Request, Response, required_identity
+from asya.gateway.http.router import Request, Response, required_identity
 from asya.gateway.http.visible_tasks import unknown_task, visible_task
 from asya.protocol.api_errors import ApiError
 from asya.protocol.hops import HopFold
@@ -29,10 +29,6 @@ class DismissalRoutes:
     tasks: Tasks
     access: AccessRules
     starts: ReplayStarts
-
-    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The routes at a given time."""
-        return (HttpRoute("POST", "/api/v1/mesh/{id}/dismiss", lambda request: self.dismiss(request, now)),)
 
     def dismiss(self, request: Request, now: datetime) -> Response:
         """`POST …/{id}/dismiss`: 200 with the resolution; a repetition changes nothing."""

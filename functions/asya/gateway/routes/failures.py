@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from asya.gateway.access import AccessRules
-from asya.gateway.http.router import HttpRoute, Request, Response, required_identity
+from asya.gateway.http.router import Request, Response, required_identity
 from asya.gateway.routes.lists import check_owner
 from asya.tasks.aws.failure_groups import Failures
 from asya.tasks.failures import FailureList
@@ -20,10 +20,6 @@ class FailureRoutes:
 
     failures: Failures
     access: AccessRules
-
-    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The routes at a given time."""
-        return (HttpRoute("GET", "/api/v1/operations/failures", lambda request: self.groups(request, now)),)
 
     def groups(self, request: Request, now: datetime) -> Response:
         """`GET /api/v1/operations/failures`: groups of the caller's failed tasks, or of all failed tasks for operators.

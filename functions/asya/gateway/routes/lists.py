@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from asya.gateway.access import AccessRules, Caller
-from asya.gateway.http.router import HttpRoute, Request, Response, required_identity
+from asya.gateway.http.router import Request, Response, required_identity
 from asya.gateway.http.visible_tasks import visible_task
 from asya.protocol.api_errors import ApiError
 from asya.protocol.hops import HopKey
@@ -23,14 +23,6 @@ class ListRoutes:
     tasks: Tasks
     lists: TaskLists
     access: AccessRules
-
-    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The routes at a given time."""
-        return (
-            HttpRoute("GET", "/api/v1/mesh", lambda request: self.all(request, now)),
-            HttpRoute("GET", "/api/v1/mesh/{id}/children", lambda request: self.children(request, now)),
-            HttpRoute("GET", "/api/v1/mesh/{id}/timeline", lambda request: self.timeline(request, now)),
-        )
 
     def all(self, request: Request, now: datetime) -> Response:
         """`GET /api/v1/mesh`: the caller's tasks, or all tasks for operators; `parent` selects the children of a task."""

@@ -8,7 +8,7 @@ from datetime import datetime
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.gateway.access import AccessRules
-from asya.gateway.http.router import HttpRoute, Request, Response, required_identity
+from asya.gateway.http.router import Request, Response, required_identity
 from asya.gateway.http.visible_tasks import unknown_task
 from asya.operations.aws.kept_payloads import KeptPayloads
 from asya.operations.payloads import Copies, Copy, HopPayloads, KeptHops, PayloadText, actor_at, kept_hops, read_hop
@@ -25,13 +25,6 @@ class PayloadRoutes:
     tasks: Tasks
     access: AccessRules
     payloads: KeptPayloads
-
-    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The routes at a given time."""
-        return (
-            HttpRoute("GET", "/api/v1/mesh/{id}/payloads", lambda request: self.list(request, now)),
-            HttpRoute("GET", "/api/v1/mesh/{id}/payloads/{hop}", lambda request: self.hop(request, now)),
-        )
 
     def list(self, request: Request, now: datetime) -> Response:
         """`GET …/{id}/payloads`: the hops of a task with kept payloads."""

@@ -14,7 +14,7 @@ from asya.dead_letters.replay import Replayed, ReplayStart
 from asya.dead_letters.settlements import settled_error
 from asya.gateway.access import AccessRules, Caller
 from asya.gateway.aws.offloading import offloaded
-from asya.gateway.http.router import HttpRoute, Request, Response, check_size, idempotency_key, required_identity
+from asya.gateway.http.router import Request, Response, check_size, idempotency_key, required_identity
 from asya.gateway.http.visible_tasks import unknown_task
 from asya.gateway.routes.set_replays import SetReplays
 from asya.messaging.aws.claim_check import ClaimCheck
@@ -49,10 +49,6 @@ class ReplayRoutes:
     gateway_url: str | None
     new_id: Callable[[], str]
     new_span: Callable[[], str]
-
-    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The routes at a given time."""
-        return (HttpRoute("POST", "/api/v1/mesh/{id}/replay", lambda request: self.replay(request, now)),)
 
     def replay(self, request: Request, now: datetime) -> Response:
         """`POST …/{id}/replay`: 201 with the id of a new task from a stored envelope; the record of the old task names it."""

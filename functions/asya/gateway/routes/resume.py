@@ -8,7 +8,7 @@ import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.gateway.access import AccessRules, Caller
-from asya.gateway.http.router import HttpRoute, Request, Response, required_identity
+from asya.gateway.http.router import Request, Response, required_identity
 from asya.gateway.http.visible_tasks import unknown_task
 from asya.pause.aws.paused_envelopes import PauseKey
 from asya.pause.lambdas.pause_release import PauseReleases
@@ -38,10 +38,6 @@ class ResumeRoutes:
     tasks: Tasks
     access: AccessRules
     pause_releases: PauseReleases
-
-    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The routes at a given time."""
-        return (HttpRoute("POST", "/api/v1/mesh/{id}/resume", lambda request: self.answer(request, now)),)
 
     def answer(self, request: Request, now: datetime) -> Response:
         """`POST /api/v1/mesh/{id}/resume`: 202 with the id, or 422 with the problem of each field."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from asya.fan_in.aws.sets import FanInSets
 from asya.fan_in.set_view import SetView, TaskSet, set_places, set_view
 from asya.gateway.access import AccessRules
-from asya.gateway.http.router import HttpRoute, Request, Response, required_identity
+from asya.gateway.http.router import Request, Response, required_identity
 from asya.gateway.http.visible_tasks import visible_task
 from asya.protocol.mesh_table import MeshTable
 from asya.tasks.aws.table_calls import table_errors
@@ -26,10 +26,6 @@ class TaskSetRoutes:
     tasks: Tasks
     access: AccessRules
     sets: FanInSets | None
-
-    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The routes at a given time."""
-        return (HttpRoute("GET", "/api/v1/mesh/{id}/set", lambda request: self.of_task(request, now)),)
 
     def of_task(self, request: Request, now: datetime) -> Response:
         """`GET /api/v1/mesh/{id}/set`: the set that a task waits for, with the slices that are missing."""

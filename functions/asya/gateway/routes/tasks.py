@@ -7,7 +7,7 @@ from datetime import datetime
 
 from asya.gateway.access import AccessRules
 from asya.gateway.http.origin import Origins
-from asya.gateway.http.router import HttpRoute, Request, Response, check_size, idempotency_key, required_identity
+from asya.gateway.http.router import Request, Response, check_size, idempotency_key, required_identity
 from asya.gateway.http.visible_tasks import visible_task
 from asya.gateway.start_rights import check_start
 from asya.protocol.mesh_table import MeshTable
@@ -30,13 +30,6 @@ class TaskRoutes:
     access: AccessRules
     origins: Origins
     new_id: Callable[[], str]
-
-    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The routes at a given time."""
-        return (
-            HttpRoute("POST", "/api/v1/mesh", lambda request: self.start(request, now)),
-            HttpRoute("GET", "/api/v1/mesh/{id}", lambda request: self.task(request, now)),
-        )
 
     def start(self, request: Request, now: datetime) -> Response:
         """`POST /api/v1/mesh?actor=A`: 201 with the id of the new task."""

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from asya.gateway.access import AccessRules
 from asya.gateway.http.origin import Origins
 from asya.gateway.http.preferences import preferred_wait
-from asya.gateway.http.router import HttpRoute, Request, Response, check_size, idempotency_key, required_identity
+from asya.gateway.http.router import Request, Response, check_size, idempotency_key, required_identity
 from asya.gateway.routes.tool_calls import ToolCalls, status_url, stream_url, wait_seconds
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TERMINAL_STATUSES
@@ -40,10 +40,6 @@ class ToolRoutes:
     calls: ToolCalls
     access: AccessRules
     origins: Origins
-
-    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The routes at a given time."""
-        return (HttpRoute("POST", "/tools/call", lambda request: self.call(request, now)),)
 
     def call(self, request: Request, now: datetime) -> Response:
         """`POST /tools/call`: 200 with the result, or 202 if the task is still running or paused.

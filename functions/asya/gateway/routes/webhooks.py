@@ -8,7 +8,7 @@ from datetime import datetime
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.gateway.http.router import HttpRoute, Request, Response, check_size
+from asya.gateway.http.router import Request, Response, check_size
 from asya.messaging.aws.telemetry import Telemetry
 from asya.protocol import ids
 from asya.protocol.api_errors import ApiError
@@ -51,10 +51,6 @@ class WebhookRoutes:
     queue: WebhookQueue
     memory: WebhookMemory
     telemetry: Telemetry
-
-    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The routes at a given time."""
-        return (HttpRoute("POST", "/hooks/{name}", lambda request: self.take(request, now)),)
 
     def take(self, request: Request, now: datetime) -> Response:
         """`POST /hooks/{name}`: check a webhook and send it to `x-triggers`, once.

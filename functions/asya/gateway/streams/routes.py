@@ -4,7 +4,7 @@
 `GET /api/v1/mesh/{id}/stream?token=…` with a token from `POST …/stream-token`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote
@@ -12,7 +12,7 @@ from urllib.parse import quote
 import msgspec
 
 from asya.gateway.access import AccessRules
-from asya.gateway.http.router import HttpRoute, Request, Response, TextBody, required_identity
+from asya.gateway.http.router import Request, Response, TextBody, required_identity
 from asya.gateway.http.visible_tasks import unknown_task, visible_task
 from asya.gateway.streams import sse, stream_tokens
 from asya.gateway.streams.event_poller import EventPoller
@@ -66,6 +66,7 @@ class StreamRoutes:
 
     Attributes:
         stream_url: The base URL of streams that a token opens; None for the URL of the request.
+        is_continuous: Whether a stream is answered with a `StreamRequest`; else with its next new events.
     """
 
     namespace: str
@@ -74,26 +75,29 @@ class StreamRoutes:
     access: AccessRules
     keys: TokenKeys
     stream_url: str | None = None
+    is_continuous: bool = False
 
-    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """Return the routes at a point in time; a stream is answered with its next new events."""
+    def signed(self, request: Request, now: datetime) -> Response:
+        """Stream a task to a caller who may see it."""
+        return self._visible(request, CURRENT, now)
 
-        def buffered(authorize: Callable[[Request], Response]) -> Callable[[Request], Response]:
-            return lambda request: self._buffer(authorize(request), now)
+    def with_token(self, request: Request, now: datetime) -> Response:
+        """Stream a task to the holder of a token."""
+        token, task_id = request.query.get("token", ""), request.parameters["id"]
+        expires_at = stream_tokens.read_expiry(token, now)
+        stream_tokens.verify(self._key(expires_at), token, task_id, expires_at)
+        task = self.tasks.read(task_id, now)
+        if task is None:
+            raise unknown_task(task_id)
+        return self._stream(request, task, CURRENT, now, _ANY_ORIGIN)
 
-        return (
-            *(HttpRoute(each.method, each.template, buffered(each.operation)) for each in self.stream_routes(now)),
-            HttpRoute("POST", "/api/v1/mesh/{id}/stream-token", lambda request: self.create_token(request, now)),
-        )
+    def legacy_envelope(self, request: Request, now: datetime) -> Response:
+        """Stream a task in the form of `/envelopes`."""
+        return self._visible(request, LEGACY_ENVELOPES, now)
 
-    def stream_routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """Return the routes of streams, which answer with a `StreamRequest`; 204 if no event can follow."""
-        return (
-            HttpRoute("GET", "/api/v1/mesh/{id}/events", lambda request: self._signed(request, CURRENT, now)),
-            HttpRoute("GET", "/api/v1/mesh/{id}/stream", lambda request: self._with_token(request, now)),
-            HttpRoute("GET", "/envelopes/{id}/stream", lambda request: self._signed(request, LEGACY_ENVELOPES, now)),
-            HttpRoute("GET", "/jobs/{id}/stream", lambda request: self._signed(request, LEGACY_JOBS, now)),
-        )
+    def legacy_job(self, request: Request, now: datetime) -> Response:
+        """Stream a task in the form of `/jobs`."""
+        return self._visible(request, LEGACY_JOBS, now)
 
     def create_token(self, request: Request, now: datetime) -> Response:
         """Answer 201 with a token for the stream of a task that the caller may see."""
@@ -105,17 +109,8 @@ class StreamRoutes:
         url = f"{base}/api/v1/mesh/{quote(task_id, safe='')}/stream?token={token}"
         return Response(201, StreamToken(token=token, expires_at=format_time(expires_at), url=url))
 
-    def _signed(self, request: Request, stream_format: StreamFormat, now: datetime) -> Response:
-        return _stream(request, self._visible_task(request, now), stream_format, {})
-
-    def _with_token(self, request: Request, now: datetime) -> Response:
-        token, task_id = request.query.get("token", ""), request.parameters["id"]
-        expires_at = stream_tokens.read_expiry(token, now)
-        stream_tokens.verify(self._key(expires_at), token, task_id, expires_at)
-        task = self.tasks.read(task_id, now)
-        if task is None:
-            raise unknown_task(task_id)
-        return _stream(request, task, CURRENT, _ANY_ORIGIN)
+    def _visible(self, request: Request, stream_format: StreamFormat, now: datetime) -> Response:
+        return self._stream(request, self._visible_task(request, now), stream_format, now, {})
 
     def _visible_task(self, request: Request, now: datetime) -> TaskView:
         caller = self.access.caller(required_identity(request))
@@ -127,25 +122,23 @@ class StreamRoutes:
         except TokenKeyError as error:
             raise ApiError(503, "unavailable", "stream tokens are temporarily unavailable; try again") from error
 
-    def _buffer(self, response: Response, now: datetime) -> Response:
-        stream = response.content
-        if not isinstance(stream, StreamRequest):
-            return response
+    def _stream(
+        self, request: Request, task: TaskView, stream_format: StreamFormat, now: datetime, headers: dict[str, str]
+    ) -> Response:
+        """Answer with the events from the client's cursor on; 204 stops a client that has `final`."""
+        last_id = request.headers.get("last-event-id") or request.query.get("last_event_id")
+        cursor = decode(last_id) if last_id else StreamCursor()
+        if cursor is not None and has_final(cursor, task):
+            return Response(204, None, headers)
+        stream = StreamRequest(task.id, cursor, stream_format)
+        return Response(200, stream if self.is_continuous else self._next_events(stream, now), headers)
+
+    def _next_events(self, stream: StreamRequest, now: datetime) -> TextBody:
         new_events = self.poller.poll(
             stream.task_id, stream.cursor, now, sse.KEEPALIVE_SECONDS, with_partials=stream.format.has_partials
         )
         texts = _bounded(map(stream.format.encode, new_events)) or [sse.KEEPALIVE]
-        body = "".join((sse.retry(RETRY_MILLISECONDS), *texts))
-        return Response(200, TextBody(sse.MEDIA_TYPE, body), response.headers)
-
-
-def _stream(request: Request, task: TaskView, stream_format: StreamFormat, headers: dict[str, str]) -> Response:
-    """Answer with a stream request from the client's cursor on; 204 stops a client that has `final`."""
-    last_id = request.headers.get("last-event-id") or request.query.get("last_event_id")
-    cursor = decode(last_id) if last_id else StreamCursor()
-    if cursor is not None and has_final(cursor, task):
-        return Response(204, None, headers)
-    return Response(200, StreamRequest(task.id, cursor, stream_format), headers)
+        return TextBody(sse.MEDIA_TYPE, "".join((sse.retry(RETRY_MILLISECONDS), *texts)))
 
 
 def _bounded(texts: Iterable[str]) -> list[str]:

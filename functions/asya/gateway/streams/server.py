@@ -7,8 +7,8 @@ request context into the header `x-amzn-request-context`, and does not let clien
 
 import os
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -17,11 +17,12 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import msgspec
 from aws_lambda_powertools import Logger
 
-from asya.gateway.http.router import Response, render, respond
+from asya.gateway.http.router import HttpRoute, Response, render, respond
 from asya.gateway.streams import sse
-from asya.gateway.streams.routes import RETRY_MILLISECONDS, StreamRequest, StreamRoutes
-from asya.gateway.streams.wiring import build_streams
-from asya.messaging.aws.settings import load_settings
+from asya.gateway.streams.event_poller import EventPoller
+from asya.gateway.streams.routes import RETRY_MILLISECONDS, StreamRequest
+from asya.gateway.streams.wiring import build_streams, stream_routes
+from asya.messaging.aws.settings import Settings, load_settings
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.lambdas.environment import REAL, Environment
 
@@ -53,7 +54,8 @@ class StreamServer:
         max_seconds: The longest duration of one response.
     """
 
-    routes: StreamRoutes
+    routes: Sequence[HttpRoute]
+    poller: EventPoller
     environment: Environment
     log: Logger
     keepalive: float = sse.KEEPALIVE_SECONDS
@@ -63,8 +65,7 @@ class StreamServer:
         """Answer a request; a `StreamRequest` as content has to be streamed."""
         if urlsplit(address).path == HEALTH:
             return Response(HTTPStatus.OK, {"status": "ok"})
-        stream_routes = self.routes.stream_routes(self.environment.now())
-        return respond(_event(method, address, headers), stream_routes, self.log)
+        return respond(_event(method, address, headers), self.routes, self.environment.now(), self.log)
 
     def stream(self, request: StreamRequest) -> Iterator[str]:
         """Yield the text of a stream until the task ends or `max_seconds` are over."""
@@ -72,7 +73,7 @@ class StreamServer:
         yield sse.retry(RETRY_MILLISECONDS)
         cursor = request.cursor
         while (remaining := self.max_seconds - (self.environment.monotonic() - started)) > 0:
-            events = self.routes.poller.poll(
+            events = self.poller.poll(
                 request.task_id,
                 cursor,
                 self.environment.now(),
@@ -176,11 +177,18 @@ def http_server(streams: StreamServer, port: int = _PORT) -> ThreadingHTTPServer
     return Server(("127.0.0.1", port), Handler)
 
 
+def stream_server(settings: Settings, telemetry: Telemetry, environment: Environment) -> StreamServer:
+    """Build the server of a mesh."""
+    streams = replace(build_streams(settings, telemetry, environment), is_continuous=True)
+    routes = [each for each in stream_routes(settings, streams) if each.call.method == "GET"]
+    return StreamServer(routes, streams.poller, environment, telemetry.log)
+
+
 def main() -> None:
     """Serve until the process ends."""
     settings = load_settings(os.environ)
     telemetry = Telemetry(settings.namespace, settings.actor)
-    streams = StreamServer(build_streams(settings, telemetry), REAL, telemetry.log)
+    streams = stream_server(settings, telemetry, REAL)
     port = int(os.environ.get("AWS_LWA_PORT", _PORT))
     http_server(streams, port).serve_forever()
 

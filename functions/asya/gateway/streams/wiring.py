@@ -1,7 +1,9 @@
 """Builds the stream function and holds its Lambda handler."""
 
 from asya.gateway.access import AccessRules
+from asya.gateway.http.binding import routes_of
 from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices
+from asya.gateway.http.router import HttpRoute
 from asya.gateway.streams.event_poller import EventPoller
 from asya.gateway.streams.routes import StreamRoutes
 from asya.messaging.aws import clients
@@ -9,12 +11,13 @@ from asya.messaging.aws.settings import Settings
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.aws.token_keys import TokenKeys
 from asya.messaging.lambdas.environment import REAL, Environment
+from asya.protocol import names
 from asya.tasks.aws.partials import PartialStore
 from asya.tasks.aws.wiring import build_tasks
 
 
 def build_streams(settings: Settings, telemetry: Telemetry, environment: Environment = REAL) -> StreamRoutes:
-    """Build the routes of streams and stream tokens."""
+    """Build what answers streams and creates stream tokens."""
     tasks = build_tasks(settings, telemetry.log.warning, environment)
     partials = PartialStore(clients.dynamodb(), settings.table_name("tasks"), environment.sleep)
     return StreamRoutes(
@@ -27,8 +30,13 @@ def build_streams(settings: Settings, telemetry: Telemetry, environment: Environ
     )
 
 
-def _build(own: HttpServices) -> StreamRoutes:
-    return build_streams(own.settings, own.telemetry, own.environment)
+def stream_routes(settings: Settings, streams: StreamRoutes) -> tuple[HttpRoute, ...]:
+    """Return the routes of streams and stream tokens."""
+    return routes_of(names.GATEWAY_STREAM, settings, [streams])
+
+
+def _build(own: HttpServices) -> tuple[HttpRoute, ...]:
+    return stream_routes(own.settings, build_streams(own.settings, own.telemetry, own.environment))
 
 
 stream = HttpEntryPoint(_build)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from asya.gateway.access import AccessRules, Caller
-from asya.gateway.http.router import HttpRoute, Request, Response, idempotency_key
+from asya.gateway.http.router import Request, Response, idempotency_key, required_identity
 from asya.gateway.routes.cancel import CancelRoutes
-from asya.gateway.triggers.requests import check_operator, status_of
+from asya.gateway.triggers.requests import status_of
 from asya.gateway.triggers.trigger_routes import find_trigger
 from asya.protocol import ids, names
 from asya.protocol.api_errors import ApiError
@@ -48,26 +48,14 @@ class BackfillRoutes:
     queue: OperatorQueue
     new_id: Callable[[], str]
 
-    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The routes at a given time."""
-        one = "/api/v1/backfills/{id}"
-        return (
-            HttpRoute("GET", "/api/v1/backfills", lambda request: self.all(request, now)),
-            HttpRoute("POST", "/api/v1/backfills", lambda request: self.begin(request, now)),
-            HttpRoute("GET", one, lambda request: self.show(request, now)),
-            HttpRoute("POST", f"{one}/resume", lambda request: self.resume(request, now)),
-            HttpRoute("DELETE", one, lambda request: self.cancel(request, now)),
-        )
-
-    def all(self, request: Request, now: datetime) -> Response:
+    def all(self, _request: Request, now: datetime) -> Response:
         """`GET /api/v1/backfills`: all backfills, the newest first."""
-        check_operator(self.access, request)
         views = [backfill_view(each, {}, self._trigger_of(each)) for each in self.backfills.read_all(now)]
         return Response(200, BackfillList(items=views))
 
     def begin(self, request: Request, now: datetime) -> Response:
         """`POST /api/v1/backfills`: 201 with the backfill, which goes on by itself. 200 for a dry run."""
-        caller = check_operator(self.access, request)
+        caller = self.access.caller(required_identity(request))
         wanted = read_body(request.text, BackfillRequest)
         trigger = find_trigger(wanted.trigger, self.mesh)
         backfill = new_backfill(wanted, trigger, self._id(request, caller), caller.principal, now)
@@ -83,12 +71,10 @@ class BackfillRoutes:
 
     def show(self, request: Request, now: datetime) -> Response:
         """`GET /api/v1/backfills/{id}`: a backfill with its running tasks and its newest failures."""
-        check_operator(self.access, request)
         return Response(200, self._view(self._read(request.parameters["id"]), now))
 
     def resume(self, request: Request, now: datetime) -> Response:
         """`POST …/resume`: a stopped backfill goes on."""
-        check_operator(self.access, request)
         backfill = self._changed(request.parameters["id"], resumed, now)
         self._wake(backfill)
         return Response(200, self._view(backfill, now))
@@ -98,7 +84,7 @@ class BackfillRoutes:
 
         A repeated call cancels what the first one has left.
         """
-        caller = check_operator(self.access, request)
+        caller = self.access.caller(required_identity(request))
         backfill = self._changed(request.parameters["id"], canceled, now)
         if backfill.state == "canceled":
             self._cancel_tasks(backfill, caller, now)

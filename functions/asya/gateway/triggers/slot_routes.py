@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 
-from asya.gateway.access import AccessRules
-from asya.gateway.http.router import HttpRoute, Request, Response
-from asya.gateway.triggers.requests import check_operator
+from asya.gateway.http.router import Request, Response
 from asya.protocol import ids
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
@@ -33,18 +31,12 @@ class SlotRoutes:
     """
 
     mesh: MeshTable
-    access: AccessRules
     states: ScheduleStates
     sweep: Callable[[datetime], None]
     is_local: Callable[[], bool]
 
-    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The routes at a given time."""
-        return (HttpRoute("POST", "/api/v1/triggers", lambda request: self.decide(request, now)),)
-
     def decide(self, request: Request, now: datetime) -> Response:
         """`POST /api/v1/triggers`: decide the slots up to a time, in order."""
-        check_operator(self.access, request)
         if not self.is_local():
             raise ApiError(409, "not_startable", "only a local cloud starts slots before their time")
         until = _until(read_body(request.text, SlotsRequest).until, now)

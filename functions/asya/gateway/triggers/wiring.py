@@ -64,14 +64,12 @@ class _Sweeping:
         return self.environment.now()
 
 
-def build_slot_calls(
-    settings: Settings, telemetry: Telemetry, environment: Environment, access: AccessRules
-) -> SlotRoutes:
+def build_slot_calls(settings: Settings, telemetry: Telemetry, environment: Environment) -> SlotRoutes:
     """Build the call that decides slots before their time."""
     states = ScheduleStates(clients.dynamodb(), settings.table_name("tasks"))
     sender = SlotSender(clients.sqs(), settings.queue_url(names.TRIGGERS))
     sweep = SlotSweep(_Sweeping(settings, telemetry, environment), states, sender).sweep
-    return SlotRoutes(settings.table, access, states, sweep, is_local)
+    return SlotRoutes(settings.table, states, sweep, is_local)
 
 
 def is_local() -> bool:

@@ -7,11 +7,11 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from asya import registry
-from asya.gateway.calls import CALLS, WEBHOOK_CALL, path_of
+from asya.gateway.call_table import calls_of, find_call
 from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices, Invocation
-from asya.gateway.http.router import HttpRoute, Request, Response
 from asya.messaging.aws.settings import Settings
 from asya.protocol import ids
+from asya.protocol.mesh_table import MeshTable
 from asya.testing.services.functions import QuietTelemetry
 from asya.testing.services.observations import SimulatedLines
 from asya.testing.services.process import Process, ProcessCrashed, running
@@ -95,26 +95,22 @@ class Gateway:
     """API Gateway: passes each call to its function.
 
     Attributes:
+        mesh: the mesh, whose calls the API has.
         functions: the functions by name.
     """
 
+    mesh: MeshTable
     functions: Mapping[str, GatewayFunction]
 
     def handle(self, event: dict[str, Any]) -> dict[str, Any] | None:
         """Answer a request; None if the process of its function crashed."""
         http = event["requestContext"]["http"]
-        for call in (*CALLS, WEBHOOK_CALL):
-            if call.function not in self.functions:
-                continue
-            parameters = HttpRoute(call.method, call.path, _unused).parameters(path_of(http["path"]))
-            if call.method == http["method"] and parameters is not None:
-                decoded = {name: unquote(value) for name, value in parameters.items()}
-                return self.functions[call.function].handle(event | {"pathParameters": decoded})
-        return {"statusCode": 404, "body": '{"message":"Not Found"}'}
-
-
-def _unused(_: Request) -> Response:
-    raise NotImplementedError
+        call = find_call(calls_of(self.mesh), http["method"], http["path"])
+        if call is None:
+            headers = {"content-type": "application/json"}
+            return {"statusCode": 404, "headers": headers, "body": '{"message":"Not Found"}'}
+        decoded = {name: unquote(value) for name, value in (call.parameters(http["path"]) or {}).items()}
+        return self.functions[call.function].handle(event | {"pathParameters": decoded})
 
 
 def event(

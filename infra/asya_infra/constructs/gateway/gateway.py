@@ -12,7 +12,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk.aws_apigatewayv2_authorizers import HttpIamAuthorizer
 from constructs import Construct
 
-from asya.gateway.calls import calls_of
+from asya.gateway.call_table import calls_of
 from asya.protocol import names
 from asya_infra.build.functions import build_gateway, build_table
 from asya_infra.constructs.customer_key import customer_key

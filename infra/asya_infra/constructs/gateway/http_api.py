@@ -12,20 +12,11 @@ from aws_cdk import aws_logs as logs
 from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
 
-from asya.gateway.calls import CALLBACKS, WEBHOOK_CALL, ApiCall
+from asya.api_call import ApiCall
 from asya_infra.nag import acknowledge
 
 # Calls per second; API Gateway answers 429 above.
 _CALLS_PER_SECOND, _BURST = 500, 1000
-_RATES = {
-    # Reports arrive in batches, and their senders retry them.
-    "POST /api/v1/mesh/events": (5000, 5000),
-    # Open calls that people and jobs make once each; each one that is not refused reads a record.
-    **dict.fromkeys(sorted(CALLBACKS), (10, 20)),
-    # Anybody may call it, and every call costs: this bounds what a stranger can spend.
-    WEBHOOK_CALL.route: (50, 100),
-}
-"""The calls per second of single routes, and their burst."""
 _PUBLIC_REASON = "A public call returns no data of a caller, or checks the caller's token or signature itself."
 _LOG_FIELDS = {
     "request_id": "requestId",
@@ -106,7 +97,7 @@ def _default_stage(
         removal_policy=RemovalPolicy.DESTROY,
     )
     fields = _LOG_FIELDS | {"caller": entrance.caller}
-    routes_here = {call.route for call in entrance.calls}
+    rates = {call.route: call.rate for call in entrance.calls if call.rate is not None}
     stage = apigateway.CfnStage(
         scope,
         "Stage",
@@ -118,8 +109,7 @@ def _default_stage(
         ),
         route_settings={
             route: {"ThrottlingRateLimit": rate, "ThrottlingBurstLimit": burst}
-            for route, (rate, burst) in sorted(_RATES.items())
-            if route in routes_here
+            for route, (rate, burst) in sorted(rates.items())
         }
         or None,
         access_log_settings=apigateway.CfnStage.AccessLogSettingsProperty(

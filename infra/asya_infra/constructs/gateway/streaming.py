@@ -10,7 +10,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from asya import registry
-from asya.gateway.calls import CALLS
+from asya.gateway.call_table import CALLS
 from asya.gateway.streams.sse import MAX_STREAM_SECONDS
 from asya.protocol import names
 from asya_infra.build.functions import START_SCRIPT, build_server

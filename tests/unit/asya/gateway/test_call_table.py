@@ -1,64 +1,77 @@
-"""The calls that capabilities declare."""
+"""The calls that capabilities declare: each names what is there."""
 
-from typing import Any, get_args, get_origin
+import inspect
+import pkgutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from asya import registry
 from asya.api_call import ApiCall, Named
-from asya.gateway.call_table import CALLS
-from asya.gateway.calls import CALLBACKS, WEBHOOK_CALL
-from asya.gateway.calls import CALLS as LISTED
-from asya.gateway.lambdas.call_descriptions import CALL_DESCRIPTIONS
-
-GROUPS = ("tasks", "tools", "mcp", "a2a", "streams")
+from asya.gateway.call_table import CALLS, find_call
+from asya.manifest import Requests
 
 
-def loaded(template: Any) -> Any:
+def names_in(template: Any) -> Iterator[Named]:
     match template:
         case Named():
-            value = template.load()
-            return (
-                list(get_args(value))
-                if get_origin(value) is not None
-                else list(value)
-                if isinstance(value, tuple)
-                else value
-            )
+            yield template
         case dict():
-            return {key: loaded(each) for key, each in template.items()}
+            for each in template.values():
+                yield from names_in(each)
         case list() | tuple():
-            return [loaded(each) for each in template]
-    return template
+            for each in template:
+                yield from names_in(each)
 
 
-def test_the_declared_calls_are_those_of_the_list() -> None:
-    declared = {call.route: call for call in CALLS}
-    assert declared.keys() == {call.route for call in (*LISTED, WEBHOOK_CALL)}
-    for listed in (*LISTED, WEBHOOK_CALL):
-        call = declared[listed.route]
-        assert (call.function, call.is_public, call.route_keys) == (
-            listed.function,
-            listed.is_public,
-            listed.route_keys,
-        )
-        for group in GROUPS:
-            assert call.takes_tokens((group,)) == listed.takes_tokens((group,))
-        is_for_tokens = listed.route not in CALLBACKS and (listed.is_public or listed.takes_tokens(GROUPS))
-        assert call.is_for_tokens(GROUPS) == (is_for_tokens and listed is not WEBHOOK_CALL)
-
-
-@pytest.mark.parametrize("route", CALL_DESCRIPTIONS)
-def test_the_declared_calls_are_described_as_in_the_list(route: str) -> None:
-    call, old = next(call for call in CALLS if call.route == route), CALL_DESCRIPTIONS[route]
-    assert (call.summary, call.errors, call.streamed) == (old.summary, old.errors, old.streamed)
-    assert (loaded(call.body), loaded(dict(call.answers))) == (loaded(old.body), loaded(dict(old.responses)))
-    assert (loaded(dict(call.query)), loaded(dict(call.headers))) == (
-        loaded(dict(old.query)),
-        loaded(dict(old.headers)),
-    )
-    assert call.needs_body == old.is_body_required
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.route)
+def test_a_call_names_a_handler_a_function_and_types(call: ApiCall) -> None:
+    own, request, now = inspect.signature(pkgutil.resolve_name(call.handler)).parameters
+    assert (own, request.lstrip("_"), now.lstrip("_")) == ("self", "request", "now")
+    assert isinstance(registry.FUNCTIONS[call.function].called_by, Requests)
+    for each in names_in([call.body, dict(call.answers), dict(call.query), dict(call.headers)]):
+        assert each.load() is not None
 
 
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.route)
 def test_the_summary_of_a_call_for_operators_says_so(call: ApiCall) -> None:
     assert ("; for operators" in call.summary) == (call.rights == "operators")
+
+
+def test_no_two_calls_have_one_route() -> None:
+    keys = [key for call in CALLS for key in call.route_keys]
+    assert len(keys) == len(set(keys))
+
+
+def test_a_path_without_variables_goes_before_one_with_them() -> None:
+    found = find_call(reversed(CALLS), "POST", "/api/v1/mesh/redrive")
+    assert found is not None
+    assert found.path == "/api/v1/mesh/redrive"
+    assert find_call(CALLS, "PUT", "/api/v1/mesh") is None
+    assert find_call(CALLS, "GET", "/api/v1/mesh//timeline") is None
+
+
+def test_the_declarations_import_no_handler_and_no_type() -> None:
+    """Each function that answers calls imports them at its cold start."""
+    code = (
+        "import sys, asya.protocol.mesh_table, asya.protocol.names; before = set(sys.modules); "
+        "import asya.gateway.call_table; print(*set(sys.modules) - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    modules = {name for name in done.stdout.split() if not name.endswith(".http_calls")}
+    packages = {call.handler.partition(".")[0] for call in CALLS}
+    assert packages == {"asya"}
+    assert {name for name in modules if pkgutil.resolve_name(name).__file__.rpartition("/")[2] != "__init__.py"} <= {
+        *(
+            "asya.api_call",
+            "asya.gateway.call_table",
+            "asya.predicates",
+            "pkgutil",
+            "zipimport",
+            "importlib.util",
+            "importlib._abc",
+        ),
+    }

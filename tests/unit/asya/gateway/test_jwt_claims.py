@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace as changed
 
 from asya.gateway.access import IamIdentity, TokenIdentity
-from asya.gateway.calls import CALLBACKS, CALLS
+from asya.gateway.call_table import CALLS
 from asya.gateway.identity import Authorizer, Iam, Jwt, identity_of
 from asya.gateway.routes import tool_calls
 from asya.protocol.mesh_table import Gateway as GatewayTable
@@ -121,8 +121,7 @@ def test_each_api_has_a_document_of_its_own(gateway: Gateway) -> None:
     assert document["components"]["securitySchemes"]["jwt"]["scheme"] == "bearer"
     operation = document["paths"]["/api/v1/mesh"]["post"]
     assert (operation["security"], "401" in operation["responses"]) == ([{"jwt": []}], True)
-    known = [call for call in CALLS if call.route not in CALLBACKS]  # links lead to the other API
-    open_to_tokens = {call.path for call in known if call.is_public or call.takes_tokens(("tasks", "streams"))}
+    open_to_tokens = {call.path for call in CALLS if call.is_for_tokens(("tasks", "streams"))}
     assert set(document["paths"]) == open_to_tokens
     assert not {"/tools/call", "/api/v1/mesh/events"} & open_to_tokens
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from asya.gateway.calls import WEBHOOK_CALL, ApiCall, calls_of
+from asya.api_call import ApiCall
+from asya.gateway.call_table import calls_of
 from asya.operations.dead_letters import LetterPage
 from asya.operations.log_lines import LogPage
 from asya.operations.mesh_numbers import ActorDetails, MeshNumbers
@@ -62,9 +63,29 @@ def calls(mesh: Mesh) -> tuple[ApiCall, ...]:
 
 
 def test_every_call_reaches_its_function(mesh: Mesh, calls: tuple[ApiCall, ...]) -> None:
-    assert WEBHOOK_CALL in calls
+    assert "POST /hooks/{name}" in {each.route for each in calls}
     answers = {each.route: call(mesh, each.method, each.path.replace("{", "").replace("}", "")) for each in calls}
     assert {route: answer for route, (status, answer) in answers.items() if answer == NOT_FOUND or status >= 500} == {}
+
+
+def test_a_caller_without_the_rights_of_a_call_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "handlers").mkdir()
+    (tmp_path / "handlers" / "news.py").write_text(HANDLERS)
+    operators = "operators: [arn:aws:iam::123456789012:role/admin]\n"
+    (tmp_path / "mesh.yaml").write_text(operators + MESH)
+    mesh = Mesh(tmp_path / "mesh.yaml")
+    stranger = "arn:aws:iam::123456789012:user/stranger"
+
+    def refuses(each: ApiCall, arn: str) -> bool:
+        path = each.path.replace("{", "").replace("}", "")
+        response = mesh._api.call(each.method, path, b"", {}, user_arn=arn, user_id="AIDASTRANGER")
+        refusals = ("sign the request", "only operators may make this call")
+        return bool(response["statusCode"] == 403 and any(text in response["body"] for text in refusals))
+
+    open_calls = {each.route for each in calls_of(mesh._cloud.table) if not refuses(each, "")}
+    for_callers = {each.route for each in calls_of(mesh._cloud.table) if not refuses(each, stranger)}
+    assert open_calls == {each.route for each in calls_of(mesh._cloud.table) if each.rights == "public"}
+    assert for_callers == {each.route for each in calls_of(mesh._cloud.table) if each.rights != "operators"}
 
 
 def test_a_path_without_a_call_is_unknown(mesh: Mesh) -> None:

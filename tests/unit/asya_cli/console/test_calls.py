@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from asya.gateway.calls import CALLS as GATEWAY_CALLS
+from asya.gateway.call_table import CALLS as GATEWAY_CALLS
 from asya_cli.console.calls import CALLS, is_allowed
 
 

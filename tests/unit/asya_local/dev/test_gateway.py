@@ -5,6 +5,7 @@ import socket
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from asya.gateway.calls import CALLS
+from asya.gateway.call_table import CALLS
 from asya.gateway.http.router import HttpRoute, Request, Response, answer, required_identity
+from asya.messaging.lambdas.environment import REAL
 from asya_local.account.keys import AccessKey
 from asya_local.dev.gateway import Gateway
 from asya_local.dev.resources import Operator
@@ -26,19 +28,19 @@ OPERATOR = Operator(KEY, "arn:aws:iam::000000000000:user/asya-shop-operator", "A
 @pytest.fixture
 def gateway() -> Iterator[Gateway]:
     server = Gateway(0, lambda *_: None)
-    routes = (
-        HttpRoute("GET", "/health", lambda _: Response(200, {"status": "ok"})),
-        HttpRoute("POST", "/api/v1/mesh", _described),
-        HttpRoute("POST", "/api/v1/mesh/{id}/resume", _described),
-    )
+    routes = [HttpRoute(call, _health if call.path == "/health" else _described) for call in CALLS]
     log: Any = DevTelemetry("gateway", lambda *_: None).log
-    functions = dict.fromkeys({call.function for call in CALLS}, lambda event: answer(event, routes, log))
+    functions = dict.fromkeys({call.function for call in CALLS}, lambda event: answer(event, routes, REAL.now(), log))
     server.serve(CALLS, functions, OPERATOR)
     yield server
     server.end()
 
 
-def _described(request: Request) -> Response:
+def _health(_request: Request, _now: datetime) -> Response:
+    return Response(200, {"status": "ok"})
+
+
+def _described(request: Request, _now: datetime) -> Response:
     identity = required_identity(request)
     return Response(
         200,

@@ -1,13 +1,14 @@
 """Tests that the page has each call of the gateway and each type of its OpenAPI document."""
 
-from asya.gateway.calls import CALLS
+from asya.gateway.call_table import CALLS
 from docs_site.reference.gateway_calls import openapi, page
 
 LINES = page().splitlines()
 
 
 def test_each_call_has_a_section() -> None:
-    assert [call.route for call in CALLS if f"## {call.route}" not in LINES] == []
+    documented = [call for call in CALLS if call.audience != "other systems"]
+    assert [call.route for call in documented if f"## {call.route}" not in LINES] == []
 
 
 def test_each_type_has_a_section() -> None:

@@ -41,7 +41,7 @@ from asya.gateway.a2a.versions import V10, VERSIONS, A2AVersion, Operation, find
 from asya.gateway.access import AccessRules, Caller
 from asya.gateway.http.failures import public_error, with_request_id
 from asya.gateway.http.origin import Origins
-from asya.gateway.http.router import KEY_LIMIT, HttpRoute, Request, Response, check_size, required_identity
+from asya.gateway.http.router import KEY_LIMIT, Request, Response, check_size, required_identity
 from asya.gateway.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
 from asya.gateway.routes.cancel import CancelRoutes
 from asya.gateway.routes.resume import ResumeRoutes
@@ -76,15 +76,7 @@ class A2ARoutes:
     origins: Origins
     warn: Callable[[str], None]
 
-    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """Return the routes at a point in time."""
-        return (
-            HttpRoute("POST", "/a2a", lambda request: self.answer(request, now)),
-            HttpRoute("POST", "/a2a/tasks/{id}", lambda request: self.cancel_by_path(request, now)),
-            HttpRoute("GET", "/.well-known/agent-card.json", self.card),
-        )
-
-    def card(self, request: Request) -> Response:
+    def card(self, request: Request, _now: datetime) -> Response:
         """Answer `GET /.well-known/agent-card.json`; the card of each API names its security scheme."""
         takes_tokens = self.origins.takes_tokens(request)
         return Response(200, card(self.calls.mesh, request.base_url, takes_tokens=takes_tokens), _CARD_HEADERS)

@@ -97,9 +97,9 @@ def test_13_tools_wait_a_call_that_does_not_wait_is_not_counted(
 @pytest.mark.rule("13.waits")
 def test_13_waits_a_refusal_says_when_to_try_again(gateway: Gateway) -> None:
     telemetry = Telemetry("flights", "test")
-    routes = build_api(settings_with(gateway.environ, gateway.mesh), telemetry).routes(at(0))
+    routes = build_api(settings_with(gateway.environ, gateway.mesh), telemetry)
     with waiting("AIDAALICE", "AIDAALICE"):
-        response = answer(route_event(REST, ALICE, {"name": "plain"}), routes, telemetry.log)
+        response = answer(route_event(REST, ALICE, {"name": "plain"}), routes, at(0), telemetry.log)
     assert (response["statusCode"], response["headers"]["retry-after"]) == (429, "5")
 
 

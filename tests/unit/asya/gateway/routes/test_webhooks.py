@@ -11,7 +11,8 @@ from botocore.exceptions import EndpointConnectionError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asya.gateway.http.router import answer
+from asya.gateway.call_table import CALLS
+from asya.gateway.http.router import HttpRoute, answer
 from asya.gateway.routes.webhooks import BODY_LIMIT, WebhookRoutes
 from asya.messaging.aws.telemetry import Telemetry
 from asya.protocol import ids
@@ -22,6 +23,7 @@ from asya.testing.webhooks import SECRET, signed_headers
 from asya.triggers.aws.webhook_keys import WebhookKeys
 from asya.triggers.aws.webhook_memory import KnownWebhook
 from asya.triggers.aws.webhook_queue import WebhookBodies, WebhookQueue
+from asya.triggers.http_calls import WEBHOOK_PATH
 from asya.triggers.webhooks.keys import read_keys
 from tests.doubles.emf import metric_values, metrics
 from tests.doubles.gateway_functions import route_event, signed_by
@@ -111,13 +113,15 @@ class Hooks:
                 "named": named,
             },
         )
-        self.routes = WebhookRoutes(
+        webhooks = WebhookRoutes(
             mesh=self.mesh,
             keys=WebhookKeys(self._read, self.clock, self.telemetry.log.warning),
             queue=WebhookQueue(self.queue, "url", self.objects, "bucket"),  # type: ignore[arg-type]
             memory=self.memory,  # type: ignore[arg-type]
             telemetry=self.telemetry,
         )
+        [call] = [call for call in CALLS if call.path == WEBHOOK_PATH]
+        self.routes = [HttpRoute(call, webhooks.take)]
 
     def headers(self, name: str, body: bytes = BODY, seconds: float = 0.0, key: bytes | None = None) -> dict[str, str]:
         """The headers of a signed webhook."""
@@ -131,7 +135,7 @@ class Hooks:
         event = signed_by(route_event(ROUTE, name=name), None)
         event |= {"headers": given, "body": base64.b64encode(body).decode(), "isBase64Encoded": True}
         now = at(0) + timedelta(seconds=seconds)
-        response = answer(event, self.routes.routes(now), self.telemetry.log)
+        response = answer(event, self.routes, now, self.telemetry.log)
         self.telemetry.flush()
         return response["statusCode"], json.loads(response["body"]) if "body" in response else None
 

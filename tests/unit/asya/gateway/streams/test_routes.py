@@ -13,7 +13,6 @@ from asya.gateway.http.router import answer
 from asya.gateway.streams import routes as gateway_stream
 from asya.gateway.streams import stream_tokens, wiring
 from asya.gateway.streams.sse import event as event_text
-from asya.gateway.streams.wiring import build_streams
 from asya.messaging.aws import clients
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.aws.token_keys import TokenKeys
@@ -24,6 +23,7 @@ from tests.doubles.gateway_functions import (
     MESH,
     Event,
     Gateway,
+    build_stream_routes,
     recorded_event,
     report,
     route_event,
@@ -148,8 +148,8 @@ def test_a_response_without_events_is_a_keepalive(gateway: Gateway, task_id: str
 def test_a_buffered_response_waits_as_long_as_between_two_keepalives(gateway: Gateway, task_id: str) -> None:
     [pending] = follow(gateway, task_id)
     clock = FakeClock()
-    streams = build_streams(settings_with(gateway.environ, gateway.mesh), TELEMETRY, clock)
-    response = answer(stream_event(SIGNED, task_id, pending["id"]), streams.routes(at(0)), TELEMETRY.log)
+    streams = build_stream_routes(settings_with(gateway.environ, gateway.mesh), TELEMETRY, clock)
+    response = answer(stream_event(SIGNED, task_id, pending["id"]), streams, at(0), TELEMETRY.log)
     assert response["body"].endswith(": keepalive\n\n")
     assert clock.seconds == pytest.approx(15.0)
 
@@ -215,11 +215,11 @@ def test_a_token_opens_the_stream_of_its_task(gateway: Gateway, task_id: str) ->
 
 
 def test_pages_of_any_origin_may_read_what_a_token_opens(gateway: Gateway, task_id: str) -> None:
-    streams = build_streams(settings_with(gateway.environ, gateway.mesh), TELEMETRY, FakeClock())
+    streams = build_stream_routes(settings_with(gateway.environ, gateway.mesh), TELEMETRY, FakeClock())
     event = stream_event(OPEN, task_id, iam=None, token=token_of(gateway, task_id))
-    opened = answer(event, streams.routes(at(0)), TELEMETRY.log)
+    opened = answer(event, streams, at(0), TELEMETRY.log)
     assert opened["headers"]["access-control-allow-origin"] == "*"
-    signed = answer(stream_event(SIGNED, task_id), streams.routes(at(0)), TELEMETRY.log)
+    signed = answer(stream_event(SIGNED, task_id), streams, at(0), TELEMETRY.log)
     assert "access-control-allow-origin" not in signed["headers"]
 
 
@@ -280,11 +280,11 @@ def test_forged_tokens_cause_no_calls_of_kms(gateway: Gateway, task_id: str, mon
         return derive(self, label)
 
     monkeypatch.setattr(TokenKeys, "_derive", counted)
-    streams = build_streams(settings_with(gateway.environ, gateway.mesh), TELEMETRY, FakeClock())
+    streams = build_stream_routes(settings_with(gateway.environ, gateway.mesh), TELEMETRY, FakeClock())
     end = int(stream_tokens.expiry(at(0)).timestamp())
     for number in range(20):
         event = stream_event(OPEN, task_id, iam=None, token=f"{end - number}.{'A' * 43}")
-        assert answer(event, streams.routes(at(0)), TELEMETRY.log)["statusCode"] == 403
+        assert answer(event, streams, at(0), TELEMETRY.log)["statusCode"] == 403
     assert len(calls) == 1
 
 

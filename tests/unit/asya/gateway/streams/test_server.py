@@ -18,6 +18,8 @@ from asya.gateway.streams.formats import CURRENT
 from asya.gateway.streams.routes import StreamRequest, StreamRoutes
 from asya.gateway.streams.server import StreamServer, http_server
 from asya.gateway.streams.sse import KEEPALIVE_SECONDS, MAX_STREAM_SECONDS
+from asya.gateway.streams.wiring import stream_routes
+from asya.messaging.aws.settings import Settings
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.lambdas.environment import REAL
 from asya.protocol.events import PartialEvent, TaskEvent
@@ -31,6 +33,15 @@ from tests.unit.asya.gateway.streams.test_routes import events_of
 
 OWNER = "AIDAALICE"
 MESH = MeshTable(namespace="flights", actors={}, operators=("arn:aws:iam::123456789012:role/Admin",))
+SETTINGS = Settings(
+    table=MESH,
+    actor="x-gateway-live",
+    region="us-east-1",
+    bucket="flights",
+    data_uri="s3://flights/data/",
+    results_uri="s3://flights/results/",
+    queue_url_prefix="https://sqs.us-east-1.amazonaws.com/123456789012/",
+)
 
 
 class Keys:
@@ -65,8 +76,10 @@ class World:
             poller=EventPoller(self.tasks, self.partials, self.environment),
             access=AccessRules(MESH, "123456789012", "us-east-1"),
             keys=Keys(),  # type: ignore[arg-type]
+            is_continuous=True,
         )
-        return StreamServer(streams, self.environment, Telemetry("flights", "test").log, keepalive, max_seconds)
+        routes, log = stream_routes(SETTINGS, streams), Telemetry("flights", "test").log
+        return StreamServer(routes, streams.poller, self.environment, log, keepalive, max_seconds)
 
 
 @contextmanager
