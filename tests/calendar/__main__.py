@@ -1,7 +1,7 @@
 """`python -m tests.calendar [MOMENT[@ZONE]...]`: runs tests on other days and in other zones.
 
-Without arguments all tests run at each moment and in each zone once, and the tests to which the zone may matter at each moment
-in each zone. Exits with 1 if a test fails.
+Without arguments all tests run once, and it is noted which of them ask for the time. These run at each other moment, and the tests
+to which the zone may matter at each moment in each zone. Exits with 1 if a test fails.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from tests.calendar.moments import MOMENTS, ZONES
-from tests.calendar.plan import LEFT_OUT, SAMPLE, SAMPLE_CELL, SUITES, WHOLE_CELLS, zoned
+from tests.calendar.plan import FIRST_CELL, LEFT_OUT, MOMENT_CELLS, SAMPLE, SUITES, asking, zoned
 from tests.paths import PROJECT
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 FOLDER = PROJECT / ".build" / "calendar"
 STARTUP = Path(__file__).parent / "startup"
 OFFSET = "ASYA_TEST_CLOCK_OFFSET"
+READERS = "ASYA_TEST_CLOCK_READERS"
+NOTES = FOLDER / "asking.txt"
 _FAILED = re.compile(r"^(?:FAILED|ERROR) .*|^ +(?:FAIL|×) .*", re.MULTILINE)
 _SUMMARY = re.compile(r"^(?:=+ )?(\d+ (?:passed|failed|error|skipped|deselected).*?)(?: =+)?$", re.MULTILINE)
 _PAGE_SUMMARY = re.compile(r"^ *Tests +(.*)$", re.MULTILINE)
@@ -80,16 +82,20 @@ def main() -> None:
 
 
 def _chosen(options: argparse.Namespace) -> Iterable[tuple[Cell, Sequence[str]]]:
-    """Yield the cells with their tests."""
+    """Yield the cells with their tests. What runs in later ones depends on the notes of the first."""
+    first = Cell(*FIRST_CELL)
     if options.sample:
-        yield Cell(*SAMPLE_CELL), options.tests or SAMPLE
+        yield first, options.tests or SAMPLE
     elif options.cells:
         for cell in options.cells:
             yield cell, options.tests or (zoned() if options.zoned else SUITES)
     else:
-        for cell in _all_cells():
-            is_whole = (cell.moment, cell.zone) in WHOLE_CELLS and not options.zoned
-            yield cell, options.tests or (SUITES if is_whole else zoned())
+        is_narrow = options.zoned or options.tests
+        for cell in sorted(_all_cells(), key=lambda cell: cell != first):
+            if is_narrow or (cell != first and (cell.moment, cell.zone) not in MOMENT_CELLS):
+                yield cell, options.tests or zoned()
+            else:
+                yield cell, SUITES if cell == first else asking(NOTES)
 
 
 def _run(cell: Cell, tests: Sequence[str], processes: int) -> bool:
@@ -101,6 +107,9 @@ def _run(cell: Cell, tests: Sequence[str], processes: int) -> bool:
     # Node comes with the Python packages: the machine's own may be too old for the page.
     own["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), own.get("PATH", "")))
     environment = own | environment_at(moment, cell.zone, now)
+    if tests == SUITES:
+        NOTES.unlink(missing_ok=True)
+        environment[READERS] = str(NOTES)
     left_out = [f"--deselect={test}" for test in LEFT_OUT]
     runs: list[tuple[list[str], re.Pattern[str]]] = [
         (

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import TYPE_CHECKING
 
 from tests.paths import PROJECT
 
-SUITES = ("tests/unit", "tests/console", "tests/infra")
-"""All of them run in the cells below, and beside them the tests of the page, `console/test`."""
+if TYPE_CHECKING:
+    from pathlib import Path
 
-WHOLE_CELLS = frozenset({
+SUITES = ("tests/unit", "tests/console", "tests/infra")
+"""What may run, beside the tests of the page, `console/test`."""
+
+FIRST_CELL = ("+400d", "Pacific/Kiritimati")
+"""All of them run here first. What asks for the time is noted, and runs at each other moment too."""
+
+MOMENT_CELLS = frozenset({
     ("+1d", "America/Los_Angeles"),
     ("+45d", "Asia/Kolkata"),
-    ("+400d", "Pacific/Kiritimati"),
     ("leap-day", "Pacific/Kiritimati"),
     ("spring", "Europe/Oslo"),
     ("autumn", "America/Los_Angeles"),
     ("new-year", "Europe/Oslo"),
 })  # fmt: skip
-"""Each moment once, and each zone. In the other cells the tests run to which the zone of the machine may matter."""
+"""Each other moment once, and each zone. In the rest of the cells the tests run to which the zone of the machine may matter."""
 
 READERS_OF_THE_ZONE = ("asya_cli/output/events.py",)
 """The modules that ask for the zone of the machine; for the page of the console, the browser does. The linter refuses times without
@@ -38,7 +44,6 @@ _SHOW_THE_ZONE = (
 )
 _NAMES_A_ZONE = re.compile(r"ZoneInfo|astimezone\(|snapshots")
 
-SAMPLE_CELL = ("+400d", "Pacific/Kiritimati")
 SAMPLE = (
     "tests/unit/asya/protocol/test_times.py",
     "tests/unit/asya/gateway/lambdas/test_report_queues.py",
@@ -63,6 +68,12 @@ LEFT_OUT = {
     ),
 }
 """Tests that do not run on other days, with the reason: a file or the id of a test."""
+
+
+def asking(noted: Path) -> tuple[str, ...]:
+    """Return the tests that asked for the time, from the notes of the first cell, and those of the page in the browser."""
+    tests = {line for line in noted.read_text(encoding="utf-8").splitlines() if line.startswith(SUITES)}
+    return ("tests/console", *sorted(test for test in tests if not test.startswith("tests/console")))
 
 
 @cache

@@ -5,13 +5,14 @@ import os
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.calendar.__main__ import environment_at
+from tests.calendar.__main__ import READERS, environment_at
 from tests.calendar.moments import LEAD, MOMENTS, ZONES
-from tests.calendar.plan import LEFT_OUT, READERS_OF_THE_ZONE, SAMPLE, SAMPLE_CELL, WHOLE_CELLS, zoned
+from tests.calendar.plan import FIRST_CELL, LEFT_OUT, MOMENT_CELLS, READERS_OF_THE_ZONE, SAMPLE, asking, zoned
 from tests.paths import PROJECT
 
 NOW = datetime(2026, 11, 27, 20, 30, tzinfo=UTC)
@@ -65,12 +66,36 @@ def test_the_clock_of_a_process_and_of_its_children_is_moved_and_the_monotonic_o
         assert float(monotonic) < 365 * 86_400
 
 
+def test_who_asks_for_the_time_is_noted_also_in_children_and_libraries_are_not(tmp_path: Path) -> None:
+    tests = {
+        "test_a.py": "from datetime import datetime, UTC\ndef test(): assert datetime.now(UTC)",
+        "test_b.py": "import subprocess, sys\ndef test(): subprocess.run([sys.executable, '-c', 'import time; time.time()'])",
+        "test_c.py": "import time\nNOW = time.time_ns()\ndef test(): pass",
+        "test_d.py": "import logging\ndef test(): logging.getLogger().warning('a library looks at the clock')",
+        "test_e.py": "import time, time_machine\n@time_machine.travel(0)\ndef test(): assert time.time() < 60",
+    }
+    for name, code in tests.items():
+        (tmp_path / name).write_text(code)
+    noted, now = tmp_path / "noted.txt", datetime.now(UTC)
+    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    environment = own | environment_at(now + timedelta(days=400), "Asia/Kolkata", now) | {READERS: str(noted)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert {Path(line).name for line in noted.read_text().splitlines()} == {"test_a.py", "test_b.py", "test_c.py"}
+
+
+def test_what_asked_runs_again_with_the_page(tmp_path: Path) -> None:
+    noted = tmp_path / "asking.txt"
+    noted.write_text("tests/unit/a/test_a.py\ntests/console/test_x.py\ntests/unit/a/test_a.py\n<string>\n")
+    assert asking(noted) == ("tests/console", "tests/unit/a/test_a.py")
+
+
 def test_the_plan_names_what_exists() -> None:
     named = [*SAMPLE, *LEFT_OUT, *zoned()]
     assert [each for each in named if not (PROJECT / each.partition("::")[0]).exists()] == []
-    assert {moment for moment, _ in WHOLE_CELLS} == set(MOMENTS)
-    assert {zone for _, zone in WHOLE_CELLS} == set(ZONES)
-    assert SAMPLE_CELL in WHOLE_CELLS
+    assert {moment for moment, _ in (FIRST_CELL, *MOMENT_CELLS)} == set(MOMENTS)
+    assert {zone for _, zone in MOMENT_CELLS} == set(ZONES)
     for test, reason in LEFT_OUT.items():
         file, _, name = test.partition("::")
         assert f"def {name.partition('[')[0]}(" in (PROJECT / file).read_text() or not name, test
