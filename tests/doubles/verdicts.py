@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import jsonschema_rs
@@ -11,6 +12,8 @@ from jsonschema.validators import extend
 
 from asya.contracts.errors import ContractError
 from asya.contracts.function import Contract
+from asya.protocol.numbers import with_decimals
+from asya.protocol.strict_json import decode_exact, decode_untyped
 from asya.starts.tool_schemas import validate
 
 # --- JSON values, most of them near to some type
@@ -121,6 +124,12 @@ NUMBERS = [
     False,
     None,
 ]
+# Numbers that only their texts show to be whole, or not, or which one.
+NUMBER_TEXTS = [
+    *("9007199254740993.5", "9007199254740993.0", "9007199254740993", "12345678901234567.89", "-4503599627370497.25"),
+    *("0.99999999999999999999", "1.00000000000000000001", "1.0000000000000000000", "5.00", "50e-1", "5.5e1", "55E-1"),
+    *("1e-400", "-1e-400", "0e400", "-0.0", "1e-9999999", "1e300", "123456789012345678e-3"),
+]
 
 
 # --- the verdicts
@@ -132,7 +141,17 @@ def _as_ecma(_: Any, pattern: str, value: Any, __: Any) -> Iterator[ValidationEr
         yield ValidationError(f"{value!r} does not match {pattern!r}")
 
 
-_Validator = extend(Draft202012Validator, {"pattern": _as_ecma})
+def _is_integer(_: Any, value: Any) -> bool:
+    if isinstance(value, Decimal):
+        return value == value.to_integral_value()
+    return bool(Draft202012Validator.TYPE_CHECKER.is_type(value, "integer"))
+
+
+_Validator = extend(
+    Draft202012Validator,
+    {"pattern": _as_ecma},
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
+)
 
 
 @dataclasses.dataclass
@@ -150,8 +169,18 @@ class Verdicts:
         self._results = jsonschema_rs.validator_for(results, validate_formats=True)
 
     def check(self, payload: Any) -> None:
+        self._check(payload, payload)
+
+    def check_text(self, payload: str) -> None:
+        """Check a payload whose numbers only their texts show: all of the validators read each by its text."""
+        raw = payload.encode()
+        given = decode_exact(raw) if self.contract.has_decimals else decode_untyped(raw)[0]
+        self._check(given, with_decimals(decode_exact(raw)))
+
+    def _check(self, given: Any, payload: Any) -> None:
+        """Check the verdict on what the actor is given, and those of the validators on the payload."""
         try:
-            taken, problem = self.contract.arguments(payload), None
+            taken, problem = self.contract.arguments(given), None
         except ContractError as error:
             problem = str(error)
         verdicts = {

@@ -6,13 +6,15 @@ and makes whole numbers ints. The library checks everything else.
 """
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 from asya.contracts.codec import Schema
 from asya.contracts.errors import ContractError, mismatch, shown
-from asya.contracts.forms import FORMS, Form
-from asya.protocol.numbers import whole
+from asya.contracts.forms import FORMS, INTEGER_KEY, Form
+from asya.protocol.numbers import ExactNumber, whole
 
 _TYPES: dict[type, tuple[str, ...]] = {
     bool: ("boolean",),
@@ -23,6 +25,7 @@ _TYPES: dict[type, tuple[str, ...]] = {
     dict: ("object",),
     type(None): ("null",),
 }
+_INTEGER_KEYS = f"^{INTEGER_KEY}$"
 
 
 class CommonValues:
@@ -78,11 +81,18 @@ class CommonValues:
             if name not in value and "enum" in self._resolved(fields.get(name)):
                 raise ContractError(f"{path}.{name}: missing")
         return {
-            key if key in fields else self._value(keys, key, f"{path} (a key)"): self._value(
+            key if key in fields else self._key(keys, key, f"{path} (a key)"): self._value(
                 fields.get(key, rest), item, f"{path}.{key}"
             )
             for key, item in value.items()
         }
+
+    def _key(self, schema: Any, key: str, path: str) -> Any:
+        # pydantic takes "5.0" for the key of a whole number.
+        is_whole = self._asserted and self._resolved(schema).get("pattern") == _INTEGER_KEYS
+        if is_whole and not re.fullmatch(INTEGER_KEY, key):
+            raise mismatch(path, "a whole number as a string", key)
+        return self._value(schema, key, path)
 
     def _of_options(self, options: Sequence[Any], value: Any, path: str) -> Any:
         """The value for the option of a union that takes it, if possible as it is."""
@@ -179,7 +189,24 @@ def is_same(one: Any, other: Any) -> bool:
         return len(one) == len(other) and all(map(is_same, one, other))
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(is_same(each, other[key]) for key, each in one.items())
+    if isinstance(one, ExactNumber) or isinstance(other, ExactNumber):
+        return bool(_exact(one) == _exact(other))
     return bool(one == other)
+
+
+def have_numbers(values: Iterable[Any]) -> bool:
+    """Whether values of an enum have a number among them, which only the text of another number tells from it."""
+    return any(isinstance(each, int | float) and not isinstance(each, bool) for each in values)
+
+
+def _exact(value: Any) -> Any:
+    match value:
+        case ExactNumber():
+            return value.decimal()
+        case float():
+            return Decimal(repr(value))
+        case _:
+            return value
 
 
 def _allows(schema: Schema, name: str) -> bool:

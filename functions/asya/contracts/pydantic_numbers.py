@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from asya.contracts.codec import decimal_text
+from asya.contracts.common_values import have_numbers
 from asya.contracts.errors import ContractError
 from asya.protocol.numbers import ExactNumber, has_exact
 
@@ -21,9 +22,13 @@ _KINDS = {"decimal": "decimal", "float": "number", "any": "number", "str": "text
 
 
 def holds_decimals(schema: Any) -> bool:
-    """Whether a core schema has a decimal anywhere, or a whole number, which JSON may write with a point."""
+    """Whether a core schema has a decimal anywhere, a whole number, which JSON may write with a point, or one of a choice."""
     if isinstance(schema, Mapping):
-        return schema.get("type") in ("decimal", "int") or any(holds_decimals(each) for each in schema.values())
+        kind = schema.get("type")
+        if kind in ("literal", "enum"):
+            values = schema["expected"] if kind == "literal" else [each.value for each in schema["members"]]
+            return have_numbers(values)
+        return kind in ("decimal", "int") or any(holds_decimals(each) for each in schema.values())
     return isinstance(schema, list | tuple) and any(holds_decimals(each) for each in schema)
 
 
@@ -89,7 +94,7 @@ def _text(number: ExactNumber, kinds: list[str], path: str) -> Any:
         return number
     if kinds[0] == "decimal":
         return number.text  # of a union pydantic takes the first type that fits
-    if Decimal(number.text) == Decimal(repr(float(number))):
+    if number.decimal() == Decimal(repr(float(number))):
         return number  # as a text it would be the text of the union
     raise ContractError(
         f"{path}: {number} has more digits than a float, and its type takes a text before a decimal; send it as a text"

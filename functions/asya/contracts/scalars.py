@@ -12,7 +12,7 @@ from typing import Any
 
 from asya.contracts import forms
 from asya.contracts.codec import Schema, SchemaContext, decimal_text, plain
-from asya.contracts.common_values import is_same
+from asya.contracts.common_values import have_numbers, is_same
 from asya.contracts.errors import ContractError, mismatch, shown
 from asya.contracts.fit import distance
 from asya.contracts.forms import Form
@@ -222,8 +222,8 @@ class ChoiceCodec:
         return 0.0 if is_member else None
 
     def has_decimals(self) -> bool:
-        """The values are known."""
-        return False
+        """A number is one of the values only if all its digits are."""
+        return have_numbers(text for text, _ in self._members)
 
     def schema(self, context: SchemaContext) -> Schema:  # noqa: ARG002
         """The schema with all values."""

@@ -5,12 +5,14 @@ A float of Python keeps about 17 digits, and no zeros at the end. So `1234567890
 """
 
 import json
-from collections.abc import Mapping
-from decimal import Decimal
+from collections.abc import Callable, Mapping
+from decimal import Decimal, InvalidOperation
 from typing import Any, ClassVar
 
 # The digits that every float gives back.
 _SAFE_DIGITS = 15
+# Nearer to zero than every bound that is a float.
+_SMALLEST = Decimal("1e-999999999")
 
 
 class ExactNumber(float):
@@ -38,6 +40,14 @@ class ExactNumber(float):
 
     __repr__ = __str__
 
+    def decimal(self) -> Decimal:
+        """The number with all its digits. One that is too near to zero for a decimal becomes one of the smallest."""
+        try:
+            return Decimal(self.text)
+        except InvalidOperation:
+            mantissa = Decimal(self.text.lower().partition("e")[0])
+            return mantissa if mantissa == 0 else _SMALLEST.copy_sign(mantissa)
+
     def __reduce__(self) -> tuple[type["ExactNumber"], tuple[str]]:
         """Copies keep the text."""
         return ExactNumber, (self.text,)
@@ -57,8 +67,15 @@ def whole(number: float) -> int | float:
         return number
     if not isinstance(number, ExactNumber):
         return int(number)
-    numerator, denominator = Decimal(number.text).as_integer_ratio()
-    return numerator if denominator == 1 else number
+    exact = number.decimal()
+    integral = exact.to_integral_value()
+    # Its float is finite, so the int is short. A ratio of 1e-9999999 would take seconds.
+    return int(integral) if integral == exact else number
+
+
+def with_decimals(value: Any) -> Any:
+    """A JSON value with a `Decimal` for each number that has a text of its own. Containers are copied only for these."""
+    return _mapped(value, ExactNumber.decimal)
 
 
 def _is_short(text: str) -> bool:
@@ -120,16 +137,20 @@ def has_exact(value: object) -> bool:
 
 def rounded(value: Any) -> Any:
     """A JSON value with plain floats. Containers are copied only for numbers that have a text of their own."""
+    return _mapped(value, float)
+
+
+def _mapped(value: Any, convert: Callable[[ExactNumber], Any]) -> Any:
     if not ExactNumber.exists:
         return value
     match value:
         case ExactNumber():
-            return float(value)
+            return convert(value)
         case dict():
-            items = {key: rounded(item) for key, item in value.items()}
+            items = {key: _mapped(item, convert) for key, item in value.items()}
             return items if any(items[key] is not item for key, item in value.items()) else value
         case list():
-            entries = [rounded(item) for item in value]
+            entries = [_mapped(item, convert) for item in value]
             return entries if any(new is not old for new, old in zip(entries, value, strict=True)) else value
         case _:
             return value

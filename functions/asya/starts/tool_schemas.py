@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from asya.contracts.forms import FORMS
+from asya.protocol.numbers import with_decimals
 
 if TYPE_CHECKING:
     from jsonschema_rs import Validator
@@ -24,8 +25,8 @@ _OWN_FORMATS = {name: form.has for name, form in FORMS.items() if name not in _K
 
 
 def validate(schema: dict[str, object], arguments: Any) -> Sequence[tuple[str, str]]:
-    """Validate arguments: (path, message) for each problem."""
-    errors = _validator(msgspec.json.encode(schema, order="deterministic")).iter_errors(arguments)
+    """Validate arguments, each number by its text: (path, message) for each problem."""
+    errors = _validator(msgspec.json.encode(schema, order="deterministic")).iter_errors(with_decimals(arguments))
     return [(_path(error.instance_path), error.message[:_MESSAGE_LIMIT]) for error in islice(errors, PROBLEMS_LIMIT)]
 
 

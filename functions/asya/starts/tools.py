@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable, Tool
-from asya.protocol.strict_json import decode_value, escape
+from asya.protocol.strict_json import decode_exact, escape
 from asya.starts.submission import Submission
 
 # Validates arguments against a JSON Schema: (path, problem) for each problem; the path is like "flights" or "n[1]", "" for all.
@@ -106,7 +106,7 @@ def find_tool(name: str, mesh: MeshTable) -> Tool:
 
 def _read_arguments(raw: Raw) -> dict[str, Any]:
     try:
-        value = decode_value(raw)
+        value = decode_exact(raw)
     except ValueError as error:
         raise ApiError(400, "invalid_json", f"arguments: {error}", "arguments") from None
     if not isinstance(value, dict):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from asya.contracts.function import contract_of
 from tests.doubles.typed_models import dataclass, pydantic_dataclass, pydantic_model, struct, typed_dict
-from tests.doubles.verdicts import NUMBERS, SEEDS, Verdicts
+from tests.doubles.verdicts import NUMBER_TEXTS, NUMBERS, SEEDS, Verdicts
 
 
 class Color(enum.Enum):
@@ -197,11 +197,15 @@ def test_the_published_schema_the_gateway_and_the_actor_agree(library: str, name
             [seed],
             [1, seed],
             {str(seed): 1},
+            {str(seed): "a"},
             {"a": seed},
             {"count": seed, "at": "2026-11-24T08:30:00Z"},
         ):
             verdicts.check({"x": value})
     verdicts.check({})
+    for text in NUMBER_TEXTS:
+        for value in (text, f"[{text}]", f"[1, {text}]", f'{{"a": {text}}}'):
+            verdicts.check_text(f'{{"x": {value}}}')
 
     @settings(max_examples=40)
     @given(VALUES)

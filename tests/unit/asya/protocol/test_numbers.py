@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from asya.protocol.numbers import Digits, ExactNumber, json_text, read_number, rounded
+from asya.protocol.numbers import Digits, ExactNumber, json_text, read_number, rounded, whole
 from asya.protocol.strict_json import decode_exact, decode_untyped, decode_value, encode_exact, encode_value
 from tests.doubles.json_numbers import NUMBERS, are_equal
 
@@ -124,3 +124,20 @@ def test_an_exact_number_is_a_float_that_copies_keep() -> None:
     assert [str(each) for each in (copy.deepcopy(number), pickle.loads(pickle.dumps(number)))] == [LONG, LONG]
     assert type(read_number("2.5")) is float
     assert math.isinf(read_number("1e400"))
+
+
+@pytest.mark.rule("1.numbers")
+@pytest.mark.parametrize("text", ["1e-999999999", "-7.5E-99999999999999999999", "1e-400", "9007199254740993.5"])
+def test_a_number_that_its_float_alone_makes_whole_is_not(text: str) -> None:
+    number = ExactNumber(text)
+
+    assert number.is_integer()
+    assert whole(number) is number
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("0.0e99999999999999999999", 0), ("9007199254740993.0", 2**53 + 1), ("1" + "0" * 400 + "e-400", 1)],
+)
+def test_a_whole_number_in_any_form_is_an_int(text: str, number: int) -> None:
+    assert (whole(ExactNumber(text)), type(whole(ExactNumber(text)))) == (number, int)
