@@ -11,7 +11,7 @@ from uuid import UUID
 import msgspec
 import pydantic
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from asya.contracts.function import contract_of
@@ -207,9 +207,19 @@ def test_the_published_schema_the_gateway_and_the_actor_agree(library: str, name
         for value in (text, f"[{text}]", f"[1, {text}]", f'{{"a": {text}}}'):
             verdicts.check_text(f'{{"x": {value}}}')
 
-    @settings(max_examples=40)
+
+@pytest.mark.slow
+@pytest.mark.rule("6.typed.schema")
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_the_three_agree_on_generated_values(library: str) -> None:
+    """Each value is held against all types of a library, because making it takes longer than a verdict."""
+    verdicts = {name: _of_field(library, kind) for each, name, kind in CASES if each == library}
+
+    @settings(max_examples=50)
     @given(VALUES)
     def check(value: Any) -> None:
-        verdicts.check({"x": value})
+        for name, each in verdicts.items():
+            note(name)
+            each.check({"x": value})
 
     check()
