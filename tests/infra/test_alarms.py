@@ -250,5 +250,5 @@ def test_the_guide_explains_each_alarm_and_the_reference_each_threshold(shop: An
     names = {re.sub(r"-\d+$", "-{n}", re.sub(r"^x-.*-stopped", "{sweep}-stopped", name)) for name in alarms(shop)}
     for name in names:
         assert f"| `{name}` |" in guide
-    for threshold in ThresholdsSection.model_fields:
+    for threshold in ThresholdsSection.__struct_fields__:
         assert f"`{threshold}`" in guide

@@ -12,6 +12,7 @@ from aws_cdk.assertions import Template
 from asya_infra.constructs.spark.application import application
 from asya_infra.deployment.kind_changes import no_longer_heavy
 from asya_infra.mesh_file.mesh_model import MeshFile
+from asya_infra.mesh_file.sections import read_section
 
 # An event of the service's own shape, every field it has.
 RECORDED = json.loads((Path(__file__).parent / "emr-job-run-state-change.json").read_text())
@@ -84,7 +85,8 @@ def test_the_application_limits_its_job_runs(shop: Any) -> None:
 
 def test_warm_workers_and_concurrent_runs() -> None:
     section = {"warm": {"drivers": 1, "executors": 4}, "max_concurrent_runs": 7, "max_memory": "64g", "idle_stop": "5m"}
-    file = MeshFile.model_validate(
+    file = read_section(
+        MeshFile,
         {
             "namespace": "shop",
             "actors": {
@@ -92,7 +94,7 @@ def test_warm_workers_and_concurrent_runs() -> None:
                 "large": {"spark": {"job": "jobs.two", "executors": {"cores": 4, "memory": "12g", "disk": "40g"}}},
             },
             "spark": {"application": section},
-        }
+        },
     )
     stack = Stack(App())
     mesh: Any = SimpleNamespace(namespace="shop", file=file, spark_vpc=None)

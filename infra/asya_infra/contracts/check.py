@@ -1,8 +1,10 @@
 """Holds the contracts of a mesh together: compares the types of its code along its routes."""
 
+import dataclasses
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec import structs
 
 from asya_infra.contracts.mesh_types import MeshTypes, read_mesh_types, tool_schemas
 from asya_infra.contracts.read import FolderTypes, Schema
@@ -49,7 +51,7 @@ def with_types(loaded: LoadedMesh, types: MeshTypes) -> LoadedMesh:
         raise MeshFileError(loaded.source.problem(place, text) for place, text in findings)
     unread = {name: heavy.errors[model] for name, model in types.columns.items() if model in heavy.errors}
     notes = tuple(_notes(loaded, {**light.errors, **heavy.errors, **unread}))
-    return replace(loaded, mesh=_with_schemas(mesh, types.models, schemas), notes=notes)
+    return dataclasses.replace(loaded, mesh=_with_schemas(mesh, types.models, schemas), notes=notes)
 
 
 def _model_findings(models: Mapping[str, str], types: FolderTypes) -> Iterator[Finding]:
@@ -78,10 +80,10 @@ def _with_schemas(mesh: MeshFile, models: Mapping[str, str], schemas: Mapping[st
     if not models:
         return mesh
     tools = {
-        name: tool.model_copy(update={"input_schema": schemas[name]}) if name in models else tool
+        name: structs.replace(tool, input_schema=schemas[name]) if name in models else tool
         for name, tool in mesh.tools.items()
     }
-    return mesh.model_copy(update={"tools": tools})
+    return structs.replace(mesh, tools=tools)
 
 
 def _notes(loaded: LoadedMesh, errors: Mapping[str, str]) -> Iterator[str]:

@@ -3,9 +3,10 @@
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from msgspec import Meta, Struct
+from pydantic import AfterValidator
 
-from asya_infra.mesh_file.base import Section, Texts
+from asya_infra.mesh_file.sections import Texts
 
 _KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:([a-z0-9-]+):[0-9]{12}:key/[A-Za-z0-9-]+")
 
@@ -44,10 +45,10 @@ def region_of_key(arn: str) -> str:
     return arn.split(":")[3]
 
 
-class VpcSection(Section):
+class VpcSection(Struct, frozen=True, kw_only=True):
     """The network of functions or job runs."""
 
-    subnets: Texts = Field(min_length=1)
+    subnets: Annotated[Texts, Meta(min_length=1)]
     """The subnets, by their ids."""
-    security_groups: Texts = Field(min_length=1)
+    security_groups: Annotated[Texts, Meta(min_length=1)]
     """The security groups, by their ids."""

@@ -4,12 +4,14 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, model_validator
+from msgspec import Meta, Struct, field
+from msgspec.structs import replace
+from pydantic import AfterValidator, BeforeValidator, JsonValue
 
 from asya.protocol.pause import DEFAULT_PROMPT
 from asya.runtime.secret_values import PARAMETER_PREFIX
-from asya_infra.mesh_file.base import OneOrMore, Section, Texts
 from asya_infra.mesh_file.legacy.variables import END_ACTOR_VARIABLES, S3_ENDPOINT
+from asya_infra.mesh_file.sections import Completed, OneOrMore, Texts, Written
 from asya_infra.mesh_file.spark_model import SparkSection
 from asya_infra.mesh_file.units import Duration, Megabytes
 
@@ -72,104 +74,104 @@ Patterns = Annotated[
 ]
 
 
-class BatchSection(Section):
+class BatchSection(Struct, frozen=True, kw_only=True):
     """How many envelopes are processed together."""
 
-    size: int = Field(default=10, ge=1, le=10_000)
+    size: Annotated[int, Meta(ge=1, le=10_000)] = 10
     """SQS messages per call of a light actor; envelopes per job run of a heavy one, by default 500."""
-    window: Duration = Field(default=0.0, ge=0)
+    window: Annotated[Duration, Meta(ge=0)] = 0.0
     """How long to wait for a fuller batch; by default 15s for a heavy actor."""
 
 
-class Statement(Section):
+class Statement(Struct, frozen=True, kw_only=True):
     """An IAM statement in the JSON form of IAM."""
 
     Effect: Literal["Allow", "Deny"] = "Allow"
-    Action: Texts = Field(min_length=1)
-    Resource: Texts = Field(min_length=1)
-    Condition: dict[str, dict[str, Texts]] = Field(default={})
+    Action: Annotated[Texts, Meta(min_length=1)]
+    Resource: Annotated[Texts, Meta(min_length=1)]
+    Condition: dict[str, dict[str, Texts]] = {}
 
 
-class AccessEntry(Section):
+class AccessEntry(Struct, frozen=True, kw_only=True):
     """Grants access to one bucket, table, database or secret by name, or by a raw IAM statement."""
 
-    bucket: str | None = Field(default=None, min_length=1)
+    bucket: Annotated[str, Meta(min_length=1)] | None = None
     """`data` or `results` of the mesh, or the name of a bucket."""
-    table: str | None = Field(default=None, min_length=1)
+    table: Annotated[str, Meta(min_length=1)] | None = None
     """A DynamoDB table; the patterns match partition keys."""
-    secret: str | None = Field(default=None, min_length=1)
+    secret: Annotated[str, Meta(min_length=1)] | None = None
     """A secret of Secrets Manager."""
-    database: str | None = Field(default=None, min_length=1)
+    database: Annotated[str, Meta(min_length=1)] | None = None
     """A database of the Glue Data Catalog; the patterns match its tables."""
-    location: str | None = Field(default=None, min_length=1)
+    location: Annotated[str, Meta(min_length=1)] | None = None
     """The folder with the folders of a database's tables: `s3://bucket/folder`, or a reference below the data."""
     read: Patterns = ()
     write: Patterns = ()
     statement: Statement | None = None
 
 
-class PollersSection(Section):
+class PollersSection(Struct, frozen=True, kw_only=True):
     """Pollers that Lambda keeps for the queue of one actor, instead of those that it starts on demand."""
 
-    min: int = Field(default=2, ge=2, le=200)
-    max: int = Field(default=20, ge=2, le=2000)
+    min: Annotated[int, Meta(ge=2, le=200)] = 2
+    max: Annotated[int, Meta(ge=2, le=2000)] = 20
 
 
-class PolicySection(Section):
+class PolicySection(Struct, frozen=True, kw_only=True):
     """A retry policy."""
 
-    max_attempts: int = Field(default=1, ge=1, le=1000)
+    max_attempts: Annotated[int, Meta(ge=1, le=1000)] = 1
     """The number of attempts, including the first."""
     backoff: Literal["constant", "linear", "exponential"] = "exponential"
-    initial_delay: Duration = Field(default=1.0, ge=0)
+    initial_delay: Annotated[Duration, Meta(ge=0)] = 1.0
     max_interval: Duration | None = None
     jitter: bool = False
     max_duration: Duration | None = None
     """No attempt starts later than this after the first one."""
-    then_route: tuple[str, ...] | None = Field(default=None, min_length=1)
+    then_route: Annotated[tuple[str, ...], Meta(min_length=1)] | None = None
     """The route after the last attempt, instead of x-sink."""
 
 
-class RuleSection(Section):
+class RuleSection(Struct, frozen=True, kw_only=True):
     """Selects the policy for errors; the first matching rule applies."""
 
-    errors: Texts = Field(min_length=1)
+    errors: Annotated[Texts, Meta(min_length=1)]
     """Names of exception types. A qualified name matches exactly, a bare name matches the last part."""
     policy: str
 
 
-class CircuitBreakerSection(Section):
+class CircuitBreakerSection(Struct, frozen=True, kw_only=True):
     """Stops the calls of a handler that keeps failing. All instances of its function share one state."""
 
-    failures: int = Field(ge=1, le=1000)
-    window: Duration = Field(gt=0)
+    failures: Annotated[int, Meta(ge=1, le=1000)]
+    window: Annotated[Duration, Meta(gt=0)]
     """The breaker opens after `failures` failed calls within this time."""
-    open_for: Duration = Field(gt=0)
+    open_for: Annotated[Duration, Meta(gt=0)]
     """How long the breaker rejects calls before a trial call."""
 
 
-class ResiliencySection(Section):
+class ResiliencySection(Struct, frozen=True, kw_only=True):
     """Retries and the circuit breaker for failures of a handler."""
 
-    policies: dict[str, PolicySection] = Field(default={})
+    policies: dict[str, PolicySection] = {}
     rules: tuple[RuleSection, ...] = ()
     circuit_breaker: CircuitBreakerSection | None = None
 
 
-class FanInSection(Section):
+class FanInSection(Struct, frozen=True, kw_only=True):
     """How the slices of a set are merged."""
 
-    timeout: Duration | None = Field(default=None, gt=0)
+    timeout: Annotated[Duration, Meta(gt=0)] | None = None
     """By default what is left of the deadline; without a deadline, `ttl`."""
     on_failure: Literal["fail", "partial"] = "fail"
-    quorum: int | None = Field(default=None, ge=1)
-    ttl: Duration = Field(default=7 * 86400.0, gt=0)
+    quorum: Annotated[int, Meta(ge=1)] | None = None
+    ttl: Annotated[Duration, Meta(gt=0)] = 7 * 86400.0
 
 
-class PauseField(Section):
+class PauseField(Struct, frozen=True, kw_only=True):
     """A question for the caller who resumes the task."""
 
-    name: str = Field(min_length=1)
+    name: Annotated[str, Meta(min_length=1)]
     type: Literal["string", "number", "boolean", "array", "object"]
     prompt: str = ""
     payload_key: str | None = None
@@ -178,19 +180,8 @@ class PauseField(Section):
     default: JsonValue = None
     options: tuple[JsonValue, ...] | None = None
 
-    @classmethod
-    def type_of(cls, key: str, values: Mapping[str, Any]) -> Any:
-        """Return the type of a key; what a field of the type `string` offers is text."""
-        if values.get("type") == "string" and key in _OFFERED:
-            return _OFFERED[key]
-        return super().type_of(key, values)
 
-
-# What a question for text has of its own accord.
-_OFFERED = {"default": str | None, "options": tuple[str, ...] | None}
-
-
-class PauseSection(Section):
+class PauseSection(Struct, frozen=True, kw_only=True):
     """The questions of a pause."""
 
     prompt: str = DEFAULT_PROMPT
@@ -207,10 +198,10 @@ class PauseSection(Section):
     """Receivers of notifications: e-mail addresses, https:// URLs, ARNs of SQS queues."""
 
 
-class WaitSection(Section):
+class WaitSection(Struct, frozen=True, kw_only=True):
     """How long a wait actor holds envelopes; exactly one of `for` and `until`."""
 
-    for_: Duration | None = Field(default=None, alias="for", ge=0)
+    for_: Annotated[Duration, Meta(ge=0)] | None = field(default=None, name="for")
     """A duration such as `3d`, from the arrival of the envelope."""
     until: str | None = None
     """A JSON pointer into the payload, to an RFC 3339 time or epoch seconds."""
@@ -218,24 +209,24 @@ class WaitSection(Section):
     """Whether the deadline of the task runs on during the wait, or stands still as in a pause."""
 
 
-class ActorSettings(Section):
+class ActorSettings(Struct, frozen=True, kw_only=True):
     """The keys of every kind of actor. `defaults` may set them for all actors."""
 
-    timeout: Duration = Field(default=30.0, gt=0)
+    timeout: Annotated[Duration, Meta(gt=0)] = 30.0
     """The time limit of one handler call; by default 15m for a heavy actor, or `max_run` if that is shorter."""
-    memory: Megabytes = Field(default=512, ge=128, le=10_240)
+    memory: Annotated[Megabytes, Meta(ge=128, le=10_240)] = 512
     batch: BatchSection = BatchSection()
-    concurrency: int = Field(default=50, ge=2, le=1000)
+    concurrency: Annotated[int, Meta(ge=2, le=1000)] = 50
     """The maximum number of instances that process the queue at once."""
-    provisioned: int = Field(default=0, ge=0)
+    provisioned: Annotated[int, Meta(ge=0)] = 0
     """Provisioned concurrency: instances that are always warm."""
-    reserved: int | None = Field(default=None, ge=2, le=1000)
+    reserved: Annotated[int, Meta(ge=2, le=1000)] | None = None
     """Reserved concurrency: executions that no other function of the account may use."""
     pollers: PollersSection | None = None
     """Provisioned pollers of the queue, for bursts; excludes `concurrency`."""
-    max_receives: int = Field(default=5, ge=1, le=1000)
+    max_receives: Annotated[int, Meta(ge=1, le=1000)] = 5
     """Starts of the work on a message that do not come to an end, before it goes to the dead-letter queue."""
-    env: Environment = Field(default={})
+    env: Environment = {}
     """Environment variables of the handler or job."""
     access: tuple[AccessEntry, ...] = ()
     can_send_to: Texts | None = None
@@ -251,13 +242,14 @@ class ActorSettings(Section):
     """A returned list becomes one frame per item."""
     child_ids: Literal["uuid", "suffix"] = "uuid"
     failed_payload: Literal["plain", "wrapped"] = "plain"
-    validate_: bool = Field(default=True, alias="validate")
+    validate: bool = True
     """Validate received envelopes; only a user's own end actor may turn this off."""
-    fair_by: str | None = Field(default=None, min_length=1)
+    fair_by: Annotated[str, Meta(min_length=1)] | None = None
     """The header that names the tenant, for fair queues."""
+    written: Written = {}
 
 
-class ActorSection(ActorSettings):
+class ActorSection(ActorSettings, Completed, frozen=True, kw_only=True):
     """An actor: `handler` makes it light, `spark` makes it heavy, `kind` makes it a special actor."""
 
     handler: str | None = None
@@ -267,17 +259,13 @@ class ActorSection(ActorSettings):
     fan_in: FanInSection | None = None
     pause: PauseSection | None = None
     wait: WaitSection | None = None
-    secrets: Secrets = Field(default={})
+    secrets: Secrets = {}
     """Variable → the name of a secret of Secrets Manager, or `ssm:` and the name of a parameter of Systems Manager."""
 
-    @model_validator(mode="after")
-    def _fill_in_heavy_defaults(self) -> Self:
-        """Set the defaults of a heavy actor, where neither the actor nor `defaults` has a value."""
+    def completed(self, written: Mapping[str, Any]) -> Self:
+        """Return the actor with the defaults of a heavy one, where neither the actor nor `defaults` has a value."""
         if self.spark is None:
             return self
-        missing = {key: value for key, value in _HEAVY_BATCH.items() if key not in self.batch.model_fields_set}
-        # The model is frozen for its readers, and it is not built yet.
-        self.__dict__["batch"] = self.batch.model_copy(update=missing)
-        if "timeout" not in self.model_fields_set:
-            self.__dict__["timeout"] = min(HEAVY_TIMEOUT, self.spark.max_run)
-        return self
+        missing = {key: value for key, value in _HEAVY_BATCH.items() if key not in written.get("batch", {})}
+        timeout = self.timeout if "timeout" in written else min(HEAVY_TIMEOUT, self.spark.max_run)
+        return replace(self, batch=replace(self.batch, **missing), timeout=timeout)

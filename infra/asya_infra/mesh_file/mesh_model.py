@@ -1,18 +1,20 @@
 """The keys of the mesh file. The model has durations in seconds and `max_body` in bytes."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import AfterValidator, Field, JsonValue, ValidatorFunctionWrapHandler, WrapValidator, model_validator
+from msgspec import Meta, Struct, field
+from msgspec.structs import replace
+from pydantic import AfterValidator, JsonValue, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticCustomError
 
 from asya.api_call import Group
 from asya.protocol import names
 from asya_infra.mesh_file.account_model import Account, KmsKey, Region, VpcSection
 from asya_infra.mesh_file.actor_model import ActorSection, ActorSettings
-from asya_infra.mesh_file.base import Section, Texts
 from asya_infra.mesh_file.notify_model import NotifySection
+from asya_infra.mesh_file.sections import Completed, Texts
 from asya_infra.mesh_file.spark_model import SparkSettings
 from asya_infra.mesh_file.telemetry_model import TelemetrySection
 from asya_infra.mesh_file.triggers.model import TriggerSection
@@ -55,15 +57,15 @@ _ANY_OBJECT: dict[str, JsonValue] = {"type": "object"}
 Stages = dict[str, dict[str, JsonValue]]
 
 
-class ToolSection(Section):
+class ToolSection(Struct, frozen=True, kw_only=True):
     """A route with a name and a schema, for callers and agents."""
 
     description: str = ""
-    route: tuple[str, ...] = Field(default=(), min_length=1)
+    route: Annotated[tuple[str, ...], Meta(min_length=1)] = ()
     """The actors in order; by default the actor with the name of the tool."""
     timeout: TaskTimeout = 300.0
     """The deadline of a task; by default 2h if the route has a heavy actor."""
-    input_schema: InputSchema = Field(default=_ANY_OBJECT)
+    input_schema: InputSchema = field(default_factory=_ANY_OBJECT.copy)
     """The JSON Schema of the arguments, or a model in the `code` folder, such as `shop.models.Order`."""
     progress: bool = True
 
@@ -73,7 +75,7 @@ class ToolSection(Section):
         return dict(self.input_schema) if isinstance(self.input_schema, dict) else _ANY_OBJECT
 
 
-class AgentSection(Section):
+class AgentSection(Struct, frozen=True, kw_only=True):
     """The card of the mesh for other agents. Missing values come from the tools."""
 
     name: str | None = None
@@ -83,7 +85,7 @@ class AgentSection(Section):
     """The tools to show, each by its id. Other keys of a skill override the values of the tool."""
 
 
-class SinkPrefixes(Section):
+class SinkPrefixes(Struct, frozen=True, kw_only=True):
     """The prefixes of succeeded and failed envelopes, relative to the results."""
 
     succeeded: str | None = None
@@ -94,7 +96,7 @@ def _folder(prefix: str) -> str:
     return prefix.rstrip("/") + "/"
 
 
-class SinkSection(Section):
+class SinkSection(Struct, frozen=True, kw_only=True):
     """How x-sink stores ended envelopes."""
 
     persist: bool = True
@@ -114,51 +116,51 @@ class SinkSection(Section):
         return _folder(self.prefixes.succeeded or succeeded), _folder(self.prefixes.failed or failed)
 
 
-class CrewActorSection(Section):
+class CrewActorSection(Struct, frozen=True, kw_only=True):
     """The deployment of x-sink or x-sump."""
 
     enabled: bool = True
     """If false, the actor has its queue but no function; another consumer must empty the queue."""
-    memory: Megabytes = Field(default=512, ge=128, le=10_240)
-    batch_size: int = Field(default=10, ge=1, le=10)
-    concurrency: int = Field(default=50, ge=2, le=1000)
-    provisioned: int = Field(default=0, ge=0)
+    memory: Annotated[Megabytes, Meta(ge=128, le=10_240)] = 512
+    batch_size: Annotated[int, Meta(ge=1, le=10)] = 10
+    concurrency: Annotated[int, Meta(ge=2, le=1000)] = 50
+    provisioned: Annotated[int, Meta(ge=0)] = 0
 
 
-class CrewSection(Section):
+class CrewSection(Struct, frozen=True, kw_only=True):
     """The deployment of the end actors."""
 
-    sink: CrewActorSection = Field(default=CrewActorSection(), alias="x-sink")
-    sump: CrewActorSection = Field(default=CrewActorSection(), alias="x-sump")
+    sink: CrewActorSection = field(default=CrewActorSection(), name="x-sink")
+    sump: CrewActorSection = field(default=CrewActorSection(), name="x-sump")
 
     def of(self, name: str) -> CrewActorSection:
         """Return the settings of a crew actor; the defaults for all but x-sink and x-sump."""
         return {names.SINK: self.sink, names.SUMP: self.sump}.get(name, CrewActorSection())
 
 
-class JwtSection(Section):
+class JwtSection(Struct, frozen=True, kw_only=True):
     """The tokens that the gateway accepts, at its own HTTP API."""
 
     issuer: str
     """The issuer (`iss`) of the tokens; OpenID Connect discovery finds its keys."""
-    audience: Texts = Field(min_length=1)
+    audience: Annotated[Texts, Meta(min_length=1)]
     """The accepted audiences (`aud`, or `client_id`)."""
-    calls: tuple[Group, ...] = Field(default=get_args(Group), min_length=1)
+    calls: Annotated[tuple[Group, ...], Meta(min_length=1)] = get_args(Group)
     """The groups of calls that accept tokens."""
 
 
-class GatewaySection(Section):
+class GatewaySection(Struct, frozen=True, kw_only=True):
     """The HTTP interface."""
 
     jwt: JwtSection | None = None
     streaming: Literal["buffered", "adapter"] = "buffered"
     """Streams: `buffered` answers end with the new events; `adapter` adds an API with continuous streams."""
-    watchers: int = Field(default=0, ge=0, le=10_000)
+    watchers: Annotated[int, Meta(ge=0, le=10_000)] = 0
     """The reserved concurrency of streams, and the number of clients at once; 0 reserves and limits nothing."""
     max_body: Bytes = 256 * 1024
-    waits: int = Field(default=50, ge=1, le=1000)
+    waits: Annotated[int, Meta(ge=1, le=1000)] = 50
     """The calls of `/tools/call`, `/mcp` and `/a2a` that may wait for tasks at once; further ones get 429."""
-    waits_per_caller: int = Field(default=10, ge=1, le=1000)
+    waits_per_caller: Annotated[int, Meta(ge=1, le=1000)] = 10
     """The calls of one caller that may wait at once."""
     foreign_gateways: tuple[Host, ...] = ()
     """The hosts of gateways of other meshes, which reports on envelopes of theirs may go to."""
@@ -168,22 +170,22 @@ class GatewaySection(Section):
     """The actors at which callers who are no operators may start tasks by the API; left out, every actor. Tools stay open."""
 
 
-class RetentionSection(Section):
+class RetentionSection(Struct, frozen=True, kw_only=True):
     """Retention in whole days; `none` keeps results forever."""
 
-    tasks: Duration = Field(default=30 * _DAY, gt=0)
-    payloads: Duration = Field(default=45 * _DAY, gt=0)
-    runs: Duration = Field(default=14 * _DAY, gt=0)
+    tasks: Annotated[Duration, Meta(gt=0)] = 30 * _DAY
+    payloads: Annotated[Duration, Meta(gt=0)] = 45 * _DAY
+    runs: Annotated[Duration, Meta(gt=0)] = 14 * _DAY
     results: Lifetime = None
-    logs: Duration = Field(default=30 * _DAY, gt=0)
+    logs: Annotated[Duration, Meta(gt=0)] = 30 * _DAY
     """The logs of functions and APIs; a number of days that CloudWatch offers."""
 
 
-class StorageSection(Section):
+class StorageSection(Struct, frozen=True, kw_only=True):
     """Existing buckets, encryption, retention, and what the removal of the mesh deletes."""
 
-    data_bucket: str | None = Field(default=None, min_length=3, max_length=63)
-    results_bucket: str | None = Field(default=None, min_length=3, max_length=63)
+    data_bucket: Annotated[str, Meta(min_length=3, max_length=63)] | None = None
+    results_bucket: Annotated[str, Meta(min_length=3, max_length=63)] | None = None
     kms_key: KmsKey | None = None
     """The customer managed key that encrypts the data of the mesh: bucket, tables, queues, logs. By default keys of AWS."""
     retention: RetentionSection = RetentionSection()
@@ -191,7 +193,7 @@ class StorageSection(Section):
     """If the mesh is removed: `keep` its tables and its bucket, or `delete` them. A bucket with objects is never deleted."""
 
 
-class MeshFile(Section):
+class MeshFile(Struct, Completed, frozen=True, kw_only=True):
     """A mesh: its namespace, its actors and their shared settings."""
 
     namespace: str
@@ -204,9 +206,9 @@ class MeshFile(Section):
     """`required`: the packages of `requirements.txt` in both folders are installed only if each is pinned with hashes."""
     defaults: ActorSettings = ActorSettings()
     """Default settings of all actors."""
-    actors: dict[str, ActorSection] = Field(min_length=1)
-    tools: dict[str, ToolSection] = Field(default={})
-    triggers: dict[str, TriggerSection] = Field(default={})
+    actors: Annotated[dict[str, ActorSection], Meta(min_length=1)]
+    tools: dict[str, ToolSection] = {}
+    triggers: dict[str, TriggerSection] = {}
     run_triggers: bool | None = None
     """Whether triggers start tasks; by default they do without a stage, and not in a stage."""
     agent: AgentSection | None = None
@@ -216,13 +218,13 @@ class MeshFile(Section):
     spark: SparkSettings = SparkSettings()
     storage: StorageSection = StorageSection()
     notify: NotifySection = NotifySection()
-    telemetry: TelemetrySection = Field(default=TelemetrySection())
-    max_hops: int = Field(default=1000, ge=1, le=100_000)
-    max_children: int = Field(default=10_000, ge=1, le=1_000_000)
+    telemetry: TelemetrySection = TelemetrySection()
+    max_hops: Annotated[int, Meta(ge=1, le=100_000)] = 1000
+    max_children: Annotated[int, Meta(ge=1, le=1_000_000)] = 10_000
     """The children that one hop may give; the envelope of a hop that gives more fails."""
     operators: tuple[str, ...] = ()
     """Callers that may act on all tasks: IAM ARNs or claims of a token (`groups=mesh-operators`); `*` matches any text."""
-    tags: dict[str, str] = Field(default={})
+    tags: dict[str, str] = {}
     """Tags of all resources."""
     account: Account | None = None
     """The AWS account to deploy to; other credentials are refused. By default that of the credentials."""
@@ -230,38 +232,34 @@ class MeshFile(Section):
     """The AWS region to deploy to; by default that of the credentials."""
     vpc: VpcSection | None = None
     """The network of user code: the functions of light actors, and the job runs of the mesh's own Spark application."""
-    permissions_boundary: str | None = Field(
-        default=None, pattern=r"^(arn:[^:]+:iam::(\d{12}|aws):policy/)?[\w+=,.@/-]+$"
-    )
+    permissions_boundary: (
+        Annotated[str, Meta(pattern=r"^(arn:[^:]+:iam::(\d{12}|aws):policy/)?[\w+=,.@/-]+$")] | None
+    ) = None
     """The policy, by name or ARN, that limits every role of the mesh."""
-    bootstrap_qualifier: str = Field(default="hnb659fds", pattern=r"^[A-Za-z0-9_-]{1,10}$")
+    bootstrap_qualifier: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,10}$")] = "hnb659fds"
     """The qualifier of `cdk bootstrap`."""
-    stages: Stages = Field(default={})
+    stages: Stages = {}
     """Stage → values over those of the file."""
 
-    @classmethod
-    def type_of(cls, key: str, values: Mapping[str, Any]) -> Any:
-        """Return the type of a key; a stage has the keys of the mesh file."""
-        return dict[str, cls] if key == "stages" else super().type_of(key, values)  # type: ignore[valid-type]
+    def completed(self, written: Mapping[str, Any]) -> Self:
+        """Return the mesh with the timeouts of tools with a heavy actor, and the catalogs of heavy actors."""
+        tools = {
+            name: replace(tool, timeout=HEAVY_TOOL_TIMEOUT)
+            if "timeout" not in written["tools"][name] and self._is_heavy(tool.route or (name,))
+            else tool
+            for name, tool in self.tools.items()
+        }
+        actors = {name: self._with_catalog(actor) for name, actor in self.actors.items()}
+        return replace(self, tools=tools, actors=actors)
 
-    @model_validator(mode="after")
-    def _fill_in_tool_timeouts(self) -> Self:
-        """Set the default timeout of tools with a heavy actor in their route."""
-        for name, tool in self.tools.items():
-            route = (self.actors.get(actor) for actor in tool.route or (name,))
-            if "timeout" not in tool.model_fields_set and any(actor and actor.spark for actor in route):
-                # The model is frozen for its readers, and it is not built yet.
-                tool.__dict__["timeout"] = HEAVY_TOOL_TIMEOUT
-        return self
+    def _is_heavy(self, route: Sequence[str]) -> bool:
+        return any(actor in self.actors and self.actors[actor].spark for actor in route)
 
-    @model_validator(mode="after")
-    def _fill_in_catalogs(self) -> Self:
-        """Set the catalog and the tables of heavy actors that do not set them."""
-        for spark in filter(None, (actor.spark for actor in self.actors.values())):
-            # The model is frozen for its readers, and it is not built yet.
-            spark.__dict__["catalog"] = spark.catalog or self.spark.catalog
-            spark.__dict__["tables"] = spark.tables or self.spark.tables
-        return self
+    def _with_catalog(self, actor: ActorSection) -> ActorSection:
+        if actor.spark is None:
+            return actor
+        catalog, tables = actor.spark.catalog or self.spark.catalog, actor.spark.tables or self.spark.tables
+        return replace(actor, spark=replace(actor.spark, catalog=catalog, tables=tables))
 
     @property
     def requires_hashes(self) -> bool:

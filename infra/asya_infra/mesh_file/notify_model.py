@@ -3,9 +3,10 @@
 import re
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from msgspec import Meta, Struct
+from pydantic import BeforeValidator, WithJsonSchema
 
-from asya_infra.mesh_file.base import Section, Texts
+from asya_infra.mesh_file.sections import Texts
 from asya_infra.mesh_file.units import DURATION_SCHEMA, parse_duration
 
 _PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,2})?)%")
@@ -47,16 +48,16 @@ Count = Annotated[int | None, BeforeValidator(_parse_count), WithJsonSchema(_COU
 Age = Annotated[float | None, BeforeValidator(_parse_age), WithJsonSchema(_AGE_SCHEMA)]
 
 
-class ThresholdsSection(Section):
+class ThresholdsSection(Struct, frozen=True, kw_only=True):
     """The values at which alarms go off; `none` removes an alarm. Counts are per five minutes."""
 
-    failure_rate: Percent = Field(default=5.0, json_schema_extra={"default": "5%"})
+    failure_rate: Annotated[Percent, Meta(extra_json_schema={"default": "5%"})] = 5.0
     """The share of failed tasks; periods with fewer than 20 ended tasks do not count."""
     failures: Count = 1
     """Envelopes at x-sump."""
-    oldest_message: Age = Field(default=1800.0, json_schema_extra={"default": "30m"})
+    oldest_message: Annotated[Age, Meta(extra_json_schema={"default": "30m"})] = 1800.0
     """The age of the oldest message in a queue."""
-    delayed_reports: Age = Field(default=300.0, json_schema_extra={"default": "5m"})
+    delayed_reports: Annotated[Age, Meta(extra_json_schema={"default": "5m"})] = 300.0
     """The age of the oldest report that the gateway has not recorded."""
     deadline_missed: Count = 1
     """Deadlines that passed."""
@@ -64,9 +65,9 @@ class ThresholdsSection(Section):
     """Messages in a dead-letter queue."""
     slots_missed: Count = 1
     """Slots of schedules that were later than `catch_up`, so their tasks do not start."""
-    stuck_runs: Age = Field(default=3600.0, json_schema_extra={"default": "1h"})
+    stuck_runs: Annotated[Age, Meta(extra_json_schema={"default": "1h"})] = 3600.0
     """How long a job run waits to run, or exceeds `max_run`."""
-    oldest_pause: Age = Field(default=21 * 86400.0, json_schema_extra={"default": "21d"})
+    oldest_pause: Annotated[Age, Meta(extra_json_schema={"default": "21d"})] = 21 * 86400.0
     """The age of the oldest pause; at most three quarters of the longest pause."""
     redelivered: Count = 20
     """Messages that were received before, after a crash, a timeout or an error of AWS."""
@@ -74,11 +75,11 @@ class ThresholdsSection(Section):
     """Throttled calls of all Lambda functions in the account, which share its concurrency."""
     function_errors: Count = 3
     """Errors of the gateway's functions and of the sweeps."""
-    stopped_sweep: Age = Field(default=900.0, json_schema_extra={"default": "15m"})
+    stopped_sweep: Annotated[Age, Meta(extra_json_schema={"default": "15m"})] = 900.0
     """How long no sweep of a kind has finished."""
 
 
-class NotifySection(Section):
+class NotifySection(Struct, frozen=True, kw_only=True):
     """Who is told about alarms."""
 
     email: Texts = ()
@@ -87,4 +88,4 @@ class NotifySection(Section):
     """Webhooks (`https://`); each must confirm its subscription."""
     topic: str | None = None
     """The ARN of an existing SNS topic, instead of a topic of the mesh."""
-    thresholds: ThresholdsSection = Field(default=ThresholdsSection())
+    thresholds: ThresholdsSection = ThresholdsSection()

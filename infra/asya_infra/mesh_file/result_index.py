@@ -2,8 +2,10 @@
 
 from asya_infra.mesh_file.actor_model import ActorSection
 from asya_infra.mesh_file.mesh_model import MeshFile
+from asya_infra.mesh_file.sections import read_section
 
-SECTION = ActorSection.model_validate(
+SECTION = read_section(
+    ActorSection,
     {
         "spark": {
             "job": "asya_spark.result_days.compact",
@@ -17,7 +19,7 @@ SECTION = ActorSection.model_validate(
         "batch": {"size": 10, "window": "0s"},
         "access": [{"bucket": "results", "read": ["index/*"], "write": ["index/days/*"]}],
         "can_send_to": [],
-    }
+    },
 )
 
 

@@ -7,6 +7,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import StringSchema
 
 from asya_infra.mesh_file.mesh_model import GatewaySection, MeshFile
+from asya_infra.mesh_file.sections import json_schema
 from asya_infra.mesh_file.stages import FIXED_KEYS, KEY
 from asya_infra.mesh_file.units import DURATION_SCHEMA, SIZE_SCHEMA, format_duration
 from asya_infra.product.places import FILES
@@ -25,7 +26,7 @@ class _SchemaOfTheFile(GenerateJsonSchema):
 
 def schema_text() -> str:
     """Return the schema as JSON text."""
-    schema = MeshFile.model_json_schema(by_alias=True, schema_generator=_SchemaOfTheFile)
+    schema = json_schema(MeshFile, _SchemaOfTheFile)
     _restore_file_units(schema)
     _describe_stages(schema)
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

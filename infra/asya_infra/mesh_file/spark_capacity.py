@@ -80,7 +80,7 @@ def application_capacity(section: ApplicationSection) -> Capacity:
 
 def knows_capacity(section: ApplicationSection) -> bool:
     """Return whether the mesh file has the capacity. Of an existing application, only `max_vcpu` states it."""
-    return section.id is None or "max_vcpu" in section.model_fields_set
+    return section.id is None or "max_vcpu" in section.written
 
 
 def overhead_mb(spark: SparkSection, kind: str, worker: WorkerSection) -> int:

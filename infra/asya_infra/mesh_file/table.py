@@ -22,6 +22,7 @@ from asya_infra.mesh_file.actor_model import (
 from asya_infra.mesh_file.load import LoadedMesh
 from asya_infra.mesh_file.mesh_model import AgentSection, MeshFile
 from asya_infra.mesh_file.result_index import compacts_index, has_index
+from asya_infra.mesh_file.sections import plain, read_section
 from asya_infra.mesh_file.send_targets import ALL_ACTORS, send_targets
 from asya_infra.mesh_file.spark_capacity import max_concurrent_runs, max_executors
 from asya_infra.mesh_file.spark_model import SparkSection, WorkerSection
@@ -91,7 +92,7 @@ def section_of(mesh: MeshFile, name: str) -> ActorSection:
         return result_index.SECTION
     if name == names.WAIT:
         return ActorSection(kind="wait")
-    return mesh.actors.get(name) or ActorSection.model_validate({"kind": registry.CREW_OF_KINDS[name]})
+    return mesh.actors.get(name) or read_section(ActorSection, {"kind": registry.CREW_OF_KINDS[name]})
 
 
 def _holds_retries(mesh: MeshFile) -> bool:
@@ -127,7 +128,7 @@ def _actor(loaded: LoadedMesh, name: str, actor: ActorSection) -> table.Actor:
         gives_one_frame=_gives_one_frame(loaded, actor),
         child_ids=actor.child_ids,
         failed_payload=actor.failed_payload,
-        validate=actor.validate_,
+        validate=actor.validate,
         fair_by=actor.fair_by,
         secrets=dict(actor.secrets),
         access=tuple(map(_access, actor.access)),
@@ -136,7 +137,7 @@ def _actor(loaded: LoadedMesh, name: str, actor: ActorSection) -> table.Actor:
 
 def _access(entry: AccessEntry) -> table.Access:
     if entry.statement is not None:
-        return table.Access(kind="statement", statement=entry.statement.model_dump(mode="json"))
+        return table.Access(kind="statement", statement=plain(entry.statement))
     kind, name = next((kind, name) for kind in _ACCESS_KINDS if (name := getattr(entry, kind)) is not None)
     return table.Access(kind=kind, name=name, location=entry.location, read=entry.read, write=entry.write)
 
@@ -200,7 +201,7 @@ def _spark(loaded: LoadedMesh, actor: ActorSection, spark: SparkSection) -> tabl
 
 def access_digest(actor: ActorSection) -> str:
     """Return a digest of the access of an actor, which a job run has from its start on."""
-    entries = json.dumps([entry.model_dump(mode="json") for entry in actor.access], sort_keys=True)
+    entries = json.dumps([plain(entry) for entry in actor.access], sort_keys=True)
     return hashlib.sha256(entries.encode()).hexdigest()[:16]
 
 

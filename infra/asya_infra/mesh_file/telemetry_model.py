@@ -3,9 +3,10 @@
 import re
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from msgspec import Meta, Struct
+from pydantic import BeforeValidator, WithJsonSchema
 
-from asya_infra.mesh_file.base import Section, Texts
+from asya_infra.mesh_file.sections import Texts, Written
 
 LOCAL_COLLECTOR = "http://localhost:4318"
 
@@ -26,7 +27,7 @@ Share = Annotated[
 ]
 
 
-class TelemetrySection(Section):
+class TelemetrySection(Struct, frozen=True, kw_only=True):
     """Where functions send the spans of traces; nowhere by default."""
 
     otlp: str | None = None
@@ -35,8 +36,9 @@ class TelemetrySection(Section):
     """The ARNs of Lambda layers with a collector and its configuration; it listens at `http://localhost:4318`."""
     xray: bool = False
     """Whether spans go to X-Ray, over its OTLP endpoint."""
-    sample: Share = Field(default=1.0, json_schema_extra={"default": "100%"})
+    sample: Annotated[Share, Meta(extra_json_schema={"default": "100%"})] = 1.0
     """The share of traces that are recorded."""
+    written: Written = {}
 
     @property
     def endpoint(self) -> str | None:

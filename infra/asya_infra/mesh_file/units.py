@@ -3,7 +3,8 @@
 import re
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from msgspec import Meta
+from pydantic import BeforeValidator, WithJsonSchema
 from pydantic.config import JsonDict
 
 from asya.starts.submission import LONGEST_TIMEOUT, SHORTEST_TIMEOUT
@@ -76,7 +77,7 @@ DURATION_SCHEMA: JsonDict = {
 SIZE_SCHEMA: JsonDict = {"type": ["integer", "string"], "pattern": r"^[0-9]{1,9}[kmgKMG]?$", "examples": [512, "4g"]}
 
 Duration = Annotated[float, BeforeValidator(parse_duration), WithJsonSchema(DURATION_SCHEMA)]
-TaskTimeout = Annotated[Duration, Field(ge=SHORTEST_TIMEOUT, le=LONGEST_TIMEOUT)]
+TaskTimeout = Annotated[Duration, Meta(ge=SHORTEST_TIMEOUT, le=LONGEST_TIMEOUT)]
 """The time that a task has until its deadline, as callers of the gateway may give it."""
 Lifetime = Annotated[
     float | None,

@@ -12,13 +12,14 @@ from asya_infra.mesh_file.actor_model import ActorSettings
 from asya_infra.mesh_file.legacy import upgrade
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.problems import Problem, did_you_mean
+from asya_infra.mesh_file.sections import keys_of, read_section
 from asya_infra.mesh_file.source import Location, Source, places
 from asya_infra.mesh_file.text.model_types import keys_at
 from asya_infra.mesh_file.text.written_text import WrittenText
 from asya_infra.mesh_file.triggers.model import SOURCES
 from asya_infra.mesh_file.units import format_duration
 
-_SETTINGS = {field.alias or name for name, field in ActorSettings.model_fields.items()}
+_SETTINGS = keys_of(ActorSettings).keys()
 # An actor that sets one of them does not get the other from `defaults`.
 _ALTERNATIVES = {"concurrency": "pollers", "pollers": "concurrency"}
 _KIND_KEYS = {"handler", "spark", "kind", *SOURCES}
@@ -94,7 +95,7 @@ def validate(source: Source) -> ValidationResult:
         _remove(values, location)
     for _ in range(_MAX_PASSES):
         try:
-            return ValidationResult(MeshFile.model_validate(values), problems, removals)
+            return ValidationResult(read_section(MeshFile, values), problems, removals)
         except ValidationError as error:
             for detail in error.errors(include_url=False):
                 location = tuple(detail["loc"])

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.gateway.call_table import calls_of
@@ -60,7 +61,7 @@ class _Sources:
     def of(cls, loaded: LoadedMesh) -> _Sources:
         code, jobs = loaded.code_folder, loaded.jobs_folder
         return cls(
-            mesh=digest([loaded.mesh.model_dump_json()]),
+            mesh=digest([msgspec.json.encode(loaded.mesh).decode()]),
             handlers=digest([code]),
             packages=digest(package_inputs(code)),
             jobs=digest([jobs, *package_inputs(jobs)]),

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from asya_infra.mesh_file.mesh_model import MeshFile
+from asya_infra.mesh_file.sections import read_section
 from asya_local.errors import LocalCloudError
 from asya_local.secret_file import read_secret_file, secret_values
 
@@ -18,7 +19,7 @@ def file(tmp_path: Path) -> Path:
 
 def mesh(**secrets: dict[str, str]) -> MeshFile:
     actors = {name: {"handler": "shop.one", "secrets": names} for name, names in secrets.items()}
-    return MeshFile.model_validate({"namespace": "shop", "actors": actors})
+    return read_section(MeshFile, {"namespace": "shop", "actors": actors})
 
 
 def test_lines_are_names_and_values(file: Path) -> None:
@@ -85,7 +86,7 @@ def test_a_mesh_without_secrets_needs_no_file(file: Path) -> None:
 def test_webhooks_have_secrets_too(file: Path) -> None:
     webhook = {"route": ["a"], "webhook": {"secret": "hooks/github", "signature": "github"}}
     actors = {"a": {"handler": "shop.one"}}
-    shop = MeshFile.model_validate({"namespace": "shop", "actors": actors, "triggers": {"pushed": webhook}})
+    shop = read_section(MeshFile, {"namespace": "shop", "actors": actors, "triggers": {"pushed": webhook}})
     with pytest.raises(LocalCloudError, match=r"hooks/github=… \(for the webhook pushed\)"):
         secret_values(shop, file)
     file.write_text("hooks/github=2\n")

@@ -19,6 +19,7 @@ from asya.protocol.route import Route
 from asya.runtime.load import LoadError, load
 from asya_infra.mesh_file import MeshFileError, load_mesh, to_table
 from asya_infra.mesh_file.legacy.variables import handler_variables
+from asya_infra.mesh_file.sections import plain
 from tests.doubles.envelopes import message
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
 from tests.doubles.pipeline import NotAcknowledgedError
@@ -262,7 +263,7 @@ def written(folder: Path, text: str) -> Path:
 
 def test_the_default_values_are_settings_of_x_sink_and_x_sump(tmp_path: Path) -> None:
     mesh = load_mesh(written(tmp_path, VALUES)).mesh
-    assert mesh.crew.sink.model_dump() == {
+    assert plain(mesh.crew.sink) == {
         "enabled": True,
         "memory": 354,  # what 200m of a processor take in Lambda
         "batch_size": 5,

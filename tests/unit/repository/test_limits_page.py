@@ -11,12 +11,13 @@ from asya.runtime.fan_out import MAX_ITEMS
 from asya.starts.submission import LONGEST_TIMEOUT
 from asya_cli.tasks.selection import TASK_LIMIT
 from asya_infra.mesh_file.mesh_model import GatewaySection, MeshFile
+from asya_infra.mesh_file.sections import json_schema
 from tests.paths import PROJECT
 
 PAGE = (PROJECT / "docs" / "explanation" / "when-to-take-something-else.md").read_text()
 ROWS = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \|", PAGE.partition("\n## The limits of a mesh\n")[2], re.MULTILINE))
 DAY = 86_400
-KEYS = MeshFile.model_json_schema()["properties"]
+KEYS = json_schema(MeshFile)["properties"]
 GATEWAY = GatewaySection()
 
 

@@ -22,7 +22,7 @@ def _findings(actor: ActorSection) -> Iterator[tuple[str, str]]:
             yield "", "needs handler (a light actor), spark (a heavy actor) or kind (a special actor)"
         elif len(named) > 1:
             yield named[-1], f"has {' and '.join(named)}; keep one of them"
-        if not actor.validate_:
+        if not actor.validate:
             yield "validate", "only a user's own end actor (kind: end) may turn off validation"
     if actor.fan_in is not None and actor.fan_in.quorum is not None and actor.fan_in.on_failure == "fail":
         yield "fan_in", "has a quorum, which needs on_failure: partial"
@@ -39,5 +39,5 @@ def _end_actor(actor: ActorSection) -> Iterator[tuple[str, str]]:
         yield "spark", "an end actor (kind: end) cannot be heavy; give it a handler"
     if actor.handler_mode == "payload":
         yield "handler_mode", "an end actor (kind: end) needs handler_mode: envelope, or envelope-v1"
-    if actor.validate_:
+    if actor.validate:
         yield "validate", "an end actor (kind: end) needs validate: false"

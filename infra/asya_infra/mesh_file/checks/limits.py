@@ -31,7 +31,7 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _actor(actor: ActorSection) -> Iterator[Finding]:
     if actor.pollers is not None:
-        if "concurrency" in actor.model_fields_set:
+        if "concurrency" in actor.written:
             yield ("concurrency",), "conflicts with pollers: Lambda takes one of them; remove this key"
         if actor.pollers.min > actor.pollers.max:
             yield ("pollers", "min"), f"is more than max ({actor.pollers.max})"

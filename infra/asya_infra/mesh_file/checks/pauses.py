@@ -50,7 +50,7 @@ def _findings(pause: PauseSection, place: Location) -> Iterator[Finding]:
             check_pointer(pause.callback_key)
         except ValueError as error:
             yield (*place, "callback_key"), str(error)
-    size = len(msgspec.json.encode(pause.model_dump()))
+    size = len(msgspec.json.encode(pause))
     if size > _TEXT_LIMIT:
         yield place, f"has {size} bytes of prompts and options; {_TEXT_LIMIT} at most"
     for index, address in enumerate(pause.notify):

@@ -48,7 +48,7 @@ _FILE_SETTINGS = ("spark.jars", "spark.files")
 def check(context: Context) -> Iterator[Finding]:
     """Check heavy actors and the Spark application."""
     application, storage = context.mesh.spark.application, context.mesh.storage
-    others = sorted(application.model_fields_set - _OF_EXISTING)
+    others = sorted(application.written.keys() - _OF_EXISTING)
     if application.id is not None and others:
         yield (
             ("spark", "application", others[0]),
@@ -103,7 +103,7 @@ def _actor(actor: ActorSection, spark: SparkSection) -> Iterator[Finding]:
                     ("spark", key, index),
                     f"should be an s3:// address; got {address!r}; put code into the jobs folder instead",
                 )
-    if spark.tables == "iceberg" and spark.catalog != "glue" and {"catalog", "tables"} & spark.model_fields_set:
+    if spark.tables == "iceberg" and spark.catalog != "glue" and {"catalog", "tables"} & spark.written.keys():
         yield ("spark", "tables"), _NO_CATALOG
     for setting in spark.conf:
         if setting in _OWN_KEYS:

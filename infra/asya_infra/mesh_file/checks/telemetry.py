@@ -22,5 +22,5 @@ def check(context: Context) -> Iterator[Finding]:
             yield ("telemetry", "collector", index), f"should be {expected}; got {layer!r}"
     if telemetry.xray and telemetry.endpoint is not None:
         yield ("telemetry", "xray"), "excludes otlp and collector: let the collector export to X-Ray, or remove it"
-    if not telemetry.is_on and "sample" in telemetry.model_fields_set:
+    if not telemetry.is_on and "sample" in telemetry.written:
         yield ("telemetry", "sample"), "has no effect without otlp, collector or xray; add one of them"

@@ -34,7 +34,7 @@ def _source(section: TriggerSection, place: Location) -> Iterator[Finding]:
         yield place, f"has {' and '.join(section.sources)}; a trigger has one source, so write a trigger for each"
     if section.cron is None:
         for key in _OF_SCHEDULES:
-            if key in section.model_fields_set:
+            if key in section.written:
                 yield (*place, key), "is a key of triggers with cron only"
 
 
@@ -53,7 +53,7 @@ def _start(mesh: MeshFile, section: TriggerSection, place: Location) -> Iterator
 def _lanes(section: TriggerSection, place: Location) -> Iterator[Finding]:
     """Check overlap, debounce and batch (`protocol §16.lane`)."""
     windows = [key for key in ("debounce", "batch") if getattr(section, key) is not None]
-    if "by" in section.model_fields_set and section.overlap == "allow" and not windows:
+    if "by" in section.written and section.overlap == "allow" and not windows:
         yield (*place, "by"), "is the key of overlap, debounce and batch; the trigger has none of them"
     if len(windows) > 1:
         yield (*place, "batch"), "conflicts with debounce; remove one of them"
@@ -72,11 +72,11 @@ def _lanes(section: TriggerSection, place: Location) -> Iterator[Finding]:
 
 
 def _input(section: TriggerSection, place: Location) -> Iterator[Finding]:
-    if section.payload is not None and "input" in section.model_fields_set:
+    if section.payload is not None and "input" in section.written:
         yield (*place, "input"), "conflicts with payload; remove one of them"
 
 
 def _webhook(section: TriggerSection, place: Location) -> Iterator[Finding]:
     webhook = section.webhook
-    if webhook is not None and "header" in webhook.model_fields_set and webhook.signature != "hmac-sha256":
+    if webhook is not None and "header" in section.written["webhook"] and webhook.signature != "hmac-sha256":
         yield (*place, "webhook", "header"), f"is a key of hmac-sha256 only; {webhook.signature} has headers of its own"

@@ -3,11 +3,16 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, get_args, get_origin
 
-from asya_infra.mesh_file.base import OneOrMore, Section
+from msgspec import Struct
+
+from asya_infra.mesh_file.actor_model import PauseField
 from asya_infra.mesh_file.mesh_model import MeshFile
+from asya_infra.mesh_file.sections import OneOrMore, keys_of
 from asya_infra.mesh_file.source import Location
 
 _NO_VALUES: Mapping[str, Any] = {}
+# What a question for text offers is text.
+_OFFERED = {"default": str | None, "options": tuple[str, ...] | None}
 
 
 def type_below(kind: Any, part: str | int, values: Mapping[str, Any] = _NO_VALUES) -> Any:
@@ -20,7 +25,12 @@ def type_below(kind: Any, part: str | int, values: Mapping[str, Any] = _NO_VALUE
     """
     section = _section(kind)
     if section is not None:
-        return section.type_of(str(part), values)
+        if section is PauseField and values.get("type") == "string" and part in _OFFERED:
+            return _OFFERED[str(part)]
+        if section is MeshFile and part == "stages":
+            return dict[str, MeshFile]  # a stage has the keys of the mesh file
+        key = keys_of(section).get(str(part))
+        return None if key is None else key.type
     for option in _options(kind):
         if get_origin(option) is dict:
             return get_args(option)[1]
@@ -35,7 +45,7 @@ def keys_at(location: Location) -> list[str]:
     for part in location:
         kind = type_below(kind, part)
     section = _section(kind)
-    return [field.alias or name for name, field in section.model_fields.items()] if section else []
+    return list(keys_of(section)) if section else []
 
 
 def takes_text(kind: Any, value: bool | float | None) -> bool:
@@ -57,9 +67,9 @@ def _is_text(option: Any) -> bool:
     return option is str or isinstance(option, str)
 
 
-def _section(kind: Any) -> type[Section] | None:
+def _section(kind: Any) -> type[Struct] | None:
     for option in _options(kind):
-        if isinstance(option, type) and issubclass(option, Section):
+        if isinstance(option, type) and issubclass(option, Struct):
             return option
     return None
 

@@ -3,8 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from pydantic import JsonValue
-
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.source import Location
 from asya_infra.mesh_file.trigger_checks.loops import LoopCheck, repeatable_source
@@ -21,7 +19,7 @@ def check(context: Context) -> Iterator[Finding]:
     for name, section in context.mesh.triggers.items():
         place: Location = ("triggers", name)
         takes_input = section.event is not None or section.webhook is not None or section.payload is not None
-        if "input" in section.model_fields_set and not takes_input:
+        if "input" in section.written and not takes_input:
             yield (*place, "input"), "is a key of triggers with event or webhook"
         if section.s3 is not None:
             yield from _objects(section.s3, (*place, "s3"))
@@ -45,7 +43,7 @@ def _objects(section: ObjectsSection, place: Location) -> Iterator[Finding]:
 
 
 def _event(section: EventSection, place: Location) -> Iterator[Finding]:
-    pattern = section.model_dump(by_alias=True, exclude={"bus"}, exclude_none=True, mode="json")
+    pattern = section.pattern()
     if not pattern:
         yield place, f"matches nothing; add one of {', '.join(_PATTERN_KEYS)}"
     if not _BUS.fullmatch(section.bus):
@@ -54,7 +52,7 @@ def _event(section: EventSection, place: Location) -> Iterator[Finding]:
         yield from _values(value, (*place, key), is_top=key != "detail")
 
 
-def _values(value: JsonValue, place: Location, *, is_top: bool) -> Iterator[Finding]:
+def _values(value: object, place: Location, *, is_top: bool) -> Iterator[Finding]:
     """Check that each leaf of a pattern is a list, as EventBridge wants."""
     if isinstance(value, dict) and not is_top:
         if not value:

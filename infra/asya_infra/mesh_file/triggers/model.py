@@ -5,14 +5,15 @@ from functools import cache
 from importlib import resources
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, JsonValue
+from msgspec import Meta, Struct, field
+from pydantic import AfterValidator, JsonValue
 
 from asya.protocol.json_pointer import check_pointer
 from asya.protocol.triggers import Overlap, Signature
 from asya.triggers.slots import check_cron
 from asya_infra.mesh_file.actor_model import check_reference
-from asya_infra.mesh_file.base import Section, Texts
 from asya_infra.mesh_file.problems import did_you_mean
+from asya_infra.mesh_file.sections import Texts, Written, plain
 from asya_infra.mesh_file.units import Duration, TaskTimeout
 
 
@@ -48,7 +49,7 @@ SecretName = Annotated[str, AfterValidator(check_reference)]
 SOURCES = ("cron", "s3", "event", "webhook")
 
 
-class ObjectsSection(Section):
+class ObjectsSection(Struct, frozen=True, kw_only=True):
     """New objects of a bucket."""
 
     bucket: str
@@ -57,11 +58,11 @@ class ObjectsSection(Section):
     suffix: str = ""
 
 
-class EventSection(Section):
+class EventSection(Struct, frozen=True, kw_only=True):
     """Events of an EventBridge bus. Each key but `bus` is one of the pattern."""
 
     source: Texts | None = None
-    detail_type: Texts | None = Field(default=None, alias="detail-type")
+    detail_type: Texts | None = field(default=None, name="detail-type")
     detail: dict[str, JsonValue] | None = None
     resources: Texts | None = None
     account: Texts | None = None
@@ -69,28 +70,32 @@ class EventSection(Section):
     bus: str = "default"
     """The name of the bus."""
 
+    def pattern(self) -> dict[str, object]:
+        """Return the pattern of a rule."""
+        return {key: value for key, value in plain(self).items() if key != "bus" and value is not None}
 
-class WebhookSection(Section):
+
+class WebhookSection(Struct, frozen=True, kw_only=True):
     """Signed calls of another system at a URL of the trigger's own."""
 
     secret: SecretName
     """The name of the secret in Secrets Manager that has the keys, or `ssm:` and that of a parameter."""
     signature: Signature
     """The scheme of the signature."""
-    header: str = Field(default="X-Signature-256", pattern=r"^[A-Za-z0-9-]{1,100}$")
+    header: Annotated[str, Meta(pattern=r"^[A-Za-z0-9-]{1,100}$")] = "X-Signature-256"
     """The header with the digest, for `hmac-sha256`."""
     id: WebhookId | None = None
     """The JSON pointer into the body, or the header, with what is the same in a repetition; by default that of the scheme."""
 
 
-class TriggerBatchSection(Section):
+class TriggerBatchSection(Struct, frozen=True, kw_only=True):
     """Many occurrences in one task."""
 
-    size: int = Field(ge=1, le=1000)
-    window: Duration = Field(ge=1, le=900)
+    size: Annotated[int, Meta(ge=1, le=1000)]
+    window: Annotated[Duration, Meta(ge=1, le=900)]
 
 
-class TriggerSection(Section):
+class TriggerSection(Struct, frozen=True, kw_only=True):
     """A trigger: one source, and the task that each occurrence starts."""
 
     tool: str | None = None
@@ -108,18 +113,19 @@ class TriggerSection(Section):
     """What happens while an earlier task of the trigger runs."""
     by: Pointer | None = None
     """The JSON pointer into the payload to the key of `overlap`, `debounce` and `batch`."""
-    debounce: Annotated[Duration, Field(ge=1.0, le=900.0)] | None = None
+    debounce: Annotated[Duration, Meta(ge=1.0, le=900.0)] | None = None
     """One task for a burst: it starts after this silence, with the last payload."""
     batch: TriggerBatchSection | None = None
     """Many occurrences in one task, with the payload `{"items": […]}`."""
     cron: Cron | None = None
     """Unix cron with five fields."""
     timezone: Zone = "UTC"
-    catch_up: Duration = Field(default=600.0, ge=120)
+    catch_up: Annotated[Duration, Meta(ge=120)] = 600.0
     """How late a slot may start."""
     s3: ObjectsSection | None = None
     event: EventSection | None = None
     webhook: WebhookSection | None = None
+    written: Written = {}
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -43,5 +43,4 @@ def _webhook(section: WebhookSection) -> table.Webhook:
 
 
 def _event(section: EventSection) -> table.EventPattern:
-    pattern = section.model_dump(by_alias=True, exclude={"bus"}, exclude_none=True, mode="json")
-    return table.EventPattern(pattern=pattern, bus=section.bus)
+    return table.EventPattern(pattern=section.pattern(), bus=section.bus)

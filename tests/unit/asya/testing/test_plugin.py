@@ -8,6 +8,7 @@ import pytest
 
 from asya.testing.plugin import _code_folders
 from asya_infra.mesh_file.mesh_model import MeshFile
+from asya_infra.mesh_file.sections import keys_of
 
 TESTS = """
 import orders
@@ -44,7 +45,7 @@ def test_pytest_finds_the_fixtures(shop: Path) -> None:
 def test_the_code_folders_have_the_defaults_of_the_mesh_file(tmp_path: Path) -> None:
     mesh_file = tmp_path / "mesh.yaml"
     mesh_file.write_text("namespace: shop\n")
-    defaults = MeshFile.model_fields
+    defaults = keys_of(MeshFile)
     assert _code_folders(mesh_file) == tuple(
         (tmp_path / str(defaults[key].default)).resolve() for key in ("code", "jobs")
     )

@@ -7,6 +7,7 @@ import pytest
 from asya_infra.contracts.mesh_contracts import ActorContract, MeshContracts, ToolContract, contracts_of
 from asya_infra.contracts.read import Types
 from asya_infra.mesh_file.mesh_model import MeshFile
+from asya_infra.mesh_file.sections import read_section
 
 TEXT = {"type": "string"}
 
@@ -17,7 +18,7 @@ def contracts(
     handlers: dict[str, Any] = {name: {"handler": f"shop.{name}"} for name in "abc"}
     values = {"namespace": "shop", "actors": handlers | (actors or {}), "tools": {"order": {"route": route}}}
     types = {name: Types(TEXT, TEXT) for name in "abc"}
-    return contracts_of(MeshFile.model_validate(values), types, {"order": schema or {}})
+    return contracts_of(read_section(MeshFile, values), types, {"order": schema or {}})
 
 
 def takers(found: MeshContracts) -> dict[str, tuple[str, ...]]:
@@ -51,7 +52,7 @@ def test_failed_payloads_and_declared_targets_are_on_their_way_too() -> None:
 
 def test_actors_without_types_are_left_out() -> None:
     values = {"namespace": "shop", "actors": {"a": {"handler": "shop.a"}}}
-    assert contracts_of(MeshFile.model_validate(values), {"a": Types()}, {}) == MeshContracts()
+    assert contracts_of(read_section(MeshFile, values), {"a": Types()}, {}) == MeshContracts()
 
 
 def test_what_is_for_people_is_left_out_of_schemas() -> None:

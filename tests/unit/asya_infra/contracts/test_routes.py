@@ -9,6 +9,7 @@ import pytest
 from asya_infra.contracts.read import Function, Types, read_types
 from asya_infra.contracts.routes import route_conflicts
 from asya_infra.mesh_file.mesh_model import MeshFile
+from asya_infra.mesh_file.sections import read_section
 
 FOLDER = Path(__file__).parent / "planted"
 
@@ -36,7 +37,7 @@ def problems(
         "tools": {"order": {"route": [actor(each) for each in route]}},
     }
     values["actors"].update(actors)  # type: ignore[attr-defined]
-    mesh = MeshFile.model_validate(values)
+    mesh = read_section(MeshFile, values)
     by_actor = {actor(name): each for name, each in types.items()}
     schemas = {"order": {"type": "object"} if schema is None else schema}
     return [text for _, text in route_conflicts(mesh, by_actor, schemas)]

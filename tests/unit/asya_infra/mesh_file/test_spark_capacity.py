@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from asya_infra.mesh_file.mesh_model import MeshFile
+from asya_infra.mesh_file.sections import read_section
 from asya_infra.mesh_file.spark_capacity import (
     Capacity,
     WarmWorker,
@@ -18,13 +19,14 @@ from asya_infra.mesh_file.spark_model import ApplicationSection, SparkSection, c
 
 
 def job(**keys: Any) -> SparkSection:
-    return SparkSection.model_validate({"job": "heavy.crunch", **keys})
+    return read_section(SparkSection, {"job": "heavy.crunch", **keys})
 
 
 def mesh(*jobs: dict[str, Any], **application: Any) -> MeshFile:
     actors = {f"a{index}": {"spark": {"job": "heavy.crunch", **keys}} for index, keys in enumerate(jobs)}
-    return MeshFile.model_validate(
-        {"namespace": "shop", "actors": actors, "sink": {"index": False}, "spark": {"application": application}}
+    return read_section(
+        MeshFile,
+        {"namespace": "shop", "actors": actors, "sink": {"index": False}, "spark": {"application": application}},
     )
 
 
@@ -61,7 +63,7 @@ def test_the_size_of_workers(keys: dict[str, Any], driver: Capacity, executor: C
     ],
 )
 def test_warm_workers_fit_every_job(jobs: list[dict[str, Any]], driver: WarmWorker, executor: WarmWorker) -> None:
-    values = mesh(*jobs) if jobs else MeshFile.model_validate({"namespace": "a", "actors": {"a": {"handler": "b.c"}}})
+    values = mesh(*jobs) if jobs else read_section(MeshFile, {"namespace": "a", "actors": {"a": {"handler": "b.c"}}})
     size = warm_size(values)
     assert (size.driver, size.executor) == (driver, executor)
 
@@ -90,15 +92,15 @@ def test_warm_workers_fit_every_job(jobs: list[dict[str, Any]], driver: WarmWork
 def test_the_runs_that_are_active_at_once(jobs: list[dict[str, Any]], application: dict[str, Any], runs: int) -> None:
     if not jobs:
         light = {"namespace": "shop", "actors": {"a": {"handler": "shop.one"}}}
-        assert max_concurrent_runs(MeshFile.model_validate(light)) == runs
+        assert max_concurrent_runs(read_section(MeshFile, light)) == runs
     else:
         assert max_concurrent_runs(mesh(*jobs, **application)) == runs
 
 
 def test_the_index_is_a_job_too() -> None:
     values = {"namespace": "shop", "actors": {"a": {"spark": {"job": "heavy.crunch", "executors": {"max": 1}}}}}
-    assert max_concurrent_runs(MeshFile.model_validate({**values, "sink": {"index": False}})) == 8
-    assert max_concurrent_runs(MeshFile.model_validate(values)) == 5
+    assert max_concurrent_runs(read_section(MeshFile, {**values, "sink": {"index": False}})) == 8
+    assert max_concurrent_runs(read_section(MeshFile, values)) == 5
 
 
 @pytest.mark.parametrize(
@@ -113,12 +115,12 @@ def test_the_index_is_a_job_too() -> None:
     ],
 )
 def test_executors_are_clamped_to_what_fits(executors: dict[str, Any], application: dict[str, Any], most: int) -> None:
-    assert max_executors(job(executors=executors), ApplicationSection.model_validate(application)) == most
+    assert max_executors(job(executors=executors), read_section(ApplicationSection, application)) == most
 
 
 def test_the_capacity_of_the_application() -> None:
     assert application_capacity(ApplicationSection()) == Capacity(16, 128)
-    assert application_capacity(ApplicationSection.model_validate({"max_memory": "1500m"})) == Capacity(16, 1)
+    assert application_capacity(read_section(ApplicationSection, {"max_memory": "1500m"})) == Capacity(16, 1)
 
 
 @pytest.mark.parametrize(

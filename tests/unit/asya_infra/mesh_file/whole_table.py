@@ -12,7 +12,7 @@ from asya.protocol.mesh_table import MeshTable, encode_table
 from asya_infra.mesh_file import to_table
 from tests.unit.asya_infra.mesh_file import loading
 
-MESH = Path(__file__).parent / "recorded" / "every_key.yaml"
+MESH = Path(__file__).parent / "recorded" / "every_key.yml"
 RECORDED = MESH.with_name("table.json")
 _MORE_CODE = "def many(payload):\n    yield payload\n"
 

@@ -8,6 +8,7 @@ import pytest
 from asya.protocol.s3_prefix import S3Prefix
 from asya_infra.addresses import Addresses
 from asya_infra.mesh_file.actor_model import AccessEntry
+from asya_infra.mesh_file.sections import read_section
 from asya_infra.permissions.access import access_grants, folder_grants
 from asya_infra.permissions.grant import Grant
 from asya_infra.permissions.spark import scratch
@@ -34,7 +35,7 @@ def allowed(grants: Sequence[Grant], action: str, resource: str, prefix: str | N
 
 
 def grants_of(*, by_s3a: bool = True, read: Sequence[str] = (), write: Sequence[str] = ()) -> list[Grant]:
-    entry = AccessEntry.model_validate({"bucket": "data", "read": list(read), "write": list(write)})
+    entry = read_section(AccessEntry, {"bucket": "data", "read": list(read), "write": list(write)})
     return access_grants([entry], PLACE, by_s3a=by_s3a)
 
 

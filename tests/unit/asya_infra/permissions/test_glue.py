@@ -10,6 +10,7 @@ from asya_infra.addresses import Addresses
 from asya_infra.limits.aws_limits import MANAGED_POLICY
 from asya_infra.limits.rendering import policy_length
 from asya_infra.mesh_file.actor_model import AccessEntry
+from asya_infra.mesh_file.sections import read_section
 from asya_infra.permissions.access import access_grants
 from asya_infra.permissions.glue import catalog_grants
 from asya_infra.permissions.grant import Grant, document
@@ -28,7 +29,7 @@ NEVER = (
 
 
 def grants(*entries: dict[str, Any], by_s3a: bool = True) -> list[Grant]:
-    access = access_grants([AccessEntry.model_validate(entry) for entry in entries], PLACE, by_s3a=by_s3a)
+    access = access_grants([read_section(AccessEntry, entry) for entry in entries], PLACE, by_s3a=by_s3a)
     return [*catalog_grants(PLACE), *access]
 
 
@@ -89,7 +90,7 @@ def test_a_policy_has_room_for_several_databases() -> None:
         for number in range(6)
     ]
     place = replace(PLACE, namespace="n" * 20, region="eu-central-1", account="1" * 12)
-    access = access_grants([AccessEntry.model_validate(entry) for entry in entries], place, by_s3a=True)
+    access = access_grants([read_section(AccessEntry, entry) for entry in entries], place, by_s3a=True)
     given = [*scratch(place, "a" * 20), *catalog_grants(place), *access, *secret_grants(["prod/key"], place)]
     assert policy_length(document(given)) <= MANAGED_POLICY.usable
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from asya_infra.mesh_file.sections import read_section
 from asya_infra.mesh_file.spark_model import SparkSection
 from asya_infra.mesh_file.spark_tables import spark_conf
 from asya_local.emr.catalogs import missing_catalog
@@ -14,7 +15,7 @@ INSTEAD = (
 
 def refusal(**keys: object) -> str | None:
     """Return the refusal of a job whose mesh file has these keys."""
-    return missing_catalog(spark_conf(SparkSection.model_validate({"job": "heavy.crunch", **keys})))
+    return missing_catalog(spark_conf(read_section(SparkSection, {"job": "heavy.crunch", **keys})))
 
 
 def test_iceberg() -> None:

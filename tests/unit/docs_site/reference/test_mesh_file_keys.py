@@ -3,6 +3,7 @@
 from typing import Any
 
 from asya_infra.mesh_file.mesh_model import MeshFile
+from asya_infra.mesh_file.sections import json_schema
 from docs_site.reference.mesh_file_keys import page
 
 PAGE = page()
@@ -13,7 +14,7 @@ def section(name: str) -> str:
 
 
 def test_each_key_of_each_section_has_a_row() -> None:
-    schema: dict[str, Any] = MeshFile.model_json_schema(by_alias=True)
+    schema: dict[str, Any] = json_schema(MeshFile)
     missing = [
         f"{name}.{key}"
         for name, definition in {"MeshFile": schema, **schema["$defs"]}.items()

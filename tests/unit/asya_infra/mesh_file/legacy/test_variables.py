@@ -21,7 +21,7 @@ def test_14_variables_of_an_actor_are_its_settings() -> None:
           MINE: kept
     """)
     assert (section.handler, section.handler_mode, section.kind) == ("shop.one", "envelope", "end")
-    assert (section.validate_, section.timeout, section.env) == (False, 80.0, {"MINE": "kept"})
+    assert (section.validate, section.timeout, section.env) == (False, 80.0, {"MINE": "kept"})
 
 
 def test_14_variables_may_be_a_list_as_in_kubernetes() -> None:

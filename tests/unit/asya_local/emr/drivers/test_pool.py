@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from asya_infra.mesh_file.sections import read_section
 from asya_infra.mesh_file.spark_model import SparkSection
 from asya_local.emr.drivers import pool
 from asya_local.emr.settings import EmrSettings, WorkerSettings
@@ -54,7 +55,7 @@ def test_a_spare_driver_serves_a_run_of_the_default_size(tmp_path: Path, monkeyp
     drivers = a_pool(tmp_path, monkeypatch)
     drivers.fill()
     [spare] = spares(drivers)
-    memory = SparkSection.model_validate({"job": "jobs.work"}).driver.memory
+    memory = read_section(SparkSection, {"job": "jobs.work"}).driver.memory
     assert drivers.acquire(f"{memory}m") is cast("pool.Driver", spare)
 
 

@@ -1,0 +1,207 @@
+"""Reads the plain values of a mesh file into its sections, by models of pydantic that are made from them.
+
+A section is a frozen `msgspec.Struct`. It declares each key with its type, default and bounds (`msgspec.Meta`), and the text
+below a key describes it. Functions read some sections in the actor table, and their layer has no pydantic. So the models of
+pydantic, which finds all mistakes at once, are made here.
+"""
+
+import ast
+import inspect
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, partial, reduce
+from operator import or_
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Self, TypeVar, Union, get_args, get_origin
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import FieldInfo
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    JsonValue,
+    TypeAdapter,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    create_model,
+)
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import CoreSchema
+
+AnyStruct = TypeVar("AnyStruct", bound=Struct)
+_BOUNDS = ("gt", "ge", "lt", "le", "pattern", "min_length", "max_length")
+
+
+@dataclass(frozen=True)
+class OneOrMore:
+    """The schema of a list of text whose only value needs no brackets.
+
+    Attributes:
+        or_flag: whether `true` and `false` have a meaning of their own, and are no text.
+    """
+
+    or_flag: bool = False
+
+    def __get_pydantic_json_schema__(self, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Return the schema of the list, or of its value."""
+        many = handler(core_schema)
+        return {"anyOf": [many["items"], *([{"type": "boolean"}] if self.or_flag else []), many]}
+
+
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+# A list with one value needs no brackets.
+Texts = Annotated[tuple[str, ...], BeforeValidator(_as_list), OneOrMore()]
+
+_NO_KEY = object()
+Written = Annotated[Mapping[str, Any], _NO_KEY]
+"""The mapping in the file that a section is read from, for checks that ask which of its keys are there. No key itself."""
+
+
+class Completed:
+    """A section whose defaults depend on other keys."""
+
+    def completed(self, written: Mapping[str, Any]) -> Self:
+        """Return the section with the defaults of the keys that are not written."""
+        raise NotImplementedError
+
+
+def keys_of(section: type[Struct]) -> dict[str, FieldInfo]:
+    """Return the fields of a section by the key in the file."""
+    fields = msgspec.structs.fields(section)
+    return {field.encode_name: field for field in fields if _NO_KEY not in get_args(field.type)}
+
+
+def read_section(section: type[AnyStruct], values: Any) -> AnyStruct:
+    """Read a section.
+
+    Raises:
+        pydantic.ValidationError: with all mistakes.
+    """
+    result: AnyStruct = _adapter(section).validate_python(values)
+    return result
+
+
+def plain(value: Any) -> Any:
+    """Return a section as JSON: mappings by the keys of the file, and lists."""
+    if isinstance(value, Struct):
+        return {key: plain(getattr(value, field.name)) for key, field in keys_of(type(value)).items()}
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}
+    return [plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def json_schema(section: type[Struct], generator: type[GenerateJsonSchema] = GenerateJsonSchema) -> dict[str, Any]:
+    """Return the JSON Schema of a section, with what its source says of each key."""
+    return _model(section, described=True).model_json_schema(by_alias=True, schema_generator=generator)
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+@cache
+def _adapter(section: type[Struct]) -> TypeAdapter[Any]:
+    return TypeAdapter(_annotation(section, described=False))
+
+
+@cache
+def _model(section: type[Struct], *, described: bool) -> type[BaseModel]:
+    """Make the model of a section. Its fields end with `_`, because models have methods such as `copy`."""
+    texts = _descriptions(section) if described else {}
+    definitions: dict[str, Any] = {
+        f"{field.name}_": (
+            _annotation(field.type, described=described),
+            Field(alias=key, description=texts.get(field.name), **_default(field), **_bounds(field.type)),
+        )
+        for key, field in keys_of(section).items()
+    }
+    return create_model(section.__name__, __base__=_Strict, __doc__=section.__doc__, **definitions)
+
+
+def _default(field: FieldInfo) -> dict[str, Any]:
+    if field.default_factory is not msgspec.NODEFAULT:
+        return {"default": field.default_factory()}
+    if field.default is msgspec.NODEFAULT:
+        return {}
+    # Each key of a section has its own default, so the schema needs none for the section.
+    return (
+        {"default_factory": lambda: field.default} if isinstance(field.default, Struct) else {"default": field.default}
+    )
+
+
+def _annotation(kind: Any, *, described: bool) -> Any:
+    """Return a type for pydantic: with models for sections, and with its own marks for those of msgspec."""
+    inner = partial(_annotation, described=described)
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        marks = [mark for mark in arguments[1:] if not isinstance(mark, Meta)]
+        return Annotated[inner(arguments[0]), *marks] if marks else inner(arguments[0])
+    if isinstance(kind, type) and issubclass(kind, Struct):
+        return Annotated[_model(kind, described=described), WrapValidator(partial(_build, kind))]
+    if kind is object:
+        return JsonValue
+    if origin in (tuple, dict):
+        return origin[tuple(each if each is ... else inner(each) for each in arguments)]
+    if origin in (Union, UnionType):
+        return reduce(or_, (_option(each, inner(each)) for each in arguments))
+    return kind
+
+
+def _option(kind: Any, annotation: Any) -> Any:
+    """Return an option of a union for pydantic, with its own bounds."""
+    bounds = _bounds(kind)
+    if get_args(kind) and get_args(kind)[0] is float:
+        # Equal marks are one object for `typing`, so 1 may stand for 1.0. Messages tell durations by it.
+        bounds |= {name: float(bounds[name]) for name in ("gt", "ge", "lt", "le") if name in bounds}
+    return Annotated[annotation, Field(**bounds)] if bounds else annotation
+
+
+def _bounds(kind: Any) -> dict[str, Any]:
+    """Return the bounds of a type as arguments of pydantic's `Field`."""
+    found: dict[str, Any] = {}
+    for mark in get_args(kind)[1:] if get_origin(kind) is Annotated else ():
+        if isinstance(mark, Meta):
+            found |= {name: value for name in _BOUNDS if (value := getattr(mark, name)) is not None}
+            found |= {"json_schema_extra": mark.extra_json_schema} if mark.extra_json_schema else {}
+    return found
+
+
+def _build(section: type[Struct], value: Any, validate: ValidatorFunctionWrapHandler) -> Struct:
+    """Make a section of the model that pydantic has validated."""
+    model = validate(value)
+    fields = {name: getattr(model, f"{name}_") for name in section.__struct_fields__ if name != "written"}
+    if "written" in section.__struct_fields__:
+        fields["written"] = value
+    built = section(**fields)
+    return built.completed(value) if isinstance(built, Completed) else built
+
+
+def _descriptions(section: type[Struct]) -> dict[str, str]:
+    """Return what the source says below each field of a section, those of its bases included."""
+    found: dict[str, str] = {}
+    for base in reversed(section.__mro__):
+        if issubclass(base, Struct) and base is not Struct:
+            found |= dict(_below_fields(_classes(base.__module__)[base.__name__]))
+    return found
+
+
+@cache
+def _classes(module: str) -> dict[str, ast.ClassDef]:
+    tree = ast.parse(Path(inspect.getfile(sys.modules[module])).read_text(encoding="utf-8"))
+    return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
+def _below_fields(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for field, below in zip(node.body, node.body[1:], strict=False):
+        match field, below:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                yield name, inspect.cleandoc(text)
