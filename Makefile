@@ -219,6 +219,10 @@ wheel: $(VENV)/.installed .build/.console  ## the distribution asya-mesh, into d
 rules: $(VENV)/.installed  ## write docs/reference/rules.md: each rule of the protocol and the tests that show it
 	@$(BIN)/python -m tests.rules --write
 
+.PHONY: console-types
+console-types: $(VENV)/.installed  ## write console/src/api/gateway.ts: the types of the gateway's answers, from its calls
+	@$(BIN)/python -m docs_site.reference.console_types
+
 .PHONY: docs
 docs: $(DOCS)/.installed  ## the documentation as a site with search and the reference from code: .build/docs/site/index.html (20 seconds); a broken link fails
 	@rm -rf $(SITE)/site

@@ -53,6 +53,7 @@ TARGETS = {
     "coverage": Target(tests="test_route"),
     "wheel": Target(),
     "rules": Target(),
+    "console-types": Target(),
     "docs": Target(),
     "docs-serve": Target(left_out="it runs until Ctrl-C; `docs` builds what it serves"),
     "bench": Target(),

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { actOnAll, answerAll, applies, asksSomething, placesOf, whyNoRedrive } from "../src/actions/bulk";
 import { CallError } from "../src/api/client";
-import type { TaskView } from "../src/api/types";
+import type { Replayed, TaskView } from "../src/api/types";
 import { task } from "./tasks";
 
 const slice = new CallError(409, "slice", "it is a slice of a set");
@@ -24,10 +24,10 @@ class Gateway {
     return Promise.resolve();
   }
 
-  replay(id: string, { failed_only = false } = {}): Promise<{ id: string }> {
+  replay(id: string, { failed_only = false } = {}): Promise<Replayed> {
     if (id in this.parents) return Promise.reject(slice);
     this.replays.push([id, failed_only]);
-    return Promise.resolve({ id: `${id}-again` });
+    return Promise.resolve({ id: `${id}-again`, replay_of: id, source: "" });
   }
 
   dismiss(id: string, wish: { reason: string } | { undo: true }): Promise<void> {

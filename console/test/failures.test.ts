@@ -8,7 +8,7 @@ test("failed tasks of one cause are one group, and the largest comes first", () 
     task(number, {
       status: "failed",
       actor: "bill",
-      error: { type: "KeyError", message },
+      error: { type: "KeyError", message, mro: [], traceback: "" },
       ...(group === undefined ? {} : { error_group: group }),
     });
   const orders = "KeyError: order #";
@@ -44,7 +44,7 @@ test.each([
     actor: "bill",
     owner: "ann",
     tool: "order",
-    error: { type: "KeyError", message: "order 7" },
+    error: { type: "KeyError", message: "order 7", mro: [], traceback: "" },
     error_group: "KeyError: order #",
   });
   expect(isSelected(failed, filter, undefined)).toBe(isIn);
@@ -56,7 +56,8 @@ test("a task is selected from the time of the age on", () => {
 });
 
 test("a retried task says which attempt failed, why, and when the next one is due", () => {
-  const retry = { attempt: 2, max_attempts: 5, error: { type: "KeyError", message: "'price'" }, failed_at: "2026-11-25T12:00:00Z" };
+  const error = { type: "KeyError", message: "'price'", mro: [], traceback: "" };
+  const retry = { attempt: 2, max_attempts: 5, error, failed_at: "2026-11-25T12:00:00Z" };
   expect(retryText(retry)).toBe("attempt 2 of 5 failed, the next is at work: KeyError: 'price'");
   expect(retryText({ ...retry, next_at: "2026-11-25T12:01:00Z" })).toMatch(
     /^attempt 2 of 5 failed, the next is due at .*: KeyError: 'price'$/,

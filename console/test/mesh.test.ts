@@ -1,10 +1,9 @@
 import { expect, test } from "vitest";
-import type { ActorNumbers, DeadLetter, MeshNumbers } from "../src/api/operations";
+import type { ActorNumbers, LetterView, MeshNumbers, TaskView } from "../src/api/types";
 import { meshGraph } from "../src/mesh/graph";
 import { receivesOf, whyOf } from "../src/mesh/letters";
 import { isMetric } from "../src/shared/metrics";
 import { queuesOf } from "../src/task/queues";
-import type { TaskView } from "../src/api/types";
 import { runsOf, troublesOf } from "../src/mesh/troubles";
 
 function actor(name: string, more: Partial<ActorNumbers> = {}): ActorNumbers {
@@ -18,7 +17,9 @@ function actor(name: string, more: Partial<ActorNumbers> = {}): ActorNumbers {
     per_minute: null,
     failing_per_minute: null,
     circuit: null,
+    open_circuit: null,
     runs: null,
+    not_read: null,
     ...more,
   };
 }
@@ -137,7 +138,7 @@ test("a heavy actor has runs, and says which linger and what waits for them", ()
   expect(runsOf(actor("light"))).toEqual([]);
 });
 
-function letter(more: Partial<DeadLetter> = {}): DeadLetter {
+function letter(more: Partial<LetterView> = {}): LetterView {
   return { actor: "a", id: "1", message_id: "1", sent_at: "", receives: 1, body: "", size: 0, ...more };
 }
 

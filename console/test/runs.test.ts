@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import type { RunMember } from "../src/api/operations";
+import type { EnvelopeLine } from "../src/api/types";
 import { dashboardCommand, outcomeGroups, outcomesText, toneOf } from "../src/runs/outcomes";
 import { s3Link, traceLink } from "../src/shared/address";
 import { bytes, dollars, rounded } from "../src/shared/format";
 
-function member(id: string, outcome: string): RunMember {
+function member(id: string, outcome: string): EnvelopeLine {
   const own = { generation: 0, position: 1, attempt: 1, error: "", milliseconds: 0, usage: null, dollars: null };
   return { id, outcome, ...own };
 }

@@ -1,20 +1,7 @@
 /** Calls the gateway through the console's server. */
 
 import { parseAnswer } from "./answer";
-import type {
-  FailureGroup,
-  HopPayloads,
-  KeptHop,
-  LogLine,
-  MeshInfo,
-  Page,
-  RedriveOutcome,
-  Replayed,
-  SetView,
-  TaskView,
-  TimelineEntry,
-} from "./types";
-import type { ActorDetails, DeadLetterPage, LogPage, MeshNumbers, RunDetails, RunPage } from "./operations";
+import type { ActorDetails, FailureGroup, HopPayloads, KeptHop, LetterPage, LogLine, LogPage, MeshInfo, MeshNumbers, Page, RedriveOutcome, Replayed, RunDetails, RunPage, SetView, TaskView, TimelineEntry } from "./types";
 
 const SECRET_HEADER = "x-asya-console-secret";
 
@@ -117,7 +104,7 @@ export class Client {
     return this.read(withQuery(`/api/v1/operations/actors/${encodeURIComponent(name)}/logs`, query));
   }
 
-  deadLetters(query: Query): Promise<DeadLetterPage> {
+  deadLetters(query: Query): Promise<LetterPage> {
     return this.read(withQuery("/api/v1/operations/dead-letters", query));
   }
 

@@ -1,6 +1,6 @@
 /** The numbers and the settings of an actor, and the tasks that failed there last. */
 
-import type { Access, ActorDetails, Policy } from "../api/operations";
+import type { Access, ActorDetails, Policy } from "../api/types";
 import { Facts } from "../shared/Facts";
 import { duration, rounded } from "../shared/format";
 import { Copy, Time } from "../shared/parts";

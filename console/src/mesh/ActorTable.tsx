@@ -1,6 +1,6 @@
 /** The actors as a table: what the graph shows, for screen readers and small screens. */
 
-import type { ActorNumbers } from "../api/operations";
+import type { ActorNumbers } from "../api/types";
 import { duration, rounded } from "../shared/format";
 import { type Column, Count, Known, WideTable } from "../shared/WideTable";
 import { addressOf } from "../view";

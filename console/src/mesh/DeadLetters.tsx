@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { ActionDialog } from "../actions/ActionDialog";
 import { useClient } from "../api/context";
-import type { DeadLetter, DeadLetterPage } from "../api/operations";
+import type { LetterView, LetterPage } from "../api/types";
 import { bytes, counted } from "../shared/format";
 import { indented } from "../shared/json";
 import { Refused } from "../shared/LogLines";
@@ -86,7 +86,7 @@ export function DeadLetters({ actor }: { actor: string | undefined }) {
   );
 }
 
-function countOf({ items, queues, has_more: hasMore }: DeadLetterPage): string {
+function countOf({ items, queues, has_more: hasMore }: LetterPage): string {
   const hidden = queues.reduce((total, queue) => total + queue.hidden, 0);
   const parts = [counted(items.length, "dead letter")];
   if (hasMore) parts.push("and more in the queue");
@@ -95,7 +95,7 @@ function countOf({ items, queues, has_more: hasMore }: DeadLetterPage): string {
 }
 
 /** The queues that have dead letters: a scan of all of them may end before it has reached the last. */
-function Queues({ page: { queues } }: { page: DeadLetterPage }) {
+function Queues({ page: { queues } }: { page: LetterPage }) {
   if (queues.length === 0) return null;
   return (
     <ul className="queues" aria-label="Queues">
@@ -109,7 +109,7 @@ function Queues({ page: { queues } }: { page: DeadLetterPage }) {
 }
 
 interface LetterProps {
-  letter: DeadLetter;
+  letter: LetterView;
   /** Whether the letter says whose queue it is in. */
   isNamed: boolean;
   isSelected: boolean;

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ElkNode } from "elkjs/lib/elk-api";
-import type { ActorNumbers } from "../api/operations";
+import type { ActorNumbers } from "../api/types";
 import { layoutOf, pathOf } from "../shared/layout";
 import { useIsNarrow } from "../shared/useIsNarrow";
 import { addressOf } from "../view";

@@ -2,7 +2,7 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useState } from "react";
-import type { MeshNumbers } from "../api/operations";
+import type { MeshNumbers } from "../api/types";
 import { useClient } from "../api/context";
 import { Fold } from "../shared/Fold";
 import { Refused } from "../shared/LogLines";

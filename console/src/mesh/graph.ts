@@ -1,6 +1,6 @@
 /** The mesh as a graph: tools lead to the first actor of their route, and actors to those that they send to. */
 
-import type { ActorNumbers, MeshNumbers } from "../api/operations";
+import type { ActorNumbers, MeshNumbers } from "../api/types";
 
 export interface MeshNode {
   id: string;

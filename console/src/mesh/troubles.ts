@@ -1,6 +1,6 @@
 /** What is wrong with an actor, as its numbers tell it. */
 
-import type { ActorNumbers } from "../api/operations";
+import type { ActorNumbers } from "../api/types";
 import { counted, duration, rounded, shortTime } from "../shared/format";
 
 export interface Trouble {

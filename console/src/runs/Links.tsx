@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useClient } from "../api/context";
-import type { RunDetails } from "../api/operations";
+import type { RunDetails } from "../api/types";
 import { Copied } from "../shared/Facts";
 import { StoredAt } from "../shared/StoredAt";
 import { dashboardCommand } from "./outcomes";

@@ -1,7 +1,7 @@
 /** The envelopes of a run by outcome: those that went wrong are open. */
 
 import { useState } from "react";
-import type { RunDetails, RunMember } from "../api/operations";
+import type { RunDetails, EnvelopeLine } from "../api/types";
 import { counted, dollars, duration, rounded } from "../shared/format";
 import { Fold } from "../shared/Fold";
 import { Copy } from "../shared/parts";
@@ -24,7 +24,7 @@ const COLUMNS: readonly Column[] = [
 
 interface MembersProps {
   run: RunDetails;
-  members: readonly RunMember[];
+  members: readonly EnvelopeLine[];
   /** Read more envelopes; undefined if there are none. */
   more: (() => void) | undefined;
 }
@@ -64,7 +64,7 @@ function Group({ group: { outcome, members, isBad } }: { group: OutcomeGroup }) 
   );
 }
 
-function Row({ member }: { member: RunMember }) {
+function Row({ member }: { member: EnvelopeLine }) {
   return (
     <tr>
       <th scope="row">

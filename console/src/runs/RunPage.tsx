@@ -3,7 +3,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useClient } from "../api/context";
-import type { RunDetails } from "../api/operations";
+import type { RunDetails } from "../api/types";
 import { Copied, Facts } from "../shared/Facts";
 import { dollars, duration, rounded } from "../shared/format";
 import { LogLines, Refused } from "../shared/LogLines";

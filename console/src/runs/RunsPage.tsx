@@ -2,7 +2,7 @@
 
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useClient } from "../api/context";
-import type { MeshNumbers, RunLine } from "../api/operations";
+import type { MeshNumbers, RunLine } from "../api/types";
 import { dollars, rounded } from "../shared/format";
 import { Refused } from "../shared/LogLines";
 import { Copy, Problem, Time } from "../shared/parts";

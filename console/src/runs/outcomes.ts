@@ -1,6 +1,6 @@
 /** How the envelopes of a run ended. */
 
-import type { RunMember, RunOutcomes } from "../api/operations";
+import type { EnvelopeLine, RunOutcomes } from "../api/types";
 
 export type Tone = "good" | "bad" | "live" | "quiet";
 
@@ -23,13 +23,13 @@ export function outcomesText(outcomes: RunOutcomes | null | undefined, envelopes
 
 export interface OutcomeGroup {
   outcome: string;
-  members: RunMember[];
+  members: EnvelopeLine[];
   isBad: boolean;
 }
 
 /** Return the envelopes by outcome: those that went wrong first, then the largest group first. */
-export function outcomeGroups(members: readonly RunMember[]): OutcomeGroup[] {
-  const byOutcome = new Map<string, RunMember[]>();
+export function outcomeGroups(members: readonly EnvelopeLine[]): OutcomeGroup[] {
+  const byOutcome = new Map<string, EnvelopeLine[]>();
   for (const member of members) {
     const some = byOutcome.get(member.outcome);
     if (some === undefined) byOutcome.set(member.outcome, [member]);

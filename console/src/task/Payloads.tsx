@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { diffLines } from "diff";
 import { CallError } from "../api/client";
 import { useClient } from "../api/context";
-import type { KeptHop, StoredPayload, TaskView } from "../api/types";
+import type { KeptHop, PayloadText, TaskView } from "../api/types";
 import { indented } from "../shared/json";
 import { Copy, Problem } from "../shared/parts";
 import { show } from "../shared/useView";
@@ -77,7 +77,7 @@ function Hop({ task, hop }: { task: TaskView; hop: KeptHop }) {
   );
 }
 
-function Payload({ title, payload }: { title: string; payload: StoredPayload | null | undefined }) {
+function Payload({ title, payload }: { title: string; payload: PayloadText | null | undefined }) {
   return (
     <section>
       <h2>{title}</h2>

@@ -1,6 +1,6 @@
 /** The text of a failure, and tasks that failed for the same reason; the gateway says which error is the same. */
 
-import { type FailureGroup, isOpenFailure, type Resolution, type Retry, type TaskView } from "../api/types";
+import { type FailureGroup, isOpenFailure, type Resolution, type RetryView, type TaskView } from "../api/types";
 import { shortTime } from "../shared/format";
 
 /** Return the error of a task, such as `KeyError: 'price'`; else its reason, or nothing. */
@@ -10,7 +10,7 @@ export function failureText(task: TaskView): string {
 }
 
 /** Return which attempt of a task failed and why, and when the next one is due. */
-export function retryText({ attempt, max_attempts, error, next_at }: Retry): string {
+export function retryText({ attempt, max_attempts, error, next_at }: RetryView): string {
   const next = next_at === undefined ? "the next is at work" : `the next is due at ${shortTime(next_at)}`;
   return `attempt ${attempt} of ${max_attempts} failed, ${next}: ${error.type}: ${error.message}`;
 }

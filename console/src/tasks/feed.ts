@@ -1,8 +1,7 @@
 /** Reads one list of tasks and keeps it up to date. */
 
 import type { Client } from "../api/client";
-import type { TaskView } from "../api/types";
-import { hasEnded } from "../api/types";
+import { hasEnded, type TaskView } from "../api/types";
 import type { TaskFilter } from "../view";
 import { TaskCollection } from "./collection";
 import { earliest, isSelected, listQuery } from "./matching";
