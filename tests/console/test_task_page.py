@@ -163,13 +163,25 @@ def test_a_task_whose_queue_nobody_reads_says_so_with_the_repair(gateway: StubGa
     expect(page.get_by_text("The queue of split-order")).to_have_count(0)
 
 
-def test_a_task_behind_an_open_circuit_waits(gateway: StubGateway, opened: OpenedPage) -> None:
-    problem = {"type": "CircuitOpen", "message": "the circuit of stock is open, after ConnectionError"}
+@pytest.mark.parametrize(
+    ("problem", "told"),
+    [
+        (
+            {"type": "CircuitOpen", "message": "the circuit of stock is open, after ConnectionError"},
+            "It waits: CircuitOpen: the circuit of stock is open, after ConnectionError",
+        ),
+        (
+            {"type": "Outage", "message": "S3 has not answered since 2026-11-28T10:03:00.000000Z (503)"},
+            "It may wait: Outage: S3 has not answered since 2026-11-28T10:03:00.000000Z (503)",
+        ),
+    ],
+    ids=["circuit", "outage"],
+)
+def test_a_task_that_waits_says_for_what(
+    gateway: StubGateway, opened: OpenedPage, problem: dict[str, str], told: str
+) -> None:
     gateway.add("order-2000", "running", actor="stock", problem=problem)
-    page = opened.open("#/tasks/order-2000")
-    expect(
-        page.get_by_text("It waits: CircuitOpen: the circuit of stock is open, after ConnectionError")
-    ).to_be_visible()
+    expect(opened.open("#/tasks/order-2000").get_by_text(told)).to_be_visible()
 
 
 def test_tabs_follow_the_arrow_keys(opened: OpenedPage) -> None:

@@ -1,7 +1,10 @@
 import type { TaskView } from "../api/types";
 import { Time } from "../shared/parts";
 
-const CIRCUIT_OPEN = "CircuitOpen";
+const WAITS: ReadonlyMap<string, string> = new Map([
+  ["CircuitOpen", "It waits"],
+  ["Outage", "It may wait"],
+]);
 
 /** The error of a task with its traceback, the last failed attempt of a running one, a problem of its queue, and how earlier generations ended. */
 export function Failure({ task }: { task: TaskView }) {
@@ -40,7 +43,7 @@ export function Failure({ task }: { task: TaskView }) {
       )}
       {problem !== undefined && (
         <p className="problem">
-          {problem.type === CIRCUIT_OPEN ? "It waits" : "A queue refuses its messages"}: <strong>{problem.type}</strong>:{" "}
+          {WAITS.get(problem.type) ?? "A queue refuses its messages"}: <strong>{problem.type}</strong>:{" "}
           {problem.message}
         </p>
       )}

@@ -79,7 +79,7 @@ FUNCTIONS = (
         sends(Group.WATCHED, *names.REPORT_QUEUES),
         writes("inbox/*"),
         *JUDGES_SENDERS,
-        # A cancellation claims the end of its task.
+        # A cancellation claims the end of its task. The same read has the notes of outages.
         CLAIMS,
         READS_CLAIMS,
         # A replay may start from any stored copy of an envelope.

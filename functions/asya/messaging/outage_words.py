@@ -28,5 +28,18 @@ def sentence(outages: Sequence[tuple[str, datetime, datetime, str]]) -> str:
     return f". Meanwhile {', and '.join(parts)}" if parts else ""
 
 
+def present_sentence(outages: Sequence[tuple[str, datetime, str]]) -> str:
+    """What a task says about outages that may keep it waiting; empty without any.
+
+    Args:
+        outages: the service, the first failed call, and the cause, as in `sentence`.
+    """
+    parts = [
+        f"{service} has {'refused calls' if why.startswith('4') else 'not answered'} since {_time(since)} ({why})"
+        for service, since, why in outages
+    ]
+    return f"{', and '.join(parts)}. A task that needs it goes on by itself when it answers" if parts else ""
+
+
 def _time(moment: datetime) -> str:
     return format_time(moment.replace(microsecond=0))

@@ -35,6 +35,7 @@ from asya.gateway.triggers.wiring import build_backfill_calls, build_slot_calls,
 from asya.legacy.gateway_calls import LegacyReadRoutes
 from asya.messaging.aws import clients
 from asya.messaging.aws.claim_check import ClaimCheck
+from asya.messaging.aws.outage_notes import OutageNotes
 from asya.messaging.aws.settings import Settings
 from asya.messaging.aws.submission_sender import SubmissionSender
 from asya.messaging.aws.telemetry import Telemetry
@@ -145,9 +146,10 @@ def build_api(
         warn=warn,
         environment=environment,
     )
+    outages = OutageNotes(client, settings.table_name("sink"))
     handlers = (
         Api(mesh, origins),
-        TaskRoutes(mesh, tasks, starter, access, origins, new_id),
+        TaskRoutes(mesh, tasks, starter, access, origins, new_id, outages, warn),
         ListRoutes(tasks, lists, access),
         TaskSetRoutes(mesh, tasks, access, _sets(settings)),
         FailureRoutes(Failures(lists), access),

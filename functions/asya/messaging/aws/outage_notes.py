@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from asya.messaging.aws.service_health import Outage
-from asya.messaging.outage_words import sentence
+from asya.messaging.outage_words import present_sentence, sentence
 from asya.protocol.table_keys import OUTAGE_KEY
 
 if TYPE_CHECKING:
@@ -75,6 +75,14 @@ def words_about(outages: Sequence[Outage], since: datetime, now: datetime) -> st
     met = [outage for outage in outages if outage.since <= end and outage.until >= begin]
     return sentence(
         [(outage.service, _time(outage.since), _time(outage.until), outage.cause) for outage in met],
+    )
+
+
+def words_about_now(outages: Sequence[Outage], since: datetime, now: datetime) -> str:
+    """What a task says about outages that were noted after a time and may last; empty without any."""
+    earliest = max(since.timestamp(), now.timestamp() - _SAME_SECONDS)
+    return present_sentence(
+        [(outage.service, _time(outage.since), outage.cause) for outage in outages if outage.until >= earliest]
     )
 
 

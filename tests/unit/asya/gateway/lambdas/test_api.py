@@ -11,6 +11,8 @@ from msgspec.structs import replace as changed
 
 from asya.gateway.lambdas import wiring
 from asya.messaging.aws import clients
+from asya.messaging.aws.outage_notes import OutageNotes
+from asya.messaging.aws.service_health import Outage
 from asya.protocol.codec import decode
 from asya.protocol.mesh_table import encode_table
 from asya.protocol.times import format_time
@@ -60,6 +62,41 @@ def test_a_task_is_started_with_a_record_and_a_message(gateway: Gateway) -> None
             "started_by": {"kind": "caller"},
         },
     )
+
+
+S3_OFF = "S3 has refused calls since 2026-11-20T09:00:05.000000Z (403 AccessDenied)"
+
+
+@pytest.mark.rule("4.outage.shown")
+def test_a_task_that_an_outage_may_hold_names_it(gateway: Gateway) -> None:
+    task_id = gateway.api(recorded_event("start-task"))[1]["id"]
+    began = at(0).timestamp()
+    notes = OutageNotes(clients.dynamodb(), "asya-flights-sink")
+
+    def problem(seconds: float) -> Any:
+        return gateway.api(read_task_event(task_id), at(seconds))[1].get("problem")
+
+    notes.add([Outage("SQS", began - 90, began - 5, "500")])
+    assert problem(60) is None  # over before the task began
+    notes.add([Outage("S3", began + 5, began + 50, "403 AccessDenied")])
+    assert problem(9) is None  # it has just reported
+    assert problem(60) == {
+        "type": "Outage",
+        "message": f"{S3_OFF}. A task that needs it goes on by itself when it answers",
+    }
+    assert problem(1100) is None  # messages have come back long ago
+    report(gateway, task_id, "processing", 55)
+    assert problem(70) is None  # the task has gone on
+
+
+@pytest.mark.rule("4.outage.shown")
+def test_a_task_without_readable_notes_is_shown(gateway: Gateway) -> None:
+    task_id = gateway.api(recorded_event("start-task"))[1]["id"]
+    clients.dynamodb().delete_table(TableName="asya-flights-sink")
+
+    status, task = gateway.api(read_task_event(task_id), at(60))
+
+    assert (status, task["status"], "problem" in task) == (200, "pending", False)
 
 
 @pytest.mark.rule("13.byte-order-mark")
