@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asya_cli.errors import ExitCode
+from asya_cli.errors import CommandError, ExitCode
 from asya_cli.mesh_file.loading import check_exists
 from asya_cli.options import DEFAULT_MESH, JsonDocument, MeshFile
 from asya_cli.output.text import counted, echo, write_json_line
@@ -47,21 +47,22 @@ def validate(
 ) -> None:
     """Check a mesh file, its handlers and jobs, their types along every route, and the limits of AWS.
 
-    What is found is what a deployment would refuse, with file, line and key. It needs no account and changes nothing. The exit code
-    is 1 if there is a problem. Notes are on standard error. --no-limits takes a second instead of a quarter of a minute.
+    What is found is what a deployment would refuse, and handlers that no function can import, with file, line and key. It needs no
+    account and changes nothing. The exit code is 1 if there is a problem. Notes are on standard error. --no-limits takes seconds
+    instead of a quarter of a minute.
     """
+    from asya_infra.imports.check import load_importable
     from asya_infra.mesh_file import MeshFileError
-    from asya_local.errors import LocalCloudError
-    from asya_local.sources import load
+    from asya_infra.product.places import BUILD
 
     check_exists(mesh)
     try:
-        loaded = load(mesh, stage)
-    except LocalCloudError as error:
-        if as_json and isinstance(error.__cause__, MeshFileError):
-            write_json_line(Validation(str(mesh), problems=error.__cause__.problems))
+        loaded = load_importable(mesh, stage, BUILD)
+    except MeshFileError as error:
+        if as_json:
+            write_json_line(Validation(str(mesh), problems=error.problems))
             raise typer.Exit(ExitCode.COMMAND_FAILED) from None
-        raise
+        raise CommandError(str(error)) from error
     remarks = _remarks(loaded, mesh, stage, limits=limits)
     if as_json:
         counts = len(loaded.mesh.actors), len(loaded.mesh.tools)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from asya.contracts.spark_types import is_name
+from asya_infra.build.import_path import NO_SECRET
 from asya_infra.contracts.read import FolderTypes, Function, Schema, Types, read_types
 from asya_infra.mesh_file import LoadedMesh
 from asya_infra.mesh_file.actor_model import ActorSection
@@ -16,8 +17,6 @@ from asya_infra.mesh_file.user_code import CodeError, detect_shape, find_definit
 _SAYS_NOTHING = frozenset(
     {"Any", "dict", "object", "FanOut", "SparkSession", "None", "Iterator", "Generator", "AsyncIterator", "DataFrame"}
 )
-# Of a secret, while the code is imported.
-_NO_SECRET = "not-known"
 
 
 @dataclass(frozen=True)
@@ -135,5 +134,5 @@ def _variables(mesh: MeshFile) -> dict[str, str]:
     """The variables of all actors: a module may read one when it is imported."""
     values: dict[str, str] = {}
     for actor in mesh.actors.values():
-        values |= dict.fromkeys(actor.secrets, _NO_SECRET) | {key: str(value) for key, value in actor.env.items()}
+        values |= dict.fromkeys(actor.secrets, NO_SECRET) | {key: str(value) for key, value in actor.env.items()}
     return values

@@ -11,10 +11,10 @@ from typing import Any
 
 from asya.spark.job_python import JOB_PYTHON
 from asya_infra.build.code_files import CodeFilesError
-from asya_infra.build.code_tree import CodeTree, handler_tree, job_tree
+from asya_infra.build.code_tree import job_tree
 from asya_infra.build.folder import build_once
 from asya_infra.build.folder_packages import build_folder_packages
-from asya_infra.build.functions import build_layer, build_runtime
+from asya_infra.build.import_path import WITHOUT_AWS, ImportPath, function_path
 from asya_infra.build.jobs import build_job_library
 from asya_infra.build.packages import PackagesError, Target
 from asya_infra.contracts.spark_schemas import json_schema
@@ -116,13 +116,13 @@ def read_types(
     keys = [*(each.key for each in functions), *models, *columns]
     python = interpreter_for(JOB_PYTHON if spark else FUNCTION_PYTHON).path
     try:
-        tree, more = _imported(root, folder, Target(interpreter=python), hashed=hashed, spark=spark)
+        path = _imported(root, folder, Target(interpreter=python), hashed=hashed, spark=spark)
         answer = build_once(
             root,
             "types",
             # The names of built folders say what is in them.
-            [request, known, *map(str, (tree.content, *more, python)), _CONTRACTS, _READER],
-            lambda draft: _ask(draft, python, tree, more, request, variables=variables),
+            [request, known, *map(str, (*path.folders, python)), _CONTRACTS, _READER],
+            lambda draft: _ask(draft, python, path, request, variables=variables),
         )
         return _parsed(json.loads((answer / _ANSWER).read_text(encoding="utf-8")))
     except _IncompleteError as error:
@@ -132,13 +132,13 @@ def read_types(
         return FolderTypes({}, {}, dict.fromkeys(keys, str(error)))
 
 
-def _imported(root: Path, folder: Path, target: Target, *, hashed: bool, spark: bool) -> tuple[CodeTree, list[Path]]:
+def _imported(root: Path, folder: Path, target: Target, *, hashed: bool, spark: bool) -> ImportPath:
     """Return what is deployed of a folder of code, and what functions or job runs find beside it."""
     if not spark:
-        tree = handler_tree(root, target, folder, hashed=hashed)
-        return tree, [build_layer(BUILD, target) / "python", build_runtime(BUILD, target)]
+        return function_path(root, target, folder, hashed=hashed)
     packages = build_folder_packages(root, folder, target, hashed=hashed)
-    return job_tree(root, folder), [*([packages] if packages else []), build_job_library(BUILD), *spark_path()]
+    after = (*([packages] if packages else []), build_job_library(BUILD), *spark_path())
+    return ImportPath(job_tree(root, folder), after)
 
 
 class _IncompleteError(Exception):
@@ -149,16 +149,13 @@ class _IncompleteError(Exception):
         self.answer = answer
 
 
-def _ask(
-    draft: Path, python: Path, tree: CodeTree, more: list[Path], request: str, *, variables: Mapping[str, str]
-) -> None:
-    path = [tree.content, *more]
+def _ask(draft: Path, python: Path, path: ImportPath, request: str, *, variables: Mapping[str, str]) -> None:
     environment = {
         # User code is imported here, so it gets no credentials and nothing else of the caller's environment.
         **{name: os.environ[name] for name in _INHERITED if name in os.environ},
-        "AWS_DEFAULT_REGION": "us-east-1",
+        **WITHOUT_AWS,
         **variables,
-        "PYTHONPATH": os.pathsep.join(map(str, path)),
+        "PYTHONPATH": os.pathsep.join(map(str, path.folders)),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     with tempfile.TemporaryDirectory() as temporary:
@@ -168,12 +165,12 @@ def _ask(
         command = [str(python), "-P", "-S", str(_READER), str(question), str(answer)]
         result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=_SECONDS)
         if not answer.is_file():
-            shown = tree.as_written(result.stderr.strip())
+            shown = path.tree.as_written(result.stderr.strip())
             raise ValueError(f"its import ended the process ({result.returncode}): {shown[-300:]}")
         text = answer.read_text(encoding="utf-8")
     parsed = json.loads(text)
     if any("error" in each for group in parsed.values() for each in group.values()):
-        raise _IncompleteError(json.loads(tree.as_written(text)))
+        raise _IncompleteError(json.loads(path.tree.as_written(text)))
     (draft / _ANSWER).write_text(text, encoding="utf-8")
 
 
