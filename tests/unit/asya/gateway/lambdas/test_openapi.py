@@ -1,6 +1,7 @@
 """The OpenAPI document, and the list of calls behind routes, functions and document."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ from tests.doubles.gateway_functions import (
 )
 
 DOCUMENT = document(MESH, "https://gateway.example")
+TASK = str(recorded_event("read-task")["pathParameters"]["id"])
 
 
 def test_every_call_is_answered_by_its_function(gateway: Gateway) -> None:
@@ -71,19 +73,23 @@ def route_of(event: dict[str, Any]) -> str:
 
 
 RECORDED = {path.stem: recorded_event(path.stem) for path in sorted(EVENTS.glob("*.json"))}
+BUILT = {
+    call.route: route_event(call.route, **dict.fromkeys(re.findall(r"{(\w+)}", call.path), TASK))
+    for call in CALLS
+    if call.audience != "other systems" and call.route not in {route_of(event) for event in RECORDED.values()}
+}
+"""An event of each call that nobody has recorded; with a body or a query it needs a recorded one."""
 
 
-def test_there_is_a_recorded_event_of_every_route() -> None:
-    assert {route_of(event) for event in RECORDED.values()} == {
-        call.route for call in CALLS if call.audience != "other systems"
-    }
+def test_recorded_events_are_of_calls() -> None:
+    assert {route_of(event) for event in RECORDED.values()} <= {call.route for call in CALLS}
 
 
 @pytest.mark.rule("13.openapi")
-@pytest.mark.parametrize("name", RECORDED)
-def test_recorded_events_are_answered_as_documented(gateway: Gateway, name: str) -> None:
+@pytest.mark.parametrize("name", [*RECORDED, *BUILT])
+def test_calls_are_answered_as_documented(gateway: Gateway, name: str) -> None:
     """The task exists, and the caller may see it."""
-    event = RECORDED[name]
+    event = (RECORDED | BUILT)[name]
     gateway.write_reports(json.loads(recorded_event("report-events")["body"]))
     call = next(call for call in CALLS if call.route == route_of(event))
     status, content = gateway.call_function(call.function, event)
