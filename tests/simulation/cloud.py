@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from random import Random
 from typing import Any
 from unittest import mock
@@ -22,6 +22,7 @@ from asya.senders.lambdas import wiring as sender_wiring
 from asya.testing.dynamo.indexes import KINDS, new_table
 from asya.testing.dynamo.tables import MemoryDynamo
 from asya.testing.dynamo.values import Item
+from asya.testing.permissions import Guarded, Permissions, of_items, of_objects, of_queues
 from asya.testing.services.event_log import EventLog
 from asya.testing.services.event_source import EventSources
 from asya.testing.services.events import EventBus, EventsClient
@@ -101,9 +102,9 @@ class Cloud:
             install_handlers(handlers),
             self.heavy.activate(handlers, self.mesh.programs, CallChecks(self.ledger)),
             mock.patch.object(clients, "sqs", self._sqs),
-            mock.patch.object(clients, "s3", lambda: S3Client(current_process(), self.bucket)),
-            mock.patch.object(clients, "dynamodb", lambda: DynamoClient(current_process(), self.tables)),
-            mock.patch.object(clients, "dynamodb_without_waiting", lambda: StateReads(current_process(), self.tables)),
+            mock.patch.object(clients, "s3", self._s3),
+            mock.patch.object(clients, "dynamodb", lambda: self._dynamodb(DynamoClient)),
+            mock.patch.object(clients, "dynamodb_without_waiting", lambda: self._dynamodb(StateReads)),
             mock.patch.object(api_groups, "ClaimCheck", _SMALL_CLAIM_CHECK),
             mock.patch.object(pause_wiring, "ClaimCheck", _SMALL_CLAIM_CHECK),
             mock.patch.object(gateway_wiring, "build_role_list", lambda *_: ListedRoles()),
@@ -116,11 +117,27 @@ class Cloud:
         build = end_handler_of if self.mesh.table.actors[actor].kind == "end" else handler_of
         return build(program, CallChecks(self.ledger))
 
-    def _sqs(self) -> SqsClient:
+    @cached_property
+    def permissions(self) -> Permissions:
+        """What the functions may do. The ledger's table has the actors of all versions of the mesh."""
+        return Permissions(self.ledger.mesh)
+
+    def _sqs(self) -> Guarded:
         process = current_process()
         actor = process.name.partition("/")[0]
         role = names.role_name(self.mesh.table.namespace, actor, REGION)
-        return SqsClient(process, self.queues, f"{role_id(actor)}:{role}")
+        client = SqsClient(process, self.queues, f"{role_id(actor)}:{role}")
+        return Guarded(client, actor, self.permissions, of_queues)
+
+    def _s3(self) -> Guarded:
+        process = current_process()
+        client = S3Client(process, self.bucket)
+        return Guarded(client, process.name.partition("/")[0], self.permissions, of_objects)
+
+    def _dynamodb(self, kind: type[DynamoClient]) -> Guarded:
+        process = current_process()
+        client = kind(process, self.tables)
+        return Guarded(client, process.name.partition("/")[0], self.permissions, of_items)
 
 
 class _Observer:

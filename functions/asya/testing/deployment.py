@@ -31,6 +31,7 @@ from asya.testing.errors import TestKitError
 from asya.testing.history import History
 from asya.testing.isolation.at_work import isolated
 from asya.testing.job_runs import SPARK, JobRuns
+from asya.testing.permissions import Guarded, Permissions, of_items, of_objects, of_queues
 from asya.testing.planned_faults import PlannedFaults
 from asya.testing.services.event_log import EventLog
 from asya.testing.services.event_source import EventSources
@@ -111,6 +112,11 @@ class Deployment:
     notifications: Notifications
     allowed_endpoints: tuple[str, ...] = ()
 
+    @cached_property
+    def permissions(self) -> Permissions:
+        """What the functions may do."""
+        return Permissions(self.table)
+
     @property
     def objects(self) -> Mapping[str, bytes]:
         """The content of the mesh's bucket by key."""
@@ -123,11 +129,9 @@ class Deployment:
             isolated(self.allowed_endpoints),
             self.jobs.activate(),
             mock.patch.object(clients, "sqs", self._sqs),
-            mock.patch.object(clients, "s3", lambda: S3Client(current_process(), self.bucket)),
-            mock.patch.object(clients, "dynamodb", lambda: DynamoClient(current_process(), self.tables)),
-            mock.patch.object(
-                clients, "dynamodb_without_waiting", lambda: DynamoClient(current_process(), self.tables)
-            ),
+            mock.patch.object(clients, "s3", self._s3),
+            mock.patch.object(clients, "dynamodb", self._dynamodb),
+            mock.patch.object(clients, "dynamodb_without_waiting", self._dynamodb),
             mock.patch.object(clients, "kms", lambda: KmsClient(current_process())),
             mock.patch.object(clients, "events", lambda: EventsClient(current_process(), self.bus)),
             mock.patch.object(clients, "cloudwatch", NoMetrics),
@@ -172,11 +176,22 @@ class Deployment:
             message for queue in self.queues.queues.values() for message in queue.messages if _is_alive(queue, message)
         )
 
-    def _sqs(self) -> SqsClient:
+    def _sqs(self) -> Guarded:
         process = current_process()
         actor = process.name.partition("/")[0]
         role = names.role_name(self.table.namespace, actor, REGION)
-        return SqsClient(process, self.queues, f"{role_id(actor)}:{role}")
+        client = SqsClient(process, self.queues, f"{role_id(actor)}:{role}")
+        return Guarded(client, actor, self.permissions, of_queues)
+
+    def _s3(self) -> Guarded:
+        process = current_process()
+        client = S3Client(process, self.bucket)
+        return Guarded(client, process.name.partition("/")[0], self.permissions, of_objects)
+
+    def _dynamodb(self) -> Guarded:
+        process = current_process()
+        client = DynamoClient(process, self.tables)
+        return Guarded(client, process.name.partition("/")[0], self.permissions, of_items)
 
 
 def _is_alive(queue: Queue, message: Message) -> bool:

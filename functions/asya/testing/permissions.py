@@ -1,0 +1,184 @@
+"""Refuses calls that the role of a function may not make, as AWS does.
+
+The roles are those of the stacks: what manifests declare. So a call without a need fails here before it fails on AWS.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from asya import registry
+from asya.protocol.mesh_table import MeshTable
+from asya.testing.services.functions import ACCOUNT, REGION
+from asya_infra.addresses import Addresses
+from asya_infra.permissions.evaluation import Request, is_allowed
+from asya_infra.permissions.needs import function_grants
+from asya_infra.permissions.resources import Place
+
+_KEY, _APPLICATION = "arn:aws:kms:eu-west-1:123456789012:key/asya-tokens", "00asya"
+# The item calls of a transaction, as `TransactItems` names them.
+_IN_TRANSACTIONS = {
+    "Put": "PutItem",
+    "Update": "UpdateItem",
+    "Delete": "DeleteItem",
+    "ConditionCheck": "ConditionCheckItem",
+}
+
+
+@dataclass
+class Permissions:
+    """What the functions of a mesh may do.
+
+    Attributes:
+        refused: the calls that were refused, as `function action resource`.
+    """
+
+    table: MeshTable
+    refused: list[str] = field(default_factory=list)
+    _statements: dict[str, dict[str, list[dict[str, Any]]]] = field(default_factory=dict)
+
+    @cached_property
+    def addresses(self) -> Addresses:
+        """The addresses of the mesh in the account of the simulation."""
+        return Addresses(
+            namespace=self.table.namespace,
+            partition="aws",
+            region=REGION,
+            account=ACCOUNT,
+            url_suffix="amazonaws.com",
+        )
+
+    def check(self, function: str, requests: Iterable[Request]) -> None:
+        """Refuse calls that the role of a function may not make; others than functions have no role.
+
+        Raises:
+            ClientError: `AccessDenied`.
+        """
+        statements = self._of(function)
+        for request in requests if statements else ():
+            if not is_allowed(statements.get(request.action, ()), request):
+                self.refused.append(f"{function} {request.action} {request.resource}")
+                answer: Any = {
+                    "Error": {
+                        "Code": "AccessDenied",
+                        "Message": f"{function} is not authorized to perform {request.action} on {request.resource}: "
+                        "its manifest declares no such need",
+                    },
+                    "ResponseMetadata": {"HTTPStatusCode": 403},
+                }
+                raise ClientError(answer, request.action.partition(":")[2])
+
+    def _of(self, function: str) -> dict[str, list[dict[str, Any]]]:
+        """Return the statements of a function by action: no action is a pattern. Without a role there are none."""
+        if function not in self._statements:
+            known = function in self.table.actors or function in registry.FUNCTIONS
+            place = Place(addresses=self.addresses, table=self.table, application=_APPLICATION, key=_KEY)
+            by_action: dict[str, list[dict[str, Any]]] = defaultdict(list)
+            for grant in function_grants(function, place) if known else ():
+                for action in grant.actions:
+                    by_action[action].append(grant.statement())
+            self._statements[function] = by_action
+        return self._statements[function]
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """A client of a function, whose calls its role must allow.
+
+    Attributes:
+        requests: what IAM is asked for a call, by the name of the method and its arguments.
+    """
+
+    client: Any
+    function: str
+    permissions: Permissions
+    requests: Callable[[str, Mapping[str, Any], Addresses], Iterator[Request]]
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.client, name)
+        if name == "get_paginator":
+            return lambda operation: _Pages(self, found(operation), operation)
+        if not callable(found) or name == "exceptions":
+            return found
+
+        def call(**arguments: Any) -> Any:
+            self.check(name, arguments)
+            return found(**arguments)
+
+        return call
+
+    def check(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """Refuse a call that the role does not allow."""
+        self.permissions.check(self.function, self.requests(name, arguments, self.permissions.addresses))
+
+
+@dataclass(frozen=True)
+class _Pages:
+    guard: Guarded
+    pages: Any
+    operation: str
+
+    def paginate(self, **arguments: Any) -> Iterator[dict[str, Any]]:
+        """Yield pages."""
+        self.guard.check(self.operation, arguments)
+        yield from self.pages.paginate(**arguments)
+
+
+def of_queues(name: str, arguments: Mapping[str, Any], addresses: Addresses) -> Iterator[Request]:
+    """Yield what SQS asks IAM."""
+    queue = arguments["QueueUrl"].rpartition("/")[2]
+    action = "".join(part.capitalize() for part in name.removesuffix("_batch").split("_"))
+    yield Request(f"sqs:{action}", addresses.arn("sqs", queue))
+
+
+def of_objects(name: str, arguments: Mapping[str, Any], addresses: Addresses) -> Iterator[Request]:
+    """Yield what S3 asks IAM."""
+    if name == "list_objects_v2":
+        yield Request("s3:ListBucket", addresses.bucket_arn(addresses.bucket), {"s3:prefix": arguments["Prefix"]})
+        return
+    action = {"head_object": "GetObject"}.get(name, "".join(part.capitalize() for part in name.split("_")))
+    yield Request(f"s3:{action}", addresses.objects_arn(addresses.bucket, arguments["Key"]))
+
+
+def of_items(name: str, arguments: Mapping[str, Any], addresses: Addresses) -> Iterator[Request]:
+    """Yield what DynamoDB asks IAM."""
+    if name == "transact_write_items":
+        for item in arguments["TransactItems"]:
+            ((call, content),) = item.items()
+            yield from _on_items(_IN_TRANSACTIONS[call], content["TableName"], [_key(content)], content, addresses)
+    elif name == "batch_get_item":
+        for table, content in arguments["RequestItems"].items():
+            yield from _on_items("BatchGetItem", table, map(_partition, content["Keys"]), content, addresses)
+    elif name == "batch_write_item":
+        for table, entries in arguments["RequestItems"].items():
+            keys = [_key(next(iter(entry.values()))) for entry in entries]
+            yield from _on_items("BatchWriteItem", table, keys, {}, addresses)
+    elif name == "query":
+        yield from _on_items("Query", arguments["TableName"], [], arguments, addresses)
+    else:
+        action = "".join(part.capitalize() for part in name.split("_"))
+        yield from _on_items(action, arguments["TableName"], [_key(arguments)], arguments, addresses)
+
+
+def _on_items(
+    action: str, table: str, keys: Iterable[str], arguments: Mapping[str, Any], addresses: Addresses
+) -> Iterator[Request]:
+    context: dict[str, str | tuple[str, ...]] = {"dynamodb:LeadingKeys": tuple(keys)}
+    if "ProjectionExpression" in arguments:
+        aliases = arguments.get("ExpressionAttributeNames", {})
+        named = (each.strip() for each in arguments["ProjectionExpression"].split(","))
+        context["dynamodb:Attributes"] = tuple(aliases.get(each, each) for each in named)
+    index = f"/index/{arguments['IndexName']}" if "IndexName" in arguments else ""
+    yield Request(f"dynamodb:{action}", addresses.arn("dynamodb", f"table/{table}{index}"), context)
+
+
+def _key(content: Mapping[str, Any]) -> str:
+    return _partition(content.get("Key") or content["Item"])
+
+
+def _partition(item: Mapping[str, Any]) -> str:
+    return str(item["pk"]["S"])
