@@ -75,6 +75,41 @@ def test_10_attempts_of_a_hop_append_once_and_other_hops_beside_it(spark, table)
 
 
 @pytest.mark.rule("10.append-once.iceberg")
+@pytest.mark.parametrize("column", ["_load_date", "_asya", "_SUCCESS", ".day"])
+def test_10_rows_in_partitions_with_hidden_names_are_appended(spark, column, monkeypatch):
+    """Iceberg commits the files that its tasks name, and lists no folder; a folder such as `_load_date=…` hides none."""
+    table = f"iceberg.sales.hidden{column.strip('._').lower()}"
+    spark.sql(
+        f"CREATE TABLE {table} (id STRING, `{column}` STRING) PARTITIONED BY (`{column}`) "
+        "TBLPROPERTIES ('write.wap.enabled' = 'true')"
+    )
+    values = ["2026-11-28", "_temporary", ".part", "", None]
+    rows = [(str(number), value) for number, value in enumerate(values * 2)]
+    frame = spark.createDataFrame(rows, f"id STRING, `{column}` STRING")
+
+    def attempt():
+        with active_context(Context("e1", "", {}, "heavy", 1, 1, None, "scratch/")):
+            append_once(frame, table)
+
+    killed_after(monkeypatch, "stage")
+    with pytest.raises(KilledError):
+        attempt()
+    monkeypatch.undo()
+    attempt()
+
+    published = spark.newSession().table(table)
+    assert sorted(map(tuple, published.collect()), key=lambda row: int(row[0])) == rows
+    files = spark.sql(f"SELECT file_path, record_count FROM {table}.files").collect()
+    assert sum(file.record_count for file in files) == len(rows)
+    assert any(f"/{column}=_temporary/" in file.file_path for file in files)
+    summary = spark.sql(
+        f"SELECT summary FROM {table}.snapshots WHERE summary['published-wap-id'] IS NOT NULL OR "
+        "summary['wap.id'] IS NOT NULL"
+    ).collect()
+    assert {int(row.summary["added-records"]) for row in summary} == {len(rows)}
+
+
+@pytest.mark.rule("10.append-once.iceberg")
 def test_10_staged_rows_of_a_dead_attempt_are_invisible_and_the_next_one_publishes_them(spark, table, monkeypatch):
     killed_after(monkeypatch, "stage")
     with pytest.raises(KilledError):
