@@ -157,7 +157,7 @@ quick: lint  ## lint, types, and the unit tests that are not slow (2 minutes)
 quick-tests: setup
 	@echo "· unit tests"
 	@$(BIN)/npm run --prefix console --silent test
-	@$(BIN)/pytest --numprocesses 3 -m "not slow" tests/unit
+	@$(BIN)/pytest --numprocesses 2 -m "not slow" tests/unit
 
 .PHONY: test
 test: lint  ## lint, types, and all tests: unit, templates, Spark, the local cloud with the demo's pipeline (15 to 25 minutes)

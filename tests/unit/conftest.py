@@ -6,11 +6,14 @@ from functools import cache
 from types import SimpleNamespace
 
 import boto3
+import botocore.hooks
 import botocore.session
 import botocore.useragent
 import moto.core.models
 import moto.core.responses
 import moto.kms.models
+import moto.s3.models
+import moto.s3.urls
 import moto.sqs.models
 import pytest
 import typer.testing
@@ -92,6 +95,19 @@ def cached_event_names() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(EventAliaser, "_alias_event_name", cached)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_clients() -> Iterator[None]:
+    """Leave out what each new client and each call of S3 repeats.
+
+    botocore inspects the signature of each of its own handlers for each client, and moto loads the addresses of S3 again for
+    each call, for endpoints that no test has.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(botocore.hooks.BaseEventHooks, "_verify_accept_kwargs", lambda *_: None)
+        patch.setattr(moto.s3.models.S3Backend, "_url_module", moto.s3.urls)
         yield
 
 
