@@ -6,11 +6,13 @@ name says otherwise.
 """
 
 import hashlib
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 from msgspec.structs import replace
 
+from asya.protocol.mesh_keys import Seconds, Texts
 from asya.protocol.pause import Pause
 from asya.protocol.triggers import Trigger, Webhook
 from asya.protocol.wait import Wait
@@ -25,15 +27,18 @@ _ANY_WAIT = 10 * 366 * 86400.0
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """One retry policy (`protocol §8`)."""
+    """A retry policy."""
 
-    max_attempts: int = 1
+    max_attempts: Annotated[int, Meta(ge=1, le=1000)] = 1
+    """The number of attempts, including the first."""
     backoff: Literal["constant", "linear", "exponential"] = "exponential"
-    initial_delay: float = 1.0
-    max_interval: float | None = None
+    initial_delay: Annotated[Seconds, Meta(ge=0)] = 1.0
+    max_interval: Seconds | None = None
     jitter: bool = False
-    max_duration: float | None = None
-    then_route: tuple[str, ...] | None = None
+    max_duration: Seconds | None = None
+    """No attempt starts later than this after the first one."""
+    then_route: Annotated[tuple[str, ...], Meta(min_length=1)] | None = None
+    """The route after the last attempt, instead of x-sink."""
 
     @property
     def longest_delay(self) -> float:
@@ -44,22 +49,25 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """Selects a policy for errors; the first matching rule counts (`protocol §8`)."""
+    """Selects the policy for errors; the first matching rule applies."""
 
-    errors: tuple[str, ...]
+    errors: Annotated[Texts, Meta(min_length=1)]
+    """Names of exception types. A qualified name matches exactly, a bare name matches the last part."""
     policy: str
 
 
 class CircuitBreaker(msgspec.Struct, frozen=True, kw_only=True):
-    """Opens for `open_for` seconds after `failures` failures within `window` seconds (`protocol §8`)."""
+    """Stops the calls of a handler that keeps failing. All instances of its function share one state."""
 
-    failures: int
-    window: float
-    open_for: float
+    failures: Annotated[int, Meta(ge=1, le=1000)]
+    window: Annotated[Seconds, Meta(gt=0)]
+    """The breaker opens after `failures` failed calls within this time."""
+    open_for: Annotated[Seconds, Meta(gt=0)]
+    """How long the breaker rejects calls before a trial call."""
 
 
 class Resiliency(msgspec.Struct, frozen=True, kw_only=True):
-    """An actor's retry policies by name, its ordered rules and its circuit breaker."""
+    """Retries and the circuit breaker for failures of a handler."""
 
     policies: dict[str, Policy] = {}
     rules: tuple[Rule, ...] = ()
@@ -113,23 +121,22 @@ LONGEST_QUEUE_RECEIVES = 1000
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """The SQS batch of a light actor, or the envelopes of one job run of a heavy actor. `window` is in seconds."""
+    """How many envelopes are processed together."""
 
-    size: int = 10
-    window: float = 0.0
+    size: Annotated[int, Meta(ge=1, le=10_000)] = 10
+    """SQS messages per call of a light actor; envelopes per job run of a heavy one, by default 500."""
+    window: Annotated[Seconds, Meta(ge=0)] = 0.0
+    """How long to wait for a fuller batch; by default 15s for a heavy actor."""
 
 
 class FanIn(msgspec.Struct, frozen=True, kw_only=True):
-    """How a fan-in actor merges a set: seconds to wait, the effect of a lost slice, seconds to keep the state.
+    """How the slices of a set are merged."""
 
-    Attributes:
-        timeout: None to wait until the origin's deadline; without a deadline, for `ttl`.
-    """
-
-    timeout: float | None = None
+    timeout: Annotated[Seconds, Meta(gt=0)] | None = None
+    """By default what is left of the deadline; without a deadline, `ttl`."""
     on_failure: Literal["fail", "partial"] = "fail"
-    quorum: int | None = None
-    ttl: float = 7 * 86400.0
+    quorum: Annotated[int, Meta(ge=1)] | None = None
+    ttl: Annotated[Seconds, Meta(gt=0)] = 7 * 86400.0
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,13 +157,37 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     statement: dict[str, object] | None = None
 
 
-class Actor(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of one actor; the defaults equal those of a light actor in the mesh file.
+class ActorOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of an actor that its function reads. `defaults` of the mesh file may set them for all actors."""
+
+    timeout: Annotated[Seconds, Meta(gt=0)] = 30.0
+    """The time limit of one handler call; by default 15m for a heavy actor, or `max_run` if that is shorter."""
+    batch: Batch = Batch()
+    max_receives: Annotated[int, Meta(ge=1, le=1000)] = 5
+    """Starts of the work on a message that do not come to an end, before it goes to the dead-letter queue."""
+    resiliency: Resiliency = Resiliency()
+    deduplicate: bool = False
+    """Skip a hop that has been completed before."""
+    keep_input: bool = False
+    """Keep each hop's input for replay."""
+    frames: Literal["streamed", "buffered"] = "streamed"
+    handler_mode: Literal["payload", "envelope", "envelope-v1"] = "payload"
+    fan_out_lists: bool = False
+    """A returned list becomes one frame per item."""
+    child_ids: Literal["uuid", "suffix"] = "uuid"
+    failed_payload: Literal["plain", "wrapped"] = "plain"
+    validate: bool = True
+    """Validate received envelopes; only a user's own end actor may turn this off."""
+    fair_by: Annotated[str, Meta(min_length=1)] | None = None
+    """The header that names the tenant, for fair queues."""
+
+
+class Actor(ActorOptions, frozen=True, kw_only=True):
+    """One actor: its options, its kind, and what belongs to the kind.
 
     Attributes:
         gives_one_frame: whether the handler returns one payload, so it is no generator. Synthesis reads this from the
             code; False if the code does not show it.
-        max_receives: the starts of the work on a message, the first included.
     """
 
     kind: Kind
@@ -165,21 +196,8 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True):
     fan_in: FanIn | None = None
     pause: Pause | None = None
     wait: Wait | None = None
-    timeout: float = 30.0
-    batch: Batch = Batch()
-    max_receives: int = 5
-    resiliency: Resiliency = Resiliency()
     can_send_to: tuple[str, ...] | None = None
-    deduplicate: bool = False
-    keep_input: bool = False
-    frames: Literal["streamed", "buffered"] = "streamed"
-    handler_mode: Literal["payload", "envelope", "envelope-v1"] = "payload"
-    fan_out_lists: bool = False
     gives_one_frame: bool = False
-    child_ids: Literal["uuid", "suffix"] = "uuid"
-    failed_payload: Literal["plain", "wrapped"] = "plain"
-    validate: bool = True
-    fair_by: str | None = None
     secrets: dict[str, str] = {}
     access: tuple[Access, ...] = ()
 

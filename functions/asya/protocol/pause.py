@@ -3,9 +3,10 @@
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Meta, Raw, UnsetType
 
 from asya.protocol.errors import ErrorInfo
+from asya.protocol.mesh_keys import NoKey, Texts
 from asya.protocol.status import Reason
 
 FieldType = Literal["string", "number", "boolean", "array", "object"]
@@ -17,19 +18,15 @@ ANSWERS_LIMIT = 128 * 1024
 
 
 class PauseField(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One question to the caller that resumes the task.
+    """A question for the caller who resumes the task."""
 
-    Attributes:
-        payload_key: JSON pointer to the answer in the payload; `/{name}` if missing.
-        default: the value for a missing answer; None without a default.
-        options: the only valid answers; for an array the only valid entries.
-    """
-
-    name: str
+    name: Annotated[str, Meta(min_length=1)]
     type: FieldType
     prompt: str = ""
     payload_key: str | None = None
+    """A JSON pointer into the payload, by default `/{name}`."""
     required: bool = True
+    # The value for a missing answer, and the only valid answers, or entries of an array.
     default: object = None
     options: tuple[object, ...] | None = None
 
@@ -64,22 +61,20 @@ class ShownValue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Pause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The settings of a pause actor. Without fields, a resume merges its input into the root of the payload.
-
-    Attributes:
-        prompt: the question; `{/total}` stands for a value of the payload.
-        show: JSON pointers to what the pause shows of the payload; None for the whole payload, within a bound.
-        until: when the pause ends without an answer; None if only an answer ends it.
-        callback: whether a link answers the pause too.
-        callback_key: JSON pointer to the link in the payload; None to keep it out of the payload.
-    """
+    """The questions of a pause."""
 
     prompt: str = DEFAULT_PROMPT
+    """The question. `{/total}` stands for the value at this JSON pointer into the payload, `{{` and `}}` for the characters."""
+    show: Texts | None = None
+    """JSON pointers to the values of the payload that those who answer see; by default the whole payload, shortened."""
     fields: tuple[PauseField, ...] = ()
-    show: tuple[str, ...] | None = None
-    until: str | None = None
+    """Without fields, the input of a resume is merged into the payload's root."""
+    until: Annotated[str | None, NoKey()] = None
+    """When the pause ends without an answer; None if only an answer ends it."""
     callback: bool = False
+    """Whether a link in the task and in its notifications lets its holder answer the pause, once."""
     callback_key: str | None = None
+    """A JSON pointer into the payload, where the link is put too; by default it is not in the payload."""
 
 
 class PauseHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

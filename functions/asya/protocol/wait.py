@@ -1,22 +1,22 @@
 """Waits: how long an actor holds envelopes, the header of a held envelope, and the wait in its task's record (`protocol §11`)."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta, field
+
+from asya.protocol.mesh_keys import Seconds
 
 
 class Wait(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The settings of a wait actor; exactly one of `seconds` and `until` is set.
+    """How long a wait actor holds envelopes; exactly one of `for` and `until`."""
 
-    Attributes:
-        seconds: how long it holds an envelope, from its arrival.
-        until: JSON pointer into the payload, to the time at which the envelope goes on.
-        deadline: whether the deadline of the task runs on during the wait, or stands still as in a pause.
-    """
-
-    seconds: float | None = None
+    seconds: Annotated[Seconds, Meta(ge=0)] | None = field(default=None, name="for")
+    """A duration such as `3d`, from the arrival of the envelope."""
     until: str | None = None
+    """A JSON pointer into the payload, to an RFC 3339 time or epoch seconds."""
     deadline: Literal["runs", "stands"] = "runs"
+    """Whether the deadline of the task runs on during the wait, or stands still as in a pause."""
 
 
 class WaitHeader(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 from pydantic import AfterValidator
 
-from asya_infra.mesh_file.sections import Texts
+from asya.protocol.mesh_keys import Texts
 
 _KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:([a-z0-9-]+):[0-9]{12}:key/[A-Za-z0-9-]+")
 

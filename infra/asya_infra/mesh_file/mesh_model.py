@@ -11,10 +11,11 @@ from pydantic_core import PydanticCustomError
 
 from asya.api_call import Group
 from asya.protocol import names
+from asya.protocol.mesh_keys import Texts
 from asya_infra.mesh_file.account_model import Account, KmsKey, Region, VpcSection
 from asya_infra.mesh_file.actor_model import ActorSection, ActorSettings
 from asya_infra.mesh_file.notify_model import NotifySection
-from asya_infra.mesh_file.sections import Completed, Texts
+from asya_infra.mesh_file.sections import Completed
 from asya_infra.mesh_file.spark_model import SparkSettings
 from asya_infra.mesh_file.telemetry_model import TelemetrySection
 from asya_infra.mesh_file.triggers.model import TriggerSection

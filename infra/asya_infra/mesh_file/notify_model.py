@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 from pydantic import BeforeValidator, WithJsonSchema
 
-from asya_infra.mesh_file.sections import Texts
+from asya.protocol.mesh_keys import Texts
 from asya_infra.mesh_file.units import DURATION_SCHEMA, parse_duration
 
 _PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,2})?)%")

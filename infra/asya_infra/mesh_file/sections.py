@@ -34,8 +34,14 @@ from pydantic import (
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from asya.protocol.mesh_keys import After, Form, NoKey
+from asya_infra.mesh_file.units import Duration
+
 AnyStruct = TypeVar("AnyStruct", bound=Struct)
 _BOUNDS = ("gt", "ge", "lt", "le", "pattern", "min_length", "max_length")
+
+
+_WHOLE_NAMES = {"PauseField"}
 
 
 @dataclass(frozen=True)
@@ -58,11 +64,12 @@ def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-# A list with one value needs no brackets.
-Texts = Annotated[tuple[str, ...], BeforeValidator(_as_list), OneOrMore()]
+_FORMS: dict[str, tuple[Any, ...]] = {
+    "duration": get_args(Duration)[1:],
+    "texts": (BeforeValidator(_as_list), OneOrMore()),
+}
 
-_NO_KEY = object()
-Written = Annotated[Mapping[str, Any], _NO_KEY]
+Written = Annotated[Mapping[str, Any], NoKey()]
 """The mapping in the file that a section is read from, for checks that ask which of its keys are there. No key itself."""
 
 
@@ -75,9 +82,19 @@ class Completed:
 
 
 def keys_of(section: type[Struct]) -> dict[str, FieldInfo]:
-    """Return the fields of a section by the key in the file."""
-    fields = msgspec.structs.fields(section)
-    return {field.encode_name: field for field in fields if _NO_KEY not in get_args(field.type)}
+    """Return the fields of a section by the key in the file, in the order of the schema."""
+    keys: list[str] = []
+    found: dict[str, FieldInfo] = {}
+    place: int | None = None
+    for field in msgspec.structs.fields(section):
+        marks = get_args(field.type)[1:] if get_origin(field.type) is Annotated else ()
+        if NoKey() in marks:
+            continue
+        place = next((keys.index(mark.key) + 1 for mark in marks if isinstance(mark, After)), place)
+        keys.insert(len(keys) if place is None else place, field.encode_name)
+        place = None if place is None else place + 1
+        found[field.encode_name] = field
+    return {key: found[key] for key in keys}
 
 
 def read_section(section: type[AnyStruct], values: Any) -> AnyStruct:
@@ -88,6 +105,16 @@ def read_section(section: type[AnyStruct], values: Any) -> AnyStruct:
     """
     result: AnyStruct = _adapter(section).validate_python(values)
     return result
+
+
+def shared_fields(kind: type[AnyStruct], section: AnyStruct) -> dict[str, Any]:
+    """Return the fields that a section of the file shares with the table, by their names.
+
+    Args:
+        kind: the class that declares them.
+        section: an instance of it, which may have further fields.
+    """
+    return {name: getattr(section, name) for name in kind.__struct_fields__}
 
 
 def plain(value: Any) -> Any:
@@ -124,7 +151,14 @@ def _model(section: type[Struct], *, described: bool) -> type[BaseModel]:
         )
         for key, field in keys_of(section).items()
     }
-    return create_model(section.__name__, __base__=_Strict, __doc__=section.__doc__, **definitions)
+    return create_model(_title(section), __base__=_Strict, __doc__=section.__doc__, **definitions)
+
+
+def _title(section: type[Struct]) -> str:
+    """Return the name of a section in the schema; the table has shorter names."""
+    name = section.__name__
+    is_shared = section.__module__.startswith("asya.")
+    return f"{name}Section" if is_shared and name not in _WHOLE_NAMES else name
 
 
 def _default(field: FieldInfo) -> dict[str, Any]:
@@ -143,7 +177,7 @@ def _annotation(kind: Any, *, described: bool) -> Any:
     inner = partial(_annotation, described=described)
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        marks = [mark for mark in arguments[1:] if not isinstance(mark, Meta)]
+        marks = [each for mark in arguments[1:] for each in _marks(mark)]
         return Annotated[inner(arguments[0]), *marks] if marks else inner(arguments[0])
     if isinstance(kind, type) and issubclass(kind, Struct):
         return Annotated[_model(kind, described=described), WrapValidator(partial(_build, kind))]
@@ -154,6 +188,13 @@ def _annotation(kind: Any, *, described: bool) -> Any:
     if origin in (Union, UnionType):
         return reduce(or_, (_option(each, inner(each)) for each in arguments))
     return kind
+
+
+def _marks(mark: Any) -> tuple[Any, ...]:
+    """Return a mark for pydantic. Bounds are arguments of `Field`."""
+    if isinstance(mark, Form):
+        return _FORMS[mark.name]
+    return () if isinstance(mark, Meta | After | NoKey) else (mark,)
 
 
 def _option(kind: Any, annotation: Any) -> Any:
@@ -178,7 +219,7 @@ def _bounds(kind: Any) -> dict[str, Any]:
 def _build(section: type[Struct], value: Any, validate: ValidatorFunctionWrapHandler) -> Struct:
     """Make a section of the model that pydantic has validated."""
     model = validate(value)
-    fields = {name: getattr(model, f"{name}_") for name in section.__struct_fields__ if name != "written"}
+    fields = {field.name: getattr(model, f"{field.name}_") for field in keys_of(section).values()}
     if "written" in section.__struct_fields__:
         fields["written"] = value
     built = section(**fields)

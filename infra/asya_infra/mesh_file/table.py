@@ -7,22 +7,14 @@ from typing import Literal
 from asya import registry
 from asya.protocol import mesh_table as table
 from asya.protocol import names
-from asya.protocol.pause import Pause, PauseField
-from asya.protocol.wait import Wait
+from asya.protocol.pause import Pause
 from asya_infra import timings
 from asya_infra.mesh_file import result_index
-from asya_infra.mesh_file.actor_model import (
-    AccessEntry,
-    ActorSection,
-    FanInSection,
-    PauseSection,
-    ResiliencySection,
-    WaitSection,
-)
+from asya_infra.mesh_file.actor_model import AccessEntry, ActorSection
 from asya_infra.mesh_file.load import LoadedMesh
 from asya_infra.mesh_file.mesh_model import AgentSection, MeshFile
 from asya_infra.mesh_file.result_index import compacts_index, has_index
-from asya_infra.mesh_file.sections import plain, read_section
+from asya_infra.mesh_file.sections import plain, read_section, shared_fields
 from asya_infra.mesh_file.send_targets import ALL_ACTORS, send_targets
 from asya_infra.mesh_file.spark_capacity import max_concurrent_runs, max_executors
 from asya_infra.mesh_file.spark_model import SparkSection, WorkerSection
@@ -97,7 +89,7 @@ def section_of(mesh: MeshFile, name: str) -> ActorSection:
 
 def _holds_retries(mesh: MeshFile) -> bool:
     """Whether a retry policy asks for a delay that x-wait holds."""
-    actors = (table.Actor(kind="handler", resiliency=_resiliency(actor.resiliency)) for actor in mesh.actors.values())
+    actors = (table.Actor(kind="handler", resiliency=actor.resiliency) for actor in mesh.actors.values())
     return any(actor.retries_after_days for actor in actors)
 
 
@@ -109,27 +101,15 @@ def _crew_actor(name: str) -> table.Actor:
 def _actor(loaded: LoadedMesh, name: str, actor: ActorSection) -> table.Actor:
     targets = send_targets(loaded.mesh, name)
     return table.Actor(
+        **shared_fields(table.ActorOptions, actor),
         kind=actor.kind or ("spark" if actor.spark else "handler"),
         handler=actor.handler,
         spark=_spark(loaded, actor, actor.spark) if actor.spark else None,
-        fan_in=_fan_in(actor.fan_in or FanInSection()) if actor.kind == "fan_in" else None,
-        pause=pause_of(actor.pause or PauseSection()) if actor.kind == "pause" else None,
-        wait=_wait(actor.wait) if actor.kind == "wait" and actor.wait is not None else None,
-        timeout=actor.timeout,
-        batch=table.Batch(size=actor.batch.size, window=actor.batch.window),
-        max_receives=actor.max_receives,
-        resiliency=_resiliency(actor.resiliency),
+        fan_in=actor.fan_in or table.FanIn() if actor.kind == "fan_in" else None,
+        pause=pause_of(actor.pause or Pause()) if actor.kind == "pause" else None,
+        wait=actor.wait if actor.kind == "wait" else None,
         can_send_to=None if targets is ALL_ACTORS else tuple(sorted(targets)),
-        deduplicate=actor.deduplicate,
-        keep_input=actor.keep_input,
-        frames=actor.frames,
-        handler_mode=actor.handler_mode,
-        fan_out_lists=actor.fan_out_lists,
         gives_one_frame=_gives_one_frame(loaded, actor),
-        child_ids=actor.child_ids,
-        failed_payload=actor.failed_payload,
-        validate=actor.validate,
-        fair_by=actor.fair_by,
         secrets=dict(actor.secrets),
         access=tuple(map(_access, actor.access)),
     )
@@ -146,35 +126,9 @@ def _gives_one_frame(loaded: LoadedMesh, actor: ActorSection) -> bool:
     return actor.handler is not None and not actor.fan_out_lists and returns(loaded.code_folder, actor.handler)
 
 
-def _fan_in(section: FanInSection) -> table.FanIn:
-    return table.FanIn(timeout=section.timeout, on_failure=section.on_failure, quorum=section.quorum, ttl=section.ttl)
-
-
-def _wait(section: WaitSection) -> Wait:
-    return Wait(seconds=section.for_, until=section.until, deadline=section.deadline)
-
-
-def pause_of(section: PauseSection) -> Pause:
-    """Return the prompt and the fields of a pause actor."""
-    fields = (
-        PauseField(
-            name=field.name,
-            type=field.type,
-            prompt=field.prompt,
-            payload_key=field.payload_key,
-            required=field.required,
-            default=field.default,
-            options=field.options,
-        )
-        for field in section.fields
-    )
-    return Pause(
-        prompt=section.prompt,
-        fields=tuple(fields),
-        show=section.show,
-        callback=section.callback,
-        callback_key=section.callback_key,
-    )
+def pause_of(section: Pause) -> Pause:
+    """Return a pause for the table, which has no notifications."""
+    return Pause(**shared_fields(Pause, section))
 
 
 def _spark(loaded: LoadedMesh, actor: ActorSection, spark: SparkSection) -> table.SparkJob:
@@ -210,28 +164,6 @@ def _worker(worker: WorkerSection) -> table.WorkerSize:
         cores=worker.cores,
         memory_mb=worker.memory,
         disk_gb=None if worker.disk is None else -(-worker.disk // 1024),
-    )
-
-
-def _resiliency(resiliency: ResiliencySection) -> table.Resiliency:
-    breaker = resiliency.circuit_breaker
-    return table.Resiliency(
-        policies={
-            name: table.Policy(
-                max_attempts=policy.max_attempts,
-                backoff=policy.backoff,
-                initial_delay=policy.initial_delay,
-                max_interval=policy.max_interval,
-                jitter=policy.jitter,
-                max_duration=policy.max_duration,
-                then_route=policy.then_route,
-            )
-            for name, policy in resiliency.policies.items()
-        },
-        rules=tuple(table.Rule(errors=rule.errors, policy=rule.policy) for rule in resiliency.rules),
-        circuit_breaker=None
-        if breaker is None
-        else table.CircuitBreaker(failures=breaker.failures, window=breaker.window, open_for=breaker.open_for),
     )
 
 

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 from pydantic import BeforeValidator, WithJsonSchema
 
-from asya_infra.mesh_file.sections import Texts, Written
+from asya.protocol.mesh_keys import Texts
+from asya_infra.mesh_file.sections import Written
 
 LOCAL_COLLECTOR = "http://localhost:4318"
 

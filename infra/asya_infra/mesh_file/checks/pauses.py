@@ -12,6 +12,7 @@ from asya.protocol.json_pointer import check_pointer
 from asya.protocol.pause import PauseField
 from asya_infra.mesh_file.actor_model import PauseSection
 from asya_infra.mesh_file.checks.context import Context, Finding
+from asya_infra.mesh_file.sections import plain
 from asya_infra.mesh_file.source import Location
 
 # Each report of a pause and the task's record contain the prompts and options.
@@ -50,7 +51,7 @@ def _findings(pause: PauseSection, place: Location) -> Iterator[Finding]:
             check_pointer(pause.callback_key)
         except ValueError as error:
             yield (*place, "callback_key"), str(error)
-    size = len(msgspec.json.encode(pause))
+    size = len(msgspec.json.encode(plain(pause)))
     if size > _TEXT_LIMIT:
         yield place, f"has {size} bytes of prompts and options; {_TEXT_LIMIT} at most"
     for index, address in enumerate(pause.notify):

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from asya.protocol.json_pointer import check_pointer
 from asya.protocol.mesh_table import Retention
+from asya.protocol.wait import Wait
 from asya.wait.limits import longest_wait
-from asya_infra.mesh_file.actor_model import WaitSection
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.source import Location
 from asya_infra.mesh_file.units import format_duration
@@ -23,16 +23,16 @@ def check(context: Context) -> Iterator[Finding]:
             yield place, "a wait actor (kind: wait) needs wait, such as wait: {for: 3d}"
 
 
-def _findings(wait: WaitSection, place: Location, longest: float) -> Iterator[Finding]:
-    if (wait.for_ is None) == (wait.until is None):
+def _findings(wait: Wait, place: Location, longest: float) -> Iterator[Finding]:
+    if (wait.seconds is None) == (wait.until is None):
         yield place, "needs either for (a duration) or until (a JSON pointer into the payload)"
     if wait.until is not None:
         try:
             check_pointer(wait.until)
         except ValueError as error:
             yield (*place, "until"), str(error)
-    if wait.for_ is not None and wait.for_ > longest:
-        wanted, limit = format_duration(wait.for_), format_duration(longest)
+    if wait.seconds is not None and wait.seconds > longest:
+        wanted, limit = format_duration(wait.seconds), format_duration(longest)
         yield (
             (*place, "for"),
             f"is {wanted}; this mesh holds an envelope for {limit} at most: make storage.retention.tasks and "

@@ -5,7 +5,7 @@ from typing import Annotated, Any, get_args, get_origin
 
 from msgspec import Struct
 
-from asya_infra.mesh_file.actor_model import PauseField
+from asya.protocol.pause import PauseField
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.sections import OneOrMore, keys_of
 from asya_infra.mesh_file.source import Location

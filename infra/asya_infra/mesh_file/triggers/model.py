@@ -9,11 +9,12 @@ from msgspec import Meta, Struct, field
 from pydantic import AfterValidator, JsonValue
 
 from asya.protocol.json_pointer import check_pointer
+from asya.protocol.mesh_keys import Texts
 from asya.protocol.triggers import Overlap, Signature
 from asya.triggers.slots import check_cron
 from asya_infra.mesh_file.actor_model import check_reference
 from asya_infra.mesh_file.problems import did_you_mean
-from asya_infra.mesh_file.sections import Texts, Written, plain
+from asya_infra.mesh_file.sections import Written, plain
 from asya_infra.mesh_file.units import Duration, TaskTimeout
 
 

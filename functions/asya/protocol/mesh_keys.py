@@ -1,0 +1,31 @@
+"""Marks of the fields that are keys of the mesh file: how a key is written there, and where it stands.
+
+The actor table and the mesh file share these fields. Each declares its type, default and bounds (`msgspec.Meta`) once, and the text
+below it describes the key. Functions read the table and ignore the marks; `asya_infra.mesh_file.sections` reads the file by them.
+"""
+
+from typing import Annotated, Literal
+
+from msgspec import Struct
+
+
+class Form(Struct, frozen=True):
+    """How a value is written in the mesh file, if not as in the table."""
+
+    name: Literal["duration", "texts"]
+
+
+class After(Struct, frozen=True):
+    """The key after which this key and the following ones stand in the schema, if a section extends one of the table."""
+
+    key: str
+
+
+class NoKey(Struct, frozen=True):
+    """A field that is no key of the mesh file."""
+
+
+Seconds = Annotated[float, Form("duration")]
+"""`500ms`, `30s` or `2h` in the mesh file."""
+Texts = Annotated[tuple[str, ...], Form("texts")]
+"""A list of texts. One text needs no brackets in the mesh file."""
