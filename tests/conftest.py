@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.workermanage import WorkerController
 
+# No test downloads an interpreter, and no process that one starts: code runs on those of this machine.
+os.environ["UV_PYTHON_DOWNLOADS"] = "never"
+
 COMPUTE_WORKERS = ("gw2", "gw3")
 """The workers without a cloud: the last two of four. While the clouds of the first two wait, one would not use both cores."""
 

@@ -267,6 +267,7 @@ def deploy(
             simulation,
             variables={**common, **own},
             folder=folder,
+            working_folder=None if is_heavy or section is None else handlers_view,
             faults=faults,
             allowed_endpoints=allowed_endpoints,
         )

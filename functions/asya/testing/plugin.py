@@ -5,6 +5,7 @@ The setting `asya_mesh` in the configuration of pytest names the mesh file; by d
 import the handlers and jobs of the mesh's code folders as the mesh does.
 """
 
+import platform
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,12 +49,29 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Name the files of the code folders that are not deployed, which tests do not have either."""
+    """Name the Python of tests if functions have another one, and the files of the code folders that are not deployed."""
     from asya_infra.build.code_files import code_files, described
 
     mesh_file = _mesh_file(config)
-    folders = _code_folders(mesh_file) if mesh_file.is_file() else ()
-    return [line for folder in folders for line in described(code_files(folder))]
+    if not mesh_file.is_file():
+        return []
+    folders = _code_folders(mesh_file)
+    return [
+        *other_python(platform.python_version()),
+        *(line for folder in folders for line in described(code_files(folder))),
+    ]
+
+
+def other_python(version: str) -> list[str]:
+    """Return the line that says that functions have another Python than this version of tests; none if they have not."""
+    from asya_infra.product.interpreters import FUNCTION_PYTHON
+
+    if version.startswith(f"{FUNCTION_PYTHON}."):
+        return []
+    return [
+        f"asya: tests run handlers on Python {version}, and functions have Python {FUNCTION_PYTHON}; "
+        f"`asya validate` imports them with {FUNCTION_PYTHON}"
+    ]
 
 
 def _code_folders(mesh_file: Path) -> tuple[Path, ...]:

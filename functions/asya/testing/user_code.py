@@ -27,6 +27,7 @@ class UserProcess(Process):
     Attributes:
         variables: the environment variables of the actor, beside those of AWS.
         folder: the folder of its code.
+        working_folder: the one in which it works, as a function in that of its code; None for that of the test.
         faults: the failures that the test has planned.
         allowed_endpoints: the endpoints that code of the mesh may call.
         exit_code: that of the process, once user code has ended it.
@@ -34,6 +35,7 @@ class UserProcess(Process):
 
     variables: Mapping[str, str] = field(default_factory=dict)
     folder: Path = Path()
+    working_folder: Path | None = None
     faults: PlannedFaults | None = None
     allowed_endpoints: tuple[str, ...] = ()
     exit_code: int = 137
@@ -59,7 +61,7 @@ class UserProcess(Process):
     def as_actor(self) -> Iterator[None]:
         """Run user code with the variables and the modules of the actor."""
         aws = endpoints.variables(REGION, self.allowed_endpoints)
-        with CODE_FOLDERS.using(self.folder), variables({**aws, **self.variables}):
+        with CODE_FOLDERS.using(self.folder), variables({**aws, **self.variables}), working_in(self.working_folder):
             yield
 
     @contextmanager
@@ -75,6 +77,21 @@ class UserProcess(Process):
 
         with mock.patch.object(os, "_exit", end):
             yield
+
+
+@contextmanager
+def working_in(folder: Path | None) -> Iterator[None]:
+    """Work in a folder for a while. The one before may have been removed, so it is held open."""
+    if folder is None:
+        yield
+        return
+    before = os.open(".", os.O_RDONLY)
+    try:
+        os.chdir(folder)
+        yield
+    finally:
+        os.fchdir(before)
+        os.close(before)
 
 
 @contextmanager

@@ -96,6 +96,8 @@ def _found(wanted: str) -> tuple[Path, str] | None:
 
 def _install(wanted: str) -> str:
     """Let uv install a version; returns why it could not. What failed is tried again a day later."""
+    if problem := _refused_downloads():
+        return problem
     tried = CACHE / f"no-python-{wanted}"
     if tried.is_file() and time.time() - tried.stat().st_mtime < _TRIED_SECONDS:
         return tried.read_text(encoding="utf-8")
@@ -110,6 +112,13 @@ def _install(wanted: str) -> str:
         CACHE.mkdir(parents=True, exist_ok=True)
         tried.write_text(problem, encoding="utf-8")
     return problem
+
+
+def _refused_downloads() -> str:
+    """Say which variable of uv refuses downloads; empty if none does."""
+    if os.environ.get("UV_PYTHON_DOWNLOADS", "").lower() == "never":
+        return "UV_PYTHON_DOWNLOADS is never"
+    return "UV_OFFLINE is set" if os.environ.get("UV_OFFLINE", "").lower() in {"1", "true", "yes", "on"} else ""
 
 
 def _uv(arguments: list[str], seconds: float) -> subprocess.CompletedProcess[str]:

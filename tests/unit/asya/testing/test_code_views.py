@@ -130,3 +130,13 @@ def test_the_head_of_a_session_names_what_is_left_out(project: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", "."]
     result = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
     assert f"{project}/handlers/.env: is not deployed: it is a file of variables" in result.stdout
+
+
+@pytest.mark.rule("6.code.one-tree")
+def test_a_handler_works_in_the_folder_of_its_code(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = "open('common/rates.json').read()"
+    code = f"AT_IMPORT = {read}\ndef files(payload): return [AT_IMPORT, {read}]\ndef broken(payload): ...\n"
+    (project / "handlers" / "orders.py").write_text(code)
+    monkeypatch.chdir(project)
+    assert Mesh(project / "mesh.yaml").send("files", {}).result == ["[1.1]", "[1.1]"]
+    assert Path.cwd() == project

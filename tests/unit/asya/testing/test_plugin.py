@@ -55,3 +55,12 @@ def test_the_code_folders_have_the_written_names(tmp_path: Path) -> None:
     mesh_file = tmp_path / "mesh.yaml"
     mesh_file.write_text("namespace: shop\ncode: 3.10\njobs: no\n")
     assert _code_folders(mesh_file) == ((tmp_path / "3.10").resolve(), (tmp_path / "no").resolve())
+
+
+def test_another_python_than_that_of_functions_is_named() -> None:
+    from asya.testing.plugin import other_python
+
+    assert other_python("3.13.1") == []
+    (line,) = other_python("3.11.7")
+    assert "Python 3.11.7" in line
+    assert "functions have Python 3.13" in line

@@ -20,6 +20,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A cache of its own; what other tests have found is kept for them."""
     monkeypatch.setattr(interpreters, "CACHE", tmp_path / "cache")
     monkeypatch.setattr(interpreters, "interpreter_for", interpreter_for)
+    monkeypatch.delenv("UV_PYTHON_DOWNLOADS")  # which refuses all downloads in tests
     interpreter_for.cache_clear()
     yield tmp_path / "cache"
     interpreter_for.cache_clear()
@@ -116,3 +117,28 @@ def test_shims_of_version_managers_are_not_asked(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(subprocess, "run", run)
     interpreters._found(WANTED)
     assert paths == [f"/usr/bin:{own}"]
+
+
+@pytest.mark.parametrize(("variable", "value"), [("UV_PYTHON_DOWNLOADS", "never"), ("UV_OFFLINE", "1")])
+def test_nothing_is_downloaded_where_uv_may_not(
+    python: Path, cache: Path, variable: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    uv = Uv(python, is_there=False)
+    use(monkeypatch, uv)
+    found = interpreter_for(WANTED)
+    assert found.is_own
+    assert f"({variable} is " in found.unchecked("functions")
+    assert uv.calls == ["find"]
+    assert not cache.exists()  # the next command may download one
+
+
+def test_without_uv_the_own_version_stands_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(_arguments: list[str], _seconds: float) -> Answer:
+        raise ImportError("No module named 'uv'")
+
+    use(monkeypatch, missing)
+    found = interpreter_for(WANTED)
+    assert found.is_own
+    assert "code that only one of them runs is not found" in found.unchecked("functions")
+    assert "`uv python install 3.99` (No module named 'uv')" in found.unchecked("functions")
