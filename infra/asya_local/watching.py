@@ -5,19 +5,22 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 from itertools import chain
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Protocol
 
 from watchfiles import Change, DefaultFilter, watch
 
 from asya_infra.build.code_files import code_files
+from asya_infra.build.folder_packages import package_inputs
+from asya_infra.build.packages import REQUIREMENTS
+from asya_infra.build.requirements_file import read_requirements
 from asya_infra.mesh_file import MeshFileError, load_mesh
 from asya_local.errors import LocalCloudError
 from asya_local.sources import code_folders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from watchfiles.main import FileChange
 
@@ -59,14 +62,17 @@ def identities(folders: Sequence[Path]) -> tuple[tuple[Path, int, int] | None, .
 
 
 def linked_folders(folder: Path) -> set[Path]:
-    """Return the folders with the files that links of a folder of code lead to, outside of it."""
+    """Return the folders outside of a folder of code that its build reads: by links, and for the packages that it requires."""
     own = folder.resolve()
-    parents = {file.source.resolve().parent for file in code_files(folder).files}
-    return {parent for parent in parents if parent != own and own not in parent.parents}
+    files = [file.source for file in code_files(folder).files]
+    files += [part for part in package_inputs(folder) if isinstance(part, Path)]
+    parents = {file.resolve().parent for file in files}
+    parents |= {each.resolve() for each in read_requirements(folder / REQUIREMENTS).wheel_folders}
+    return {parent for parent in parents if parent != own and own not in parent.parents and parent.is_dir()}
 
 
 def with_linked_folders(folders: Sequence[Path]) -> tuple[Path, ...]:
-    """Return the folders of code with those that their links lead to: all that is watched beside the mesh file."""
+    """Return the folders of code with those that their builds read beside them: all that is watched beside the mesh file."""
     return (*folders, *sorted({parent for folder in folders for parent in linked_folders(folder)}))
 
 

@@ -54,6 +54,27 @@ def test_a_change_behind_a_link_ends_the_waiting(mesh: Path, linked: str) -> Non
         assert wait(30)
 
 
+@pytest.mark.parametrize(
+    ("line", "changed"),
+    [
+        ("-r ../shared/req.txt", "shared/req.txt"),
+        ("-c ../shared/req.txt", "shared/req.txt"),
+        ("../shared/wheels/goods-1.0-py3-none-any.whl", "shared/wheels/goods-1.0-py3-none-any.whl"),
+        ("--find-links ../shared/wheels", "shared/wheels/goods-2.0-py3-none-any.whl"),
+        ("goods @ ../shared/project", "shared/project/goods/more.py"),
+    ],
+)
+def test_a_change_of_what_packages_are_built_from_ends_the_waiting(mesh: Path, line: str, changed: str) -> None:
+    for name in ("req.txt", "wheels/goods-1.0-py3-none-any.whl", "project/pyproject.toml", "project/goods/more.py"):
+        file = mesh.parent / "shared" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    (mesh.parent / "handlers" / "requirements.txt").write_text(f"{line}\n")
+    with watching(mesh, folders_of(mesh, "")) as wait:
+        (mesh.parent / changed).write_text("# changed\n")
+        assert wait(30)
+
+
 def test_a_new_link_leads_to_a_folder_that_has_to_be_watched(mesh: Path) -> None:
     folders = folders_of(mesh, "")
     before = with_linked_folders(folders)
