@@ -82,7 +82,7 @@ export interface Cancellation {
   root?: string;
 }
 
-/** Opens for `open_for` seconds after `failures` failures within `window` seconds (`protocol §8`). */
+/** Stops the calls of a handler that keeps failing. All instances of its function share one state. */
 export interface CircuitBreaker {
   failures: number;
   window: number;
@@ -335,17 +335,14 @@ export interface OpenCircuit {
   window: number;
 }
 
-/** One question to the caller that resumes the task. */
+/** A question for the caller who resumes the task. */
 export interface PauseField {
   name: string;
   type: "array" | "boolean" | "number" | "object" | "string";
   prompt?: string;
-  /** JSON pointer to the answer in the payload; `/{name}` if missing. */
   payload_key?: string;
   required?: boolean;
-  /** The value for a missing answer; null without a default. */
   default?: Json;
-  /** The only valid answers; for an array the only valid entries. */
   options?: Json[];
 }
 
@@ -363,7 +360,7 @@ export interface PayloadText {
   problem?: string;
 }
 
-/** One retry policy (`protocol §8`). */
+/** A retry policy. */
 export interface Policy {
   max_attempts: number;
   backoff: "constant" | "exponential" | "linear";
@@ -454,7 +451,7 @@ export interface Route {
   next: string[];
 }
 
-/** Selects a policy for errors; the first matching rule counts (`protocol §8`). */
+/** Selects the policy for errors; the first matching rule applies. */
 export interface Rule {
   errors: string[];
   policy: string;
