@@ -91,6 +91,7 @@ def _call(  # noqa: PLR0917 - the parts of one call
         handler=str(actor.handler),
         mode=actor.handler_mode,
         lists_fan_out=actor.fan_out_lists,
+        responses=actor.responses,
         timeout=actor.timeout,
         payload=payload,
         next=then,

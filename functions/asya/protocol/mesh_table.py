@@ -18,6 +18,8 @@ from asya.protocol.triggers import Trigger, Webhook
 from asya.protocol.wait import Wait
 
 Kind = Literal["handler", "spark", "fan_in", "pause", "wait", "end", "crew"]
+Responses = Literal["plain", "errors", "wrapped"]
+"""Which responses of legacy runtimes a handler may give, beside payloads (`protocol §14`)."""
 
 
 RETRY_ON_QUEUE = 86400.0
@@ -176,6 +178,8 @@ class ActorOptions(msgspec.Struct, frozen=True, kw_only=True):
     """A returned list becomes one frame per item."""
     child_ids: Literal["uuid", "suffix"] = "uuid"
     failed_payload: Literal["plain", "wrapped"] = "plain"
+    responses: Responses = "plain"
+    """`errors`: a returned `{error, message}` is a failure; `wrapped`: `{status: ok, result}` is unwrapped, too."""
     validate: bool = True
     """Validate received envelopes; only a user's own end actor may turn this off."""
     fair_by: Annotated[str, Meta(min_length=1)] | None = None

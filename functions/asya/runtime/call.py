@@ -77,6 +77,7 @@ class HandlerInvoker:
     Attributes:
         mode: converts the argument and the results (`handler_mode`).
         lists_fan_out: whether a returned list is one frame for each item, as in legacy meshes (`fan_out_lists`).
+        read_response: gives the payload in a value from the handler (`responses`).
         timer: the clock and the alarm of the time limits.
         redact: keeps secrets out of the errors that are only logged.
     """
@@ -84,6 +85,7 @@ class HandlerInvoker:
     handler: Handler
     mode: Mode = field(default_factory=PayloadMode)
     lists_fan_out: bool = False
+    read_response: Callable[[Any], Any] = lambda value: value
     timer: Timer = WALL_TIMER
     redact: Callable[[str], str] = str
 
@@ -120,6 +122,7 @@ class HandlerInvoker:
         if inspect.isasyncgen(result):
             yield from self._generator_frames(_AsyncSource(result, budget), open_view, budget, digits)
             return
+        result = self.read_response(result)
         if digits is not None:
             result = with_digits(result, digits)
         if self.lists_fan_out and isinstance(result, list):
@@ -155,7 +158,7 @@ class HandlerInvoker:
                         answer = execute(view, value)
                     except Exception as error:  # noqa: BLE001 - the generator raises it at its yield
                         command_error = error.with_traceback(None)
-                elif value is not None:
+                elif value is not None and (value := self.read_response(value)) is not None:
                     _check_output(guard, value)
                     if digits is not None:
                         value = with_digits(value, digits)

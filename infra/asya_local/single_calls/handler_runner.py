@@ -7,12 +7,14 @@ import json
 import sys
 import time
 from dataclasses import asdict, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Raw
 
+from asya.legacy.responses import read_response
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.frame import Frame
 from asya.runtime import call
@@ -80,7 +82,8 @@ def main(request_file: str, report_file: str) -> None:
 def _call(request: dict[str, Any], payload: Raw, recorder: Recorder) -> None:
     handler = load(request["handler"])
     held = typed(request["handler"], handler, request["mode"], lists_fan_out=request["lists_fan_out"])
-    invoker = call.HandlerInvoker(held.call, held.mode, request["lists_fan_out"])
+    responses = partial(read_response, request["responses"])
+    invoker = call.HandlerInvoker(held.call, held.mode, request["lists_fan_out"], responses)
 
     def view() -> EnvelopeView:
         return EnvelopeView(

@@ -8,6 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from asya.protocol.errors import ErrorInfo
+from asya.protocol.mesh_table import Responses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +19,7 @@ class CallRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         handler: `module.function`.
-        mode: `handler_mode`.
+        mode, responses: `handler_mode` and `responses`.
         timeout: seconds.
         next: the actors after this one in the route.
     """
@@ -27,6 +28,7 @@ class CallRequest(msgspec.Struct, frozen=True, kw_only=True):
     handler: str
     mode: str
     lists_fan_out: bool
+    responses: Responses
     timeout: float
     payload: msgspec.Raw
     next: tuple[str, ...] = ()

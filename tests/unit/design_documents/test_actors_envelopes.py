@@ -154,6 +154,16 @@ def test_a_returned_error_object_is_a_payload(pipeline: MakePipeline) -> None:
     assert pipeline(prep=lambda _: answer, infer=echo, post=echo).send("prep", ENVELOPE).payloads("infer") == [answer]
 
 
+@pytest.mark.rule("14.responses")
+def test_a_returned_error_object_is_a_failure_where_the_actor_says_so(pipeline: MakePipeline) -> None:
+    answer = {"error": "processing_error", "message": "Invalid input format"}
+    (ended,) = pipeline(spec={"responses": "errors"}, prep=lambda _: answer).send("prep", ENVELOPE).at("x-sump")
+    assert ended.route == Route((), "prep", ("infer", "post"))
+    assert ended.status is not None
+    assert ended.status.error is not None
+    assert (ended.status.error.type, ended.status.error.message) == tuple(answer.values())
+
+
 def test_a_timeout_ends_in_error(pipeline: MakePipeline) -> None:
     def never(_: Any) -> None:
         while True:

@@ -85,6 +85,17 @@ def test_the_runtimes_own_wrapping_is_a_payload_if_a_handler_gives_it(pipeline: 
     assert ran.payloads("b") == [wrapped]
 
 
+@pytest.mark.rule("14.responses")
+@pytest.mark.parametrize(
+    "result", [{"processed": True}, [{"chunk": 1, "text": "Hello"}, {"chunk": 2, "text": "world"}]]
+)
+def test_a_wrapped_result_is_unwrapped_where_the_actor_says_so(pipeline: MakePipeline, result: Any) -> None:
+    wrapped = {"status": "ok", "result": result}
+    ran = pipeline(spec=LEGACY | {"responses": "wrapped"}, a=lambda _: wrapped, b=lambda _: None)
+    ran.send("a", sent(["a", "b"], {}))
+    assert ran.payloads("b") == (result if isinstance(result, list) else [result])
+
+
 def test_an_array_becomes_several_messages(pipeline: MakePipeline) -> None:
     chunks = [{"chunk": 1, "text": "Hello"}, {"chunk": 2, "text": "world"}]
     ran = pipeline(spec=LEGACY, split=lambda _: chunks, process=lambda _: None)

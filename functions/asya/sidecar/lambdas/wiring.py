@@ -1,5 +1,8 @@
 """The Lambda entry point of a light actor."""
 
+from functools import partial
+
+from asya.legacy.responses import read_response
 from asya.protocol.mesh_table import Actor
 from asya.runtime.call import HandlerInvoker
 from asya.runtime.load import LoadError
@@ -20,7 +23,8 @@ def build_sidecar(services: Services) -> Sidecar:
     spec, name = own_actor(services)
     handler = load_handler(services, name)
     held = typed(name, handler, spec.handler_mode, lists_fan_out=spec.fan_out_lists)
-    call = HandlerInvoker(held.call, held.mode, spec.fan_out_lists, services.environment)
+    responses = partial(read_response, spec.responses)
+    call = HandlerInvoker(held.call, held.mode, spec.fan_out_lists, responses, services.environment)
     return Sidecar(services, with_secrets(services, call), spec.deduplicate)
 
 

@@ -24,6 +24,8 @@ def _findings(actor: ActorSection) -> Iterator[tuple[str, str]]:
             yield named[-1], f"has {' and '.join(named)}; keep one of them"
         if not actor.validate:
             yield "validate", "only a user's own end actor (kind: end) may turn off validation"
+    if actor.responses != "plain" and (actor.handler is None or actor.handler_mode != "payload"):
+        yield "responses", "is for a handler that gives payloads (handler_mode: payload)"
     if actor.fan_in is not None and actor.fan_in.quorum is not None and actor.fan_in.on_failure == "fail":
         yield "fan_in", "has a quorum, which needs on_failure: partial"
     for kind in ("fan_in", "pause", "wait"):

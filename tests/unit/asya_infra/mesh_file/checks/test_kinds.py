@@ -13,6 +13,10 @@ pytestmark = pytest.mark.usefixtures("folder")
         ("spark: {job: heavy.crunch}", "4: actors.a.spark: has handler and spark; keep one of them"),
         ("validate: false", "4: actors.a.validate: only a user's own end actor (kind: end) may turn off validation"),
         ("pause: {}", "4: actors.a.pause: needs kind: pause"),
+        (
+            "handler_mode: envelope, responses: errors",
+            "4: actors.a.responses: is for a handler that gives payloads (handler_mode: payload)",
+        ),
     ],
 )
 def test_keys_that_do_not_fit_the_kind(keys: str, problem: str) -> None:
