@@ -84,32 +84,42 @@ class WorkerSize(msgspec.Struct, frozen=True, kw_only=True):
     disk_gb: int | None = None
 
 
-class SparkJob(msgspec.Struct, frozen=True, kw_only=True):
+class JobOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the job of a heavy actor that are the same in the mesh file and at run time."""
+
+    job: str
+    """`module.function` in the `jobs` folder."""
+    archives: tuple[str, ...] = ()
+    """Archives (`s3://…`) that Spark unpacks for the job."""
+    py_files: tuple[str, ...] = ()
+    """Python files or zips (`s3://…`) that the job imports."""
+    payload_schema: str | None = None
+    """The type of the payload, for a job function with a DataFrame: a DDL text, or a model such as `shop.models.Order`."""
+    max_run: Annotated[Seconds, Meta(ge=60)] = 6 * 3600.0
+    """The time limit of a job run."""
+    parallel: Annotated[int, Meta(ge=1, le=64)] = 1
+    """The envelopes at work at the same time in a run, for a job function with one payload."""
+    max_runs: Annotated[int, Meta(ge=1, le=1000)] | None = None
+    """The runs of this actor that are active at once, such as 1 for the only writer of a table; by default all that fit."""
+    priority: Annotated[int, Meta(ge=0, le=100)] = 0
+    """Whose run starts first when the application is full; the highest goes first."""
+    linger: Annotated[Seconds, Meta(ge=0, le=3600)] = 0.0
+    """How long an idle run waits for further envelopes, which it then gets within a second or two; it is billed meanwhile."""
+
+
+class SparkJob(JobOptions, frozen=True, kw_only=True):
     """The job of a heavy actor and its size (mesh file, `spark`).
 
     Attributes:
-        parallel: the number of envelopes at work at the same time in one run; 1 for the DataFrame shape.
-        max_runs: the runs of the actor that are active at once; None for no limit of its own.
-        priority: whose run gets a free slot; the highest goes first.
-        linger: seconds that a run waits for further envelopes, in a driver that is warm; 0 for runs that end.
         access: names the `access` of the actor, which a run has from its start on; empty if its runs do not linger.
     """
 
-    job: str
     driver: WorkerSize = WorkerSize()
     executor: WorkerSize = WorkerSize()
     min_executors: int = 0
     max_executors: int = 4
     conf: dict[str, str] = {}
     env: dict[str, str] = {}
-    archives: tuple[str, ...] = ()
-    py_files: tuple[str, ...] = ()
-    payload_schema: str | None = None
-    max_run: float = 6 * 3600.0
-    parallel: int = 1
-    max_runs: int | None = None
-    priority: int = 0
-    linger: float = 0.0
     access: str = ""
     shape: Literal["payload", "dataframe"] = "payload"
 
@@ -232,12 +242,13 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
-    """The agent card of the mesh (`protocol §13`); missing values derive from namespace and tools."""
+    """The card of the mesh for other agents. Missing values come from the tools."""
 
     name: str | None = None
     description: str | None = None
     version: str | None = None
     skills: tuple[dict[str, object], ...] | None = None
+    """The tools to show, each by its id. Other keys of a skill override the values of the tool."""
 
 
 class Sink(msgspec.Struct, frozen=True, kw_only=True):

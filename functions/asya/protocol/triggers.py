@@ -1,8 +1,11 @@
 """The triggers of a mesh: what starts a task without a caller (`protocol §16`). Durations are in seconds."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
+
+from asya.protocol.mesh_keys import Seconds
 
 OWNER_PREFIX = "trigger:"
 """What the owners of triggered tasks begin with. No principal of IAM or of a token does."""
@@ -68,10 +71,10 @@ class Webhook(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TriggerBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """Many occurrences in one task: `size` at most, within `window` seconds after the first."""
+    """Many occurrences in one task."""
 
-    size: int
-    window: float
+    size: Annotated[int, Meta(ge=1, le=1000)]
+    window: Annotated[Seconds, Meta(ge=1, le=900)]
 
 
 class Trigger(msgspec.Struct, frozen=True, kw_only=True):

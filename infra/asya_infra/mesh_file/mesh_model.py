@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 from asya.api_call import Group
 from asya.protocol import names
 from asya.protocol.mesh_keys import Texts
+from asya.protocol.mesh_table import Agent
 from asya_infra.mesh_file.account_model import Account, KmsKey, Region, VpcSection
 from asya_infra.mesh_file.actor_model import ActorSection, ActorSettings
 from asya_infra.mesh_file.notify_model import NotifySection
@@ -74,16 +75,6 @@ class ToolSection(Struct, frozen=True, kw_only=True):
     def json_schema(self) -> dict[str, JsonValue]:
         """The schema; anything for a model that has not been read (`asya_infra.contracts`)."""
         return dict(self.input_schema) if isinstance(self.input_schema, dict) else _ANY_OBJECT
-
-
-class AgentSection(Struct, frozen=True, kw_only=True):
-    """The card of the mesh for other agents. Missing values come from the tools."""
-
-    name: str | None = None
-    description: str | None = None
-    version: str | None = None
-    skills: tuple[dict[str, JsonValue], ...] | None = None
-    """The tools to show, each by its id. Other keys of a skill override the values of the tool."""
 
 
 class SinkPrefixes(Struct, frozen=True, kw_only=True):
@@ -212,7 +203,7 @@ class MeshFile(Struct, Completed, frozen=True, kw_only=True):
     triggers: dict[str, TriggerSection] = {}
     run_triggers: bool | None = None
     """Whether triggers start tasks; by default they do without a stage, and not in a stage."""
-    agent: AgentSection | None = None
+    agent: Agent | None = None
     sink: SinkSection = SinkSection()
     crew: CrewSection = CrewSection()
     gateway: GatewaySection = GatewaySection()

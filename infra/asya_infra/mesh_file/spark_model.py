@@ -3,8 +3,10 @@
 import re
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
+from asya.protocol.mesh_keys import After
+from asya.protocol.mesh_table import JobOptions
 from asya_infra.mesh_file.account_model import VpcSection
 from asya_infra.mesh_file.sections import Written
 from asya_infra.mesh_file.units import Duration, Megabytes
@@ -31,36 +33,18 @@ class ExecutorsSection(WorkerSection, frozen=True, kw_only=True):
     max: Annotated[int, Meta(ge=1)] = 4
 
 
-class SparkSection(Struct, frozen=True, kw_only=True):
+class SparkSection(JobOptions, frozen=True, kw_only=True):
     """The job of a heavy actor."""
 
-    job: str
-    """`module.function` in the `jobs` folder."""
-    driver: WorkerSection = WorkerSection()
+    driver: Annotated[WorkerSection, After("job")] = WorkerSection()
     executors: ExecutorsSection = ExecutorsSection()
-    conf: dict[str, str] = {}
+    conf: dict[str, str] = field(default_factory=dict)
     """Spark settings of this job."""
-    archives: tuple[str, ...] = ()
-    """Archives (`s3://…`) that Spark unpacks for the job."""
-    py_files: tuple[str, ...] = ()
-    """Python files or zips (`s3://…`) that the job imports."""
-    payload_schema: str | None = None
-    """The type of the payload, for a job function with a DataFrame: a DDL text, or a model such as `shop.models.Order`."""
-    max_run: Annotated[Duration, Meta(ge=60)] = 6 * 3600.0
-    """The time limit of a job run."""
-    parallel: Annotated[int, Meta(ge=1, le=64)] = 1
-    """The envelopes at work at the same time in a run, for a job function with one payload."""
-    max_runs: Annotated[int, Meta(ge=1, le=1000)] | None = None
-    """The runs of this actor that are active at once, such as 1 for the only writer of a table; by default all that fit."""
-    priority: Annotated[int, Meta(ge=0, le=100)] = 0
-    """Whose run starts first when the application is full; the highest goes first."""
-    linger: Annotated[Duration, Meta(ge=0, le=3600)] = 0.0
-    """How long an idle run waits for further envelopes, which it then gets within a second or two; it is billed meanwhile."""
-    catalog: Catalog | None = None
+    catalog: Annotated[Catalog | None, After("linger")] = None
     """`glue`: the tables of the Glue Data Catalog; by default that of the mesh."""
     tables: Tables | None = None
     """`iceberg`: Iceberg tables too; by default those of the mesh."""
-    written: Written = {}
+    written: Written = field(default_factory=dict)
 
 
 class WarmSection(Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from asya_infra import timings
 from asya_infra.mesh_file import result_index
 from asya_infra.mesh_file.actor_model import AccessEntry, ActorSection
 from asya_infra.mesh_file.load import LoadedMesh
-from asya_infra.mesh_file.mesh_model import AgentSection, MeshFile
+from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.result_index import compacts_index, has_index
 from asya_infra.mesh_file.sections import plain, read_section, shared_fields
 from asya_infra.mesh_file.send_targets import ALL_ACTORS, send_targets
@@ -52,7 +52,7 @@ def to_table(loaded: LoadedMesh, *, existing_application: str | None = None) -> 
             for name, tool in mesh.tools.items()
         },
         triggers=to_triggers(loaded),
-        agent=_agent(mesh.agent or AgentSection()),
+        agent=mesh.agent or table.Agent(),
         sink=_sink(mesh),
         gateway=table.Gateway(
             max_body=mesh.gateway.max_body,
@@ -133,21 +133,13 @@ def pause_of(section: Pause) -> Pause:
 
 def _spark(loaded: LoadedMesh, actor: ActorSection, spark: SparkSection) -> table.SparkJob:
     return table.SparkJob(
-        job=spark.job,
+        **shared_fields(table.JobOptions, spark),
         driver=_worker(spark.driver),
         executor=_worker(spark.executors),
         min_executors=spark.executors.min,
         max_executors=max_executors(spark, loaded.mesh.spark.application),
         conf=spark_conf(spark),
         env=dict(actor.env),
-        archives=spark.archives,
-        py_files=spark.py_files,
-        payload_schema=spark.payload_schema,
-        max_run=spark.max_run,
-        parallel=spark.parallel,
-        max_runs=spark.max_runs,
-        priority=spark.priority,
-        linger=spark.linger,
         access=access_digest(actor) if spark.linger else "",
         shape="payload" if actor is result_index.SECTION else detect_shape(loaded.jobs_folder, spark.job),
     )
@@ -164,15 +156,6 @@ def _worker(worker: WorkerSection) -> table.WorkerSize:
         cores=worker.cores,
         memory_mb=worker.memory,
         disk_gb=None if worker.disk is None else -(-worker.disk // 1024),
-    )
-
-
-def _agent(agent: AgentSection) -> table.Agent:
-    return table.Agent(
-        name=agent.name,
-        description=agent.description,
-        version=agent.version,
-        skills=None if agent.skills is None else tuple(dict(skill) for skill in agent.skills),
     )
 
 

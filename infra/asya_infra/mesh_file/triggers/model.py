@@ -10,7 +10,7 @@ from pydantic import AfterValidator, JsonValue
 
 from asya.protocol.json_pointer import check_pointer
 from asya.protocol.mesh_keys import Texts
-from asya.protocol.triggers import Overlap, Signature
+from asya.protocol.triggers import Overlap, Signature, TriggerBatch
 from asya.triggers.slots import check_cron
 from asya_infra.mesh_file.actor_model import check_reference
 from asya_infra.mesh_file.problems import did_you_mean
@@ -89,13 +89,6 @@ class WebhookSection(Struct, frozen=True, kw_only=True):
     """The JSON pointer into the body, or the header, with what is the same in a repetition; by default that of the scheme."""
 
 
-class TriggerBatchSection(Struct, frozen=True, kw_only=True):
-    """Many occurrences in one task."""
-
-    size: Annotated[int, Meta(ge=1, le=1000)]
-    window: Annotated[Duration, Meta(ge=1, le=900)]
-
-
 class TriggerSection(Struct, frozen=True, kw_only=True):
     """A trigger: one source, and the task that each occurrence starts."""
 
@@ -116,7 +109,7 @@ class TriggerSection(Struct, frozen=True, kw_only=True):
     """The JSON pointer into the payload to the key of `overlap`, `debounce` and `batch`."""
     debounce: Annotated[Duration, Meta(ge=1.0, le=900.0)] | None = None
     """One task for a burst: it starts after this silence, with the last payload."""
-    batch: TriggerBatchSection | None = None
+    batch: TriggerBatch | None = None
     """Many occurrences in one task, with the payload `{"items": […]}`."""
     cron: Cron | None = None
     """Unix cron with five fields."""

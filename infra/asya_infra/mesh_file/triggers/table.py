@@ -24,7 +24,7 @@ def _trigger(section: TriggerSection, *, runs: bool) -> table.Trigger:
         overlap=section.overlap,
         by=section.by,
         debounce=section.debounce,
-        batch=table.TriggerBatch(size=section.batch.size, window=section.batch.window) if section.batch else None,
+        batch=section.batch,
         schedule=table.Schedule(cron=section.cron, timezone=section.timezone, catch_up=section.catch_up)
         if section.cron is not None
         else None,
