@@ -163,7 +163,9 @@ def run(mesh: FakeMesh, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     mesh.s3.create_bucket(Bucket="shop-bucket")
     create_tasks_table(mesh.dynamodb, "asya-shop-pending")
     manifest = replace(MANIFEST, run_id=RUN, namespace="shop", actor="bill", number=1)
-    RunRecords(mesh.dynamodb, table="asya-shop-pending", retention=timedelta(days=1)).open(manifest, now=NOW)
+    RunRecords(mesh.dynamodb, table="asya-shop-pending", retention=timedelta(days=1)).open(
+        manifest, now=NOW, digest="0f" * 32
+    )
     mesh.run = RunNote(run_id=RUN, job_run_id="j", state="RUNNING", at=SINCE, envelopes=1, done=0)
 
     def upload(worker: str, text: str, stream: str = "stdout") -> None:

@@ -52,7 +52,7 @@ class RunRecords:
         item = self._get(actor, digits(number))
         return decode_record(actor, number, item) if item else None
 
-    def open(self, manifest: Manifest, *, now: datetime, digest: str = "") -> RunRecord:
+    def open(self, manifest: Manifest, *, now: datetime, digest: str) -> RunRecord:
         """Records a formed run; an existing record stays unchanged and is returned.
 
         Args:
@@ -82,7 +82,7 @@ class RunRecords:
                                 "formed_at": {"S": record.formed_at},
                                 "members": {"N": str(len(manifest.members))},
                                 **({"waiting_since": {"S": record.waiting_since}} if record.waiting_since else {}),
-                                **({"manifest_digest": {"S": digest}} if digest else {}),
+                                "manifest_digest": {"S": digest},
                                 **({"lingers": {"BOOL": True}} if record.lingers else {}),
                                 "expires_at": {"N": str(int((now + self._retention).timestamp()))},
                             },
