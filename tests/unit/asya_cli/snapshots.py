@@ -138,7 +138,8 @@ def _lines(cloud: KitCloud) -> Iterator[tuple[list[str], str]]:
         return [*line.split(), *more], text
 
     def newest(status: str) -> str:
-        return cloud.mesh.tasks(status=status, parent=None, limit=1)[0].id  # type: ignore[arg-type]
+        tasks = cloud.mesh.tasks(status=status, parent=None, limit=10)  # type: ignore[arg-type]
+        return next(task.id for task in tasks if task.parent_id is None)  # what became of a slice follows from its set
 
     yield typed("call order country=NO total=12.5 --wait")
     done = newest("succeeded")
