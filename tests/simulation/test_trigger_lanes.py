@@ -41,22 +41,26 @@ triggers:
 
 
 class Watch:
-    """Watches the records of tasks as they are written.
+    """Watches the records of tasks, and the claims of their ends, as they are written.
 
     Attributes:
         open: ids of tasks whose records have not ended.
+        claimed: ids of tasks whose ends are claimed. They have ended, also if a crash delays the report to the record.
         starts: how often the record of each task was created.
         overlaps: ids of tasks whose records began while another task ran.
     """
 
     def __init__(self) -> None:
         self.open: set[str] = set()
+        self.claimed: set[str] = set()
         self.statuses: dict[str, str] = {}
         self.overlaps: list[str] = []
 
     def written(self, table: str, before: Any, after: Any) -> None:
-        """Note a write of a record."""
+        """Note a write of a record or a claim."""
         item = after or before
+        if table.endswith("-sink") and "phase" in item and not item["provisional"]["BOOL"]:
+            self.claimed.add(item["pk"]["S"])
         if not table.endswith("-tasks") or item["sk"]["S"] != "record":
             return
         task_id = item["pk"]["S"]
@@ -68,7 +72,7 @@ class Watch:
         if after["status"]["S"] in ENDED:
             self.open.discard(task_id)
         else:
-            if before is None and self.open:
+            if before is None and self.open - self.claimed:
                 self.overlaps.append(task_id)
             self.open.add(task_id)
 
