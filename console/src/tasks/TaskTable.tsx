@@ -32,6 +32,7 @@ const columns = column.columns([
       <input
         type="checkbox"
         aria-label="Select all loaded tasks"
+        disabled={table.getRowModel().rows.length === 0}
         checked={table.getIsAllRowsSelected()}
         onChange={table.getToggleAllRowsSelectedHandler()}
       />

@@ -36,6 +36,7 @@ def report_of(folder: Path, handler: str, payload: str) -> CallReport:
         handler=handler,
         mode="payload",
         lists_fan_out=False,
+        responses="plain",
         timeout=60.0,
         payload=msgspec.Raw(payload.encode()),
     )
