@@ -96,7 +96,7 @@ def is_outage(error: BaseException) -> bool:
 
 
 def is_refusal(code: str) -> bool:
-    """Whether the code of an error refuses calls for want of a permission, a key, a resource or capacity."""
+    """Whether an error with this code is a refusal: a permission, a key, a resource or capacity is missing."""
     return code in _BUSY | _REFUSED
 
 

@@ -11,7 +11,7 @@ MAX_LINES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A line: when, of which process, and what."""
+    """One line of the log: its time, its process and its text."""
 
     seconds: float
     source: str

@@ -67,7 +67,7 @@ def test_handlers_of_each_kind_are_imported(tmp_path: Path, build: Path) -> None
 
 
 HANDLER = "def handle(payload): ...\n"
-# The code, and what is told: the line of the handler's own file, and words.
+# The code, and what its message contains: a line of the handler's file, and words.
 MISTAKES = {
     "package": (
         "import nowhere",
