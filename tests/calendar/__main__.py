@@ -1,7 +1,7 @@
 """`python -m tests.calendar [MOMENT[@ZONE]...]`: runs tests on other days and in other zones.
 
-Without arguments all tests run once, and it is noted which of them ask for the time. These run at each other moment, and the tests
-to which the zone may matter at each moment in each zone. Exits with 1 if a test fails.
+Without arguments all tests run once, and it is noted which of them ask for the time. Those in memory run at each other moment, and
+the tests to which the zone may matter at each moment in each zone. Exits with 1 if a test fails.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from tests.calendar.moments import MOMENTS, ZONES
-from tests.calendar.plan import FIRST_CELL, LEFT_OUT, MOMENT_CELLS, SAMPLE, SUITES, asking, zoned
+from tests.calendar.plan import EVERYTHING, FIRST_CELL, LEFT_OUT, MOMENT_CELLS, SAMPLE, SUITES, asking, zoned
 from tests.paths import PROJECT
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _chosen(options: argparse.Namespace) -> Iterable[tuple[Cell, Sequence[str]]]
             if is_narrow or (cell != first and (cell.moment, cell.zone) not in MOMENT_CELLS):
                 yield cell, options.tests or zoned()
             else:
-                yield cell, SUITES if cell == first else asking(NOTES)
+                yield cell, EVERYTHING if cell == first else asking(NOTES)
 
 
 def _run(cell: Cell, tests: Sequence[str], processes: int) -> bool:
@@ -107,7 +107,7 @@ def _run(cell: Cell, tests: Sequence[str], processes: int) -> bool:
     # Node comes with the Python packages: the machine's own may be too old for the page.
     own["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), own.get("PATH", "")))
     environment = own | environment_at(moment, cell.zone, now)
-    if tests == SUITES:
+    if tests == EVERYTHING:
         NOTES.unlink(missing_ok=True)
         environment[READERS] = str(NOTES)
     left_out = [f"--deselect={test}" for test in LEFT_OUT]

@@ -11,11 +11,14 @@ from tests.paths import PROJECT
 if TYPE_CHECKING:
     from pathlib import Path
 
+EVERYTHING = ("tests",)
+"""All that `make test` runs, with the local cloud and Spark."""
+
 SUITES = ("tests/unit", "tests/console", "tests/infra")
-"""What may run, beside the tests of the page, `console/test`."""
+"""What may run at each moment, beside the tests of the page, `console/test`."""
 
 FIRST_CELL = ("+400d", "Pacific/Kiritimati")
-"""All of them run here first. What asks for the time is noted, and runs at each other moment too."""
+"""Everything runs here first. The suites' tests that ask for the time are noted, and run at each other moment too."""
 
 MOMENT_CELLS = frozenset({
     ("+1d", "America/Los_Angeles"),
