@@ -6,9 +6,12 @@ function does.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+from asya.api_call import ApiCall
 from asya.messaging import sqs_limits
 from asya.needs import Need
+from asya.option import Option
 from asya.predicates import Predicate, always, is_actor, never
 from asya.protocol.mesh_table import QUEUE_RECEIVES, MeshTable
 
@@ -127,6 +130,7 @@ class ActorFunction:
 
     Attributes:
         kind: The kind, as the actor table has it.
+        is_named: Whether `kind` in the mesh file names it; other kinds have a key of their own.
         entry_point: What Lambda calls: a module, and its attribute after the last dot.
         timeout: Seconds; None for the time that the calls of a batch may take.
         queues: The batches of the actor's queue; None for those of the mesh file, as code of users needs. Concurrency and
@@ -143,6 +147,41 @@ class ActorFunction:
     needs: tuple[Need, ...] = ()
     crew: tuple[str, ...] = ()
     on_demand: tuple[str, ...] = ()
+    is_named: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """A subcommand of `asya`, which the folder of the mesh file has.
+
+    Attributes:
+        name: Its name.
+        entry_point: The function, or the `typer.Typer` of several: a module, and its attribute after the last dot.
+        text: What it does, in a line.
+    """
+
+    name: str
+    entry_point: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capability:
+    """What a mesh can do, declared once (`CAPABILITY` in a manifest).
+
+    Attributes:
+        name: The name of its folder.
+        functions: The functions of the mesh's own, and those of actors by kind.
+        options: The options of actors, beside those of `asya.protocol.mesh_table`.
+        calls: The calls of the gateway, beside those of `asya.gateway.call_table`.
+        commands: The subcommands of `asya`, beside those of `asya_cli`.
+    """
+
+    name: str
+    functions: tuple[Function | ActorFunction, ...] = ()
+    options: tuple[Option[Any], ...] = ()
+    calls: tuple[ApiCall, ...] = ()
+    commands: tuple[Command, ...] = ()
 
 
 def crew_actor(name: str, entry_point: str, needs: tuple[Need, ...], *, in_chains: Predicate = never) -> Function:

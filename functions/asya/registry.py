@@ -1,45 +1,115 @@
-"""The manifests of all capabilities. Synthesis, tools and local modes read it, and no function does."""
+"""The capabilities of a mesh: the product's, and those that its mesh file names.
 
-from asya.crew.manifest import FUNCTIONS as _CREW
-from asya.dead_letters.manifest import FUNCTIONS as _DEAD_LETTERS
-from asya.fan_in.manifest import FUNCTIONS as _FAN_IN
-from asya.gateway.manifest import FUNCTIONS as _GATEWAY
-from asya.manifest import ActorFunction, Function, Queues, Schedule
-from asya.pause.manifest import FUNCTIONS as _PAUSE
+Synthesis, tools and local modes read the registry, and no function does.
+"""
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+from asya.crew.manifest import CAPABILITY as _CREW
+from asya.dead_letters.manifest import CAPABILITY as _DEAD_LETTERS
+from asya.fan_in.manifest import CAPABILITY as _FAN_IN
+from asya.gateway.manifest import CAPABILITY as _GATEWAY
+from asya.manifest import ActorFunction, Capability, Function, Queues, Schedule
+from asya.option import Option
+from asya.pause.manifest import CAPABILITY as _PAUSE
 from asya.predicates import is_actor
 from asya.protocol.mesh_table import MeshTable
-from asya.sidecar.manifest import FUNCTIONS as _SIDECAR
-from asya.spark.manifest import FUNCTIONS as _SPARK
-from asya.triggers.manifest import FUNCTIONS as _TRIGGERS
+from asya.sidecar.manifest import CAPABILITY as _SIDECAR
+from asya.spark.manifest import CAPABILITY as _SPARK
+from asya.triggers.manifest import CAPABILITY as _TRIGGERS
 
-_DECLARED: tuple[Function | ActorFunction, ...] = (
-    *(*_GATEWAY, *_SIDECAR, *_CREW, *_PAUSE, *_FAN_IN, *_DEAD_LETTERS, *_SPARK, *_TRIGGERS),
-)
-FUNCTIONS = {each.name: each for each in _DECLARED if isinstance(each, Function)}
-"""The functions of the mesh's own by name."""
-ACTOR_FUNCTIONS = {each.kind: each for each in _DECLARED if isinstance(each, ActorFunction)}
-"""The functions of actors by kind."""
-CREW = tuple(name for name, each in FUNCTIONS.items() if each.exists is is_actor)
-"""The actors of the crew with functions of their own."""
-CREW_OF_KINDS = {name: each.kind for each in ACTOR_FUNCTIONS.values() for name in each.crew}
-"""The other actors that every mesh has, with their kinds."""
-ON_DEMAND = {name: each.kind for each in ACTOR_FUNCTIONS.values() for name in each.on_demand}
-"""The actors that a mesh gets when it needs them, with their kinds."""
-OWN_QUEUES = (
-    *(*CREW, *CREW_OF_KINDS, *ON_DEMAND),
-    *(
-        queue
-        for name, each in FUNCTIONS.items()
-        if each.queues is not None and name not in CREW
-        for queue in each.queues.names or (name,)
-    ),
-)
-"""The queues that meshes bring along: those of the crew and of the mesh's own functions."""
+
+@dataclass(frozen=True)
+class Registry:
+    """What capabilities declare."""
+
+    capabilities: tuple[Capability, ...]
+
+    @cached_property
+    def functions(self) -> dict[str, Function]:
+        """The functions of the mesh's own by name."""
+        return {each.name: each for each in self._declared if isinstance(each, Function)}
+
+    @cached_property
+    def actor_functions(self) -> dict[str, ActorFunction]:
+        """The functions of actors by kind."""
+        return {each.kind: each for each in self._declared if isinstance(each, ActorFunction)}
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds that `kind` in the mesh file names."""
+        return tuple(sorted(kind for kind, each in self.actor_functions.items() if each.is_named))
+
+    @cached_property
+    def options(self) -> dict[str, Option[Any]]:
+        """The options of actors by key, beside those of the actor table."""
+        return {each.key: each for capability in self.capabilities for each in capability.options}
+
+    @cached_property
+    def crew(self) -> tuple[str, ...]:
+        """The actors of the crew with functions of their own."""
+        return tuple(name for name, each in self.functions.items() if each.exists is is_actor)
+
+    @cached_property
+    def crew_of_kinds(self) -> dict[str, str]:
+        """The other actors that every mesh has, with their kinds."""
+        return {name: each.kind for each in self.actor_functions.values() for name in each.crew}
+
+    @cached_property
+    def on_demand(self) -> dict[str, str]:
+        """The actors that a mesh gets when it needs them, with their kinds."""
+        return {name: each.kind for each in self.actor_functions.values() for name in each.on_demand}
+
+    @cached_property
+    def own_queues(self) -> tuple[str, ...]:
+        """The queues that meshes bring along: those of the crew and of the mesh's own functions."""
+        consumers = [(name, each) for name, each in self.functions.items() if name not in self.crew]
+        others = [queue for name, each in consumers if each.queues for queue in each.queues.names or (name,)]
+        return (*self.crew, *self.crew_of_kinds, *self.on_demand, *others)
+
+    @cached_property
+    def sweeps(self) -> tuple[str, ...]:
+        """The functions that schedules call."""
+        return tuple(name for name, each in self.functions.items() if isinstance(each.called_by, Schedule))
+
+    @property
+    def _declared(self) -> tuple[Function | ActorFunction, ...]:
+        return tuple(each for capability in self.capabilities for each in capability.functions)
+
+
+PRODUCT = Registry((_GATEWAY, _SIDECAR, _CREW, _PAUSE, _FAN_IN, _DEAD_LETTERS, _SPARK, _TRIGGERS))
+"""The capabilities of every mesh."""
+
+_NAMED: dict[tuple[str, str], Capability] = {}
+
+
+def remember(package: str, digest: str, capability: Capability) -> None:
+    """Remember a capability that a mesh file names, for the tables with this package and digest."""
+    _NAMED[package, digest] = capability
+
+
+def of(mesh: MeshTable) -> Registry:
+    """Return the capabilities of a mesh.
+
+    Raises:
+        LookupError: Nothing in this process has read the mesh file that names a capability.
+    """
+    return _with_named(tuple(mesh.named_capabilities.items()))
+
+
+@cache
+def _with_named(named: tuple[tuple[str, str], ...]) -> Registry:
+    missing = [package for package, digest in named if (package, digest) not in _NAMED]
+    if missing:
+        raise LookupError(f"the capability {missing[0]!r} is not loaded; load the mesh file that names it")
+    return Registry((*PRODUCT.capabilities, *(_NAMED[each] for each in named))) if named else PRODUCT
 
 
 def functions_of(mesh: MeshTable) -> list[Function]:
     """Return the mesh's own functions."""
-    return [each for each in FUNCTIONS.values() if each.exists(mesh, each.name)]
+    return [each for each in of(mesh).functions.values() if each.exists(mesh, each.name)]
 
 
 def sweeps_of(mesh: MeshTable) -> dict[str, Schedule]:
@@ -59,7 +129,8 @@ def queues_of(mesh: MeshTable) -> dict[str, tuple[Function, Queues]]:
 
 def crew_of(mesh: MeshTable) -> list[str]:
     """Return the actors that this mesh brings along."""
-    return [name for name in (*CREW_OF_KINDS, *CREW, *ON_DEMAND) if name in mesh.actors]
+    found = of(mesh)
+    return [name for name in (*found.crew_of_kinds, *found.crew, *found.on_demand) if name in mesh.actors]
 
 
 def consumer_of(queue: str, mesh: MeshTable) -> Function | ActorFunction:
@@ -69,4 +140,5 @@ def consumer_of(queue: str, mesh: MeshTable) -> Function | ActorFunction:
 
 def function_of(actor: str, mesh: MeshTable) -> Function | ActorFunction:
     """Return the function of an actor, or that of the mesh's own with this name."""
-    return FUNCTIONS.get(actor) or ACTOR_FUNCTIONS[mesh.actors[actor].kind]
+    found = of(mesh)
+    return found.functions.get(actor) or found.actor_functions[mesh.actors[actor].kind]

@@ -87,7 +87,7 @@ class Mesh:
         A route may pass an actor many times. The end of a task may start the next one of a lane or a backfill, and a window
         that is extended is looked at again and again. Without them, Lambda's guard ends a loop that leads through other systems.
         """
-        declaration = registry.FUNCTIONS.get(function)
+        declaration = registry.of(self.table).functions.get(function)
         in_chains = declaration is not None and declaration.in_chains(self.table, function)
         return in_chains or names.is_routable(function)
 

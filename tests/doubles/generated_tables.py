@@ -1,16 +1,16 @@
 """Generated actor tables with every kind of actor and every option that permissions depend on."""
 
-from typing import Any, get_args
+from typing import Any
 
 from hypothesis import strategies as st
 
+from asya import registry
 from asya.protocol import names
 from asya.protocol.mesh_table import (
     Actor,
     CircuitBreaker,
     FanIn,
     Gateway,
-    Kind,
     MeshTable,
     Policy,
     Resiliency,
@@ -29,7 +29,7 @@ _HOSTS = (
     "b1.execute-api.us-east-1.amazonaws.com",
 )
 _SECRETS = ("shop/github", "ssm:/shop/hook", "orders")
-_KINDS = sorted(set(get_args(Kind)) - {"crew"})
+_KINDS = sorted(registry.PRODUCT.actor_functions)
 _CREW = (names.SINK, names.SUMP, names.CHECKPOINT, names.RESUME)
 
 

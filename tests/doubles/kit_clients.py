@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
+from asya import registry
 from asya.protocol import names
 from asya.testing.services.process import Process
 from asya.testing.services.queues import Queue, SqsClient
 from asya.testing.services.storage import Bucket, DynamoClient, S3Client
-from asya.testing.services.system_functions import SystemFunctions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -165,7 +165,9 @@ class KitLambda:
     kit: Mesh
 
     def invoke(self, *, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803
-        namespace = self.kit._cloud.table.namespace
-        (name,) = [each for each in SystemFunctions.NAMES if names.function_name(namespace, each) == FunctionName]
+        table = self.kit._cloud.table
+        (name,) = [
+            each for each in registry.of(table).sweeps if names.function_name(table.namespace, each) == FunctionName
+        ]
         self.kit._cloud.system.run(name)
         return {}

@@ -22,7 +22,9 @@ def test_no_late_retry_writes_an_older_list(shop: SynthesizedMesh) -> None:
     """No call starts so late that it could end after CloudFormation gave up, and none is repeated."""
     [settings] = shop.resources("AWS::Lambda::EventInvokeConfig")
     assert settings["MaximumRetryAttempts"] == 0
-    assert settings["MaximumEventAgeInSeconds"] + registry.FUNCTIONS[names.ROLES].timeout <= timings.ROLES_ANSWER
+    assert (
+        settings["MaximumEventAgeInSeconds"] + registry.PRODUCT.functions[names.ROLES].timeout <= timings.ROLES_ANSWER
+    )
     assert "xroles" in str(settings["FunctionName"])
 
 

@@ -10,6 +10,7 @@ from unittest import mock
 
 from msgspec import structs
 
+from asya import registry
 from asya.gateway.lambdas import api_groups
 from asya.gateway.lambdas import wiring as gateway_wiring
 from asya.messaging.aws import clients
@@ -284,7 +285,7 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
     if any(actor.spark is not None and actor.spark.linger for actor in mesh.table.actors.values()):
         observer.on_object = heavy.service.object_written
     system = SystemFunctions(
-        simulation, {name: settings(name) for name in SystemFunctions.NAMES}, new_process, ledger.mesh
+        simulation, {name: settings(name) for name in registry.of(ledger.mesh).sweeps}, new_process, ledger.mesh
     )
     return Cloud(
         simulation,

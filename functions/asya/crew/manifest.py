@@ -1,7 +1,7 @@
 """Declares the functions of the actors that end envelopes or keep checkpoints."""
 
 from asya.crew.result_index import RECENT_PREFIX
-from asya.manifest import ActorFunction, crew_actor
+from asya.manifest import ActorFunction, Capability, crew_actor
 from asya.needs import FAILED, OWN, SUCCEEDED, Group, Objects, Payloads, lists, sends
 from asya.predicates import with_chained_triggers, with_index
 from asya.protocol import names
@@ -101,3 +101,5 @@ FUNCTIONS = (
         ),
     ),
 )
+
+CAPABILITY = Capability(name="crew", functions=FUNCTIONS)

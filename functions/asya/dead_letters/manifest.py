@@ -1,6 +1,6 @@
 """Declares the function of dead letters."""
 
-from asya.manifest import Function, Schedule
+from asya.manifest import Capability, Function, Schedule
 from asya.needs import Group, Items, looks_at, sends, writes
 from asya.protocol import names
 from asya.protocol.keys import DEAD_LETTERS_PREFIX
@@ -33,3 +33,5 @@ FUNCTIONS = (
         ),
     ),
 )
+
+CAPABILITY = Capability(name="dead_letters", functions=FUNCTIONS)

@@ -1,6 +1,6 @@
 """Declares the functions of fan-in."""
 
-from asya.manifest import CREW_TIMEOUT, ActorFunction, Function, Queues, Schedule
+from asya.manifest import CREW_TIMEOUT, ActorFunction, Capability, Function, Queues, Schedule
 from asya.needs import Group, Items, Payloads, lists, reads, reads_and_writes, sends, uses, writes
 from asya.protocol import names
 from asya.protocol.keys import BUFFERED_PREFIX, SLICES_PREFIX, SUPERSEDED_PREFIX
@@ -42,3 +42,5 @@ FUNCTIONS = (
         needs=(sends(Group.FAN_IN), Items(table="fan-in", calls=("Query",), indexes=(OPEN_INDEX,))),
     ),
 )
+
+CAPABILITY = Capability(name="fan_in", functions=FUNCTIONS)

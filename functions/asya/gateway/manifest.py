@@ -1,6 +1,6 @@
 """Declares the functions that take calls and reports, and that look after tasks."""
 
-from asya.manifest import Deployments, Function, Queues, Requests, Schedule, TableChanges
+from asya.manifest import Capability, Deployments, Function, Queues, Requests, Schedule, TableChanges
 from asya.needs import (
     Calls,
     Group,
@@ -212,3 +212,5 @@ FUNCTIONS = (
         needs=(Items(table="sink", calls=("PutItem", "UpdateItem"), keys=(f"{ROLE_PREFIX}*",)),),
     ),
 )
+
+CAPABILITY = Capability(name="gateway", functions=FUNCTIONS)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from asya.manifest import CREW_TIMEOUT, ActorFunction, Function, Queues, Schedule, crew_actor
+from asya.manifest import CREW_TIMEOUT, ActorFunction, Capability, Function, Queues, Schedule, crew_actor
 from asya.needs import OWN, Calls, Group, Items, Payloads, Resource, lists, reads, reads_and_writes, sends, writes
 from asya.predicates import answers_by_link, holds_retries, only_waits, pauses_tasks, waits_on_routes
 from asya.protocol import names
@@ -94,3 +94,5 @@ FUNCTIONS = (
         ),
     ),
 )
+
+CAPABILITY = Capability(name="pause", functions=FUNCTIONS)

@@ -9,7 +9,7 @@ import hashlib
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
 from asya.protocol.mesh_keys import Seconds, Texts
@@ -17,7 +17,6 @@ from asya.protocol.pause import Pause
 from asya.protocol.triggers import Trigger, Webhook
 from asya.protocol.wait import Wait
 
-Kind = Literal["handler", "spark", "fan_in", "pause", "wait", "end", "crew"]
 Responses = Literal["plain", "errors", "wrapped"]
 """Which responses of legacy runtimes a handler may give, beside payloads (`protocol §14`)."""
 
@@ -202,9 +201,10 @@ class Actor(ActorOptions, frozen=True, kw_only=True):
     Attributes:
         gives_one_frame: whether the handler returns one payload, so it is no generator. Synthesis reads this from the
             code; False if the code does not show it.
+        options: the options of capabilities that the mesh file names (`asya.option`); absent without any.
     """
 
-    kind: Kind
+    kind: str
     handler: str | None = None
     spark: SparkJob | None = None
     fan_in: FanIn | None = None
@@ -214,6 +214,12 @@ class Actor(ActorOptions, frozen=True, kw_only=True):
     gives_one_frame: bool = False
     secrets: dict[str, str] = {}
     access: tuple[Access, ...] = ()
+    options: dict[str, object] | UnsetType = UNSET
+
+    @property
+    def own_options(self) -> dict[str, object]:
+        """The options of capabilities that the mesh file names."""
+        return {} if self.options is UNSET else self.options
 
     @property
     def queue_receives(self) -> int:
@@ -325,6 +331,7 @@ class MeshTable(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         max_children: the children that one hop may give.
+        capabilities: the packages of the capabilities that the mesh file names, each with the digest of its manifest.
         xray_share: the share of traces that X-Ray gets; None if spans do not go there.
         version: names this table and the form of its messages; empty if nothing gave it one.
     """
@@ -343,6 +350,13 @@ class MeshTable(msgspec.Struct, frozen=True, kw_only=True):
     operators: tuple[str, ...] = ()
     xray_share: float | None = None
     version: str = ""
+    # Absent in a mesh with the product's capabilities alone.
+    capabilities: dict[str, str] | UnsetType = UNSET
+
+    @property
+    def named_capabilities(self) -> dict[str, str]:
+        """The capabilities that the mesh file names."""
+        return {} if self.capabilities is UNSET else self.capabilities
 
     @property
     def has_callbacks(self) -> bool:

@@ -1,6 +1,6 @@
 """Declares the function of light actors."""
 
-from asya.manifest import ActorFunction
+from asya.manifest import ActorFunction, Capability
 from asya.needs import Group, Items, Payloads, sends, writes
 from asya.predicates import declares_targets, deduplicates, has_circuit_breaker, keeps_input, sends_everywhere
 from asya.protocol.keys import INPUTS_PREFIX
@@ -9,6 +9,7 @@ from asya.sidecar.needs import BUFFERS_FRAMES, SIDECAR
 FUNCTIONS = (
     ActorFunction(
         kind="handler",
+        is_named=False,
         entry_point="asya.sidecar.lambdas.wiring.sidecar",
         needs=(
             *SIDECAR,
@@ -23,3 +24,5 @@ FUNCTIONS = (
         ),
     ),
 )
+
+CAPABILITY = Capability(name="sidecar", functions=FUNCTIONS)

@@ -1,6 +1,6 @@
 """Declares the functions of heavy actors and their job runs."""
 
-from asya.manifest import ActorFunction, Function, Queues, Schedule
+from asya.manifest import ActorFunction, Capability, Function, Queues, Schedule
 from asya.needs import (
     EACH,
     OWN,
@@ -26,6 +26,7 @@ _TIMEOUT = 120
 FUNCTIONS = (
     ActorFunction(
         kind="spark",
+        is_named=False,
         entry_point="asya.spark.lambdas.wiring.enqueue",
         timeout=_TIMEOUT,
         # Large batches save calls of DynamoDB. The wait for a batch is short compared with a job run.
@@ -113,3 +114,5 @@ FUNCTIONS = (
         ),
     ),
 )
+
+CAPABILITY = Capability(name="spark", functions=FUNCTIONS)

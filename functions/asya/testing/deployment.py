@@ -290,7 +290,9 @@ def deploy(
     for actor in table.actors:
         functions.add_actor(actor)
     functions.add_system_queues()
-    system = SystemFunctions(simulation, {name: settings(name) for name in SystemFunctions.NAMES}, new_process, table)
+    system = SystemFunctions(
+        simulation, {name: settings(name) for name in registry.of(table).sweeps}, new_process, table
+    )
     system.new_services, system.fails_overdue_tasks = TestServices.of, True
     gateway = Gateway(
         table,

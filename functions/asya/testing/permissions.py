@@ -75,7 +75,7 @@ class Permissions:
     def _of(self, function: str) -> dict[str, list[dict[str, Any]]]:
         """Return the statements of a function by action: no action is a pattern. Without a role there are none."""
         if function not in self._statements:
-            known = function in self.table.actors or function in registry.FUNCTIONS
+            known = function in self.table.actors or function in registry.of(self.table).functions
             place = Place(addresses=self.addresses, table=self.table, application=_APPLICATION, key=_KEY)
             by_action: dict[str, list[dict[str, Any]]] = defaultdict(list)
             for grant in function_grants(function, place) if known else ():

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from asya.manifest import Function, Queues, Requests
+from asya.manifest import Capability, Function, Queues, Requests
 from asya.needs import EACH, Calls, Group, Items, Resource, lists, reads, sends, uses, writes
 from asya.predicates import with_chained_triggers, with_jobs, with_pauses, with_triggers, with_webhooks
 from asya.protocol import names
@@ -78,3 +78,5 @@ FUNCTIONS = (
         ),
     ),
 )
+
+CAPABILITY = Capability(name="triggers", functions=FUNCTIONS)

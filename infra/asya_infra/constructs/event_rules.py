@@ -58,7 +58,7 @@ def invoke_by_rule(scope: Construct, mesh: Mesh, function: lambda_.Function, set
 
 def add_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, settings: FunctionSettings) -> None:
     """Add a function that a schedule invokes, as its manifest declares it."""
-    schedule = registry.FUNCTIONS[settings.name].called_by
+    schedule = registry.of(mesh.table).functions[settings.name].called_by
     assert isinstance(schedule, Schedule), f"no schedule calls {settings.name}"
     function = MeshFunction(scope, mesh, layer, settings).function
     description = f"Looks after {schedule.checks} of the mesh {mesh.namespace}"

@@ -101,7 +101,7 @@ def declared(
         application: the id of the Spark application, if the function needs it.
         memory: megabytes; by default those of the manifest.
     """
-    function = registry.FUNCTIONS[name]
+    function = registry.of(mesh.table).functions[name]
     place = Place(addresses=mesh.addresses, table=mesh.table, application=application, key=key)
     return FunctionSettings(
         name=name,
@@ -200,7 +200,7 @@ class MeshFunction(Construct):
 
     def add_declared_event_sources(self) -> None:
         """Connect the queues that the manifest of the function declares."""
-        queues = registry.FUNCTIONS[self._name].queues
+        queues = registry.of(self._mesh.table).functions[self._name].queues
         assert queues is not None, f"no queue calls {self._name}"
         for name in queues.names or (self._name,):
             self.add_event_source(EventSourceSettings.of(queues), name)

@@ -39,7 +39,7 @@ def _records_spans(mesh: Mesh, name: str) -> bool:
     is_reachable = not (mesh.file.telemetry.xray and mesh.options.layer_target == "host")
     if not (mesh.file.telemetry.is_on and is_reachable):
         return False
-    declaration = registry.FUNCTIONS.get(name)
+    declaration = registry.of(mesh.table).functions.get(name)
     if declaration is None:
-        return name in mesh.file.actors or name in registry.CREW_OF_KINDS
+        return name in mesh.file.actors or name in registry.of(mesh.table).crew_of_kinds
     return declaration.traces

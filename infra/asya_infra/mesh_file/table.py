@@ -33,14 +33,14 @@ def to_table(loaded: LoadedMesh, *, existing_application: str | None = None) -> 
     """
     mesh = loaded.mesh
     crew = (
-        *registry.CREW_OF_KINDS,
+        *registry.PRODUCT.crew_of_kinds,
         *([names.INDEX] if compacts_index(mesh) else []),
         *([names.WAIT] if _holds_retries(mesh) else []),
     )
     actors = {name: _actor(loaded, name, section_of(mesh, name)) for name in dict.fromkeys((*mesh.actors, *crew))}
     return table.MeshTable(
         namespace=loaded.namespace,
-        actors={**actors, **{name: _crew_actor(name) for name in registry.CREW}},
+        actors={**actors, **{name: _crew_actor(name) for name in registry.PRODUCT.crew}},
         tools={
             name: table.Tool(
                 description=tool.description,
@@ -84,7 +84,7 @@ def section_of(mesh: MeshFile, name: str) -> ActorSection:
         return result_index.SECTION
     if name == names.WAIT:
         return ActorSection(kind="wait")
-    return mesh.actors.get(name) or read_section(ActorSection, {"kind": registry.CREW_OF_KINDS[name]})
+    return mesh.actors.get(name) or read_section(ActorSection, {"kind": registry.PRODUCT.crew_of_kinds[name]})
 
 
 def _holds_retries(mesh: MeshFile) -> bool:

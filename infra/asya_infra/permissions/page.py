@@ -32,8 +32,9 @@ _CALLED_BY = {
 
 def as_page() -> str:
     """Return the page: the functions of actors by kind, and the functions of the mesh."""
-    kinds = [each for kind in sorted(registry.ACTOR_FUNCTIONS) for each in _of_kind(registry.ACTOR_FUNCTIONS[kind])]
-    functions = [each for name in sorted(registry.FUNCTIONS) for each in _of_mesh(registry.FUNCTIONS[name])]
+    declared = registry.PRODUCT
+    kinds = [each for _, function in sorted(declared.actor_functions.items()) for each in _of_kind(function)]
+    functions = [each for _, function in sorted(declared.functions.items()) for each in _of_mesh(function)]
     return (
         "\n".join([_HEAD, "## Actors by kind", "", *kinds, "## Functions of the mesh", "", *functions]).rstrip() + "\n"
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pkgutil
 import subprocess
 import sys
-from typing import get_args
 
 import pytest
 from msgspec import structs
@@ -15,12 +14,11 @@ from asya.gateway.call_table import calls_of
 from asya.gateway.http.entry_point import HttpEntryPoint
 from asya.manifest import ActorFunction, Function, Queues, Requests, Schedule, TableChanges
 from asya.protocol import names
-from asya.protocol.mesh_table import Kind
 from asya.protocol.triggers import Trigger, Webhook
 from asya.sidecar.lambdas.entry_point import ChangesEntryPoint, QueueEntryPoint, ScheduleEntryPoint
 from tests.doubles.envelopes import mesh
 
-DECLARED = [*registry.FUNCTIONS.values(), *registry.ACTOR_FUNCTIONS.values()]
+DECLARED = [*registry.PRODUCT.functions.values(), *registry.PRODUCT.actor_functions.values()]
 MADE_BY_CONSTRUCTS = {
     names.GATEWAY_LIVE: "an HTTP server in an image layer, and the actor table does not say whether the mesh has it",
     names.INDEX: "an actor, whose kind is `spark`",
@@ -44,15 +42,16 @@ def test_the_entry_point_is_what_its_caller_calls(function: Function | ActorFunc
 
 def test_every_system_function_is_declared() -> None:
     crew = {names.SINK, names.SUMP, names.CHECKPOINT, names.RESUME}
-    assert registry.FUNCTIONS.keys() == (set(names.SYSTEM_FUNCTIONS) - MADE_BY_CONSTRUCTS.keys()) | crew
-
-
-def test_every_kind_has_a_function_and_the_crew_has_its_own() -> None:
-    assert registry.ACTOR_FUNCTIONS.keys() == set(get_args(Kind)) - {"crew"}
+    assert registry.PRODUCT.functions.keys() == (set(names.SYSTEM_FUNCTIONS) - MADE_BY_CONSTRUCTS.keys()) | crew
 
 
 def test_no_two_functions_take_from_one_queue() -> None:
-    every = [name for each in registry.FUNCTIONS.values() if each.queues for name in each.queues.names or (each.name,)]
+    every = [
+        name
+        for each in registry.PRODUCT.functions.values()
+        if each.queues
+        for name in each.queues.names or (each.name,)
+    ]
     assert len(every) == len(set(every))
 
 

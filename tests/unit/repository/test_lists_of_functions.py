@@ -9,7 +9,7 @@ from asya.dead_letters.letters import SYSTEM_QUEUES
 from asya.protocol import names
 from tests.paths import PROJECT
 
-FUNCTIONS = {*registry.FUNCTIONS, *registry.OWN_QUEUES, *names.SYSTEM_FUNCTIONS}
+FUNCTIONS = {*registry.PRODUCT.functions, *registry.PRODUCT.own_queues, *names.SYSTEM_FUNCTIONS}
 CONSTANTS = {name for name, value in vars(names).items() if isinstance(value, str) and value in FUNCTIONS}
 A_LIST = 3
 """So many functions in one collection are a list of them."""
@@ -70,5 +70,9 @@ def test_a_list_is_found(tmp_path: Path) -> None:
 def test_the_dlq_function_knows_every_queue_without_an_actor() -> None:
     """Their letters are requests and events, which end no envelope. Nothing ends a letter of x-push or of reports."""
     ended_by_nobody = {names.PUSH, *names.REPORT_QUEUES}
-    queues = set(registry.OWN_QUEUES) - {*registry.CREW, *registry.CREW_OF_KINDS, *registry.ON_DEMAND}
+    queues = set(registry.PRODUCT.own_queues) - {
+        *registry.PRODUCT.crew,
+        *registry.PRODUCT.crew_of_kinds,
+        *registry.PRODUCT.on_demand,
+    }
     assert set(SYSTEM_QUEUES) == queues - ended_by_nobody

@@ -72,7 +72,9 @@ class GatewayFunction:
 
 def started(settings: Settings) -> Callable[[Process], Invocation]:
     """Return what starts the function of the gateway with these settings in a process, as Lambda does."""
-    entry_point: HttpEntryPoint = pkgutil.resolve_name(registry.FUNCTIONS[settings.actor].entry_point)
+    entry_point: HttpEntryPoint = pkgutil.resolve_name(
+        registry.of(settings.table).functions[settings.actor].entry_point
+    )
 
     def start(process: Process) -> Invocation:
         telemetry: Any = QuietTelemetry(process)

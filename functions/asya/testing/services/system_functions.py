@@ -3,10 +3,8 @@
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from asya import registry
-from asya.manifest import Schedule
 from asya.messaging.aws.settings import Settings
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
@@ -26,8 +24,6 @@ class SystemFunctions:
         fails_overdue_tasks: whether the sweep of deadlines runs.
         new_services: makes the services of a process.
     """
-
-    NAMES: ClassVar = tuple(name for name, each in registry.FUNCTIONS.items() if isinstance(each.called_by, Schedule))
 
     simulation: Simulation
     settings: Mapping[str, Settings]
@@ -66,7 +62,9 @@ class SystemFunctions:
         process.invocation = self.simulation.new_invocation(name, [], self.simulation.scheduler.seconds)
         with running(process):
             try:
-                entry_point: ScheduleEntryPoint = pkgutil.resolve_name(registry.FUNCTIONS[name].entry_point)
+                entry_point: ScheduleEntryPoint = pkgutil.resolve_name(
+                    registry.of(self.mesh).functions[name].entry_point
+                )
                 entry_point.sweep(self.new_services(self.settings[name], process))
             except ProcessCrashed:
                 pass

@@ -38,7 +38,7 @@ def light_actor(
         layer,
         FunctionSettings(
             name=name,
-            handler=registry.ACTOR_FUNCTIONS[actor.kind].entry_point,
+            handler=registry.of(mesh.table).actor_functions[actor.kind].entry_point,
             code=lambda_.Code.from_asset(str(folder)),
             grants=[*function_grants(name, place), *access],
             timeout=timings.function_timeout(actor.timeout, actor.batch.size),

@@ -30,7 +30,7 @@ def system_actor(
         environment: variables besides the address of the gateway.
     """
     section = section_of(mesh.file, name)
-    declaration = registry.ACTOR_FUNCTIONS[mesh.table.actors[name].kind]
+    declaration = registry.of(mesh.table).actor_functions[mesh.table.actors[name].kind]
     queues, timeout = declaration.queues, declaration.timeout
     assert queues is not None, f"{name} has code of the user"
     assert timeout is not None, f"{name} has code of the user"

@@ -12,7 +12,7 @@ from asya_infra.mesh import Mesh
 def crew(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:
     """Add the functions of these actors, unless the mesh file disables one, and connect them to their queues."""
     code = mesh.table_code()
-    for name in registry.CREW:
+    for name in registry.of(mesh.table).crew:
         section = mesh.file.crew.of(name)
         if not section.enabled:
             continue

@@ -96,7 +96,9 @@ class LiveStreams(Construct):
                 name=names.GATEWAY_LIVE,
                 handler=START_SCRIPT,
                 code=lambda_.Code.from_asset(str(build_server(options.build_folder, mesh.table_bytes))),
-                grants=declared_grants(registry.FUNCTIONS[names.GATEWAY_STREAM], names.GATEWAY_LIVE, place),
+                grants=declared_grants(
+                    registry.of(mesh.table).functions[names.GATEWAY_STREAM], names.GATEWAY_LIVE, place
+                ),
                 timeout=round(MAX_STREAM_SECONDS) + 2 * _MARGIN,
                 environment={
                     "ASYA_TOKEN_KEY": key.key_arn,

@@ -41,7 +41,7 @@ def actor_page(mesh: Mesh) -> dict[str, Any]:
     _envelopes(page, namespace)
     _queue_and_function(page, namespace)
     _kinds(page, namespace)
-    _comparison(page, namespace)
+    _comparison(page, mesh)
     page.row(log_table("Errors and warnings", [mesh.addresses.log_group_name(PLACEHOLDER)], _ERRORS))
     return {"start": "-PT3H", "variables": [variable], "widgets": page.placed}
 
@@ -117,10 +117,10 @@ def _kinds(page: Page, namespace: str) -> None:
     )
 
 
-def _comparison(page: Page, namespace: str) -> None:
+def _comparison(page: Page, mesh: Mesh) -> None:
     """Add graphs of all own actors. They are not on the overview, because a dashboard has 2,500 metrics at most."""
     page.section("All actors: the ten with the highest values")
-    own = (f'namespace="{namespace}"', *(f'NOT actor="{name}"' for name in registry.OWN_QUEUES))
+    own = (f'namespace="{mesh.namespace}"', *(f'NOT actor="{name}"' for name in registry.of(mesh.table).own_queues))
     searches = {
         "Messages received": ("Received", "Sum"),
         "Handler p95 (ms)": ("HandlerDuration", "p95"),

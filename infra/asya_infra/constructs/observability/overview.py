@@ -101,7 +101,7 @@ class _Overview:
 
     def _actors(self) -> None:
         self.page.section("Actors: the ten with the highest values")
-        own = tuple(f'NOT actor="{name}"' for name in registry.OWN_QUEUES)
+        own = tuple(f'NOT actor="{name}"' for name in registry.of(self._mesh.table).own_queues)
         reasons, dead_letters = (
             self._search("Failed", "reason", terms=own),
             self._search("DeadLetters", terms=own, statistic="Maximum"),
@@ -142,7 +142,7 @@ class _Overview:
 
     def _crew(self) -> None:
         self.page.section("Crew, sets and pauses")
-        crew = (_any_of(registry.OWN_QUEUES),)
+        crew = (_any_of(registry.of(self._mesh.table).own_queues),)
         ends = self._search("Processed", "outcome", terms=(f'actor="{names.SINK}"',))
         self.page.row(
             self._by_actor("Messages received by the crew", self._search("Received", terms=crew)),

@@ -21,7 +21,7 @@ def check(context: Context) -> Iterator[Finding]:
         except ValueError as error:
             yield place, str(error)
             continue
-        if names.is_reserved(actor) and section.kind != registry.CREW_OF_KINDS.get(actor, "none"):
+        if names.is_reserved(actor) and section.kind != registry.PRODUCT.crew_of_kinds.get(actor, "none"):
             yield place, f"the name {actor!r} is reserved for the mesh's own actors; rename the actor"
         yield from _queues(context.namespace, actor, owners)
 

@@ -31,7 +31,7 @@ def names_in(template: Any) -> Iterator[Named]:
 def test_a_call_names_a_handler_a_function_and_types(call: ApiCall) -> None:
     own, request, now = inspect.signature(pkgutil.resolve_name(call.handler)).parameters
     assert (own, request.lstrip("_"), now.lstrip("_")) == ("self", "request", "now")
-    assert isinstance(registry.FUNCTIONS[call.function].called_by, Requests)
+    assert isinstance(registry.PRODUCT.functions[call.function].called_by, Requests)
     for each in names_in([call.body, dict(call.answers), dict(call.query), dict(call.headers)]):
         assert each.load() is not None
 

@@ -41,7 +41,9 @@ ACTORS = {
 }
 PLACE = Place(addresses=ADDRESSES, table=MeshTable(namespace="shop", actors=ACTORS), application="00a", key="key")
 EVERY_NEED = [
-    need for each in (*registry.FUNCTIONS.values(), *registry.ACTOR_FUNCTIONS.values()) for need in each.needs
+    need
+    for each in (*registry.PRODUCT.functions.values(), *registry.PRODUCT.actor_functions.values())
+    for need in each.needs
 ]
 
 
@@ -174,6 +176,6 @@ def test_every_word_of_the_vocabulary_is_used() -> None:
     assert {need.on for need in EVERY_NEED if isinstance(need, Calls)} == set(Resource)
 
 
-@pytest.mark.parametrize("function", registry.FUNCTIONS.values(), ids=lambda each: each.name)
+@pytest.mark.parametrize("function", registry.PRODUCT.functions.values(), ids=lambda each: each.name)
 def test_each_function_says_what_it_needs(function: Function) -> None:
     assert function.needs

@@ -38,6 +38,6 @@ def test_a_share_is_larger_than_one_notification_and_smaller_than_the_function()
 
 
 def test_notifications_that_wait_outlast_hours_of_a_burst() -> None:
-    queues = registry.FUNCTIONS[names.PUSH].queues
+    queues = registry.PRODUCT.functions[names.PUSH].queues
     assert queues is not None
     assert sum(nack_seconds(count, ShareUsedError()) for count in range(1, queues.receives)) >= 4 * 3600
