@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
+from asya_cli.options import MeshOptions, selects_mesh
 from asya_cli.output.text import counted, one_line, write_json_line
 
 if TYPE_CHECKING:
@@ -15,13 +15,11 @@ if TYPE_CHECKING:
     from asya.operations.mesh_numbers import ActorNumbers
 
 
+@selects_mesh
 def actors(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per actor and line.")] = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Show the actors of the mesh in numbers: what waits, what fails, queues that nobody reads, open circuits, job runs.
 
@@ -34,7 +32,7 @@ def actors(
     from asya.client.operations import Operations
     from asya_cli.output.console import table_console
 
-    numbers = Operations(client(state, namespace, region, profile)).numbers()
+    numbers = Operations(selected.client()).numbers()
     if as_json:
         for actor in numbers.actors:
             write_json_line(actor)

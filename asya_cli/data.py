@@ -11,7 +11,7 @@ import typer
 
 from asya_cli.errors import CommandError, ExitCode
 from asya_cli.json_input import unreadable, unwritable
-from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State, as_typed, client
+from asya_cli.options import JsonLines, MeshOptions, selects_mesh
 from asya_cli.output.results import write
 from asya_cli.output.text import counted, echo, one_line
 
@@ -28,20 +28,18 @@ Reference = Annotated[
 
 
 @app.command()
+@selects_mesh
 def ls(
     folder: Annotated[str, typer.Argument(metavar="FOLDER", help="Only what is below this folder, such as raw/.")] = "",
     *,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of files.")] = 1000,
     as_json: JsonLines = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """List the files in the data of a mesh: bytes, time of the last change, reference."""
     from asya.client.objects import list_data
 
-    mesh = client(state, namespace, region, profile)
+    mesh = selected.client()
     prefix = f"{_checked(folder.rstrip('/'))}/" if folder.strip("/") else ""
     count = 0
     for found in list_data(mesh.connection, prefix):
@@ -56,16 +54,14 @@ def ls(
 
 
 @app.command()
+@selects_mesh
 def get(
     reference: Reference,
     file: Annotated[
         Path | None, typer.Argument(metavar="FILE", help="Where to write it; by default, or with -, standard output.")
     ] = None,
     *,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Write a file of the data to standard output, or to a file, which is replaced when it is whole."""
     from botocore.exceptions import BotoCoreError
@@ -75,11 +71,11 @@ def get(
     name = _checked(reference)
     if file is not None and file.is_dir():
         raise CommandError(f"{file} is a folder", f"Give a file, such as {file / Path(name).name}.")
-    mesh = client(state, namespace, region, profile)
+    mesh = selected.client()
     data = mesh.connection.data
     body = open_object(mesh.connection, data.bucket, data.prefix + name)
     if body is None:
-        command = f"asya data ls{as_typed(state, namespace, region, profile)}"
+        command = f"asya data ls{selected.as_typed()}"
         raise CommandError(f"there is no {data.uri}{name}", f"`{command}` lists the files.", ExitCode.NOT_FOUND)
     try:
         if file is None or str(file) == "-":
@@ -110,21 +106,19 @@ def _print(body: BinaryIO) -> None:
 
 
 @app.command()
+@selects_mesh
 def put(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The file; - reads standard input.", show_default=False)],
     reference: Reference,
     *,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Put a file into the data of the mesh, under the reference that payloads use, and print its URI.
 
     It replaces an object with the same name. A file has 5 GB at most; for larger ones use a client of S3.
     """
     name = _checked(reference, is_new=True)
-    mesh = client(state, namespace, region, profile)
+    mesh = selected.client()
     if str(file) == "-":
         echo(mesh.upload(name, sys.stdin.buffer.read()))
         return

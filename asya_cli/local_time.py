@@ -11,7 +11,7 @@ import typer
 
 from asya_cli import clock
 from asya_cli.errors import CommandError
-from asya_cli.options import DEFAULT_STATE, JsonLines, client
+from asya_cli.options import DEFAULT_STATE, JsonLines, MeshOptions
 from asya_cli.output.results import write
 from asya_cli.output.text import counted, echo, one_line, without_fraction
 
@@ -38,7 +38,7 @@ def time(
         raise CommandError(f"{span!r} is no span of time", "Type +90m, +12h or +1d.")
     until = clock.now() + timedelta(**{_UNITS[match[2]]: int(match[1])})
     count = 0
-    for slot in Triggers(client(state, None, None, None)).decide(until):
+    for slot in Triggers(MeshOptions(state).client()).decide(until):
         count += 1
         write(slot, f"{without_fraction(slot.at)}  {one_line(slot.trigger)}  {slot.id}", as_json=as_json)
     echo(counted(count, "slot"), err=True)

@@ -11,7 +11,7 @@ import typer
 
 from asya_cli import clock
 from asya_cli.errors import INTERRUPTED, CommandError, ExitCode
-from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State, as_typed, client
+from asya_cli.options import JsonLines, MeshOptions, selects_mesh
 from asya_cli.output.results import write
 from asya_cli.output.text import echo, one_line
 
@@ -41,6 +41,7 @@ _HIDDEN = frozenset({
 """The fields of a line that are shown in another way, or not at all."""
 
 
+@selects_mesh
 def logs(
     subject: Annotated[
         str, typer.Argument(metavar="ID|ACTOR", help="An envelope's id, or an actor.", show_default=False)
@@ -53,10 +54,7 @@ def logs(
         str, typer.Option("--since", help="Of an actor: only lines since then, such as 30m or 2h.")
     ] = "1h",
     as_json: JsonLines = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Print what functions and job runs have logged about an envelope, or what an actor has logged.
 
@@ -68,7 +66,7 @@ def logs(
     from asya_cli.gateway_logs import logs_of
     from asya_cli.tasks.selection import moment
 
-    mesh = client(state, namespace, region, profile)
+    mesh = selected.client()
     start = moment(since, clock.now()).timestamp()
     try:
         with aws_errors("cannot read the logs", _PERMISSIONS):
@@ -76,7 +74,7 @@ def logs(
             if reader.functions.has_logs(subject):
                 _follow_actor(reader, subject, start, follow=follow)
             else:
-                _follow_task(reader, mesh, subject, as_typed(state, namespace, region, profile), follow=follow)
+                _follow_task(reader, mesh, subject, selected.as_typed(), follow=follow)
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
 

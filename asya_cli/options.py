@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from asya.client.mesh_client import MeshClient
 
 _COMMAND = re.compile(r"`(asya [^`]+)`")
@@ -19,12 +24,6 @@ DEFAULT_MESH = Path("mesh.yaml")
 
 MeshFile = Annotated[Path, typer.Option("--mesh", help="The mesh file.")]
 Stage = Annotated[str, typer.Option("--stage", help="The stage of the mesh file.", show_default=False)]
-State = Annotated[Path, typer.Option("--state", help="State folder of the local cloud to use.")]
-Namespace = Annotated[
-    str | None,
-    typer.Option("--namespace", help="Use the mesh with this namespace on AWS instead, with your AWS credentials."),
-]
-Region = Annotated[str | None, typer.Option("--region", help="AWS region, with --namespace.")]
 Profile = Annotated[
     str | None, typer.Option("--profile", help="The profile of your AWS configuration, with --namespace.")
 ]
@@ -51,25 +50,59 @@ def not_empty(text: str | None) -> str | None:
     return text
 
 
-def client(state: Path, namespace: str | None, region: str | None, profile: str | None) -> MeshClient:
-    """Connect to the mesh that the options select.
+@dataclass(frozen=True)
+class MeshOptions:
+    """The options that select a mesh. A command with `@selects_mesh` takes them all."""
 
-    Raises:
-        CommandError: There is no such mesh.
-    """
-    # A late import: the AWS SDK would slow down `asya --help`.
-    from asya.client.connection import find_on_aws, read_local
-    from asya.client.mesh_client import MeshClient
+    state: Annotated[Path, typer.Option("--state", help="State folder of the local cloud to use.")] = DEFAULT_STATE
+    namespace: Annotated[
+        str | None,
+        typer.Option("--namespace", help="Use the mesh with this namespace on AWS instead, with your AWS credentials."),
+    ] = None
+    region: Annotated[str | None, typer.Option("--region", help="AWS region, with --namespace.")] = None
+    profile: Profile = None
 
-    return MeshClient(find_on_aws(namespace, region, profile) if namespace else read_local(state))
+    def client(self) -> MeshClient:
+        """Connect to the mesh.
+
+        Raises:
+            CommandError: There is no such mesh.
+        """
+        # A late import: the AWS SDK would slow down `asya --help`.
+        from asya.client.connection import find_on_aws, read_local
+        from asya.client.mesh_client import MeshClient
+
+        if self.namespace:
+            return MeshClient(find_on_aws(self.namespace, self.region, self.profile))
+        return MeshClient(read_local(self.state))
+
+    def as_typed(self) -> str:
+        """Return the options as a user types them, with a space before.
+
+        The default folder is named too: without it, a default namespace would select another mesh.
+        """
+        if self.namespace:
+            given = (("--namespace", self.namespace), ("--region", self.region), ("--profile", self.profile))
+            return "".join(f" {name} {quote(value)}" for name, value in given if value)
+        return f" --state {quote(str(self.state))}"
 
 
-def as_typed(state: Path, namespace: str | None, region: str | None, profile: str | None) -> str:
-    """Return the options that select this mesh as a user types them, with a space before.
+def selects_mesh(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that select a mesh, in place of its keyword `selected`."""
+    hints = get_type_hints(MeshOptions, include_extras=True)
+    options = [
+        inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=hints[each.name])
+        for each in fields(MeshOptions)
+    ]
+    signature = inspect.signature(command, eval_str=True)
+    parameters: list[inspect.Parameter] = []
+    for parameter in signature.parameters.values():
+        parameters.extend(options if parameter.name == "selected" else [parameter])
 
-    The default folder is named too: without it, a default namespace would select another mesh.
-    """
-    if namespace:
-        given = (("--namespace", namespace), ("--region", region), ("--profile", profile))
-        return "".join(f" {name} {quote(value)}" for name, value in given if value)
-    return f" --state {quote(str(state))}"
+    @wraps(command)
+    def run(*args: Any, **given: Any) -> None:
+        selected = MeshOptions(**{option.name: given.pop(option.name) for option in options if option.name in given})
+        command(*args, selected=selected, **given)
+
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return run

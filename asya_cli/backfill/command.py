@@ -10,17 +10,7 @@ from typer.core import TyperGroup
 
 from asya.client.errors import MeshError
 from asya_cli.backfill.start import Follow, start
-from asya_cli.options import (
-    DEFAULT_STATE,
-    JsonDocument,
-    JsonLines,
-    Namespace,
-    Profile,
-    Region,
-    State,
-    as_typed,
-    completed,
-)
+from asya_cli.options import JsonDocument, JsonLines, MeshOptions, completed, selects_mesh
 from asya_cli.output.results import write, write_list, write_view
 from asya_cli.output.text import one_line
 
@@ -50,32 +40,28 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="The id of the backfill.",
 
 
 @app.command("list")
+@selects_mesh
 def list_backfills(
     *,
     as_json: JsonLines = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """List the backfills of a mesh, the newest first."""
     from asya_cli.backfill.tables import backfill_table
     from asya_cli.triggers.command import triggers_of
 
-    views = triggers_of(state, namespace, region, profile).backfills()
+    views = triggers_of(selected).backfills()
     write_list(views, backfill_table, empty="no backfills", as_json=as_json)
 
 
 @app.command()
+@selects_mesh
 def show(
     backfill_id: Id,
     *,
     follow: Follow = False,
     as_json: JsonDocument = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Show a backfill: its progress, its running tasks, and its newest failures.
 
@@ -86,8 +72,8 @@ def show(
     from asya_cli.backfill.tables import show_backfill
     from asya_cli.triggers.command import triggers_of
 
-    triggers = triggers_of(state, namespace, region, profile)
-    options = as_typed(state, namespace, region, profile)
+    triggers = triggers_of(selected)
+    options = selected.as_typed()
     with _naming_mesh(options):
         view = follow_backfill(triggers, backfill_id, options) if follow else triggers.backfill(backfill_id)
     write_view(view, show_backfill, as_json=as_json)
@@ -96,38 +82,34 @@ def show(
 
 
 @app.command()
+@selects_mesh
 def resume(
     backfill_id: Id,
     *,
     as_json: JsonDocument = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Let a backfill go on that --stop-after has stopped. As many failures are allowed again."""
     from asya_cli.triggers.command import triggers_of
 
-    with _naming_mesh(as_typed(state, namespace, region, profile)):
-        view = triggers_of(state, namespace, region, profile).resume_backfill(backfill_id)
+    with _naming_mesh(selected.as_typed()):
+        view = triggers_of(selected).resume_backfill(backfill_id)
     write(view, f"{one_line(view.id)}: {view.state}", as_json=as_json)
 
 
 @app.command()
+@selects_mesh
 def cancel(
     backfill_id: Id,
     *,
     as_json: JsonDocument = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Cancel a backfill: it starts nothing any more, and its running tasks are canceled. A second call cancels the rest."""
     from asya_cli.triggers.command import triggers_of
 
-    with _naming_mesh(as_typed(state, namespace, region, profile)):
-        view = triggers_of(state, namespace, region, profile).cancel_backfill(backfill_id)
+    with _naming_mesh(selected.as_typed()):
+        view = triggers_of(selected).cancel_backfill(backfill_id)
     write(view, f"{one_line(view.id)}: {view.state}", as_json=as_json)
 
 

@@ -6,21 +6,14 @@ from typing import Annotated
 
 import typer
 
-from asya_cli.options import (
-    DEFAULT_STATE,
-    JsonDocument,
-    Namespace,
-    Profile,
-    Region,
-    State,
-    as_typed,
-)
+from asya_cli.options import JsonDocument, MeshOptions, selects_mesh
 from asya_cli.output.results import write, write_view
 from asya_cli.output.text import counted, echo
 
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Show the progress until the backfill ends.")]
 
 
+@selects_mesh
 def start(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The trigger with the schedule.", show_default=False)],
     *,
@@ -45,10 +38,7 @@ def start(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count the slots.")] = False,
     follow: Follow = False,
     as_json: JsonDocument = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Start the slots of a schedule between two days, oldest first, and print the id of the backfill.
 
@@ -64,7 +54,7 @@ def start(
     from asya_cli.triggers.command import triggers_of
     from asya_cli.triggers.moments import local_time
 
-    triggers = triggers_of(state, namespace, region, profile)
+    triggers = triggers_of(selected)
     request = BackfillRequest(
         trigger=name,
         from_=from_,
@@ -81,7 +71,7 @@ def start(
         text = f"{counted(view.total, 'slot')} from {first} to {until}; nothing was started"
         write(view, text, as_json=as_json)
         return
-    options = as_typed(state, namespace, region, profile)
+    options = selected.as_typed()
     if not follow:
         write(view, view.id, as_json=as_json)
         if not as_json:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from asya_cli.errors import CommandError
-from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
+from asya_cli.options import MeshOptions, selects_mesh
 from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
@@ -19,16 +19,14 @@ if TYPE_CHECKING:
 _SECRET_BYTES = 32
 
 
+@selects_mesh
 def ui(
     *,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")] = 0,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address of the page instead of opening the browser.")
     ] = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Show the tasks of a mesh in the browser, until Ctrl-C: what failed and why, with cancel, answer, replay and redrive.
 
@@ -47,7 +45,7 @@ def ui(
     from asya_cli.console.running import make_server
     from asya_cli.console.server import Console, MeshInfo
 
-    mesh = client(state, namespace, region, profile)
+    mesh = selected.client()
     connection = mesh.connection
     page = read_page(page_folder())
     secret = secrets.token_urlsafe(_SECRET_BYTES)
@@ -55,7 +53,7 @@ def ui(
         namespace=connection.namespace,
         region=connection.region,
         is_local=connection.endpoint_url is not None,
-        options=as_typed(state, namespace, region, profile),
+        options=selected.as_typed(),
         version=version("asya-mesh"),
     )
     for number in (signal.SIGTERM, signal.SIGHUP):  # the file with the secret goes with the terminal, too

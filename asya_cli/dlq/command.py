@@ -21,7 +21,7 @@ from asya_cli.dlq.options import (
 )
 from asya_cli.dlq.redrive import redrive
 from asya_cli.dlq.reports import app as reports
-from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State
+from asya_cli.options import JsonLines, MeshOptions, selects_mesh
 from asya_cli.output.text import echo, one_line, without_fraction, write_exact, write_json
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ _COLUMNS = ("actor", "id", "hop", "generation", "sent", "task", "error")
 
 
 @app.command("list")
+@selects_mesh
 def list_(
     actor: Actor = None,
     *,
@@ -44,17 +45,14 @@ def list_(
     since: Since = None,
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of dead letters per actor.")] = 100,
     as_json: JsonLines = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """List the dead letters of a mesh. The messages stay in their queues."""
     from rich.table import Table
 
     from asya_cli.output.console import table_console
 
-    dead_letters, selection = dead_letters_of(state, namespace, region, profile), filter_of(envelope_id, error, since)
+    dead_letters, selection = dead_letters_of(selected), filter_of(envelope_id, error, since)
     hidden = 0
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
     for column in _COLUMNS:
@@ -78,21 +76,19 @@ def list_(
 
 
 @app.command()
+@selects_mesh
 def show(
     envelope_id: Annotated[
         str, typer.Argument(metavar="ID", help="The id of the envelope or of the SQS message.", show_default=False)
     ],
     actor: Actor = None,
     *,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Print a dead letter. The message stays in its queue."""
     from asya_cli.dlq.letters import Filter
 
-    dead_letters = dead_letters_of(state, namespace, region, profile)
+    dead_letters = dead_letters_of(selected)
     count = 0
     actors = actors_of(dead_letters, actor)
     for name in actors:

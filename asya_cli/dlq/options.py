@@ -8,12 +8,11 @@ import typer
 
 from asya_cli import clock
 from asya_cli.errors import CommandError, ExitCode
-from asya_cli.options import as_typed, client, not_empty
+from asya_cli.options import MeshOptions, not_empty
 from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from asya_cli.dlq.letters import DeadLetters, Filter
 
@@ -53,7 +52,7 @@ _HIDDEN = "hidden by another reader, such as a second `asya dlq` or one that was
 _LATER = "Try again in 5 minutes."
 
 
-def dead_letters_of(state: Path, namespace: str | None, region: str | None, profile: str | None) -> DeadLetters:
+def dead_letters_of(selected: MeshOptions) -> DeadLetters:
     """Connect to the dead-letter queues of the mesh that the options select.
 
     Raises:
@@ -61,7 +60,7 @@ def dead_letters_of(state: Path, namespace: str | None, region: str | None, prof
     """
     from asya_cli.dlq.letters import DeadLetters
 
-    return DeadLetters(client(state, namespace, region, profile), as_typed(state, namespace, region, profile))
+    return DeadLetters(selected.client(), selected.as_typed())
 
 
 def filter_of(envelope_id: str | None, error: str | None, since: str | None) -> Filter:

@@ -20,7 +20,7 @@ from asya_cli.dlq.options import (
     not_found,
     warn_of_hidden,
 )
-from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State
+from asya_cli.options import JsonLines, MeshOptions, selects_mesh
 from asya_cli.output.results import write
 from asya_cli.output.text import counted, echo, one_line
 from asya_cli.tasks.bulk import DryRun, Yes, asks, confirm, leaving, tracked
@@ -51,6 +51,7 @@ class RedriveLine:
         return f"{self.actor}  {one_line(self.id)}  {end}"
 
 
+@selects_mesh
 def redrive(
     actor: Actor = None,
     *,
@@ -68,10 +69,7 @@ def redrive(
         ),
     ] = False,
     as_json: JsonLines = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Send dead letters to their actors again, each in the next generation of its task.
 
@@ -79,7 +77,7 @@ def redrive(
     asks first. The exit code is 1 if a dead letter is refused; it stays in its queue. So does the letter of a task that was
     replayed or dismissed, which is no error.
     """
-    dead_letters, selection = dead_letters_of(state, namespace, region, profile), filter_of(envelope_id, error, since)
+    dead_letters, selection = dead_letters_of(selected), filter_of(envelope_id, error, since)
     actors = actors_of(dead_letters, actor)
     total: int | None = None
     if dry_run or asks(yes=yes):

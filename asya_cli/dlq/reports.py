@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State, client
+from asya_cli.options import JsonLines, MeshOptions, selects_mesh
 from asya_cli.output.results import write
 
 app = typer.Typer(no_args_is_help=True, help="Replay dead letters of reports, which are no envelopes.")
@@ -27,14 +27,12 @@ def reports() -> None:
 
 
 @app.command()
+@selects_mesh
 def replay(
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count the dead letters, send nothing.")] = False,
     as_json: JsonLines = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Send the dead letters of x-reports and x-ends to these queues again.
 
@@ -44,7 +42,7 @@ def replay(
     from asya.protocol import names
     from asya_cli.dlq.report_letters import ReportLetters
 
-    letters = ReportLetters(client(state, namespace, region, profile))
+    letters = ReportLetters(selected.client())
     for name in names.REPORT_QUEUES:
         count = letters.count(name) if dry_run else letters.replay(name)
         how = "would be sent again" if dry_run else "sent again"

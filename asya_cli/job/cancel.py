@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from asya_cli.errors import CommandError
 from asya_cli.job.options import RunId
-from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
+from asya_cli.options import MeshOptions, selects_mesh
 from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
@@ -14,13 +14,11 @@ if TYPE_CHECKING:
     from asya_cli.job.mesh_runs import MeshRuns
 
 
+@selects_mesh
 def cancel(
     run_id: RunId,
     *,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Cancel a job run at EMR Serverless. Its envelopes are not canceled.
 
@@ -30,8 +28,8 @@ def cancel(
     """
     from asya_cli.job.mesh_runs import MeshRuns, run_errors
 
-    options = as_typed(state, namespace, region, profile)
-    mesh = MeshRuns(client(state, namespace, region, profile).connection, options)
+    options = selected.as_typed()
+    mesh = MeshRuns(selected.client().connection, options)
     with run_errors(f"cannot cancel the job run {run_id}"):
         record = mesh.read(run_id)
         cancel_run(mesh, record)

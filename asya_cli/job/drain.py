@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli import clock
-from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
+from asya_cli.options import MeshOptions, selects_mesh
 from asya_cli.output.text import counted, echo
 
 if TYPE_CHECKING:
@@ -16,14 +16,12 @@ if TYPE_CHECKING:
 Actor = Annotated[str, typer.Argument(help="The heavy actor.", show_default=False)]
 
 
+@selects_mesh
 def drain(
     actor: Actor,
     *,
     reason: Annotated[str, typer.Option("--reason", help="Why; `asya job list` shows it.")] = "",
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Let no new run of a heavy actor start until `asya job undrain`. Its envelopes wait, and lose no attempt.
 
@@ -33,8 +31,8 @@ def drain(
     from asya_cli.job.listing import drain_line
     from asya_cli.job.mesh_runs import MeshRuns, run_errors
 
-    options = as_typed(state, namespace, region, profile)
-    mesh = MeshRuns(client(state, namespace, region, profile).connection, options)
+    options = selected.as_typed()
+    mesh = MeshRuns(selected.client().connection, options)
     with run_errors(f"cannot drain {actor}"):
         mesh.check_actor(actor)
         is_known = mesh.is_heavy(actor)
@@ -47,18 +45,16 @@ def drain(
         echo(f"{actor} has had no envelope yet; if it is a light actor, the drain does nothing", err=True)
 
 
+@selects_mesh
 def undrain(
     actor: Actor,
     *,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """End the drain of a heavy actor: the runs of its waiting envelopes start."""
     from asya_cli.job.mesh_runs import MeshRuns, run_errors
 
-    mesh = MeshRuns(client(state, namespace, region, profile).connection)
+    mesh = MeshRuns(selected.client().connection)
     with run_errors(f"cannot end the drain of {actor}"):
         if mesh.drains.get(actor) is None:
             mesh.check_actor(actor)

@@ -9,7 +9,7 @@ import typer
 from asya_cli import clock
 from asya_cli.errors import CommandError
 from asya_cli.job.options import MemoryPrice, VcpuPrice
-from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
+from asya_cli.options import MeshOptions, selects_mesh
 from asya_cli.output.text import counted, echo, one_line, without_fraction, write_json_line
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from asya_cli.job.mesh_runs import MeshRuns
 
 
+@selects_mesh
 def list_runs(
     actor: Annotated[str | None, typer.Argument(help="Only the runs of this actor.", show_default=False)] = None,
     *,
@@ -32,10 +33,7 @@ def list_runs(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per run and line.")] = False,
     vcpu_price: VcpuPrice = None,
     memory_price: MemoryPrice = None,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """List the job runs of an actor, or of all: the open ones first, then the others, newest first.
 
@@ -50,8 +48,8 @@ def list_runs(
         raise CommandError(
             "--before needs an actor", "Run numbers belong to one actor: asya job list ACTOR --before N."
         )
-    options = as_typed(state, namespace, region, profile)
-    mesh = MeshRuns(client(state, namespace, region, profile).connection, options)
+    options = selected.as_typed()
+    mesh = MeshRuns(selected.client().connection, options)
     with run_errors("cannot list the job runs"):
         actors = mesh.heavy_actors() if actor is None else [actor]
         if not as_json:

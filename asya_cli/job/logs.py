@@ -10,7 +10,7 @@ import typer
 from asya_cli import clock
 from asya_cli.errors import CommandError
 from asya_cli.job.options import RunId
-from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
+from asya_cli.options import MeshOptions, selects_mesh
 from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ LAST_SECONDS = 30.0
 DRIVER = "driver"
 
 
+@selects_mesh
 def logs(
     run_id: RunId,
     *,
@@ -33,10 +34,7 @@ def logs(
         str | None, typer.Option("--executor", metavar="N", help="The logs of this executor instead of the driver's.")
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Print new lines until the run has ended.")] = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Print the logs of a job run from the mesh's bucket: stdout and stderr of the driver, or of one executor.
 
@@ -46,8 +44,8 @@ def logs(
     """
     from asya_cli.job.mesh_runs import MeshRuns, run_errors
 
-    options = as_typed(state, namespace, region, profile)
-    mesh = MeshRuns(client(state, namespace, region, profile).connection, options)
+    options = selected.as_typed()
+    mesh = MeshRuns(selected.client().connection, options)
     with run_errors(f"cannot read the logs of {run_id}"):
         record = mesh.read(run_id)
         tail = LogTail(mesh, record, executor or DRIVER)

@@ -8,7 +8,7 @@ import typer
 
 from asya.protocol.times import format_duration
 from asya_cli.job.options import MemoryPrice, RunId, VcpuPrice
-from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
+from asya_cli.options import MeshOptions, selects_mesh
 from asya_cli.output.text import counted, echo, one_line, write_json_document
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ _IDLE_SECONDS = 60
 """How long no task of a stage may end before that is told."""
 
 
+@selects_mesh
 def show(
     run_id: RunId,
     *,
@@ -39,10 +40,7 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print the run with all its envelopes as JSON.")] = False,
     vcpu_price: VcpuPrice = None,
     memory_price: MemoryPrice = None,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Show a job run: its state, envelopes, verdict, stages, cost, log, and a link to its Spark UI (valid for an hour).
 
@@ -55,8 +53,8 @@ def show(
     from asya.spark.aws.run_items import job_run_number
     from asya_cli.job.mesh_runs import MeshRuns, run_errors
 
-    options = as_typed(state, namespace, region, profile)
-    mesh = MeshRuns(client(state, namespace, region, profile).connection, options)
+    options = selected.as_typed()
+    mesh = MeshRuns(selected.client().connection, options)
     with run_errors(f"cannot read the job run {run_id}"):
         record = mesh.read(run_id)
         prices = prices_of(mesh.architecture(record), vcpu=vcpu_price, memory=memory_price)

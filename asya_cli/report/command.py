@@ -10,7 +10,7 @@ import typer
 
 from asya_cli import clock
 from asya_cli.errors import CommandError
-from asya_cli.options import DEFAULT_STATE, JsonDocument, Namespace, Profile, Region, State, client
+from asya_cli.options import JsonDocument, MeshOptions, selects_mesh
 from asya_cli.output.text import counted, echo, one_line, without_fraction, write_json_line
 from asya_cli.tasks.selection import moment
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from asya_cli.report.summary import Summary
 
 
+@selects_mesh
 def report(
     *,
     since: Annotated[str, typer.Option("--since", help="12h, 7d, or a time such as 2026-11-24T22:00:00Z.")] = "24h",
@@ -31,10 +32,7 @@ def report(
     ] = "",
     tool: Annotated[str, typer.Option("--tool", help="Only tasks of this tool.", show_default=False)] = "",
     as_json: JsonDocument = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Sum up what ended since a time: tasks, failures, durations, and the cost of job runs.
 
@@ -48,7 +46,7 @@ def report(
 
     now = clock.now()
     earliest = moment(since, now)
-    mesh = client(state, namespace, region, profile)
+    mesh = selected.client()
     connection, since_text = mesh.connection, format_time(earliest)
     rows = last_ends(read_rows(connection, earliest, now), since_text)
     summary = summarize(rows, since_text, start, tool, _settled(mesh, rows))

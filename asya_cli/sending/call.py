@@ -8,12 +8,13 @@ import typer
 
 from asya.client.errors import MeshError
 from asya_cli.errors import CommandError, ExitCode, exit_code_of
-from asya_cli.options import DEFAULT_MESH, DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
+from asya_cli.options import DEFAULT_MESH, MeshOptions, selects_mesh
 from asya_cli.output.text import echo
 
 _INVALID = "the gateway answered 400: "
 
 
+@selects_mesh
 def call(
     tool: Annotated[str, typer.Argument(metavar="TOOL", help="A tool of the mesh file.", show_default=False)],
     arguments: Annotated[
@@ -26,10 +27,7 @@ def call(
     ] = None,
     *,
     wait: Annotated[bool, typer.Option("--wait", "-w", help="Wait for the end, and print the result.")] = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Call a tool: start a task on its whole route, and print the id of the task.
 
@@ -41,7 +39,7 @@ def call(
     from asya_cli.tasks.ending import print_result
 
     content = read_payload(arguments or [], "an argument")
-    mesh = client(state, namespace, region, profile)
+    mesh = selected.client()
     try:
         envelope_id = mesh.call_tool(tool, bytes(content))
     except MeshError as error:
@@ -55,4 +53,4 @@ def call(
         echo(envelope_id)
         return
     echo(f"task {envelope_id}", err=True)
-    print_result(mesh, envelope_id, as_typed(state, namespace, region, profile))
+    print_result(mesh, envelope_id, selected.as_typed())

@@ -13,7 +13,7 @@ from asya.client.ends import TERMINAL
 from asya.client.errors import MeshError
 from asya_cli.errors import CommandError, ExitCode, exit_code_of
 from asya_cli.json_input import invalid_json, raw_json, read_bytes
-from asya_cli.options import DEFAULT_MESH, DEFAULT_STATE, Namespace, Profile, Region, State, as_typed, client
+from asya_cli.options import DEFAULT_MESH, MeshOptions, selects_mesh
 from asya_cli.output.text import echo
 from asya_cli.sending.route_check import route_warnings
 from asya_cli.tasks.ending import print_result
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _ENVELOPE_ADVICE = "If the file has only a payload, name the actor with --actor."
 
 
+@selects_mesh
 def send(
     event: Annotated[
         str, typer.Argument(metavar="FILE", help="A JSON file; - reads standard input.", show_default=False)
@@ -45,10 +46,7 @@ def send(
         bool, typer.Option("--wait", "-w", help="Wait for the end, and print the payload of the result.")
     ] = False,
     mesh: Annotated[Path, typer.Option("--mesh", help="The mesh file to check the route against.")] = DEFAULT_MESH,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Send an envelope to the first actor of its route, and print its id.
 
@@ -73,25 +71,25 @@ def send(
             "--wait needs a record, and the envelope asks for none: x-asya-mesh-status is off",
             "Leave out --wait, or the header.",
         )
-    selected = client(state, namespace, region, profile)
-    for warning in route_warnings(envelope, mesh, selected.connection.namespace):
+    client = selected.client()
+    for warning in route_warnings(envelope, mesh, client.connection.namespace):
         echo(f"warning: {warning}", err=True)
     if envelope_id or not (new_id or actor):  # a new id names no task
-        _check_task(selected, envelope.id, wait=wait)
+        _check_task(client, envelope.id, wait=wait)
     try:
-        selected.send(envelope)
+        client.send(envelope)
     except MeshError as error:
         if exit_code_of(error) is ExitCode.NOT_FOUND:
             from asya_cli.suggestions import check_actor
 
-            check_actor(selected.connection, envelope.route.curr)
+            check_actor(client.connection, envelope.route.curr)
         raise
     echo(f"sent to {envelope.route.curr}", err=True)
     if not wait:
         echo(envelope.id)
         return
     echo(f"task {envelope.id}", err=True)
-    print_result(selected, envelope.id, as_typed(state, namespace, region, profile))
+    print_result(client, envelope.id, selected.as_typed())
 
 
 def check_id(envelope_id: str) -> None:

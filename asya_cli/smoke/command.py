@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ import typer
 from asya_cli.errors import CommandError
 from asya_cli.json_input import read_bytes
 from asya_cli.mesh_file.loading import load
-from asya_cli.options import DEFAULT_MESH, DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State, as_typed, client
+from asya_cli.options import DEFAULT_MESH, JsonLines, MeshOptions, selects_mesh
 from asya_cli.output.text import echo, styled, visible, write_json_line
 from asya_cli.tasks.bulk import leaving
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _COLORS = {"ok": "green", "skipped": "yellow", "failed": "red"}
 
 
+@selects_mesh
 def smoke(
     *,
     mesh: Annotated[
@@ -38,10 +40,7 @@ def smoke(
     alarms: Annotated[bool, typer.Option("--alarms", help="Also send a test message to each alarm topic.")] = False,
     timeout: Annotated[float, typer.Option("--timeout", help="How many minutes a job run or a tool may take.")] = 20.0,
     as_json: JsonLines = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Send test envelopes through a deployed mesh: one light, one job run, and optionally a tool of yours.
 
@@ -57,17 +56,17 @@ def smoke(
     body = read_bytes(str(arguments)) if arguments is not None else b"{}"
     is_python_pinned = False
     if mesh is not None or stage is not None:
-        if namespace is not None:
+        if selected.namespace is not None:
             raise CommandError(
                 "--namespace excludes --mesh and --stage", "Use --namespace alone, with the stage in it."
             )
-        selected = load(mesh or DEFAULT_MESH, stage)
+        loaded = load(mesh or DEFAULT_MESH, stage)
         # The given region, or that of the stage if it has one.
-        namespace, region = selected.namespace, region or selected.mesh.region
-        application = selected.mesh.spark.application
+        selected = replace(selected, namespace=loaded.namespace, region=selected.region or loaded.mesh.region)
+        application = loaded.mesh.spark.application
         is_python_pinned = application.id is None and pins_python(application.release)
-    options = as_typed(state, namespace, region, profile)
-    mesh_client = client(state, namespace, region, profile)
+    options = selected.as_typed()
+    mesh_client = selected.client()
     steps = Smoke(mesh_client, uuid.uuid4().hex[:12], timeout * 60, is_python_pinned, options)
     failed = False
     with leaving(lambda: f"The test envelopes that were sent go on; `asya list{options}` shows them."):

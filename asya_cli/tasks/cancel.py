@@ -9,7 +9,7 @@ import typer
 
 from asya.client.errors import MeshError
 from asya_cli.errors import CommandError, ExitCode, exit_code_of
-from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, OptionalId, Profile, Region, State, as_typed, client
+from asya_cli.options import JsonLines, MeshOptions, OptionalId, selects_mesh
 from asya_cli.output.results import write
 from asya_cli.output.text import one_line
 from asya_cli.tasks.bulk import DryRun, Yes, for_each
@@ -31,6 +31,7 @@ class CanceledTask:
         return one_line(self.id)
 
 
+@selects_mesh
 def cancel(
     envelope_id: OptionalId = None,
     *,
@@ -43,10 +44,7 @@ def cancel(
     dry_run: DryRun = False,
     yes: Yes = False,
     as_json: JsonLines = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Cancel a task with its children and its job runs. A task that has ended does not change.
 
@@ -60,7 +58,7 @@ def cancel(
             "cancel takes an ID, or --running with the options that select tasks",
             "Type `asya cancel ID`, or `asya cancel --running --dry-run` to see which.",
         )
-    mesh = client(state, namespace, region, profile)
+    mesh = selected.client()
     if envelope_id is None:
 
         def cancel_one(task: TaskView) -> CanceledTask:
@@ -77,7 +75,7 @@ def cancel(
         if exit_code_of(error) is not ExitCode.NOT_FOUND:
             raise
         if awaited_task(mesh, envelope_id) is None:
-            raise no_task(envelope_id, as_typed(state, namespace, region, profile)) from None
+            raise no_task(envelope_id, selected.as_typed()) from None
         ended_as = mesh.cancel(envelope_id)
     task = mesh.task(envelope_id)
     status = ended_as or (task.status if task is not None else "canceled")

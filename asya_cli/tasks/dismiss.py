@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.errors import CommandError
-from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, OptionalId, Profile, Region, State, as_typed, client
+from asya_cli.options import JsonLines, MeshOptions, OptionalId, selects_mesh
 from asya_cli.output.results import write
 from asya_cli.output.text import one_line
 from asya_cli.tasks.bulk import DryRun, Yes, for_each
@@ -34,6 +34,7 @@ class DismissedTask:
         return one_line(self.id)
 
 
+@selects_mesh
 def dismiss(
     envelope_id: OptionalId = None,
     *,
@@ -50,10 +51,7 @@ def dismiss(
     dry_run: DryRun = False,
     yes: Yes = False,
     as_json: JsonLines = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Dismiss the failure of a task with a reason: it needs no replay. The task stays failed, and `asya failures` leaves it out.
 
@@ -74,7 +72,7 @@ def dismiss(
 
     from asya.dead_letters.dismissals import DismissRequest
 
-    mesh = client(state, namespace, region, profile)
+    mesh = selected.client()
     request = DismissRequest(reason=reason, undo=undo)
     if envelope_id is None:
 
@@ -89,7 +87,7 @@ def dismiss(
             selection.check(mesh)
         for_each(tasks, "dismiss", dismiss_one, dry_run=dry_run, yes=yes, as_json=as_json)
         return
-    with task_advice(envelope_id, as_typed(state, namespace, region, profile)):
+    with task_advice(envelope_id, selected.as_typed()):
         mesh.dismiss(envelope_id, request)
     task = DismissedTask(envelope_id, reason)
     write(task, str(task), as_json=as_json)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli import clock
-from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, Profile, Region, State, as_typed, client
+from asya_cli.options import JsonLines, MeshOptions, selects_mesh
 from asya_cli.output.text import counted, echo, one_line, write_json_line
 from asya_cli.tasks.selection import Actor, All, ErrorText, Owner, Selection, Settled, Since, Tool, age, limited
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from asya.tasks.failures import FailureGroup
 
 
+@selects_mesh
 def failures(
     *,
     actor: Actor = None,
@@ -35,10 +36,7 @@ def failures(
     show_all: All = False,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of groups.")] = 20,
     as_json: JsonLines = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Group open failures by actor and error, most tasks first.
 
@@ -53,7 +51,7 @@ def failures(
     selection = Selection.of(
         actor=actor, tool=tool, owner=owner, error=error, since=since, retrying=retrying, resolved=show_all
     )
-    mesh = client(state, namespace, region, profile)
+    mesh = selected.client()
     pages = Operations(mesh).failure_pages(selection.wanted)
     read = list(limited(pages))
     groups = merged(chain.from_iterable(page.items for page in read))
@@ -78,7 +76,7 @@ def failures(
     console.print(_table_of(groups[:limit], clock.now(), console.width))
     if more:
         echo(more, err=True)
-    options = as_typed(state, namespace, region, profile)
+    options = selected.as_typed()
     if retrying:
         echo(f"Show the first: asya list --retrying{_selected(groups[0])}{options}", err=True)
         return

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli import clock
-from asya_cli.options import DEFAULT_STATE, Namespace, Profile, Region, State, client
+from asya_cli.options import MeshOptions, selects_mesh
 from asya_cli.output.results import write_list
 from asya_cli.output.text import echo, one_line, without_fraction
 from asya_cli.tasks.selection import (
@@ -42,6 +42,7 @@ _SMALLEST_ERROR = 12
 """Columns below which an error tells nothing."""
 
 
+@selects_mesh
 def list_tasks(
     *,
     status: Annotated[Status | None, typer.Option("--status", help="Only tasks with this status.")] = None,
@@ -58,10 +59,7 @@ def list_tasks(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object per line, as the gateway answers.")
     ] = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """List tasks, newest first: your own, or all tasks if you are an operator."""
     from asya_cli.output.console import table_console
@@ -78,7 +76,7 @@ def list_tasks(
         retrying=retrying,
         resolved=show_all,
     )
-    mesh = client(state, namespace, region, profile)
+    mesh = selected.client()
     settled = Settled()
     views = selection.newest(mesh, limit, settled)
     if not views:

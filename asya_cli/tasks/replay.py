@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from asya_cli.errors import CommandError
-from asya_cli.options import (
-    DEFAULT_STATE,
-    JsonLines,
-    Namespace,
-    OptionalId,
-    Profile,
-    Region,
-    State,
-    as_typed,
-    client,
-    completed,
-)
+from asya_cli.options import JsonLines, MeshOptions, OptionalId, completed, selects_mesh
 from asya_cli.output.results import write
 from asya_cli.output.text import echo, one_line
 from asya_cli.tasks.bulk import DryRun, Yes, for_each
@@ -38,6 +27,7 @@ _LISTED = 20
 _DEAD_LETTER = "DeliveryExhausted"
 
 
+@selects_mesh
 def replay(
     envelope_id: OptionalId = None,
     *,
@@ -70,10 +60,7 @@ def replay(
         bool, typer.Option("--force", help="Also if the task was replayed, dismissed or overtaken.")
     ] = False,
     as_json: JsonLines = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Run an envelope again as a new task, by default from the hop that failed, and print the id of the new task.
 
@@ -105,18 +92,18 @@ def replay(
     from asya.dead_letters.replay import ReplayRequest
     from asya_cli.tasks.set_replays import SetReplays
 
-    mesh = client(state, namespace, region, profile)
+    mesh = selected.client()
     if envelope_id is None:
         settled = Settled()
         tasks = sorted(selection.tasks(mesh, settled=settled), key=lambda task: task.created_at)
         settled.tell("`asya list --status failed --all` shows them")
         if not tasks:
             selection.check(mesh)
-        _name_dead_letters(tasks, as_typed(state, namespace, region, profile))  # before the question
+        _name_dead_letters(tasks, selected.as_typed())  # before the question
         for_each(tasks, "replay", SetReplays(mesh), dry_run=dry_run, yes=yes, as_json=as_json)
         return
     request = ReplayRequest(hop=hop, checkpoint=checkpoint, failed_only=failed_only, force=force)
-    options = as_typed(state, namespace, region, profile)
+    options = selected.as_typed()
     with task_advice(envelope_id, options):
         try:
             new_task = mesh.replay(envelope_id, request)

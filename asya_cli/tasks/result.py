@@ -11,12 +11,13 @@ import typer
 from asya.client.ends import TERMINAL
 from asya_cli.errors import CommandError, ExitCode
 from asya_cli.json_input import unwritable
-from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Profile, Region, State, as_typed, client
+from asya_cli.options import EnvelopeId, MeshOptions, selects_mesh
 from asya_cli.output.text import echo, write_exact
 from asya_cli.tasks.outcome import exit_code
 from asya_cli.tasks.records import awaited_task, envelope_of, no_task, status_of
 
 
+@selects_mesh
 def result(
     envelope_id: EnvelopeId,
     *,
@@ -24,23 +25,20 @@ def result(
         Path | None, typer.Option("--output", "-o", help="Write the object to this file instead of standard output.")
     ] = None,
     payload: Annotated[bool, typer.Option("--payload", help="Only the payload of the envelope.")] = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Print the stored envelope of a task that has ended, byte for byte.
 
     The exit code is 3 if the task failed or was canceled.
     """
-    mesh = client(state, namespace, region, profile)
+    mesh = selected.client()
     task = mesh.task(envelope_id)
     stored = mesh.stored(envelope_id, task.result_uri if task else None)
     if stored is None and task is None:
         task = awaited_task(mesh, envelope_id)
         stored = mesh.stored(envelope_id, task.result_uri if task else None)
     if stored is None:
-        options = as_typed(state, namespace, region, profile)
+        options = selected.as_typed()
         if task is None:
             raise no_task(envelope_id, options)
         follows = "" if task.status in TERMINAL else " --follow"

@@ -8,7 +8,7 @@ import typer
 
 from asya_cli.errors import CommandError
 from asya_cli.json_input import invalid_json
-from asya_cli.options import DEFAULT_STATE, JsonLines, Namespace, OptionalId, Profile, Region, State, as_typed, client
+from asya_cli.options import JsonLines, MeshOptions, OptionalId, selects_mesh
 from asya_cli.output.text import echo, write_json_line
 from asya_cli.tasks.bulk import DryRun, Yes
 from asya_cli.tasks.outcome import resume_command
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _EXAMPLE = "Example: --input '{\"approved\": true}'"
 
 
+@selects_mesh
 def resume(
     envelope_id: OptionalId = None,
     *,
@@ -35,10 +36,7 @@ def resume(
     dry_run: DryRun = False,
     yes: Yes = False,
     as_json: JsonLines = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Resume a paused task with these answers. `asya status ID` shows the questions.
 
@@ -67,10 +65,10 @@ def resume(
     from asya_cli.tasks.answers import ResumedTask, answer_all
 
     if envelope_id is None:
-        mesh = client(state, namespace, region, profile)
+        mesh = selected.client()
         answer_all(mesh, selection, text, dry_run=dry_run, yes=yes, as_json=as_json)
         return
-    mesh, options = client(state, namespace, region, profile), as_typed(state, namespace, region, profile)
+    mesh, options = selected.client(), selected.as_typed()
     try:
         with task_advice(envelope_id, options):
             mesh.resume(envelope_id, answers.encode())

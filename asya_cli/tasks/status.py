@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Profile, Region, State, as_typed, client
+from asya_cli.options import EnvelopeId, MeshOptions, selects_mesh
 from asya_cli.output.text import write_json_document
 from asya_cli.tasks.outcome import exit_code, resume_command
 from asya_cli.tasks.records import awaited_task, envelope_of, no_task, status_of
@@ -23,6 +23,7 @@ _STARTS = {"input": "--from", "checkpoint": "--from-checkpoint"}
 FOLLOW_SECONDS = 24 * 3600.0
 
 
+@selects_mesh
 def status(
     envelope_id: EnvelopeId,
     *,
@@ -33,10 +34,7 @@ def status(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the record as JSON, as the gateway answers it.")
     ] = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Show a task: its status, route, error with traceback, and the address of the stored envelope.
 
@@ -47,11 +45,11 @@ def status(
     from asya_cli.progress.display import leaving
     from asya_cli.tasks.report import show_restart, show_resume, show_set, show_task_report, show_timeline, show_unread
 
-    mesh = client(state, namespace, region, profile)
+    mesh = selected.client()
     if follow:
         from asya_cli.progress.display import follow as follow_task
 
-        with leaving(envelope_id, as_typed(state, namespace, region, profile)):
+        with leaving(envelope_id, selected.as_typed()):
             task = follow_task(mesh, envelope_id, Console(stderr=True), FOLLOW_SECONDS)
     else:
         task = mesh.task(envelope_id)
@@ -60,7 +58,7 @@ def status(
         task = awaited_task(mesh, envelope_id)
         stored = mesh.stored(envelope_id, task.result_uri if task else None)
     if task is None and (as_json or stored is None):
-        raise no_task(envelope_id, as_typed(state, namespace, region, profile))
+        raise no_task(envelope_id, selected.as_typed())
     envelope = envelope_of(stored)
     if as_json:
         write_json_document(task)
@@ -74,9 +72,9 @@ def status(
         if task is not None:
             show_unread(console, where_it_waits(operations, task, lacks_slices=bool(waits_for and waits_for.missing)))
         if task is not None and task.canceled is not None:
-            show_restart(console, restart_command(operations, task, as_typed(state, namespace, region, profile)))
+            show_restart(console, restart_command(operations, task, selected.as_typed()))
         if task is not None and task.pause is not None:
-            show_resume(console, resume_command(envelope_id, task.pause, as_typed(state, namespace, region, profile)))
+            show_resume(console, resume_command(envelope_id, task.pause, selected.as_typed()))
         if timeline:
             show_timeline(console, mesh.timeline(envelope_id))
     raise typer.Exit(exit_code(status_of(task, envelope)))

@@ -6,23 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from asya_cli.options import (
-    DEFAULT_STATE,
-    JsonDocument,
-    JsonLines,
-    Namespace,
-    Profile,
-    Region,
-    State,
-    as_typed,
-    client,
-)
+from asya_cli.options import JsonDocument, JsonLines, MeshOptions, selects_mesh
 from asya_cli.output.results import write, write_list, write_view
 from asya_cli.output.text import one_line
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from asya.client.triggers import Triggers
 
 app = typer.Typer(no_args_is_help=True, help="List, show, pause, resume and fire triggers, which start tasks.")
@@ -31,77 +19,70 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the trigg
 
 
 @app.command("list")
+@selects_mesh
 def list_triggers(
     *,
     as_json: JsonLines = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """List the triggers of a mesh with their last and next slots, in the time zone of each."""
     from asya_cli.triggers.tables import trigger_table
 
-    views = triggers_of(state, namespace, region, profile).all()
+    views = triggers_of(selected).all()
     write_list(views, trigger_table, empty="no triggers", as_json=as_json)
 
 
 @app.command()
+@selects_mesh
 def show(
     name: Name,
     *,
     as_json: JsonDocument = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Show a trigger: its slots in its time zone, and the newest tasks that it started."""
     from asya_cli.triggers.tables import show_trigger
 
-    write_view(triggers_of(state, namespace, region, profile).one(name), show_trigger, as_json=as_json)
+    write_view(triggers_of(selected).one(name), show_trigger, as_json=as_json)
 
 
 @app.command()
+@selects_mesh
 def pause(
     name: Name,
     *,
     as_json: JsonDocument = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Pause a trigger: it starts nothing by itself until `asya trigger resume`.
 
     Slots of the pause are left out. Objects, events and webhooks of the pause become dead letters of x-triggers, which
     `asya dlq redrive x-triggers` starts later.
     """
-    view = triggers_of(state, namespace, region, profile).pause(name)
-    again = f"`asya trigger resume {name}{as_typed(state, namespace, region, profile)}`"
+    view = triggers_of(selected).pause(name)
+    again = f"`asya trigger resume {name}{selected.as_typed()}`"
     write(view, f"{one_line(name)} is paused; {again} lets it go on", as_json=as_json)
 
 
 @app.command()
+@selects_mesh
 def resume(
     name: Name,
     *,
     as_json: JsonDocument = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Resume a paused trigger. Its next slot is the first one from now on."""
     from asya_cli.triggers.moments import local_time
 
-    view = triggers_of(state, namespace, region, profile).resume(name)
+    view = triggers_of(selected).resume(name)
     following = f"; its next slot is {local_time(view.next[0], view.timezone)}" if view.next else ""
     state_now = "goes on" if view.enabled else "is off, as the mesh file says"
     write(view, f"{one_line(name)} {state_now}{following}", as_json=as_json)
 
 
 @app.command()
+@selects_mesh
 def fire(
     name: Name,
     *,
@@ -115,10 +96,7 @@ def fire(
         ),
     ] = "",
     as_json: JsonDocument = False,
-    state: State = DEFAULT_STATE,
-    namespace: Namespace = None,
-    region: Region = None,
-    profile: Profile = None,
+    selected: MeshOptions,
 ) -> None:
     """Start the task of a schedule now, and print its id.
 
@@ -129,11 +107,11 @@ def fire(
 
     from asya.triggers.operators.answers import Fired
 
-    task_id = triggers_of(state, namespace, region, profile).fire(name, at or None, str(uuid4()))
+    task_id = triggers_of(selected).fire(name, at or None, str(uuid4()))
     write(Fired(id=task_id), task_id, as_json=as_json)
 
 
-def triggers_of(state: Path, namespace: str | None, region: str | None, profile: str | None) -> Triggers:
+def triggers_of(selected: MeshOptions) -> Triggers:
     """Connect to the triggers of the mesh that the options select.
 
     Raises:
@@ -141,4 +119,4 @@ def triggers_of(state: Path, namespace: str | None, region: str | None, profile:
     """
     from asya.client.triggers import Triggers
 
-    return Triggers(client(state, namespace, region, profile))
+    return Triggers(selected.client())

@@ -21,6 +21,7 @@ from asya.client.mesh_client import MeshClient
 from asya.protocol.s3_prefix import S3Prefix
 from asya_cli.errors import CommandError, ExitCode, exit_code_of
 from asya_cli.main import app
+from asya_cli.options import MeshOptions
 
 
 class Mesh:
@@ -37,7 +38,7 @@ class Mesh:
 @pytest.fixture
 def mesh(monkeypatch: pytest.MonkeyPatch) -> Mesh:
     made = Mesh()
-    monkeypatch.setattr("asya_cli.data.client", lambda *_: made)
+    monkeypatch.setattr(MeshOptions, "client", lambda _: made)
     return made
 
 
@@ -81,7 +82,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         s3 = boto3.client("s3", "us-east-1")
         s3.create_bucket(Bucket="bucket")
         connection: Any = SimpleNamespace(data=S3Prefix("bucket", "data/"), s3=lambda: s3)
-        monkeypatch.setattr("asya_cli.data.client", lambda *_: MeshClient(connection))
+        monkeypatch.setattr(MeshOptions, "client", lambda _: MeshClient(connection))
         yield s3
 
 
@@ -161,7 +162,7 @@ def test_a_service_that_is_gone_is_unreachable(monkeypatch: pytest.MonkeyPatch, 
         config=Config(retries={"total_max_attempts": 1}),
     )  # fmt: skip
     connection: Any = SimpleNamespace(data=S3Prefix("bucket", "data/"), s3=lambda: s3)
-    monkeypatch.setattr("asya_cli.data.client", lambda *_: MeshClient(connection))
+    monkeypatch.setattr(MeshOptions, "client", lambda _: MeshClient(connection))
     (tmp_path / "a").touch()
     for arguments in (("ls",), ("get", "a"), ("put", str(tmp_path / "a"), "a")):
         error = run(*arguments).exception

@@ -12,7 +12,7 @@ from asya.client.defaults import OPTIONS, read_defaults
 from asya.client.errors import MeshError
 from asya_cli.defaults import default_map
 from asya_cli.main import app
-from asya_cli.tasks import status
+from asya_cli.options import MeshOptions
 
 PRODUCTION = 'namespace = "shop-prod"\nregion = "eu-north-1"\n'
 
@@ -83,12 +83,12 @@ def test_a_command_uses_the_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for name in OPTIONS:
         monkeypatch.delenv(f"ASYA_{name.upper()}", raising=False)
     monkeypatch.setattr("sys.argv", ["asya", "status", "a"])
-    used: list[object] = []
+    used: list[MeshOptions] = []
 
-    def client(*selection: object) -> None:
-        used.extend(selection)
+    def client(selected: MeshOptions) -> None:
+        used.append(selected)
         raise MeshError("enough")
 
-    monkeypatch.setattr(status, "client", client)
+    monkeypatch.setattr(MeshOptions, "client", client)
     CliRunner().invoke(app, ["status", "a"])
-    assert used == [Path(".asya"), "shop-prod", "eu-north-1", "admin"]
+    assert used == [MeshOptions(Path(".asya"), "shop-prod", "eu-north-1", "admin")]

@@ -32,6 +32,7 @@ from asya_cli.errors import CommandError, ExitCode
 from asya_cli.job.mesh_runs import MeshRuns
 from asya_cli.logs import described
 from asya_cli.main import app
+from asya_cli.options import MeshOptions
 from tests.doubles.command_clock import SetClock
 from tests.doubles.dynamo import create_tasks_table
 from tests.doubles.job_runs import MANIFEST
@@ -89,7 +90,7 @@ def mesh(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeMesh]:
     monkeypatch.setattr("asya_cli.tasks.records.RECORD_SECONDS", 0.0)
     with mock_aws():
         fake = FakeMesh()
-        monkeypatch.setattr(logs_module, "client", lambda *_: fake)
+        monkeypatch.setattr(MeshOptions, "client", lambda _: fake)
         yield fake
 
 

@@ -18,10 +18,11 @@ from asya.messaging.delivery import PROBLEM
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.slices import SetDue, encode_message
 from asya.tasks.view import TaskView
-from asya_cli.dlq import options, redrive
+from asya_cli.dlq import redrive
 from asya_cli.dlq.letters import DeadLetters, Filter
 from asya_cli.errors import CommandError, ExitCode
 from asya_cli.main import app
+from asya_cli.options import MeshOptions
 from tests.doubles.envelopes import message, status
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def mesh(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mesh]:
             client.create_queue(QueueName=f"asya-shop-{queue}")
             client.create_queue(QueueName=f"asya-shop-{queue}-dlq", tags={"asya:namespace": "shop"})
         mesh = Mesh(client)
-        monkeypatch.setattr(options, "client", lambda *_: mesh)
+        monkeypatch.setattr(MeshOptions, "client", lambda _: mesh)
         monkeypatch.setattr(dead_letter_queue, "_WAIT_SECONDS", 0)
         yield mesh
 

@@ -12,9 +12,9 @@ from moto import mock_aws
 from typer.testing import CliRunner
 
 from asya.dead_letters.aws import queue as dead_letter_queue
-from asya_cli.dlq import options, reports
 from asya_cli.errors import CommandError
 from asya_cli.main import app
+from asya_cli.options import MeshOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,8 +89,7 @@ def mesh(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mesh]:
             client.create_queue(QueueName=f"asya-shop-{queue}")
             client.create_queue(QueueName=f"asya-shop-{queue}-dlq", tags={"asya:namespace": "shop"})
         mesh = Mesh(Sqs(client))
-        for module in (options, reports):
-            monkeypatch.setattr(module, "client", lambda *_: mesh)
+        monkeypatch.setattr(MeshOptions, "client", lambda _: mesh)
         monkeypatch.setattr(dead_letter_queue, "_WAIT_SECONDS", 0)
         yield mesh
 

@@ -15,11 +15,12 @@ from asya.client import mesh_client
 from asya.client.mesh_client import MeshClient, StoredObject
 from asya_cli.errors import CommandError
 from asya_cli.main import app
+from asya_cli.options import MeshOptions
 from asya_cli.output.console import Console
 from asya_cli.output.text import one_line, visible
 from asya_cli.progress.actors import Progress
 from asya_cli.progress.display import Display
-from asya_cli.tasks import listing, result, status
+from asya_cli.tasks import result
 
 HOSTILE = "t\x1b]0;owned\x07\x1b[2J\x9b1A\r\u202ekcab\x7f"
 MEANT = frozenset("\n\t")
@@ -61,8 +62,7 @@ def gateway(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, object]]:
         return code, msgspec.json.encode(content)
 
     monkeypatch.setattr(mesh_client.MeshClient, "_call", call)
-    for module in (listing, status, result):
-        monkeypatch.setattr(module, "client", lambda *_: MeshClient(connection=None))  # type: ignore[arg-type]
+    monkeypatch.setattr(MeshOptions, "client", lambda _: MeshClient(connection=None))  # type: ignore[arg-type]
     monkeypatch.setattr(MeshClient, "stored", lambda *_: None)
     return answers
 

@@ -15,8 +15,7 @@ from asya.client.errors import MeshError
 from asya.client.mesh_client import MeshClient
 from asya_cli.errors import CommandError, ExitCode, exit_code_of
 from asya_cli.main import app
-from asya_cli.sending import call as call_module
-from asya_cli.sending import send as send_module
+from asya_cli.options import MeshOptions
 
 SINCE = "2026-11-20T09:00:00.000000Z"
 TASK = {"id": "t1", "status": "running", "progress_percent": 33, "generation": 0, "actor": "bill",
@@ -46,9 +45,8 @@ def gateway(monkeypatch: pytest.MonkeyPatch) -> FakeGateway:
     monkeypatch.setattr(MeshClient, "_call", lambda *args: fake(*args))  # noqa: PLW0108 - bound like a method
     monkeypatch.setattr(MeshClient, "send", lambda _, envelope: fake.sent.append(envelope.id))
     monkeypatch.setattr(MeshClient, "stored", lambda *_: None)
-    for module in (call_module, send_module):
-        connection: Any = SimpleNamespace(namespace="shop")
-        monkeypatch.setattr(module, "client", lambda *_, at=connection: MeshClient(at))
+    connection: Any = SimpleNamespace(namespace="shop")
+    monkeypatch.setattr(MeshOptions, "client", lambda _: MeshClient(connection))
     return fake
 
 

@@ -8,6 +8,7 @@ import pytest
 import typer
 
 from asya_cli.errors import CommandError
+from asya_cli.options import MeshOptions
 from asya_cli.smoke import command
 from asya_cli.smoke.command import run, smoke
 from asya_cli.smoke.steps import Step
@@ -70,11 +71,11 @@ def test_a_stage_selects_the_mesh_of_the_file_on_aws(tmp_path: Path, monkeypatch
     (tmp_path / "bills.py").write_text("def pay(payload):\n    return payload\n")
     connected: list[tuple[str | None, str | None]] = []
 
-    def connect(_state: Path, namespace: str | None, region: str | None, _profile: str | None) -> Any:
-        connected.append((namespace, region))
+    def connect(selected: MeshOptions) -> Any:
+        connected.append((selected.namespace, selected.region))
         raise CommandError("no such mesh")
 
-    monkeypatch.setattr(command, "client", connect)
+    monkeypatch.setattr(MeshOptions, "client", connect)
     selections: tuple[dict[str, Any], ...] = (
         {"mesh": mesh, "stage": "prod"},
         {"mesh": mesh, "stage": "prod", "region": "us-east-1"},
@@ -112,7 +113,7 @@ def test_the_mesh_file_tells_whether_a_python_is_pinned(
         steps.append(smoke)
         return ()
 
-    monkeypatch.setattr(command, "client", lambda *_: None)
+    monkeypatch.setattr(MeshOptions, "client", lambda _: None)
     monkeypatch.setattr(command, "run", take)
     smoke(mesh=tmp_path / "mesh.yaml")
     smoke(namespace="shop")
@@ -127,7 +128,7 @@ def test_options_that_exclude_each_other() -> None:
 
 
 def test_a_failed_step_is_exit_code_1(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(command, "client", lambda *_: None)
+    monkeypatch.setattr(MeshOptions, "client", lambda _: None)
     failed = Step("light", "failed", 1.0, "it failed", "look here")
     monkeypatch.setattr(command, "run", lambda *_, **__: iter([failed, Step("index", "ok", 1.0, "fine")]))
     with pytest.raises(typer.Exit) as caught:

@@ -15,7 +15,7 @@ from asya.client.mesh_client import MeshClient
 from asya.tasks.failures import group_of, merged
 from asya.tasks.filters import read_filter
 from asya.tasks.view import TaskView
-from asya_cli.tasks import cancel, failures, listing, replay, resume
+from asya_cli.options import MeshOptions
 
 Answer = tuple[int, Any]
 
@@ -121,6 +121,5 @@ def fake_mesh(monkeypatch: pytest.MonkeyPatch) -> FakeMesh:
     fake = FakeMesh()
     monkeypatch.setattr(MeshClient, "_call", lambda *args: fake(*args))  # noqa: PLW0108 - bound like a method
     monkeypatch.setattr("asya_cli.suggestions.check_actor", lambda *_: None)
-    for module in (cancel, failures, listing, replay, resume):
-        monkeypatch.setattr(module, "client", lambda *_: MeshClient(connection=None))  # type: ignore[arg-type]
+    monkeypatch.setattr(MeshOptions, "client", lambda _: MeshClient(connection=None))  # type: ignore[arg-type]
     return fake

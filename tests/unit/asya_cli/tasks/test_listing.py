@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 from asya.client import mesh_client
 from asya.client.mesh_client import MeshClient
 from asya_cli.main import app
-from asya_cli.tasks import cancel, listing, records, status
+from asya_cli.options import MeshOptions
+from asya_cli.tasks import records
 from tests.doubles.tasks import at
 
 TASK = {"status": "running", "progress_percent": 33, "created_at": "2026-11-20T09:00:00.000000Z", "generation": 0,
@@ -36,8 +37,7 @@ def answering(monkeypatch: pytest.MonkeyPatch) -> Answering:
     fake = Answering([])
     monkeypatch.setattr(mesh_client.MeshClient, "_call", lambda *args: fake(*args))  # noqa: PLW0108 - bound like a method
     monkeypatch.setattr(records, "RECORD_SECONDS", 0.0)
-    for module in (cancel, listing, status):
-        monkeypatch.setattr(module, "client", lambda *_: MeshClient(connection=None))  # type: ignore[arg-type]
+    monkeypatch.setattr(MeshOptions, "client", lambda _: MeshClient(connection=None))  # type: ignore[arg-type]
     monkeypatch.setattr(MeshClient, "stored", lambda *_: None)
     return fake
 

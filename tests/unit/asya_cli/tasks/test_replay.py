@@ -14,7 +14,7 @@ from asya.client.mesh_client import MeshClient
 from asya.dead_letters.replay import ReplayRequest
 from asya.messaging.hop import Arrival
 from asya_cli.main import app
-from asya_cli.tasks import replay
+from asya_cli.options import MeshOptions
 
 CALLS: list[tuple[str, str, Any]] = []
 LETTER = Arrival(b'{"id": "a"}', "m-1", datetime(2026, 11, 20, 12, tzinfo=UTC), sender="AIDABOB")
@@ -34,7 +34,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Any:
             return status, body
 
         monkeypatch.setattr(MeshClient, "_call", call)
-        monkeypatch.setattr(replay, "client", lambda *_: made)
+        monkeypatch.setattr(MeshOptions, "client", lambda _: made)
         return made
 
     return answering

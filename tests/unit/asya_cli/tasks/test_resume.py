@@ -16,7 +16,7 @@ from asya.protocol.pause import PauseField, TaskPause
 from asya.tasks.view import TaskView
 from asya_cli.errors import CommandError
 from asya_cli.main import app
-from asya_cli.tasks import resume
+from asya_cli.options import MeshOptions
 from asya_cli.tasks.report import show_task_report
 
 CALLS: list[tuple[str, str, Any]] = []
@@ -34,7 +34,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Any:
             return status, json.dumps(answer).encode()
 
         monkeypatch.setattr(MeshClient, "_call", call)
-        monkeypatch.setattr(resume, "client", lambda *_: made)
+        monkeypatch.setattr(MeshOptions, "client", lambda _: made)
 
     return answering
 
