@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -20,7 +19,6 @@ from asya_cli.output.text import echo, write_json_line
 if TYPE_CHECKING:
     from types import FrameType
 
-    from asya_local.cloud import UpOptions
     from asya_local.steps import Step
 
 app = typer.Typer(no_args_is_help=True, help="Deploy the CDK stacks of a mesh to a local cloud on this machine.")
@@ -37,65 +35,27 @@ def up(
         Path | None,
         typer.Option("--secrets", help="File with the values of secrets; by default secrets.env in the state folder."),
     ] = None,
-    watch: Annotated[
-        bool,
-        typer.Option(
-            "--watch", help="Stay, and bring the cloud up to date after each change. Ctrl-C ends the command only."
-        ),
-    ] = False,
 ) -> None:
     """Start a local cloud with a mesh, or bring a running one up to date. Returns when the mesh takes messages."""
-    from asya_local.cloud import UpOptions
-
-    check_exists(mesh)
-    signal.signal(signal.SIGTERM, _leave)
-    options = UpOptions(stage=stage, secrets=secrets)
-    if watch:
-        _follow(mesh, state, options)
-    else:
-        _bring_up(mesh, state, options)
-
-
-def _bring_up(mesh: Path, state: Path, options: UpOptions) -> None:
     from asya_cli.output.console import Console
     from asya_infra.mesh_file import load_mesh
     from asya_infra.notes import code_notes
+    from asya_local.cloud import UpOptions
     from asya_local.cloud import up as start_cloud
     from asya_local.steps import Steps
 
+    check_exists(mesh)
+    signal.signal(signal.SIGTERM, _leave)
     console = Console(highlight=False)
 
     def print_step(step: Step) -> None:
         console.print(f"  [green]✔[/] {step.name:<16}{step.seconds:6.1f} s")
 
     with console.status("starting the local cloud"):
-        connection = start_cloud(mesh, state, options, Steps(print_step))
-    for note in code_notes(load_mesh(mesh, options.stage)):
+        connection = start_cloud(mesh, state, UpOptions(stage=stage, secrets=secrets), Steps(print_step))
+    for note in code_notes(load_mesh(mesh, stage)):
         echo(f"note: {note}", err=True)
     console.print(f"\n[bold]{connection.namespace}[/] takes messages. Its endpoints and keys: {state / 'local.json'}")
-
-
-def _follow(mesh: Path, state: Path, options: UpOptions) -> None:
-    """Bring the cloud up to date after each change, until Ctrl-C; a mistake in a file is printed and ends nothing."""
-    from asya_local.errors import LocalCloudError
-    from asya_local.watching import folders_of, identities, watching, with_linked_folders
-
-    with suppress(KeyboardInterrupt):
-        while True:
-            code = folders_of(mesh, options.stage)
-            folders = with_linked_folders(code)
-            watched = identities(folders)
-            with watching(mesh, code) as wait:
-                while folders == with_linked_folders(
-                    folders_of(mesh, options.stage, otherwise=code)
-                ) and watched == identities(folders):
-                    try:
-                        _bring_up(mesh, state, options)
-                    except LocalCloudError as error:
-                        echo(f"asya: {error}", err=True)
-                    echo("Waiting for changes. Ctrl-C ends; the cloud stays up until `asya local down`.")
-                    while not wait(1.0) and watched == identities(folders):
-                        pass  # a folder may be made again, which a watch does not see
 
 
 @app.command()

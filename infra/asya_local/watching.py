@@ -15,9 +15,6 @@ from asya_infra.build.code_files import code_files
 from asya_infra.build.folder_packages import package_inputs
 from asya_infra.build.packages import REQUIREMENTS
 from asya_infra.build.requirements_file import read_requirements
-from asya_infra.mesh_file import MeshFileError, load_mesh
-from asya_local.errors import LocalCloudError
-from asya_local.sources import code_folders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,26 +23,6 @@ if TYPE_CHECKING:
 
 # Milliseconds: editors write a file in several steps, and a change of branch writes many files.
 _DEBOUNCE = 200
-
-
-def folders_of(mesh: Path, stage: str, otherwise: tuple[Path, ...] | None = None) -> tuple[Path, ...]:
-    """Return the folders with the code of a mesh.
-
-    Args:
-        mesh: The mesh file.
-        stage: Its stage.
-        otherwise: Returned if the file has a mistake.
-
-    Raises:
-        LocalCloudError: The file has a mistake, and there is no `otherwise`.
-    """
-    try:
-        loaded = load_mesh(mesh, stage)
-    except MeshFileError as error:
-        if otherwise is None:
-            raise LocalCloudError(str(error)) from error
-        return otherwise
-    return code_folders(loaded)
 
 
 def identities(folders: Sequence[Path]) -> tuple[tuple[Path, int, int] | None, ...]:

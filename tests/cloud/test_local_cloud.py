@@ -252,21 +252,6 @@ def test_up_after_down_restores_the_cloud_under_the_same_keys_and_addresses(runn
     assert "before" not in {item["pk"]["S"].rpartition("#")[2] for item in tasks}
 
 
-def test_watch_follows_the_changes_of_a_mesh(running: Asya) -> None:
-    process = running.begin("up", "--mesh", str(running.mesh), "--watch")
-    try:
-        lines = iter(process.stdout or ())
-        next(line for line in lines if line.startswith("Waiting for changes"))
-        change_handler(running, 5)
-        next(line for line in lines if line.startswith("Waiting for changes"))
-        assert run_echo(running, "watched") == {"value": 5}
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=SECONDS)
-    assert process.returncode == 0
-    assert running.run("status")[0] == 0
-
-
 def test_down_stops_the_workers_of_a_killed_ministack(running: Asya) -> None:
     record = next(each for each in read_records(running.folder) if each.name == "ministack")
     process_message(running)

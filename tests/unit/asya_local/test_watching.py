@@ -1,12 +1,11 @@
-"""`asya local up --watch` sees each change of a mesh, and no other ones."""
+"""`asya dev` sees each change of a mesh, and no other ones."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from asya_local.errors import LocalCloudError
-from asya_local.watching import folders_of, identities, watching, with_linked_folders
+from asya_local.watching import identities, watching, with_linked_folders
 
 MESH = "namespace: shop\ncode: handlers\nactors:\n  check: {handler: orders.check}\n"
 
@@ -36,7 +35,7 @@ def new_folder(mesh: Path) -> None:
 
 @pytest.mark.parametrize("change", [replaced, changed_handler, new_folder])
 def test_a_change_ends_the_waiting(mesh: Path, change: Callable[[Path], None]) -> None:
-    with watching(mesh, folders_of(mesh, "")) as wait:
+    with watching(mesh, [mesh.parent / "handlers"]) as wait:
         change(mesh)
         assert wait(30)
 
@@ -49,7 +48,7 @@ def test_a_change_behind_a_link_ends_the_waiting(mesh: Path, linked: str) -> Non
         file.touch()
     (mesh.parent / "handlers" / "linked").symlink_to(mesh.parent / linked)
     changed = shared / "deep" / "more.json" if linked == "shared/common" else shared / "rates.json"
-    with watching(mesh, folders_of(mesh, "")) as wait:
+    with watching(mesh, [mesh.parent / "handlers"]) as wait:
         changed.write_text("1")
         assert wait(30)
 
@@ -70,13 +69,13 @@ def test_a_change_of_what_packages_are_built_from_ends_the_waiting(mesh: Path, l
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
     (mesh.parent / "handlers" / "requirements.txt").write_text(f"{line}\n")
-    with watching(mesh, folders_of(mesh, "")) as wait:
+    with watching(mesh, [mesh.parent / "handlers"]) as wait:
         (mesh.parent / changed).write_text("# changed\n")
         assert wait(30)
 
 
 def test_a_new_link_leads_to_a_folder_that_has_to_be_watched(mesh: Path) -> None:
-    folders = folders_of(mesh, "")
+    folders = [mesh.parent / "handlers"]
     before = with_linked_folders(folders)
     shared = mesh.parent / "shared"
     shared.mkdir()
@@ -86,20 +85,11 @@ def test_a_new_link_leads_to_a_folder_that_has_to_be_watched(mesh: Path) -> None
 
 
 def test_another_file_does_not_end_the_waiting(mesh: Path) -> None:
-    with watching(mesh, folders_of(mesh, "")) as wait:
+    with watching(mesh, [mesh.parent / "handlers"]) as wait:
         (mesh.parent / "notes.txt").write_text("not of the mesh")
         assert not wait(1)  # long enough for the file above to be seen
         changed_handler(mesh)
         assert wait(30)
-
-
-def test_a_mistake_keeps_the_folders(mesh: Path) -> None:
-    folders = folders_of(mesh, "")
-    assert folders == (mesh.parent / "handlers",)
-    mesh.write_text("namespace: [")
-    assert folders_of(mesh, "", otherwise=folders) == folders
-    with pytest.raises(LocalCloudError, match="not valid YAML"):
-        folders_of(mesh, "")
 
 
 def test_a_folder_that_is_made_again_is_another_one(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ COMMANDS = {
     "backfill resume": "BACKFILL_ID --json --state --namespace --region --profile",
     "backfill cancel": "BACKFILL_ID --json --state --namespace --region --profile",
     "local time": "SPAN --state --json",
-    "local up": "--mesh --state --stage --secrets --watch",
+    "local up": "--mesh --state --stage --secrets",
     "report": "--since --start --tool --json --state --namespace --region --profile",
     "logs": "SUBJECT --follow -f --since --json --state --namespace --region --profile",
     "validate": "--mesh --stage --limits --json",
