@@ -96,7 +96,7 @@ def _buckets(addresses: Addresses) -> Buckets:
 
 def _rule(trigger: Trigger, addresses: Addresses) -> tuple[str, dict[str, Any]] | None:
     if trigger.event is not None:
-        return trigger.event.bus, dict(trigger.event.pattern)
+        return trigger.event.bus, trigger.event.pattern
     source = trigger.objects
     if source is None or is_own(source.bucket, addresses):
         return None

@@ -19,7 +19,7 @@ from asya.protocol.mesh_table import (
     Tool,
 )
 from asya.protocol.pause import Pause
-from asya.protocol.triggers import EventPattern, Schedule, Trigger, TriggerBatch, Webhook
+from asya.protocol.triggers import EventSource, Trigger, TriggerBatch, Webhook
 from asya.protocol.wait import Wait
 
 _NAMES = ("a", "ask", "bill", "check", "clean", "cool-down", "gather", "intake", "ship", "train")
@@ -94,8 +94,8 @@ def _triggers(draw: st.DrawFn, routes: st.SearchStrategy[tuple[str, ...]], tools
     source: dict[str, Any] = draw(
         st.sampled_from(
             (
-                {"schedule": Schedule(cron="0 2 * * *")},
-                {"event": EventPattern(pattern={"source": ["shop"]})},
+                {"cron": "0 2 * * *"},
+                {"event": EventSource(source=("shop",))},
                 *({"webhook": Webhook(secret=secret, signature="github")} for secret in _SECRETS),
             )
         )

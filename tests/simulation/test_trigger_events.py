@@ -25,7 +25,7 @@ from asya.messaging.aws.settings import Settings
 from asya.protocol import ids, names
 from asya.protocol.codec import decode
 from asya.protocol.mesh_table import QUEUE_RECEIVES, Actor, MeshTable
-from asya.protocol.triggers import EventPattern, ObjectSource, Trigger
+from asya.protocol.triggers import EventSource, ObjectSource, Trigger
 from asya.senders.lambdas import wiring as sender_wiring
 from asya.starts.idempotency import STARTERS
 from asya.testing.dynamo.indexes import KINDS, new_table
@@ -55,7 +55,7 @@ FIRST = MeshTable(
     actors={"count": Actor(kind="handler")},
     triggers={
         "landed": Trigger(route=("count",), objects=ObjectSource(bucket="data", prefix="raw/", suffix=".csv")),
-        "ordered": Trigger(route=("count",), event=EventPattern(pattern={"source": ["shop"]}), input="/detail"),
+        "ordered": Trigger(route=("count",), event=EventSource(source=("shop",)), input="/detail"),
     },
 )
 ADDED = Trigger(route=("count",), objects=ObjectSource(bucket="data", prefix="late/"))

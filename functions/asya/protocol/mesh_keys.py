@@ -6,17 +6,26 @@ below it describes the key. Functions read the table and ignore the marks; `asya
 
 from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+
+SHORTEST_TIMEOUT = 2.0  # seconds
+LONGEST_TIMEOUT = 366 * 86400.0
 
 
 class Form(Struct, frozen=True):
-    """How a value is written in the mesh file, if not as in the table."""
+    """How a value is written in the mesh file, if not as in the table, or which text it is (`asya_infra.mesh_file.forms`)."""
 
-    name: Literal["duration", "texts"]
+    name: Literal[
+        "address", "bytes", "cron", "duration", "host", "lifetime", "pointer", "secret", "texts", "webhook id", "zone"
+    ]
 
 
 class After(Struct, frozen=True):
-    """The key after which this key and the following ones stand in the schema, if a section extends one of the table."""
+    """The key after which this key and the following ones stand in the schema, if a section extends one of the table.
+
+    Attributes:
+        key: empty for the first place.
+    """
 
     key: str
 
@@ -27,5 +36,9 @@ class NoKey(Struct, frozen=True):
 
 Seconds = Annotated[float, Form("duration")]
 """`500ms`, `30s` or `2h` in the mesh file."""
+TaskTimeout = Annotated[Seconds, Meta(ge=SHORTEST_TIMEOUT, le=LONGEST_TIMEOUT)]
+"""The time that a task has until its deadline, as callers of the gateway may give it."""
+Pointer = Annotated[str, Form("pointer")]
+"""A JSON pointer."""
 Texts = Annotated[tuple[str, ...], Form("texts")]
 """A list of texts. One text needs no brackets in the mesh file."""

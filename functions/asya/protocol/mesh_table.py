@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
-from asya.protocol.mesh_keys import Seconds, Texts
+from asya.protocol.mesh_keys import Form, Seconds, TaskTimeout, Texts
 from asya.protocol.pause import Pause
 from asya.protocol.triggers import Trigger, Webhook
 from asya.protocol.wait import Wait
@@ -237,14 +237,21 @@ class Actor(ActorOptions, frozen=True, kw_only=True):
         return any(policy.longest_delay > RETRY_ON_QUEUE for policy in self.resiliency.policies.values())
 
 
-class Tool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool of the gateway: a route with a name and a JSON Schema of its input (`protocol §13`)."""
+class ToolOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a tool has in the mesh file and in the table: a route with a name."""
 
-    description: str
-    route: tuple[str, ...]
-    timeout: float = 300.0
-    input_schema: dict[str, object] = msgspec.field(default_factory=lambda: {"type": "object"})
+    description: str = ""
+    route: Annotated[tuple[str, ...], Meta(min_length=1)] = ()
+    """The actors in order; by default the actor with the name of the tool."""
+    timeout: TaskTimeout = 300.0
+    """The deadline of a task; by default 2h if the route has a heavy actor."""
     progress: bool = True
+
+
+class Tool(ToolOptions, frozen=True, kw_only=True):
+    """A tool of the gateway, with the JSON Schema of its input (`protocol §13`)."""
+
+    input_schema: dict[str, object] = msgspec.field(default_factory=lambda: {"type": "object"})
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
@@ -257,42 +264,46 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     """The tools to show, each by its id. Other keys of a skill override the values of the tool."""
 
 
-class Sink(msgspec.Struct, frozen=True, kw_only=True):
-    """How x-sink handles ended envelopes (`protocol §11`). `index` turns the index of results on.
-
-    Attributes:
-        endpoint: the address of the S3 that has the ends; None for AWS.
-    """
+class SinkOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What the mesh file and the table say alike of x-sink."""
 
     persist: bool = True
     layout: Literal["by-id", "by-time"] = "by-id"
+    hooks: tuple[str, ...] = ()
+    """The actors that get a copy of each ended envelope."""
+    hooks_for_children: bool = False
+    endpoint: Annotated[str, Form("address")] | None = None
+    """The S3 endpoint of the ends that x-sink, x-sump and fan-in actors write, if it is not that of AWS."""
+
+
+class Sink(SinkOptions, frozen=True, kw_only=True):
+    """How x-sink handles ended envelopes (`protocol §11`). `index` turns the index of results on."""
+
     succeeded_prefix: str = "succeeded/"
     failed_prefix: str = "failed/"
-    hooks: tuple[str, ...] = ()
-    hooks_for_children: bool = False
     index: bool = False
-    endpoint: str | None = None
 
 
-class Gateway(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits of the gateway.
+class GatewayOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The limits of the gateway that the mesh file and the table have alike."""
 
-    Attributes:
-        max_body: bytes of a request body.
-        foreign_gateways: the hosts of gateways of other meshes, which reports may go to.
-        notification_hosts: the hosts that push notifications may go to although they are not public.
-        waits, waits_per_caller: the calls that may wait for tasks at once, in all and of one caller.
-        token_calls: the groups of calls that callers may make with a token (JWT).
-        starts: the actors at which callers who are no operators may start tasks; None for every actor.
-    """
-
-    max_body: int = 256 * 1024
-    foreign_gateways: tuple[str, ...] = ()
-    notification_hosts: tuple[str, ...] = ()
-    waits: int = 50
-    waits_per_caller: int = 10
-    token_calls: tuple[str, ...] = ()
+    max_body: Annotated[int, Form("bytes")] = 256 * 1024
+    waits: Annotated[int, Meta(ge=1, le=1000)] = 50
+    """The calls of `/tools/call`, `/mcp` and `/a2a` that may wait for tasks at once; further ones get 429."""
+    waits_per_caller: Annotated[int, Meta(ge=1, le=1000)] = 10
+    """The calls of one caller that may wait at once."""
+    foreign_gateways: tuple[Annotated[str, Form("host")], ...] = ()
+    """The hosts of gateways of other meshes, which reports on envelopes of theirs may go to."""
+    notification_hosts: tuple[Annotated[str, Form("host")], ...] = ()
+    """The hosts that push notifications may go to although they are private, and without TLS."""
     starts: tuple[str, ...] | None = None
+    """The actors at which callers who are no operators may start tasks by the API; left out, every actor. Tools stay open."""
+
+
+class Gateway(GatewayOptions, frozen=True, kw_only=True):
+    """The limits of the gateway, and the groups of calls that callers may make with a token (JWT)."""
+
+    token_calls: tuple[str, ...] = ()
 
 
 class SparkApplication(msgspec.Struct, frozen=True, kw_only=True):
@@ -310,27 +321,33 @@ class SparkApplication(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True):
-    """How long the mesh keeps state, in seconds.
+    """How long the mesh keeps state."""
 
-    Attributes:
-        results: None for ever, or if the mesh does not know: in a bucket that is not its own.
-    """
-
-    tasks: float = 30 * 86400.0
-    payloads: float = 45 * 86400.0
-    runs: float = 14 * 86400.0
-    results: float | None = None
+    tasks: Annotated[Seconds, Meta(gt=0)] = 30 * 86400.0
+    payloads: Annotated[Seconds, Meta(gt=0)] = 45 * 86400.0
+    runs: Annotated[Seconds, Meta(gt=0)] = 14 * 86400.0
+    # None for ever, or if the mesh does not know: in a bucket that is not its own.
+    results: Annotated[float | None, Form("lifetime")] = None
 
 
 # Raised when the form of messages or their meaning changes.
 WIRE_VERSION = 1
 
 
-class MeshTable(msgspec.Struct, frozen=True, kw_only=True):
+class MeshLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """The limits of a mesh, and who may exceed them."""
+
+    max_hops: Annotated[int, Meta(ge=1, le=100_000)] = 1000
+    max_children: Annotated[int, Meta(ge=1, le=1_000_000)] = 10_000
+    """The children that one hop may give; the envelope of a hop that gives more fails."""
+    operators: tuple[str, ...] = ()
+    """Callers that may act on all tasks: IAM ARNs or claims of a token (`groups=mesh-operators`); `*` matches any text."""
+
+
+class MeshTable(MeshLimits, frozen=True, kw_only=True):
     """The whole mesh: its namespace, its settings and all actors by name, including the crew.
 
     Attributes:
-        max_children: the children that one hop may give.
         capabilities: the packages of the capabilities that the mesh file names, each with the digest of its manifest.
         xray_share: the share of traces that X-Ray gets; None if spans do not go there.
         version: names this table and the form of its messages; empty if nothing gave it one.
@@ -345,9 +362,6 @@ class MeshTable(msgspec.Struct, frozen=True, kw_only=True):
     gateway: Gateway = Gateway()
     spark: SparkApplication = SparkApplication()
     retention: Retention = Retention()
-    max_hops: int = 1000
-    max_children: int = 10_000
-    operators: tuple[str, ...] = ()
     xray_share: float | None = None
     version: str = ""
     # Absent in a mesh with the product's capabilities alone.

@@ -14,15 +14,13 @@ from asya.protocol import codec, names, status
 from asya.protocol import headers as header_names
 from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import NULL, Envelope
+from asya.protocol.mesh_keys import LONGEST_TIMEOUT, SHORTEST_TIMEOUT
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.route import Route
 from asya.protocol.strict_json import decode_value, escape
 from asya.protocol.task import StartedBy, TaskRecord
 from asya.protocol.times import format_time
 from asya.protocol.tracing import TraceContext, hop_context, trace_context
-
-SHORTEST_TIMEOUT = 2.0  # seconds
-LONGEST_TIMEOUT = 366 * 86400.0
 
 _FIELDS = ("payload", "headers", "timeout")
 _object_decoder = msgspec.json.Decoder(dict[str, Raw])

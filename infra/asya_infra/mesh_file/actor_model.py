@@ -12,15 +12,13 @@ from asya.protocol.mesh_keys import After, Texts
 from asya.protocol.mesh_table import ActorOptions, FanIn
 from asya.protocol.pause import Pause
 from asya.protocol.wait import Wait
-from asya.runtime.secret_values import PARAMETER_PREFIX
+from asya_infra.mesh_file.forms import OneOrMore, check_reference
 from asya_infra.mesh_file.legacy.variables import END_ACTOR_VARIABLES, S3_ENDPOINT
-from asya_infra.mesh_file.sections import Completed, OneOrMore, Written
+from asya_infra.mesh_file.sections import Completed, Written
 from asya_infra.mesh_file.spark_model import SparkSection
 from asya_infra.mesh_file.units import Megabytes
 
 _VARIABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]+")
-_SECRET = re.compile(r"[A-Za-z0-9/_+=.@-]{1,512}")
-_PARAMETER = re.compile(r"(/?[A-Za-z0-9_.-]+)(/[A-Za-z0-9_.-]+)*")
 # The defaults of a heavy actor: a cold run takes a minute, so it is worth to wait for more envelopes, and they take longer.
 HEAVY_TIMEOUT = 900.0
 _HEAVY_BATCH = {"size": 500, "window": 15.0}
@@ -44,19 +42,6 @@ def _check_secrets(secrets: dict[str, str]) -> dict[str, str]:
     for variable, reference in _check_variables(secrets).items():
         check_reference(reference, f"the text for {variable}")
     return secrets
-
-
-def check_reference(reference: str, what: str = "the text") -> str:
-    """Return the name of a secret or, after `ssm:`, of a parameter.
-
-    Raises:
-        ValueError: the text is no such name; the message does not have it, because it may be a secret.
-    """
-    is_parameter = reference.startswith(PARAMETER_PREFIX)
-    if not (_PARAMETER if is_parameter else _SECRET).fullmatch(reference.removeprefix(PARAMETER_PREFIX)):
-        kind = "a parameter of Systems Manager" if is_parameter else "a secret of Secrets Manager"
-        raise ValueError(f"{what} is not the name of {kind}; the mesh file has names, never values")
-    return reference
 
 
 Environment = Annotated[dict[str, str], AfterValidator(_check_variables)]

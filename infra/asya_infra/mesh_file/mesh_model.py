@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
-from pydantic import AfterValidator, JsonValue, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic import JsonValue, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticCustomError
 
 from asya.api_call import Group
 from asya.protocol import names
-from asya.protocol.mesh_keys import Texts
-from asya.protocol.mesh_table import Agent
+from asya.protocol.mesh_keys import After, Seconds, Texts
+from asya.protocol.mesh_table import Agent, GatewayOptions, MeshLimits, Retention, SinkOptions, ToolOptions
 from asya_infra.mesh_file.account_model import Account, KmsKey, Region, VpcSection
 from asya_infra.mesh_file.actor_model import ActorSection, ActorSettings
 from asya_infra.mesh_file.notify_model import NotifySection
@@ -20,26 +20,10 @@ from asya_infra.mesh_file.sections import Completed
 from asya_infra.mesh_file.spark_model import SparkSettings
 from asya_infra.mesh_file.telemetry_model import TelemetrySection
 from asya_infra.mesh_file.triggers.model import TriggerSection
-from asya_infra.mesh_file.units import Bytes, Duration, Lifetime, Megabytes, TaskTimeout
+from asya_infra.mesh_file.units import Megabytes
 
-_DAY = 86400.0
 # The default of a tool whose route has a heavy actor: its run may wait for capacity, and for an application that starts.
 HEAVY_TOOL_TIMEOUT = 2 * 3600.0
-
-
-def _check_address(text: str) -> str:
-    if not re.match(r"https?://[^/\s]+", text):
-        raise ValueError(f"should be a URL such as https://s3.example; got {text!r}")
-    return text
-
-
-def _check_host(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9.-]+(:\d{1,5})?|\[[0-9A-Fa-f:.]+\](:\d{1,5})?", text):
-        raise ValueError(f"should be a host such as callbacks.example.com, without https:// and path; got {text!r}")
-    return text
-
-
-Host = Annotated[str, AfterValidator(_check_host)]
 
 
 def _check_schema(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
@@ -59,17 +43,11 @@ _ANY_OBJECT: dict[str, JsonValue] = {"type": "object"}
 Stages = dict[str, dict[str, JsonValue]]
 
 
-class ToolSection(Struct, frozen=True, kw_only=True):
+class ToolSection(ToolOptions, frozen=True, kw_only=True):
     """A route with a name and a schema, for callers and agents."""
 
-    description: str = ""
-    route: Annotated[tuple[str, ...], Meta(min_length=1)] = ()
-    """The actors in order; by default the actor with the name of the tool."""
-    timeout: TaskTimeout = 300.0
-    """The deadline of a task; by default 2h if the route has a heavy actor."""
-    input_schema: InputSchema = field(default_factory=_ANY_OBJECT.copy)
+    input_schema: Annotated[InputSchema, After("timeout")] = field(default_factory=_ANY_OBJECT.copy)
     """The JSON Schema of the arguments, or a model in the `code` folder, such as `shop.models.Order`."""
-    progress: bool = True
 
     @property
     def json_schema(self) -> dict[str, JsonValue]:
@@ -88,18 +66,11 @@ def _folder(prefix: str) -> str:
     return prefix.rstrip("/") + "/"
 
 
-class SinkSection(Struct, frozen=True, kw_only=True):
+class SinkSection(SinkOptions, frozen=True, kw_only=True):
     """How x-sink stores ended envelopes."""
 
-    persist: bool = True
-    layout: Literal["by-id", "by-time"] = "by-id"
-    prefixes: SinkPrefixes = SinkPrefixes()
-    hooks: tuple[str, ...] = ()
-    """The actors that get a copy of each ended envelope."""
-    hooks_for_children: bool = False
-    index: bool = True
-    endpoint: Annotated[str, AfterValidator(_check_address)] | None = None
-    """The S3 endpoint of the ends that x-sink, x-sump and fan-in actors write, if it is not that of AWS."""
+    prefixes: Annotated[SinkPrefixes, After("layout")] = SinkPrefixes()
+    index: Annotated[bool, After("hooks_for_children")] = True
 
     @property
     def folders(self) -> tuple[str, str]:
@@ -141,35 +112,20 @@ class JwtSection(Struct, frozen=True, kw_only=True):
     """The groups of calls that accept tokens."""
 
 
-class GatewaySection(Struct, frozen=True, kw_only=True):
+class GatewaySection(GatewayOptions, frozen=True, kw_only=True):
     """The HTTP interface."""
 
-    jwt: JwtSection | None = None
+    jwt: Annotated[JwtSection | None, After("")] = None
     streaming: Literal["buffered", "adapter"] = "buffered"
     """Streams: `buffered` answers end with the new events; `adapter` adds an API with continuous streams."""
     watchers: Annotated[int, Meta(ge=0, le=10_000)] = 0
     """The reserved concurrency of streams, and the number of clients at once; 0 reserves and limits nothing."""
-    max_body: Bytes = 256 * 1024
-    waits: Annotated[int, Meta(ge=1, le=1000)] = 50
-    """The calls of `/tools/call`, `/mcp` and `/a2a` that may wait for tasks at once; further ones get 429."""
-    waits_per_caller: Annotated[int, Meta(ge=1, le=1000)] = 10
-    """The calls of one caller that may wait at once."""
-    foreign_gateways: tuple[Host, ...] = ()
-    """The hosts of gateways of other meshes, which reports on envelopes of theirs may go to."""
-    notification_hosts: tuple[Host, ...] = ()
-    """The hosts that push notifications may go to although they are private, and without TLS."""
-    starts: tuple[str, ...] | None = None
-    """The actors at which callers who are no operators may start tasks by the API; left out, every actor. Tools stay open."""
 
 
-class RetentionSection(Struct, frozen=True, kw_only=True):
+class RetentionSection(Retention, frozen=True, kw_only=True):
     """Retention in whole days; `none` keeps results forever."""
 
-    tasks: Annotated[Duration, Meta(gt=0)] = 30 * _DAY
-    payloads: Annotated[Duration, Meta(gt=0)] = 45 * _DAY
-    runs: Annotated[Duration, Meta(gt=0)] = 14 * _DAY
-    results: Lifetime = None
-    logs: Annotated[Duration, Meta(gt=0)] = 30 * _DAY
+    logs: Annotated[Seconds, Meta(gt=0)] = 30 * 86400.0
     """The logs of functions and APIs; a number of days that CloudWatch offers."""
 
 
@@ -185,10 +141,10 @@ class StorageSection(Struct, frozen=True, kw_only=True):
     """If the mesh is removed: `keep` its tables and its bucket, or `delete` them. A bucket with objects is never deleted."""
 
 
-class MeshFile(Struct, Completed, frozen=True, kw_only=True):
+class MeshFile(MeshLimits, Completed, frozen=True, kw_only=True):
     """A mesh: its namespace, its actors and their shared settings."""
 
-    namespace: str
+    namespace: Annotated[str, After("")]
     """A DNS label; every resource name contains it."""
     code: str = "functions/handlers"
     """The folder of the handlers, relative to this file."""
@@ -199,8 +155,8 @@ class MeshFile(Struct, Completed, frozen=True, kw_only=True):
     defaults: ActorSettings = ActorSettings()
     """Default settings of all actors."""
     actors: Annotated[dict[str, ActorSection], Meta(min_length=1)]
-    tools: dict[str, ToolSection] = {}
-    triggers: dict[str, TriggerSection] = {}
+    tools: dict[str, ToolSection] = field(default_factory=dict)
+    triggers: dict[str, TriggerSection] = field(default_factory=dict)
     run_triggers: bool | None = None
     """Whether triggers start tasks; by default they do without a stage, and not in a stage."""
     agent: Agent | None = None
@@ -211,12 +167,7 @@ class MeshFile(Struct, Completed, frozen=True, kw_only=True):
     storage: StorageSection = StorageSection()
     notify: NotifySection = NotifySection()
     telemetry: TelemetrySection = TelemetrySection()
-    max_hops: Annotated[int, Meta(ge=1, le=100_000)] = 1000
-    max_children: Annotated[int, Meta(ge=1, le=1_000_000)] = 10_000
-    """The children that one hop may give; the envelope of a hop that gives more fails."""
-    operators: tuple[str, ...] = ()
-    """Callers that may act on all tasks: IAM ARNs or claims of a token (`groups=mesh-operators`); `*` matches any text."""
-    tags: dict[str, str] = {}
+    tags: Annotated[dict[str, str], After("operators")] = field(default_factory=dict)
     """Tags of all resources."""
     account: Account | None = None
     """The AWS account to deploy to; other credentials are refused. By default that of the credentials."""
@@ -230,7 +181,7 @@ class MeshFile(Struct, Completed, frozen=True, kw_only=True):
     """The policy, by name or ARN, that limits every role of the mesh."""
     bootstrap_qualifier: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,10}$")] = "hnb659fds"
     """The qualifier of `cdk bootstrap`."""
-    stages: Stages = {}
+    stages: Stages = field(default_factory=dict)
     """Stage → values over those of the file."""
 
     def completed(self, written: Mapping[str, Any]) -> Self:

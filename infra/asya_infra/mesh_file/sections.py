@@ -9,7 +9,6 @@ import ast
 import inspect
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache, partial, reduce
 from operator import or_
 from pathlib import Path
@@ -21,53 +20,23 @@ from msgspec import Meta, Struct
 from msgspec.structs import FieldInfo
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
-    GetJsonSchemaHandler,
     JsonValue,
     TypeAdapter,
     ValidatorFunctionWrapHandler,
     WrapValidator,
     create_model,
 )
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic.json_schema import GenerateJsonSchema
 
 from asya.protocol.mesh_keys import After, Form, NoKey
-from asya_infra.mesh_file.units import Duration
+from asya_infra.mesh_file.forms import FORMS
 
 AnyStruct = TypeVar("AnyStruct", bound=Struct)
 _BOUNDS = ("gt", "ge", "lt", "le", "pattern", "min_length", "max_length")
-
-
 _WHOLE_NAMES = {"PauseField"}
 
-
-@dataclass(frozen=True)
-class OneOrMore:
-    """The schema of a list of text whose only value needs no brackets.
-
-    Attributes:
-        or_flag: whether `true` and `false` have a meaning of their own, and are no text.
-    """
-
-    or_flag: bool = False
-
-    def __get_pydantic_json_schema__(self, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Return the schema of the list, or of its value."""
-        many = handler(core_schema)
-        return {"anyOf": [many["items"], *([{"type": "boolean"}] if self.or_flag else []), many]}
-
-
-def _as_list(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
-_FORMS: dict[str, tuple[Any, ...]] = {
-    "duration": get_args(Duration)[1:],
-    "texts": (BeforeValidator(_as_list), OneOrMore()),
-}
 
 Written = Annotated[Mapping[str, Any], NoKey()]
 """The mapping in the file that a section is read from, for checks that ask which of its keys are there. No key itself."""
@@ -90,7 +59,7 @@ def keys_of(section: type[Struct]) -> dict[str, FieldInfo]:
         marks = get_args(field.type)[1:] if get_origin(field.type) is Annotated else ()
         if NoKey() in marks:
             continue
-        place = next((keys.index(mark.key) + 1 for mark in marks if isinstance(mark, After)), place)
+        place = next((keys.index(mark.key) + 1 if mark.key else 0 for mark in marks if isinstance(mark, After)), place)
         keys.insert(len(keys) if place is None else place, field.encode_name)
         place = None if place is None else place + 1
         found[field.encode_name] = field
@@ -193,7 +162,7 @@ def _annotation(kind: Any, *, described: bool) -> Any:
 def _marks(mark: Any) -> tuple[Any, ...]:
     """Return a mark for pydantic. Bounds are arguments of `Field`."""
     if isinstance(mark, Form):
-        return _FORMS[mark.name]
+        return FORMS[mark.name]
     return () if isinstance(mark, Meta | After | NoKey) else (mark,)
 
 

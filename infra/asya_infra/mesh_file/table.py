@@ -4,10 +4,13 @@ import hashlib
 import json
 from typing import Literal
 
+from msgspec.structs import replace
+
 from asya import registry
 from asya.protocol import mesh_table as table
 from asya.protocol import names
 from asya.protocol.pause import Pause
+from asya.protocol.triggers import Trigger
 from asya_infra import timings
 from asya_infra.mesh_file import result_index
 from asya_infra.mesh_file.actor_model import AccessEntry, ActorSection
@@ -19,7 +22,6 @@ from asya_infra.mesh_file.send_targets import ALL_ACTORS, send_targets
 from asya_infra.mesh_file.spark_capacity import max_concurrent_runs, max_executors
 from asya_infra.mesh_file.spark_model import SparkSection, WorkerSection
 from asya_infra.mesh_file.spark_tables import spark_conf
-from asya_infra.mesh_file.triggers.table import to_triggers
 from asya_infra.mesh_file.user_code import detect_shape, returns
 
 _ACCESS_KINDS: tuple[Literal["bucket", "table", "secret", "database"], ...] = ("bucket", "table", "secret", "database")
@@ -43,37 +45,21 @@ def to_table(loaded: LoadedMesh, *, existing_application: str | None = None) -> 
         actors={**actors, **{name: _crew_actor(name) for name in registry.PRODUCT.crew}},
         tools={
             name: table.Tool(
-                description=tool.description,
-                route=tool.route or (name,),
-                timeout=tool.timeout,
+                **{**shared_fields(table.ToolOptions, tool), "route": tool.route or (name,)},
                 input_schema=dict(tool.json_schema),
-                progress=tool.progress,
             )
             for name, tool in mesh.tools.items()
         },
-        triggers=to_triggers(loaded),
+        triggers=_triggers(loaded),
         agent=mesh.agent or table.Agent(),
         sink=_sink(mesh),
         gateway=table.Gateway(
-            max_body=mesh.gateway.max_body,
-            waits=mesh.gateway.waits,
-            waits_per_caller=mesh.gateway.waits_per_caller,
-            foreign_gateways=mesh.gateway.foreign_gateways,
-            notification_hosts=mesh.gateway.notification_hosts,
+            **shared_fields(table.GatewayOptions, mesh.gateway),
             token_calls=mesh.gateway.jwt.calls if mesh.gateway.jwt is not None else (),
-            starts=mesh.gateway.starts,
         ),
         spark=_application(mesh, is_existing=bool(existing_application or mesh.spark.application.id)),
-        retention=table.Retention(
-            tasks=mesh.storage.retention.tasks,
-            payloads=mesh.storage.retention.payloads,
-            runs=mesh.storage.retention.runs,
-            # Only the mesh's own bucket has this lifecycle.
-            results=None if mesh.storage.results_bucket or mesh.sink.endpoint else mesh.storage.retention.results,
-        ),
-        max_hops=mesh.max_hops,
-        max_children=mesh.max_children,
-        operators=mesh.operators,
+        retention=_retention(mesh),
+        **shared_fields(table.MeshLimits, mesh),
         xray_share=mesh.telemetry.sample if mesh.telemetry.xray else None,
     )
 
@@ -163,15 +149,26 @@ def _sink(mesh: MeshFile) -> table.Sink:
     sink = mesh.sink
     succeeded, failed = sink.folders
     return table.Sink(
-        persist=sink.persist,
-        layout=sink.layout,
+        **shared_fields(table.SinkOptions, sink),
         succeeded_prefix=succeeded,
         failed_prefix=failed,
-        hooks=sink.hooks,
-        hooks_for_children=sink.hooks_for_children,
         index=has_index(mesh),
-        endpoint=sink.endpoint,
     )
+
+
+def _retention(mesh: MeshFile) -> table.Retention:
+    kept = table.Retention(**shared_fields(table.Retention, mesh.storage.retention))
+    # Only the mesh's own bucket has the lifecycle of results.
+    return replace(kept, results=None) if mesh.storage.results_bucket or mesh.sink.endpoint else kept
+
+
+def _triggers(loaded: LoadedMesh) -> dict[str, Trigger]:
+    """Return the triggers by name. In a stage they are off, unless `run_triggers` says so (`protocol §16`)."""
+    mesh = loaded.mesh
+    is_stage = loaded.namespace != mesh.namespace
+    runs = not is_stage if mesh.run_triggers is None else mesh.run_triggers
+    found = {name: Trigger(**shared_fields(Trigger, section)) for name, section in mesh.triggers.items()}
+    return found if runs else {name: replace(trigger, enabled=False) for name, trigger in found.items()}
 
 
 def _application(mesh: MeshFile, *, is_existing: bool) -> table.SparkApplication:

@@ -3,11 +3,8 @@
 import re
 from typing import Annotated, Any
 
-from msgspec import Meta
 from pydantic import BeforeValidator, WithJsonSchema
 from pydantic.config import JsonDict
-
-from asya.starts.submission import LONGEST_TIMEOUT, SHORTEST_TIMEOUT
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _BYTES = {"k": 1024, "m": 1024**2, "g": 1024**3}
@@ -77,8 +74,6 @@ DURATION_SCHEMA: JsonDict = {
 SIZE_SCHEMA: JsonDict = {"type": ["integer", "string"], "pattern": r"^[0-9]{1,9}[kmgKMG]?$", "examples": [512, "4g"]}
 
 Duration = Annotated[float, BeforeValidator(parse_duration), WithJsonSchema(DURATION_SCHEMA)]
-TaskTimeout = Annotated[Duration, Meta(ge=SHORTEST_TIMEOUT, le=LONGEST_TIMEOUT)]
-"""The time that a task has until its deadline, as callers of the gateway may give it."""
 Lifetime = Annotated[
     float | None,
     BeforeValidator(parse_lifetime),

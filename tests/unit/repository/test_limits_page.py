@@ -6,9 +6,9 @@ import pytest
 
 from asya.gateway.routes.tool_calls import WAIT_SECONDS
 from asya.messaging.sqs_limits import MESSAGE_BYTES, MESSAGE_MARGIN
+from asya.protocol.mesh_keys import LONGEST_TIMEOUT
 from asya.protocol.mesh_table import Retention
 from asya.runtime.fan_out import MAX_ITEMS
-from asya.starts.submission import LONGEST_TIMEOUT
 from asya_cli.tasks.selection import TASK_LIMIT
 from asya_infra.mesh_file.mesh_model import GatewaySection, MeshFile
 from asya_infra.mesh_file.sections import json_schema

@@ -1,12 +1,12 @@
 """Types of requests and answers for the OpenAPI document, which handlers read or write in another form."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
 from asya.gateway.json_rpc import MessageId
-from asya.starts.submission import LONGEST_TIMEOUT, SHORTEST_TIMEOUT
+from asya.protocol.mesh_keys import TaskTimeout
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -35,7 +35,7 @@ class StartRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     payload: object = None
     headers: dict[str, object] | None = None
-    timeout: Annotated[float, Meta(ge=SHORTEST_TIMEOUT, le=LONGEST_TIMEOUT)] | None = None
+    timeout: TaskTimeout | None = None
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from asya.protocol.task import ViewStatus
-from asya.protocol.triggers import EventPattern, ObjectSource
+from asya.protocol.triggers import ObjectSource
 from asya.tasks.view import TaskView
 
 SourceKind = Literal["cron", "s3", "event", "webhook"]
@@ -40,6 +40,18 @@ class LaneView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     queued: int = 0
     closes: str | None = None
     gathered: int = 0
+
+
+class EventPattern(msgspec.Struct, frozen=True, kw_only=True):
+    """Events of an EventBridge bus.
+
+    Attributes:
+        pattern: the pattern of a rule: `source`, `detail-type`, `detail` and others.
+        bus: the name of the bus.
+    """
+
+    pattern: dict[str, object]
+    bus: str = "default"
 
 
 class TriggerView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

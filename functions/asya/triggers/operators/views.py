@@ -7,10 +7,10 @@ from itertools import islice
 from asya.protocol import ids
 from asya.protocol.task import ViewStatus
 from asya.protocol.times import format_time
-from asya.protocol.triggers import Schedule, Trigger
+from asya.protocol.triggers import EventSource, Schedule, Trigger
 from asya.triggers.lanes import Lane
 from asya.triggers.occurrences import slot_key
-from asya.triggers.operators.answers import BackfillView, LaneView, SlotView, SourceKind, TriggerView
+from asya.triggers.operators.answers import BackfillView, EventPattern, LaneView, SlotView, SourceKind, TriggerView
 from asya.triggers.operators.backfill import MOST_AT_ONCE, Backfill, NotedSlot
 from asya.triggers.schedule_state import ScheduleState
 from asya.triggers.slots import last_slot, slots_after
@@ -53,10 +53,14 @@ def trigger_view(
         cron=schedule.cron if schedule is not None else None,
         timezone=schedule.timezone if schedule is not None else None,
         objects=trigger.objects,
-        event=trigger.event,
+        event=_event(trigger.event) if trigger.event is not None else None,
         next=_next(schedule, now) if waits and schedule is not None else [],
         last=last,
     )
+
+
+def _event(source: EventSource) -> EventPattern:
+    return EventPattern(pattern=source.pattern, bus=source.bus)
 
 
 def lane_view(lane: Lane) -> LaneView | None:

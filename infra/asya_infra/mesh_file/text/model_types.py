@@ -6,8 +6,9 @@ from typing import Annotated, Any, get_args, get_origin
 from msgspec import Struct
 
 from asya.protocol.pause import PauseField
+from asya_infra.mesh_file.forms import OneOrMore
 from asya_infra.mesh_file.mesh_model import MeshFile
-from asya_infra.mesh_file.sections import OneOrMore, keys_of
+from asya_infra.mesh_file.sections import keys_of
 from asya_infra.mesh_file.source import Location
 
 _NO_VALUES: Mapping[str, Any] = {}

@@ -5,18 +5,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from pydantic import JsonValue
-
 from asya.crew.result_index import RECENT_PREFIX
 from asya.protocol import names
 from asya.protocol.keys import CANCELED_PREFIX, CHECKPOINT_PREFIX, PAUSED_PREFIX, SUMP_PREFIX, SUPERSEDED_PREFIX
 from asya.protocol.s3_prefix import S3Prefix
+from asya.protocol.triggers import EventSource
 from asya_infra.addresses import DATA_PREFIX, RESULTS_PREFIX
 from asya_infra.mesh_file.actor_model import AccessEntry, Statement
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.result_index import has_index
 from asya_infra.mesh_file.trigger_checks.key_patterns import intersect, patterns_of
-from asya_infra.mesh_file.triggers.model import EventSection, TriggerSection
+from asya_infra.mesh_file.triggers.model import TriggerSection
 
 _ANY_ACCOUNT = "?" * names.ACCOUNT_LENGTH
 _PUT_OBJECT = "s3:putobject"
@@ -64,10 +63,10 @@ class Causes:
 
     def _found(self, actors: Sequence[str], started: TriggerSection) -> list[str]:
         """Return how actors may start a trigger; without any, how the end actors may."""
-        if started.s3 is not None:
-            place = self.place(started.s3.bucket)
-            wanted = patterns_of(place.prefix + started.s3.prefix, started.s3.suffix)
-            told = f"{started.s3.bucket}/{started.s3.prefix}*{started.s3.suffix}"
+        if started.objects is not None:
+            place = self.place(started.objects.bucket)
+            wanted = patterns_of(place.prefix + started.objects.prefix, started.objects.suffix)
+            told = f"{started.objects.bucket}/{started.objects.prefix}*{started.objects.suffix}"
             return list(self._writes(actors, S3Prefix(place.bucket, ""), wanted, told))
         if started.event is not None:
             return list(self._events(actors, started.event))
@@ -100,7 +99,7 @@ class Causes:
             if starts_it(S3Prefix(results.bucket, results.prefix + pattern)):
                 yield f"{end} writes results/{pattern}"
 
-    def _events(self, actors: Sequence[str], event: EventSection) -> Iterator[str]:
+    def _events(self, actors: Sequence[str], event: EventSource) -> Iterator[str]:
         if event.source is None or not all(source.startswith("aws.") for source in event.source):
             for actor, index, entry in self._entries(actors):
                 if entry.statement is not None and _puts_events(entry.statement, event):
@@ -193,7 +192,7 @@ def _of_statement(statement: Statement) -> Iterator[S3Prefix]:
             yield S3Prefix("*", "*")
 
 
-def _puts_events(statement: Statement, event: EventSection) -> bool:
+def _puts_events(statement: Statement, event: EventSource) -> bool:
     """Whether a statement allows events that a pattern may match."""
     if not _allows(statement, _PUT_EVENTS):
         return False
@@ -208,15 +207,15 @@ def _puts_events(statement: Statement, event: EventSection) -> bool:
     return True
 
 
-def _may_match(event: EventSection, source: str, detail_type: str) -> bool:
+def _may_match(event: EventSource, source: str, detail_type: str) -> bool:
     if event.source is not None and source not in event.source:
         return False
     return event.detail_type is None or any(each.startswith(detail_type) for each in event.detail_type)
 
 
-def _patterns(detail: dict[str, JsonValue] | None, *path: str) -> list[str]:
+def _patterns(detail: dict[str, object] | None, *path: str) -> list[str]:
     """Return patterns of IAM for what a pattern of EventBridge says at a path; `*` for what is not said so simply."""
-    value: JsonValue = detail
+    value: object = detail
     for part in path:
         value = value.get(part) if isinstance(value, dict) else None
     if not isinstance(value, list):
@@ -224,7 +223,7 @@ def _patterns(detail: dict[str, JsonValue] | None, *path: str) -> list[str]:
     return [_pattern(each) for each in value]
 
 
-def _pattern(matcher: JsonValue) -> str:
+def _pattern(matcher: object) -> str:
     if isinstance(matcher, str):
         return matcher
     if isinstance(matcher, dict) and len(matcher) == 1:

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 import msgspec
-from pydantic import JsonValue
 
-from asya.protocol.triggers import ObjectSource, Schedule, Trigger
+from asya.protocol.triggers import ObjectSource, Trigger
 from asya.triggers.occurrences import slot_values
 from asya.triggers.sources.bus_events import BusEvent, event_values
 from asya.triggers.sources.new_objects import Buckets, NewObject, object_occurrence, object_values
@@ -42,16 +41,16 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _values(section: TriggerSection) -> Mapping[str, object] | None:
     """Return the values for a template; None for a trigger without a source."""
-    if section.cron is not None:
-        return slot_values(Schedule(cron=section.cron), _AT)
-    if section.s3 is not None:
+    if section.schedule is not None:
+        return slot_values(section.schedule, _AT)
+    if section.objects is not None:
         return object_values(_SOURCE, "s3://bucket/", "key", _OBJECT)
     if section.event is not None:
         return event_values(_EVENT)
     return VALUES_OF_WEBHOOKS if section.webhook is not None else None
 
 
-def _unquoted(template: JsonValue, values: Mapping[str, object], place: Location) -> Iterator[Finding]:
+def _unquoted(template: object, values: Mapping[str, object], place: Location) -> Iterator[Finding]:
     """Find placeholders without quotes, which YAML reads as mappings: `day: {date}`."""
     if isinstance(template, list):
         for index, child in enumerate(template):
@@ -89,9 +88,9 @@ def _names_given(section: TriggerSection) -> set[str] | None:
         return {"items"}
     if section.payload is not None:
         return set(section.payload)
-    if section.cron is not None:
-        return set(slot_values(Schedule(cron=section.cron), _AT))
-    return _names_of_objects() if section.s3 is not None else None
+    if section.schedule is not None:
+        return set(slot_values(section.schedule, _AT))
+    return _names_of_objects() if section.objects is not None else None
 
 
 def _names_of_objects() -> set[str]:

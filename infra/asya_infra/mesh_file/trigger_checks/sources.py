@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 
+from asya.protocol.triggers import EventSource, ObjectSource
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.source import Location
 from asya_infra.mesh_file.trigger_checks.loops import LoopCheck, repeatable_source
-from asya_infra.mesh_file.triggers.model import EventSection, ObjectsSection
 
 _BUCKET = re.compile(r"data|results|(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _LONGEST_KEY = 1_024  # bytes of an object key
@@ -21,15 +21,15 @@ def check(context: Context) -> Iterator[Finding]:
         takes_input = section.event is not None or section.webhook is not None or section.payload is not None
         if "input" in section.written and not takes_input:
             yield (*place, "input"), "is a key of triggers with event or webhook"
-        if section.s3 is not None:
-            yield from _objects(section.s3, (*place, "s3"))
+        if section.objects is not None:
+            yield from _objects(section.objects, (*place, "s3"))
         if section.event is not None:
             yield from _event(section.event, (*place, "event"))
     for name, problem in LoopCheck(context.mesh, context.namespace).problems():
         yield ("triggers", name, repeatable_source(context.mesh.triggers[name])), problem
 
 
-def _objects(section: ObjectsSection, place: Location) -> Iterator[Finding]:
+def _objects(section: ObjectSource, place: Location) -> Iterator[Finding]:
     if not _BUCKET.fullmatch(section.bucket):
         yield (*place, "bucket"), f"should be data, results or the name of a bucket; got {section.bucket!r}"
     for key in ("prefix", "suffix"):
@@ -42,8 +42,8 @@ def _objects(section: ObjectsSection, place: Location) -> Iterator[Finding]:
         yield (*place, "prefix"), f"should not begin with /: keys do not; got {section.prefix!r}"
 
 
-def _event(section: EventSection, place: Location) -> Iterator[Finding]:
-    pattern = section.pattern()
+def _event(section: EventSource, place: Location) -> Iterator[Finding]:
+    pattern = section.pattern
     if not pattern:
         yield place, f"matches nothing; add one of {', '.join(_PATTERN_KEYS)}"
     if not _BUS.fullmatch(section.bus):

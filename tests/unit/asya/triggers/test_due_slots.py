@@ -10,7 +10,7 @@ from asya.triggers.due_slots import MOST_SLOTS, decide, schedule_digest
 from asya.triggers.schedule_state import ScheduleState
 
 HOURLY = Schedule(cron="0 * * * *", catch_up=6 * 3600.0)
-TRIGGER = Trigger(route=("greet",), schedule=HOURLY)
+TRIGGER = Trigger(route=("greet",), cron=HOURLY.cron, catch_up=HOURLY.catch_up)
 OFF = replace(TRIGGER, enabled=False)
 
 

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from asya.protocol.mesh_table import Actor, MeshTable, Tool
-from asya.protocol.triggers import EventPattern, Schedule, Trigger
+from asya.protocol.triggers import EventSource, Trigger
 from asya.protocol.wait import Wait
 from asya_infra.addresses import Addresses
 from asya_infra.permissions.grant import Grant
@@ -18,8 +18,8 @@ TABLE = MeshTable(
     actors=ACTORS,
     tools={"order": Tool(description="", route=("check", "bill"))},
     triggers={
-        "nightly": Trigger(tool="order", schedule=Schedule(cron="0 2 * * *")),
-        "hourly": Trigger(route=("ship", "secret"), schedule=Schedule(cron="0 * * * *")),
+        "nightly": Trigger(tool="order", cron="0 2 * * *"),
+        "hourly": Trigger(route=("ship", "secret"), cron="0 * * * *"),
     },
 )
 
@@ -64,7 +64,7 @@ def test_16_those_who_write_ends_may_tell_the_function() -> None:
 @pytest.mark.rule("16.window.close", "16.overlap.cancel-previous")
 def test_16_only_windows_and_cancellations_need_more() -> None:
     """A window closes by a message to the function itself. A cancellation ends pauses and job runs, as `DELETE` does."""
-    event = EventPattern(pattern={"source": ["shop"]})
+    event = EventSource(source=("shop",))
     trigger = Trigger(route=("ship",), event=event, debounce=30.0)
     mesh = replace(TABLE, triggers={"orders": trigger})
     assert queues(grants("x-triggers", mesh)) == {"ship", "x-triggers", "x-triggers-dlq"}

@@ -19,7 +19,7 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import EventData, TaskEvent
 from asya.protocol.route import Route
 from asya.protocol.times import format_time
-from asya.protocol.triggers import Schedule, Trigger
+from asya.protocol.triggers import Trigger
 from tests.doubles.envelopes import message, status
 from tests.doubles.heavy import TABLE
 from tests.doubles.operators import ALICE, NOW, OperatorCalls, operator_calls
@@ -138,7 +138,7 @@ def test_a_wrong_parameter_is_refused(calls: OperatorCalls, query: str, status: 
 @pytest.mark.rule("16.failures", "13.operations.dead-letters")
 def test_16_a_letter_of_x_triggers_shows_its_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     """The attribute of the message says why it starts nothing."""
-    trigger = Trigger(route=("clean",), schedule=Schedule(cron="0 2 * * *"))
+    trigger = Trigger(route=("clean",), cron="0 2 * * *")
     table = replace(TABLE, triggers={"nightly": trigger})
     with operator_calls(monkeypatch, build_operations, names.OPERATIONS, table) as calls:
         for actor in watched_actors(table):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from asya.protocol.mesh_table import Actor, MeshTable
-from asya.protocol.triggers import EventPattern, ObjectSource, Trigger
+from asya.protocol.triggers import EventSource, ObjectSource, Trigger
 from asya.testing.errors import TestKitError
 from asya.testing.external.source_events import Sources
 
@@ -17,7 +17,7 @@ MESH = MeshTable(
     triggers={
         "landed": Trigger(route=("a",), objects=ObjectSource(bucket="data", prefix="raw/")),
         "partner": Trigger(route=("a",), objects=ObjectSource(bucket="partner-files")),
-        "ordered": Trigger(route=("a",), event=EventPattern(pattern={"source": ["shop"]}), input="/detail/order"),
+        "ordered": Trigger(route=("a",), event=EventSource(source=("shop",)), input="/detail/order"),
     },
 )
 

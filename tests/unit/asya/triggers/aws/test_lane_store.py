@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from asya.protocol.task import StartedBy
-from asya.protocol.triggers import EventPattern, Trigger
+from asya.protocol.triggers import EventSource, Trigger
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.triggers.aws.lane_store import LaneStore
 from asya.triggers.lane_changes import arrive
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 NOW = datetime(2026, 11, 26, 12, tzinfo=UTC)
-QUEUED = Trigger(route=("greet",), event=EventPattern(pattern={"source": ["shop"]}), overlap="queue")
+QUEUED = Trigger(route=("greet",), event=EventSource(source=("shop",)), overlap="queue")
 RETENTION = 86400.0
 
 

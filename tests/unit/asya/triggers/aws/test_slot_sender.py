@@ -5,14 +5,14 @@ from datetime import UTC, datetime
 import pytest
 
 from asya.protocol.times import format_time
-from asya.protocol.triggers import Schedule, Trigger
+from asya.protocol.triggers import Trigger
 from asya.triggers.aws.slot_sender import SlotSender
 from asya.triggers.messages import UnusableMessageError, read_occurrences
 from tests.doubles.envelopes import mesh
 from tests.doubles.sqs import FakeSqs
 
 QUEUE = "asya-shop-x-triggers"
-MESH = mesh(triggers={"hourly": Trigger(route=("infer",), schedule=Schedule(cron="0 * * * *"))})
+MESH = mesh(triggers={"hourly": Trigger(route=("infer",), cron="0 * * * *")})
 SLOTS = [datetime(2026, 11, 25, hour, tzinfo=UTC) for hour in range(12)]
 
 

@@ -15,7 +15,7 @@ from asya.protocol.api_errors import ApiError
 from asya.protocol.hops import HopRecord
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.protocol.task import TaskRecord, TaskStatus
-from asya.protocol.triggers import Schedule, Trigger
+from asya.protocol.triggers import Trigger
 from asya.tasks.aws.task_store import StoredRecord, TaskStoreError, UnreadableRecordError
 from asya.testing.dynamo.indexes import new_table
 from asya.testing.dynamo.tables import MemoryDynamo
@@ -31,9 +31,7 @@ from tests.doubles.sqs import FakeSqs
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 AT = "2026-11-25T12:00:00.000000Z"
-NIGHTLY = Trigger(
-    route=("greet",), schedule=Schedule(cron="0 2 * * *", timezone="Europe/Oslo"), payload={"d": "{date}"}
-)
+NIGHTLY = Trigger(route=("greet",), cron="0 2 * * *", timezone="Europe/Oslo", payload={"d": "{date}"})
 MESH = MeshTable(namespace="shop", actors={"greet": Actor(kind="handler")}, triggers={"nightly": NIGHTLY})
 QUEUE = "asya-shop-x-triggers"
 

@@ -10,7 +10,7 @@ from msgspec import Raw
 from asya.protocol.ids import occurrence_id
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.protocol.task import StartedBy, TaskRecord
-from asya.protocol.triggers import Schedule, Trigger
+from asya.protocol.triggers import Trigger
 from asya.starts.aws.task_starter import TaskStarter
 from asya.starts.idempotency import IdempotencyKey, KeyClaim
 from asya.tasks.aws.tasks import Tasks
@@ -21,7 +21,7 @@ from tests.doubles.tasks import at
 
 SLOT = "2026-11-20T01:00:00.000000Z"
 FIRST = occurrence_id("nightly", f"slot {SLOT}")
-NIGHTLY = Trigger(route=("greet",), schedule=Schedule(cron="0 1 * * *"))
+NIGHTLY = Trigger(route=("greet",), cron="0 1 * * *")
 MESH = MeshTable(namespace="shop", actors={"greet": Actor(kind="handler")}, triggers={"nightly": NIGHTLY})
 
 

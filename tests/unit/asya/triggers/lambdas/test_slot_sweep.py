@@ -17,7 +17,7 @@ from croniter import croniter
 
 from asya.messaging.aws.telemetry import Telemetry
 from asya.protocol.times import parse_time
-from asya.protocol.triggers import Schedule, Trigger
+from asya.protocol.triggers import Trigger
 from asya.testing import Mesh
 from asya.testing.dynamo.indexes import new_table
 from asya.testing.dynamo.tables import MemoryDynamo
@@ -215,7 +215,7 @@ def test_16_a_schedule_that_was_removed_begins_anew() -> None:
     """No slot of the time in between starts, although catch_up is longer. Its pause stays, as that of a webhook does."""
     tables = MemoryDynamo({"asya-shop-tasks": new_table("tasks")})
     states = ScheduleStates(tables, "asya-shop-tasks")  # type: ignore[arg-type]
-    hourly = Trigger(route=("work",), schedule=Schedule(cron="0 * * * *", catch_up=86400.0))
+    hourly = Trigger(route=("work",), cron="0 * * * *", catch_up=86400.0)
     began = datetime(2026, 11, 25, 12, 30, tzinfo=UTC)
     for name in ("quarterly", "hook"):
         states.pause(name, began)
@@ -244,10 +244,7 @@ def test_16_a_schedule_that_was_removed_begins_anew() -> None:
 def test_16_an_unexpected_error_at_a_trigger_stops_no_other() -> None:
     """Such as a time zone that the function does not have."""
     schedules = {"lost": "Europe/Nowhere", "hourly": "UTC"}
-    triggers = {
-        name: Trigger(route=("work",), schedule=Schedule(cron="0 * * * *", timezone=zone))
-        for name, zone in schedules.items()
-    }
+    triggers = {name: Trigger(route=("work",), cron="0 * * * *", timezone=zone) for name, zone in schedules.items()}
     decided = {
         name: ScheduleState(decided=datetime(2026, 11, 25, 12, tzinfo=UTC), schedule=schedule_digest(trigger.schedule))
         for name, trigger in triggers.items()

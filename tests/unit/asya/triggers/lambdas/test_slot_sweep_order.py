@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 from botocore.exceptions import ClientError
 
-from asya.protocol.triggers import Schedule, Trigger
+from asya.protocol.triggers import Trigger
 from asya.testing.dynamo.indexes import new_table
 from asya.testing.dynamo.tables import MemoryDynamo
 from asya.triggers.aws.schedule_states import ScheduleStates
@@ -19,7 +19,7 @@ from asya.triggers.messages import slot_message
 
 START = datetime(2026, 11, 25, 12, 30, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-TRIGGERS = {"hourly": Trigger(route=("greet",), schedule=Schedule(cron="0 * * * *", catch_up=86_400.0))}
+TRIGGERS = {"hourly": Trigger(route=("greet",), cron="0 * * * *", catch_up=86_400.0)}
 
 
 @dataclass

@@ -14,7 +14,7 @@ from asya.messaging.nack import OutdatedError, nack_seconds
 from asya.protocol import names
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
-from asya.protocol.triggers import Schedule, Trigger, Webhook
+from asya.protocol.triggers import Trigger, Webhook
 from asya.testing import Mesh
 from asya.testing.services.roles import role_id
 from asya.triggers.lambdas.triggers import TriggerQueue
@@ -34,7 +34,7 @@ DELIVERY = {"key": "webhook a", "body": "{}", "received_at": "2026-11-25T12:00:0
 AT_TWO, AT_THREE = "2026-11-25T02:00:00.000000Z", "2026-11-25T03:00:00.000000Z"
 TRIGGERS = {
     "hook": Trigger(route=("echo",), webhook=Webhook(secret="hooks/github", signature="github")),
-    "nightly": Trigger(route=("echo",), schedule=Schedule(cron="0 2 * * *")),
+    "nightly": Trigger(route=("echo",), cron="0 2 * * *"),
 }
 
 

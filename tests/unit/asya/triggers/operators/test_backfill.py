@@ -9,13 +9,13 @@ from msgspec.structs import replace
 
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.task import StartedBy, TaskRecord, TaskStatus
-from asya.protocol.triggers import Schedule, Trigger
+from asya.protocol.triggers import Trigger
 from asya.triggers.occurrences import slot_occurrence
 from asya.triggers.operators.backfill import MOST_PAUSED, Backfill, NotedSlot, advance, canceled, resumed, with_starts
 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
 AT = "2026-11-25T00:00:00.000000Z"
-TRIGGER = Trigger(route=("greet",), schedule=Schedule(cron="0 2 * * *"), payload={"day": "{date}"})
+TRIGGER = Trigger(route=("greet",), cron="0 2 * * *", payload={"day": "{date}"})
 
 
 def backfill_of(**more: Any) -> Backfill:

@@ -12,7 +12,7 @@ from asya.triggers.operators.backfill import Backfill
 from asya.triggers.operators.backfill_request import count_slots, new_backfill
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
-NIGHTLY = Trigger(route=("greet",), schedule=Schedule(cron="0 2 * * *", timezone="Europe/Oslo"))
+NIGHTLY = Trigger(route=("greet",), cron="0 2 * * *", timezone="Europe/Oslo")
 
 
 def begin(trigger: Trigger = NIGHTLY, **fields: Any) -> Backfill:
@@ -56,7 +56,7 @@ def test_16_a_wrong_request_names_its_field(fields: dict[str, Any], field: str, 
 @pytest.mark.rule("16.backfill")
 def test_16_a_backfill_has_a_limit() -> None:
     """Of slots, before it counts them all."""
-    minutely = Trigger(route=("greet",), schedule=Schedule(cron="* * * * *"))
+    minutely = Trigger(route=("greet",), cron="* * * * *")
     with pytest.raises(ApiError, match="10,000 slots at most"):
         begin(minutely, from_="1970-01-01", to="2026-01-01")
 
@@ -66,7 +66,7 @@ def test_16_a_backfill_has_a_limit() -> None:
     ("trigger", "problem"),
     [
         (Trigger(route=("greet",), objects=ObjectSource(bucket="data")), "has no schedule"),
-        (Trigger(route=("greet",), schedule=NIGHTLY.schedule, enabled=False), "is off"),
+        (Trigger(route=("greet",), cron="0 2 * * *", timezone="Europe/Oslo", enabled=False), "is off"),
     ],
 )
 def test_16_a_trigger_without_slots_or_off_is_refused(trigger: Trigger, problem: str) -> None:
@@ -87,5 +87,5 @@ def test_16_a_range_of_one_moment_has_its_slot() -> None:
 @pytest.mark.rule("16.backfill")
 @pytest.mark.parametrize(("cron", "zone"), [("30 0 * * *", "Europe/Oslo"), ("30 23 * * *", "America/Los_Angeles")])
 def test_16_a_day_begins_and_ends_at_midnight_of_the_zone(cron: str, zone: str) -> None:
-    trigger = Trigger(route=("greet",), schedule=Schedule(cron=cron, timezone=zone))
+    trigger = Trigger(route=("greet",), cron=cron, timezone=zone)
     assert begin(trigger, from_="2026-01-30", to="2026-01-31").total == 2

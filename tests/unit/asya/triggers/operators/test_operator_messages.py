@@ -7,7 +7,7 @@ from msgspec import Raw
 
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.protocol.task import StartedBy
-from asya.protocol.triggers import ObjectSource, Schedule, Trigger
+from asya.protocol.triggers import ObjectSource, Trigger
 from asya.triggers.messages import UnusableMessageError, slot_message
 from asya.triggers.occurrences import Occurrence, slot_key
 from asya.triggers.operators.operator_messages import (
@@ -24,7 +24,7 @@ MESH = MeshTable(
     namespace="shop",
     actors={"greet": Actor(kind="handler")},
     triggers={
-        "nightly": Trigger(route=("greet",), schedule=Schedule(cron="0 2 * * *"), payload={"day": "{date} {time}"}),
+        "nightly": Trigger(route=("greet",), cron="0 2 * * *", payload={"day": "{date} {time}"}),
         "landed": Trigger(route=("greet",), objects=ObjectSource(bucket="data")),
     },
 )

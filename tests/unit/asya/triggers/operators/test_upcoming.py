@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from asya.protocol.triggers import ObjectSource, Schedule, Trigger
+from asya.protocol.triggers import ObjectSource, Trigger
 from asya.triggers.operators.upcoming import upcoming
 from asya.triggers.schedule_state import ScheduleState
 
@@ -12,7 +12,7 @@ NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 
 
 def every(cron: str, *, enabled: bool = True) -> Trigger:
-    return Trigger(route=("greet",), schedule=Schedule(cron=cron), enabled=enabled)
+    return Trigger(route=("greet",), cron=cron, enabled=enabled)
 
 
 @pytest.mark.rule("16.local")

@@ -10,7 +10,7 @@ import pytest
 from asya.messaging.hop import Arrival
 from asya.messaging.nack import OutdatedError
 from asya.protocol.mesh_table import Actor, MeshTable
-from asya.protocol.triggers import EventPattern, ObjectSource, Schedule, Trigger
+from asya.protocol.triggers import EventSource, ObjectSource, Trigger
 from asya.triggers.messages import UnusableMessageError
 from asya.triggers.occurrences import Occurrence
 from asya.triggers.sources.new_objects import Buckets
@@ -30,7 +30,7 @@ def objects(bucket: str = "data", prefix: str = "raw/", suffix: str = "", **more
 
 
 def events(**more: Any) -> Trigger:
-    return Trigger(route=("count",), event=EventPattern(pattern={"source": ["shop"]}), **more)
+    return Trigger(route=("count",), event=EventSource(source=("shop",)), **more)
 
 
 def notification(written_key: str, bucket: str = "own", name: str = "ObjectCreated:Put", **more: Any) -> dict[str, Any]:
@@ -203,7 +203,7 @@ def test_16_a_message_without_an_object_for_a_trigger_starts_nothing(message: An
 )
 def test_16_a_message_of_another_deployment_waits_and_becomes_a_dead_letter(message: Any) -> None:
     """The bucket may notify of the keys of a new trigger before the function has it."""
-    table = mesh(landed=objects(), nightly=Trigger(route=("count",), schedule=Schedule(cron="0 2 * * *")))
+    table = mesh(landed=objects(), nightly=Trigger(route=("count",), cron="0 2 * * *"))
     with pytest.raises(OutdatedError, match="no trigger"):
         read(message, table, LAST_RECEIVE - 1)
     with pytest.raises(UnusableMessageError, match="no trigger"):

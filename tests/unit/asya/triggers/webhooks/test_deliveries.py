@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.strict_json import NotJsonError
 from asya.protocol.task import StartedBy
-from asya.protocol.triggers import Schedule, Trigger, Webhook
+from asya.protocol.triggers import Trigger, Webhook
 from asya.triggers.messages import OtherDeploymentError, UnusableMessageError, read_occurrences
 from asya.triggers.webhooks.deliveries import Delivery, webhook_message
 
@@ -74,7 +74,7 @@ def test_16_a_template_has_the_body_the_event_and_the_time() -> None:
         (replace(TRIGGER, input="/a/b/٠"), DELIVERY, "there is no"),
         (TRIGGER, replace(DELIVERY, body="{"), "not valid JSON"),
         (TRIGGER, replace(DELIVERY, body=r'"\ud800"'), "not valid JSON"),
-        (Trigger(route=("greet",), schedule=Schedule(cron="0 * * * *")), DELIVERY, "has no webhook"),
+        (Trigger(route=("greet",), cron="0 * * * *"), DELIVERY, "has no webhook"),
         (replace(TRIGGER, payload={"x": "a {body}"}), DELIVERY, "no text"),
     ],
 )
