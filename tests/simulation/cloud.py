@@ -23,7 +23,7 @@ from asya.senders.lambdas import wiring as sender_wiring
 from asya.testing.dynamo.indexes import KINDS, new_table
 from asya.testing.dynamo.tables import MemoryDynamo
 from asya.testing.dynamo.values import Item
-from asya.testing.permissions import Guarded, Permissions, of_items, of_objects, of_queues
+from asya.testing.permissions import Guarded, Permissions, of_events, of_items, of_objects, of_queues
 from asya.testing.services.event_log import EventLog
 from asya.testing.services.event_source import EventSources
 from asya.testing.services.events import EventBus, EventsClient
@@ -101,7 +101,7 @@ class Cloud:
         handlers = {name: self._handler(name, program) for name, program in self.mesh.programs.items()}
         with (
             install_handlers(handlers),
-            self.heavy.activate(handlers, self.mesh.programs, CallChecks(self.ledger)),
+            self.heavy.activate(handlers, self.mesh.programs, CallChecks(self.ledger), self.permissions),
             mock.patch.object(clients, "sqs", self._sqs),
             mock.patch.object(clients, "s3", self._s3),
             mock.patch.object(clients, "dynamodb", lambda: self._dynamodb(DynamoClient)),
@@ -110,7 +110,7 @@ class Cloud:
             mock.patch.object(pause_wiring, "ClaimCheck", _SMALL_CLAIM_CHECK),
             mock.patch.object(gateway_wiring, "build_role_list", lambda *_: ListedRoles()),
             mock.patch.object(sender_wiring, "build_role_list", lambda *_: ListedRoles()),
-            mock.patch.object(clients, "events", lambda: EventsClient(current_process(), self.bus)),
+            mock.patch.object(clients, "events", self._events),
         ):
             yield
 
@@ -128,17 +128,19 @@ class Cloud:
         actor = process.name.partition("/")[0]
         role = names.role_name(self.mesh.table.namespace, actor, REGION)
         client = SqsClient(process, self.queues, f"{role_id(actor)}:{role}")
-        return Guarded(client, actor, self.permissions, of_queues)
+        return self.permissions.guard(process, client, of_queues)
 
     def _s3(self) -> Guarded:
         process = current_process()
-        client = S3Client(process, self.bucket)
-        return Guarded(client, process.name.partition("/")[0], self.permissions, of_objects)
+        return self.permissions.guard(process, S3Client(process, self.bucket), of_objects)
+
+    def _events(self) -> Guarded:
+        process = current_process()
+        return self.permissions.guard(process, EventsClient(process, self.bus), of_events)
 
     def _dynamodb(self, kind: type[DynamoClient]) -> Guarded:
         process = current_process()
-        client = kind(process, self.tables)
-        return Guarded(client, process.name.partition("/")[0], self.permissions, of_items)
+        return self.permissions.guard(process, kind(process, self.tables), of_items)
 
 
 class _Observer:

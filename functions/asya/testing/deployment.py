@@ -31,7 +31,17 @@ from asya.testing.errors import TestKitError
 from asya.testing.history import History
 from asya.testing.isolation.at_work import isolated
 from asya.testing.job_runs import SPARK, JobRuns
-from asya.testing.permissions import Guarded, Permissions, of_items, of_objects, of_queues
+from asya.testing.permissions import (
+    TOKEN_KEY,
+    Guarded,
+    Permissions,
+    of_events,
+    of_items,
+    of_keys,
+    of_metrics,
+    of_objects,
+    of_queues,
+)
 from asya.testing.planned_faults import PlannedFaults
 from asya.testing.services.event_log import EventLog
 from asya.testing.services.event_source import EventSources
@@ -60,7 +70,6 @@ T = TypeVar("T")
 # The turns of one test: a handler that sends to itself for ever ends here.
 MAX_TURNS = 2_000_000
 CONCURRENCY = 10
-TOKEN_KEY = "asya-tokens"
 TEST_USER = f"arn:aws:iam::{ACCOUNT}:user/test"
 
 
@@ -127,14 +136,14 @@ class Deployment:
         """Connect the code of the mesh to this cloud."""
         with (
             isolated(self.allowed_endpoints),
-            self.jobs.activate(),
+            self.jobs.activate(self.permissions),
             mock.patch.object(clients, "sqs", self._sqs),
             mock.patch.object(clients, "s3", self._s3),
             mock.patch.object(clients, "dynamodb", self._dynamodb),
             mock.patch.object(clients, "dynamodb_without_waiting", self._dynamodb),
-            mock.patch.object(clients, "kms", lambda: KmsClient(current_process())),
-            mock.patch.object(clients, "events", lambda: EventsClient(current_process(), self.bus)),
-            mock.patch.object(clients, "cloudwatch", NoMetrics),
+            mock.patch.object(clients, "kms", self._kms),
+            mock.patch.object(clients, "events", self._events),
+            mock.patch.object(clients, "cloudwatch", self._cloudwatch),
             mock.patch.object(push_wiring, "PushSender", self.notifications.sender),
             mock.patch.object(gateway_wiring, "build_role_list", lambda *_: ListedRoles()),
             mock.patch.object(sender_wiring, "build_role_list", lambda *_: ListedRoles()),
@@ -181,17 +190,26 @@ class Deployment:
         actor = process.name.partition("/")[0]
         role = names.role_name(self.table.namespace, actor, REGION)
         client = SqsClient(process, self.queues, f"{role_id(actor)}:{role}")
-        return Guarded(client, actor, self.permissions, of_queues)
+        return self.permissions.guard(process, client, of_queues)
 
     def _s3(self) -> Guarded:
         process = current_process()
-        client = S3Client(process, self.bucket)
-        return Guarded(client, process.name.partition("/")[0], self.permissions, of_objects)
+        return self.permissions.guard(process, S3Client(process, self.bucket), of_objects)
 
     def _dynamodb(self) -> Guarded:
         process = current_process()
-        client = DynamoClient(process, self.tables)
-        return Guarded(client, process.name.partition("/")[0], self.permissions, of_items)
+        return self.permissions.guard(process, DynamoClient(process, self.tables), of_items)
+
+    def _kms(self) -> Guarded:
+        process = current_process()
+        return self.permissions.guard(process, KmsClient(process), of_keys)
+
+    def _events(self) -> Guarded:
+        process = current_process()
+        return self.permissions.guard(process, EventsClient(process, self.bus), of_events)
+
+    def _cloudwatch(self) -> Guarded:
+        return self.permissions.guard(current_process(), NoMetrics(), of_metrics)
 
 
 def _is_alive(queue: Queue, message: Message) -> bool:

@@ -16,6 +16,7 @@ from asya.messaging.aws.settings import SparkSettings
 from asya.protocol import names
 from asya.runtime.load import load
 from asya.testing.isolation.clock import load_own_clock
+from asya.testing.permissions import Guarded, Permissions, of_job_runs
 from asya.testing.services.functions import ACCOUNT
 from asya.testing.services.job_client import JobClient
 from asya.testing.services.job_faults import JobFaults
@@ -63,9 +64,14 @@ class JobRuns:
         )
 
     @contextmanager
-    def activate(self) -> Iterator[None]:
+    def activate(self, permissions: Permissions) -> Iterator[None]:
         """Connect the code of the mesh to this EMR Serverless."""
-        with mock.patch.object(clients, "emr_serverless", lambda: JobClient(current_process(), self.service)):
+
+        def client() -> Guarded:
+            process = current_process()
+            return permissions.guard(process, JobClient(process, self.service), of_job_runs)
+
+        with mock.patch.object(clients, "emr_serverless", client):
             yield
 
     def _send_event(self, text: str) -> None:

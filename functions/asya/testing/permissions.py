@@ -14,12 +14,15 @@ from botocore.exceptions import ClientError
 from asya import registry
 from asya.protocol.mesh_table import MeshTable
 from asya.testing.services.functions import ACCOUNT, REGION
+from asya.testing.services.job_service import APPLICATION
+from asya.testing.services.process import Process
 from asya_infra.addresses import Addresses
 from asya_infra.permissions.evaluation import Request, is_allowed
 from asya_infra.permissions.needs import function_grants
 from asya_infra.permissions.resources import Place
 
-_KEY, _APPLICATION = "arn:aws:kms:eu-west-1:123456789012:key/asya-tokens", "00asya"
+TOKEN_KEY = "asya-tokens"
+"""The id of the key that signs tokens."""
 # The item calls of a transaction, as `TransactItems` names them.
 _IN_TRANSACTIONS = {
     "Put": "PutItem",
@@ -27,6 +30,10 @@ _IN_TRANSACTIONS = {
     "Delete": "DeleteItem",
     "ConditionCheck": "ConditionCheckItem",
 }
+
+
+Requests = Callable[[str, Mapping[str, Any], Addresses], Iterator[Request]]
+"""What a service asks IAM for a call, by the name of the method and its arguments."""
 
 
 @dataclass
@@ -72,11 +79,16 @@ class Permissions:
                 }
                 raise ClientError(answer, request.action.partition(":")[2])
 
+    def guard(self, process: Process, client: Any, requests: Requests) -> "Guarded":
+        """Return a client of a process, whose calls the role of its function must allow."""
+        return Guarded(client, process.name.partition("/")[0], self, requests)
+
     def _of(self, function: str) -> dict[str, list[dict[str, Any]]]:
         """Return the statements of a function by action: no action is a pattern. Without a role there are none."""
         if function not in self._statements:
             known = function in self.table.actors or function in registry.of(self.table).functions
-            place = Place(addresses=self.addresses, table=self.table, application=_APPLICATION, key=_KEY)
+            key = self.addresses.arn("kms", f"key/{TOKEN_KEY}")
+            place = Place(addresses=self.addresses, table=self.table, application=APPLICATION, key=key)
             by_action: dict[str, list[dict[str, Any]]] = defaultdict(list)
             for grant in function_grants(function, place) if known else ():
                 for action in grant.actions:
@@ -87,16 +99,12 @@ class Permissions:
 
 @dataclass(frozen=True)
 class Guarded:
-    """A client of a function, whose calls its role must allow.
-
-    Attributes:
-        requests: what IAM is asked for a call, by the name of the method and its arguments.
-    """
+    """A client of a function, whose calls its role must allow."""
 
     client: Any
     function: str
     permissions: Permissions
-    requests: Callable[[str, Mapping[str, Any], Addresses], Iterator[Request]]
+    requests: Requests
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.client, name)
@@ -131,8 +139,7 @@ class _Pages:
 def of_queues(name: str, arguments: Mapping[str, Any], addresses: Addresses) -> Iterator[Request]:
     """Yield what SQS asks IAM."""
     queue = arguments["QueueUrl"].rpartition("/")[2]
-    action = "".join(part.capitalize() for part in name.removesuffix("_batch").split("_"))
-    yield Request(f"sqs:{action}", addresses.arn("sqs", queue))
+    yield Request(f"sqs:{_action(name.removesuffix('_batch'))}", addresses.arn("sqs", queue))
 
 
 def of_objects(name: str, arguments: Mapping[str, Any], addresses: Addresses) -> Iterator[Request]:
@@ -140,7 +147,7 @@ def of_objects(name: str, arguments: Mapping[str, Any], addresses: Addresses) ->
     if name == "list_objects_v2":
         yield Request("s3:ListBucket", addresses.bucket_arn(addresses.bucket), {"s3:prefix": arguments["Prefix"]})
         return
-    action = {"head_object": "GetObject"}.get(name, "".join(part.capitalize() for part in name.split("_")))
+    action = {"head_object": "GetObject"}.get(name, _action(name))
     yield Request(f"s3:{action}", addresses.objects_arn(addresses.bucket, arguments["Key"]))
 
 
@@ -160,8 +167,37 @@ def of_items(name: str, arguments: Mapping[str, Any], addresses: Addresses) -> I
     elif name == "query":
         yield from _on_items("Query", arguments["TableName"], [], arguments, addresses)
     else:
-        action = "".join(part.capitalize() for part in name.split("_"))
-        yield from _on_items(action, arguments["TableName"], [_key(arguments)], arguments, addresses)
+        yield from _on_items(_action(name), arguments["TableName"], [_key(arguments)], arguments, addresses)
+
+
+def of_keys(name: str, arguments: Mapping[str, Any], addresses: Addresses) -> Iterator[Request]:
+    """Yield what KMS asks IAM."""
+    yield Request(f"kms:{_action(name)}", addresses.arn("kms", f"key/{arguments['KeyId']}"))
+
+
+def of_events(name: str, arguments: Mapping[str, Any], addresses: Addresses) -> Iterator[Request]:
+    """Yield what EventBridge asks IAM."""
+    for entry in arguments["Entries"]:
+        bus = addresses.arn("events", f"event-bus/{entry.get('EventBusName', 'default')}")
+        yield Request(f"events:{_action(name)}", bus, {"events:source": entry["Source"]})
+
+
+def of_job_runs(name: str, arguments: Mapping[str, Any], addresses: Addresses) -> Iterator[Request]:
+    """Yield what EMR Serverless asks IAM."""
+    application = addresses.application_arn(arguments["applicationId"])
+    job_run = f"{application}/jobruns/{arguments.get('jobRunId', 'new')}"
+    is_on_application = name in {"list_job_runs", "start_job_run"}
+    yield Request(f"emr-serverless:{_action(name)}", application if is_on_application else job_run)
+    if name == "start_job_run":
+        service = {"iam:PassedToService": "emr-serverless.amazonaws.com"}
+        yield Request("iam:PassRole", arguments["executionRoleArn"], service)
+        if arguments.get("tags"):
+            yield Request("emr-serverless:TagResource", job_run)
+
+
+def of_metrics(name: str, _arguments: Mapping[str, Any], _addresses: Addresses) -> Iterator[Request]:
+    """Yield what CloudWatch asks IAM."""
+    yield Request(f"cloudwatch:{_action(name)}", "*")
 
 
 def _on_items(
@@ -174,6 +210,11 @@ def _on_items(
         context["dynamodb:Attributes"] = tuple(aliases.get(each, each) for each in named)
     index = f"/index/{arguments['IndexName']}" if "IndexName" in arguments else ""
     yield Request(f"dynamodb:{action}", addresses.arn("dynamodb", f"table/{table}{index}"), context)
+
+
+def _action(method: str) -> str:
+    """Return the name of a call by that of its method."""
+    return "".join(part.capitalize() for part in method.split("_"))
 
 
 def _key(content: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from asya.messaging.aws import clients
 from asya.messaging.aws.settings import SparkSettings
 from asya.protocol import names
 from asya.spark.lambdas import result_routing
+from asya.testing.permissions import Guarded, Permissions, of_job_runs
 from asya.testing.services.job_client import JobClient
 from asya.testing.services.job_faults import JobFaults
 from asya.testing.services.job_service import APPLICATION, JobRun, JobService
@@ -58,14 +59,23 @@ class HeavySide:
 
     @contextmanager
     def activate(
-        self, handlers: Mapping[str, Callable[[Any], Any]], programs: Mapping[str, Program], recorder: CallRecorder
+        self,
+        handlers: Mapping[str, Callable[[Any], Any]],
+        programs: Mapping[str, Program],
+        recorder: CallRecorder,
+        permissions: Permissions,
     ) -> Iterator[None]:
         """Connects the mesh's code to this EMR Serverless, and the drivers to their jobs."""
+
+        def client() -> Guarded:
+            process = current_process()
+            return permissions.guard(process, JobClient(process, self.service), of_job_runs)
+
         self._jobs = UserJobs(dict(handlers), {name: rows_job(program, recorder) for name, program in programs.items()})
         with (
             activate_drivers(),
             mock.patch.object(result_routing, "CHUNK", CHUNK),
-            mock.patch.object(clients, "emr_serverless", lambda: JobClient(current_process(), self.service)),
+            mock.patch.object(clients, "emr_serverless", client),
         ):
             yield
 

@@ -8,14 +8,31 @@ from botocore.exceptions import ClientError
 
 from asya import registry
 from asya.needs import Need
-from asya.protocol.mesh_table import Actor, MeshTable
-from asya.testing.permissions import Guarded, Permissions, of_items, of_objects, of_queues
+from asya.protocol.mesh_table import Actor, MeshTable, SparkJob
+from asya.protocol.pause import Pause
+from asya.testing.permissions import (
+    TOKEN_KEY,
+    Guarded,
+    Permissions,
+    of_events,
+    of_items,
+    of_job_runs,
+    of_keys,
+    of_metrics,
+    of_objects,
+    of_queues,
+)
+from asya.testing.services.job_service import APPLICATION
 
 ACTORS = {
     "bill": Actor(kind="handler", can_send_to=("ship",)),
     "ship": Actor(kind="handler"),
     "audit": Actor(kind="handler"),
+    "ask": Actor(kind="pause", pause=Pause(callback=True)),
+    "sign": Actor(kind="pause", pause=Pause()),
+    "train": Actor(kind="spark", spark=SparkJob(job="train")),
 }
+ROLES = "arn:aws:iam::123456789012:role/"
 TABLE = MeshTable(namespace="shop", actors=ACTORS)
 QUEUES = "https://sqs.eu-west-1.amazonaws.com/123456789012/asya-shop-"
 TASK = {"pk": {"S": "t"}, "sk": {"S": "record"}}
@@ -88,6 +105,53 @@ def test_an_index_is_not_its_table() -> None:
     assert client(of_items, "x-fan-in-sweep").query(**query) == "done"
     with pytest.raises(ClientError, match="AccessDenied"):
         client(of_items, "x-fan-in-sweep").query(TableName="asya-shop-fan-in")
+
+
+def test_only_who_makes_links_and_tokens_uses_the_key() -> None:
+    message = {"KeyId": TOKEN_KEY, "MacAlgorithm": "HMAC_SHA_256", "Message": b""}
+    for function in ("ask", "x-gateway-api", "x-gateway-stream"):
+        assert client(of_keys, function).generate_mac(**message) == "done"
+    for function in ("bill", "sign", "x-reports"):
+        with pytest.raises(ClientError, match=f"{function} is not authorized to perform kms:GenerateMac"):
+            client(of_keys, function).generate_mac(**message)
+    with pytest.raises(ClientError, match="AccessDenied"):
+        client(of_keys, "ask").generate_mac(**{**message, "KeyId": "other"})
+
+
+def test_events_are_those_of_the_mesh() -> None:
+    own, other = ({"Source": f"asya.{namespace}", "DetailType": "", "Detail": "{}"} for namespace in ("shop", "bank"))
+    assert client(of_events, "ask").put_events(Entries=[own]) == "done"
+    for function, entries in (("bill", [own]), ("ask", [other]), ("ask", [own, other])):
+        with pytest.raises(ClientError, match="AccessDenied"):
+            client(of_events, function).put_events(Entries=entries)
+
+
+def test_only_the_dispatcher_starts_job_runs() -> None:
+    start = {"applicationId": APPLICATION, "tags": {"a": "b"}}
+    own, other = (f"{ROLES}asya-shop-{role}-eu-west-1" for role in ("x-job-train", "x-job-other"))
+    assert client(of_job_runs, "x-dispatch").start_job_run(executionRoleArn=own, **start) == "done"
+    with pytest.raises(ClientError, match="iam:PassRole"):
+        client(of_job_runs, "x-dispatch").start_job_run(executionRoleArn=other, **start)
+    for function in ("bill", "train", "x-completion", "x-reconcile"):
+        with pytest.raises(ClientError, match="emr-serverless:StartJobRun"):
+            client(of_job_runs, function).start_job_run(executionRoleArn=own, **start)
+
+
+def test_only_the_completion_cancels_job_runs() -> None:
+    run = {"applicationId": APPLICATION, "jobRunId": "00b"}
+    for function in ("x-dispatch", "x-completion", "x-reconcile"):
+        assert client(of_job_runs, function).get_job_run(**run) == "done"
+    assert client(of_job_runs, "x-completion").cancel_job_run(**run) == "done"
+    for function in ("x-dispatch", "x-reconcile"):
+        with pytest.raises(ClientError, match="emr-serverless:CancelJobRun"):
+            client(of_job_runs, function).cancel_job_run(**run)
+    with pytest.raises(ClientError, match="emr-serverless:ListJobRuns"):
+        list(client(of_job_runs, "x-reconcile").get_paginator("list_job_runs").paginate(applicationId=APPLICATION))
+
+
+def test_only_operators_see_metrics() -> None:
+    with pytest.raises(ClientError, match="cloudwatch:GetMetricData"):
+        list(client(of_metrics, "x-logs").get_paginator("get_metric_data").paginate(MetricDataQueries=[]))
 
 
 def test_who_is_no_function_has_no_role() -> None:
