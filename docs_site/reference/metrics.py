@@ -1,10 +1,11 @@
-"""The page of all CloudWatch metrics: unit, dimensions, meaning and source, from the calls that write them."""
+"""The page of all CloudWatch metrics: unit and dimension from the manifests, meaning from the protocol."""
 
 import ast
 import re
 from dataclasses import dataclass, field
 
-from asya.messaging.aws.telemetry import METRICS_NAMESPACE
+from asya import registry
+from asya.protocol.names import METRICS_NAMESPACE
 from docs_site.reference.source import ROOT, calls, modules, texts
 from docs_site.reference.tables import code, table
 
@@ -20,12 +21,11 @@ _RULE = re.compile(r"^- \*\*§15\.(\w+)\*\* — (.*(?:\n  .*)*)", re.MULTILINE)
 
 
 @dataclass
-class Metric:
+class Written:
     """A metric, as the calls in the source write it."""
 
-    name: str
-    unit: str
-    dimensions: set[str] = field(default_factory=set)
+    units: set[str] = field(default_factory=set)
+    splits: set[str] = field(default_factory=set)
     sources: set[str] = field(default_factory=set)
 
 
@@ -33,13 +33,13 @@ class UnreadableCallError(Exception):
     """A call writes a metric or a log entry whose name the source does not tell."""
 
 
-def metrics() -> dict[str, Metric]:
-    """Return the metrics by name, sorted.
+def written() -> dict[str, Written]:
+    """Return the metrics that functions write, by name.
 
     Raises:
         UnreadableCallError: the name of a metric is neither a literal nor a value of a table of its module.
     """
-    found: dict[str, Metric] = {}
+    found: dict[str, Written] = {}
     for path, tree in modules():
         for call in calls(tree):
             if not _writes_metric(call):
@@ -50,10 +50,11 @@ def metrics() -> dict[str, Metric]:
                     f"{path}:{call.lineno}: name the metric in this call, or in a table of the module"
                 )
             for name in names:
-                metric = found.setdefault(name, Metric(name, _unit(call)))
+                metric = found.setdefault(name, Written())
                 metric.sources.add(path)
-                metric.dimensions |= {_dimension(each.value) for each in call.keywords if each.arg == "by"}
-    return dict(sorted(found.items()))
+                metric.units.add(_unit(call))
+                metric.splits |= {_dimension(each.value) for each in call.keywords if each.arg == "by"}
+    return found
 
 
 def _writes_metric(call: ast.Call) -> bool:
@@ -85,15 +86,15 @@ def meanings() -> dict[str, str]:
 
 def page() -> str:
     """Write the page."""
-    rules = meanings()
+    rules, writers = meanings(), written()
     rows = (
         (
             code(metric.name),
             metric.unit,
-            ", ".join(code(name) for name in sorted(metric.dimensions)),
+            code(metric.split) if metric.split else "",
             rules.get(metric.name, ""),
-            "<br>".join(code(source) for source in sorted(metric.sources)),
+            "<br>".join(code(source) for source in sorted(writers[metric.name].sources)),
         )
-        for metric in metrics().values()
+        for _, metric in sorted(registry.PRODUCT.metrics.items())
     )
     return "\n".join([INTRODUCTION, *table(("metric", "unit", "further dimension", "meaning", "written in"), rows)])

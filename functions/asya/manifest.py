@@ -10,6 +10,7 @@ from typing import Any
 
 from asya.api_call import ApiCall
 from asya.messaging import sqs_limits
+from asya.monitoring import Alarm, Metric
 from asya.needs import Need
 from asya.option import Option
 from asya.predicates import Predicate, always, is_actor, never
@@ -175,6 +176,8 @@ class Capability:
         options: The options of actors, beside those of `asya.protocol.mesh_table`.
         calls: The calls of the gateway, beside those of `asya.gateway.call_table`.
         commands: The subcommands of `asya`, beside those of `asya_cli`.
+        metrics: The metrics that its functions write.
+        alarms: The alarms of a mesh.
     """
 
     name: str
@@ -182,6 +185,8 @@ class Capability:
     options: tuple[Option[Any], ...] = ()
     calls: tuple[ApiCall, ...] = ()
     commands: tuple[Command, ...] = ()
+    metrics: tuple[Metric, ...] = ()
+    alarms: tuple[Alarm, ...] = ()
 
 
 def crew_actor(name: str, entry_point: str, needs: tuple[Need, ...], *, in_chains: Predicate = never) -> Function:

@@ -12,6 +12,7 @@ from asya.dead_letters.manifest import CAPABILITY as _DEAD_LETTERS
 from asya.fan_in.manifest import CAPABILITY as _FAN_IN
 from asya.gateway.manifest import CAPABILITY as _GATEWAY
 from asya.manifest import ActorFunction, Capability, Function, Queues, Schedule
+from asya.monitoring import Alarm, Metric, Threshold
 from asya.option import Option
 from asya.pause.manifest import CAPABILITY as _PAUSE
 from asya.predicates import is_actor
@@ -73,6 +74,21 @@ class Registry:
     def sweeps(self) -> tuple[str, ...]:
         """The functions that schedules call."""
         return tuple(name for name, each in self.functions.items() if isinstance(each.called_by, Schedule))
+
+    @cached_property
+    def metrics(self) -> dict[str, Metric]:
+        """The metrics that functions write, by name."""
+        return {each.name: each for capability in self.capabilities for each in capability.metrics}
+
+    @cached_property
+    def alarms(self) -> tuple[Alarm, ...]:
+        """The alarms, whether a mesh has them or not."""
+        return tuple(each for capability in self.capabilities for each in capability.alarms)
+
+    @cached_property
+    def thresholds(self) -> dict[str, Threshold]:
+        """The thresholds of alarms by their key in the mesh file."""
+        return {each.threshold.key: each.threshold for each in self.alarms}
 
     @property
     def _declared(self) -> tuple[Function | ActorFunction, ...]:

@@ -235,6 +235,24 @@ def test_alarms_grow_by_one_for_ten_queues(tmp_path: Path) -> None:
         assert len(alarm.description) <= 1024
 
 
+def test_more_than_ten_functions_without_a_queue_have_two_alarms(tmp_path: Path) -> None:
+    """CloudWatch refuses an alarm with more than ten metrics, and then the stack of alarms fails."""
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "heavy.py").write_text("def heavy(spark, payload): return payload\n")
+    more = (
+        "  h: {spark: {job: heavy.heavy}}\njobs: jobs\ntools: {t: {route: [a]}}\ngateway: {streaming: adapter}\n"
+        "triggers: {n: {route: [a], webhook: {secret: shop/github, signature: github}}}"
+    )
+    mesh = light_mesh(tmp_path / "a", more.replace("jobs: jobs", "jobs: ../jobs"))
+    functions = unqueued_functions(mesh)
+    assert len(functions) > MAX_METRICS
+    found = [alarm for alarm in mesh_alarms(mesh) if alarm.name.startswith("function-errors")]
+    assert [alarm.name for alarm in found] == ["function-errors", "function-errors-2"]
+    watched = [source.dimensions["FunctionName"] for alarm in found for source in alarm.sources]
+    assert watched == [f"asya-shop-{name}" for name in functions]
+    assert all(len(alarm.sources) <= MAX_METRICS for alarm in found)
+
+
 def test_the_guide_states_the_price_of_the_alarms(tmp_path: Path) -> None:
     guide = (PROJECT / "docs" / "how-to" / "watch-a-mesh.md").read_text()
     (row,) = [line for line in guide.splitlines() if line.startswith("| Metrics that alarms read |")]

@@ -1,6 +1,6 @@
 """protocol §15: dashboards and alarms read metrics that the functions emit, and dashboards do not grow with the mesh.
 
-`tests/unit/repository/test_public_names.py` compares the names of the metrics with the source of the functions.
+`tests/unit/asya/test_monitoring.py` compares the declared metrics with the source of the functions.
 """
 
 import json
@@ -11,14 +11,13 @@ from typing import Any
 
 import pytest
 
+from asya import registry
 from asya_infra.constructs.observability.actor_page import PLACEHOLDER, actor_page
 from asya_infra.constructs.observability.overview import overview
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file import load_mesh
 from asya_infra.options import Options
 from tests.infra.conftest import SynthesizedMesh
-from tests.paths import PROJECT
-from tests.unit.repository.test_public_names import METRICS
 
 # A metric: its namespace, its name, and the names of its dimensions without the namespace and the actor of the mesh.
 Series = tuple[str, str, frozenset[str]]
@@ -40,11 +39,10 @@ SEARCH_LIMIT = 1024
 
 def emitted() -> set[Series]:
     """Every metric of the functions: per actor with its further dimension, and of the mesh."""
-    splits = METRICS | {"HopLimit": set()}
     return {
         ("Asya", name, frozenset(dimensions))
-        for name, split in splits.items()
-        for dimensions in ({"namespace", "actor", *split}, {"namespace"})
+        for name, metric in registry.PRODUCT.metrics.items()
+        for dimensions in (("namespace", "actor", *filter(None, [metric.split])), ("namespace",))
     }
 
 
@@ -103,12 +101,6 @@ def test_every_metric_of_a_dashboard_or_an_alarm_is_emitted(shop: Any, plain: An
 def test_every_emitted_metric_is_on_a_dashboard(shop: Any) -> None:
     shown = {name for body in bodies(shop).values() for _, name, _ in on_dashboard(body)}
     assert {name for _, name, _ in emitted()} <= shown
-
-
-def test_every_emitted_metric_is_in_the_protocol() -> None:
-    section = (PROJECT / "docs" / "protocol.md").read_text().partition("## 15. Metrics")[2].partition("\n## ")[0]
-    documented = set(re.findall(r"\*\*§15\.([A-Z]\w+)\*\*", section))
-    assert {name for _, name, _ in emitted()} == documented
 
 
 def test_the_overview_begins_with_four_numbers(shop: Any, plain: Any) -> None:

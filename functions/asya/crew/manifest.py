@@ -2,6 +2,7 @@
 
 from asya.crew.result_index import RECENT_PREFIX
 from asya.manifest import ActorFunction, Capability, crew_actor
+from asya.monitoring import Alarm, Metric, Series, Share, Threshold
 from asya.needs import FAILED, OWN, SUCCEEDED, Group, Objects, Payloads, lists, sends
 from asya.predicates import with_chained_triggers, with_index
 from asya.protocol import names
@@ -102,4 +103,34 @@ FUNCTIONS = (
     ),
 )
 
-CAPABILITY = Capability(name="crew", functions=FUNCTIONS)
+METRICS = (Metric("Failed", split="reason"), Metric("TimeToResult", "Milliseconds"))
+
+ALARMS = (
+    Alarm(
+        name=names.SUMP,
+        says="Envelopes have failed for good: x-sump logs each one and keeps a copy under sump/.",
+        graph="Failures",
+        watched=Series(metric="NumberOfMessagesSent", of=names.SUMP),
+        threshold=Threshold(key="failures", text="Envelopes at x-sump."),
+    ),
+    Alarm(
+        name="failure-rate",
+        says="A large share of the envelopes fails.",
+        graph="Failures by actor and reason",
+        # With fewer ended tasks in a period, a single failure would be a high rate; the alarm for failures tells about that one.
+        watched=Share(
+            part=Series(metric="Failed"),
+            rest=Series(metric="Processed", of=names.SINK, by=("outcome", "succeeded")),
+            least=20,
+        ),
+        threshold=Threshold(
+            key="failure_rate",
+            form="percent",
+            default=5,
+            text="The share of failed tasks; periods with fewer than 20 ended tasks do not count.",
+        ),
+        periods=(3, 2),
+    ),
+)
+
+CAPABILITY = Capability(name="crew", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS)

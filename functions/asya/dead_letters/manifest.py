@@ -1,6 +1,7 @@
 """Declares the function of dead letters."""
 
 from asya.manifest import Capability, Function, Schedule
+from asya.monitoring import Alarm, Metric, Series, Threshold
 from asya.needs import Group, Items, looks_at, sends, writes
 from asya.protocol import names
 from asya.protocol.keys import DEAD_LETTERS_PREFIX
@@ -34,4 +35,20 @@ FUNCTIONS = (
     ),
 )
 
-CAPABILITY = Capability(name="dead_letters", functions=FUNCTIONS)
+METRICS = (Metric("DeadLetters"),)
+
+LETTERS = Threshold(key="dead_letters", text="Messages in a dead-letter queue.")
+
+ALARMS = (
+    Alarm(
+        name="dead-letters",
+        says="Messages could not be delivered: `asya dlq list` shows them.",
+        graph="Dead letters by actor",
+        watched=Series(metric="DeadLetters", statistic="Maximum"),
+        threshold=LETTERS,
+        # A sweep may fail; of two periods, one has a value.
+        periods=(2, 1),
+    ),
+)
+
+CAPABILITY = Capability(name="dead_letters", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS)

@@ -1,6 +1,7 @@
 """Declares the functions of fan-in."""
 
 from asya.manifest import CREW_TIMEOUT, ActorFunction, Capability, Function, Queues, Schedule
+from asya.monitoring import Metric
 from asya.needs import Group, Items, Payloads, lists, reads, reads_and_writes, sends, uses, writes
 from asya.protocol import names
 from asya.protocol.keys import BUFFERED_PREFIX, SLICES_PREFIX, SUPERSEDED_PREFIX
@@ -43,4 +44,6 @@ FUNCTIONS = (
     ),
 )
 
-CAPABILITY = Capability(name="fan_in", functions=FUNCTIONS)
+METRICS = (Metric("FanInOpen"),)
+
+CAPABILITY = Capability(name="fan_in", functions=FUNCTIONS, metrics=METRICS)

@@ -1,6 +1,8 @@
 """Declares the functions that take calls and reports, and that look after tasks."""
 
+from asya.dead_letters.manifest import LETTERS
 from asya.manifest import Capability, Deployments, Function, Queues, Requests, Schedule, TableChanges
+from asya.monitoring import Alarm, Delay, Metric, Series, Threshold
 from asya.needs import (
     Calls,
     Group,
@@ -213,4 +215,38 @@ FUNCTIONS = (
     ),
 )
 
-CAPABILITY = Capability(name="gateway", functions=FUNCTIONS)
+METRICS = (Metric("ReportsRefused"),)
+
+_LATE = Threshold(
+    key="delayed_reports",
+    form="age",
+    default=5 * 60,
+    text="The age of the oldest report that the gateway has not recorded.",
+    most=REPORT_RETENTION_DAYS * 86_400 - 60,
+    bounds="less than 14d, the retention of the queues of reports",
+)
+
+
+def _reports(queue: str, what: str) -> tuple[Alarm, Alarm]:
+    """Declare the alarms of a queue of reports: they are late, or became dead letters."""
+    return (
+        Alarm(
+            name=f"{queue}-delayed",
+            says=f"The {what} is shown late, and nothing is lost: the messages wait in {{queue}}. "
+            "See the row 'Reports' of the dashboard {mesh}, and the log of x-reports.",
+            watched=Delay(queue),
+            threshold=_LATE,
+        ),
+        Alarm(
+            name=f"{queue}-dead-letters",
+            says="Reports could not be recorded and lie in {queue}. Repair the cause in the log of x-reports (mesh {mesh}), then "
+            "run `asya dlq reports replay`.",
+            watched=Series(metric="ApproximateNumberOfMessagesVisible", statistic="Maximum", of=f"{queue}-dlq"),
+            threshold=LETTERS,
+        ),
+    )
+
+
+ALARMS = (*_reports(names.REPORTS, "progress of tasks"), *_reports(names.ENDS, "ends of tasks"))
+
+CAPABILITY = Capability(name="gateway", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS)

@@ -3,12 +3,15 @@
 from dataclasses import replace
 
 from asya.manifest import CREW_TIMEOUT, ActorFunction, Capability, Function, Queues, Schedule, crew_actor
+from asya.monitoring import Alarm, Metric, Series, Threshold
 from asya.needs import OWN, Calls, Group, Items, Payloads, Resource, lists, reads, reads_and_writes, sends, writes
 from asya.predicates import answers_by_link, holds_retries, only_waits, pauses_tasks, waits_on_routes
 from asya.protocol import names
 from asya.protocol.keys import PAUSES_PREFIX, WAITS_PREFIX
+from asya.protocol.mesh_table import MeshTable
 from asya.protocol.table_keys import WAITING_INDEX
 from asya.sidecar.needs import CLAIMS, ENDS, READS_OWN_PAYLOADS, REPORTER, SIDECAR
+from asya.wait.limits import longest_wait
 
 _ITSELF = (OWN, names.SINK, names.SUMP)
 _HELD = (*_ITSELF, Group.RETRYING)
@@ -95,4 +98,28 @@ FUNCTIONS = (
     ),
 )
 
-CAPABILITY = Capability(name="pause", functions=FUNCTIONS)
+METRICS = (Metric("PausesOpen"), Metric("PausedAge", "Seconds"), Metric("WaitsLate", "Seconds"))
+
+
+def most_of_the_longest_pause(mesh: MeshTable) -> float:
+    """Three quarters of the longest pause: somebody must have time to answer."""
+    return 0.75 * longest_wait(mesh.retention).total_seconds()
+
+
+ALARMS = (
+    Alarm(
+        name="oldest-pause",
+        says="A task has waited long for an answer, and will fail without one.",
+        graph="Oldest pause (s)",
+        watched=Series(metric="PausedAge", statistic="Maximum"),
+        threshold=Threshold(
+            key="oldest_pause",
+            form="age",
+            default=21 * 86_400,
+            text="The age of the oldest pause; at most three quarters of the longest pause.",
+        ),
+        at_most=most_of_the_longest_pause,
+    ),
+)
+
+CAPABILITY = Capability(name="pause", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS)

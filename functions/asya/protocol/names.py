@@ -15,6 +15,9 @@ BUCKET_NAME_LIMIT = 63
 ACCOUNT_LENGTH = 12
 REGION_LIMIT = 15  # us-isof-south-1
 
+METRICS_NAMESPACE = "Asya"
+"""The namespace in CloudWatch of the metrics of all meshes."""
+
 SINK = "x-sink"
 SUMP = "x-sump"
 PAUSE = "x-pause"

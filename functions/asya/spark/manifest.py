@@ -1,6 +1,7 @@
 """Declares the functions of heavy actors and their job runs."""
 
 from asya.manifest import ActorFunction, Capability, Function, Queues, Schedule
+from asya.monitoring import Alarm, Metric, Series, Threshold
 from asya.needs import (
     EACH,
     OWN,
@@ -115,4 +116,31 @@ FUNCTIONS = (
     ),
 )
 
-CAPABILITY = Capability(name="spark", functions=FUNCTIONS)
+METRICS = (
+    Metric("PendingEnvelopes"),
+    Metric("EnvelopesPerRun"),
+    Metric("JobRuns", split="state"),
+    Metric("RunsQueued"),
+    Metric("RunsRunning"),
+    Metric("RunDelay", "Seconds"),
+)
+
+ALARMS = (
+    Alarm(
+        name="stuck-runs",
+        says="A job run waits too long for its start, or exceeds max_run.",
+        graph="Longest delay of a job run",
+        watched=Series(metric="RunDelay", statistic="Maximum"),
+        threshold=Threshold(
+            key="stuck_runs",
+            form="age",
+            default=3600,
+            text="How long a job run waits to run, or exceeds `max_run`.",
+        ),
+        # The reconciler measures every 5 minutes; of two periods, one has a value.
+        periods=(2, 1),
+        when=with_jobs,
+    ),
+)
+
+CAPABILITY = Capability(name="spark", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from asya.manifest import Capability, Function, Queues, Requests
+from asya.monitoring import Alarm, Metric, Series, Threshold
 from asya.needs import EACH, Calls, Group, Items, Resource, lists, reads, sends, uses, writes
 from asya.predicates import with_chained_triggers, with_jobs, with_pauses, with_triggers, with_webhooks
 from asya.protocol import names
@@ -12,6 +13,11 @@ from asya.protocol.table_keys import CHILDREN_INDEX, WEBHOOK_ATTRIBUTES
 from asya.sidecar.needs import CLAIMS, GIVES_UP, READS_CLAIMS, READS_ROLES
 from asya.starts.idempotency import STARTERS
 from asya.triggers.lanes import window_kind
+
+
+def with_schedules(mesh: MeshTable, _name: str) -> bool:
+    """With triggers that have a schedule."""
+    return any(trigger.schedule is not None for trigger in mesh.triggers.values())
 
 
 def with_windows(mesh: MeshTable, _name: str) -> bool:
@@ -79,4 +85,29 @@ FUNCTIONS = (
     ),
 )
 
-CAPABILITY = Capability(name="triggers", functions=FUNCTIONS)
+METRICS = (
+    Metric("TriggersFired"),
+    Metric("TriggersFailed"),
+    Metric("TriggersSkipped"),
+    Metric("SlotsMissed"),
+    Metric("WebhooksTaken"),
+    Metric("WebhooksRefused"),
+)
+
+ALARMS = (
+    Alarm(
+        name="slots-missed",
+        says="Slots of schedules were later than catch_up, so their tasks do not start. The log {log} names the triggers; "
+        "`asya backfill` starts the slots.",
+        graph="Failures and missed slots",
+        log=names.TASK_SWEEP,
+        watched=Series(metric="SlotsMissed"),
+        threshold=Threshold(
+            key="slots_missed",
+            text="Slots of schedules that were later than `catch_up`, so their tasks do not start.",
+        ),
+        when=with_schedules,
+    ),
+)
+
+CAPABILITY = Capability(name="triggers", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS)

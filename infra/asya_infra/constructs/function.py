@@ -157,7 +157,7 @@ class MeshFunction(Construct):
                 "ASYA_RESULTS_URI": addresses.results.uri,
                 "ASYA_QUEUE_URL_PREFIX": addresses.queue_url_prefix,
                 "POWERTOOLS_SERVICE_NAME": settings.name,
-                "POWERTOOLS_METRICS_NAMESPACE": "Asya",
+                "POWERTOOLS_METRICS_NAMESPACE": names.METRICS_NAMESPACE,
                 "LOG_LEVEL": "INFO",
             },
         )

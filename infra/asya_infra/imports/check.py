@@ -173,7 +173,7 @@ def _function_variables(loaded: LoadedMesh, actor: str) -> dict[str, str]:
         "ASYA_QUEUE_URL_PREFIX": "https://not-known/",
         "ASYA_GATEWAY_URL": "https://not-known/",
         "POWERTOOLS_SERVICE_NAME": actor,
-        "POWERTOOLS_METRICS_NAMESPACE": "Asya",
+        "POWERTOOLS_METRICS_NAMESPACE": names.METRICS_NAMESPACE,
         "LOG_LEVEL": "INFO",
         "LANG": "en_US.UTF-8",
         "TZ": ":UTC",

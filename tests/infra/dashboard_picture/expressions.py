@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from asya_infra.constructs.observability.alarms import METRICS_NAMESPACE
+from asya.protocol.names import METRICS_NAMESPACE
 from tests.infra.dashboard_picture.recording import Recording, Series, Values
 
 Points = dict[int, float]

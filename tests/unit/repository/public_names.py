@@ -1,42 +1,5 @@
 """The names that others rely on: metrics, components of the OpenAPI document, commands and their options."""
 
-METRICS = {
-    "Received": set(),
-    "Processed": {"outcome"},
-    "Sent": {"kind"},
-    "Failed": {"reason"},
-    "Retried": set(),
-    "SlaExpired": set(),
-    "HandlerDuration": set(),
-    "HopLatency": set(),
-    "MessageSize": set(),
-    "InFlight": set(),
-    "PendingEnvelopes": set(),
-    "JobRuns": {"state"},
-    "EnvelopesPerRun": set(),
-    "ReportsDropped": set(),
-    "ReportsRefused": set(),
-    "PreflightsSkipped": set(),
-    "WebhooksTaken": set(),
-    "WebhooksRefused": set(),
-    "FanInOpen": set(),
-    "PausedAge": set(),
-    "WaitsLate": set(),
-    "PausesOpen": set(),
-    "RunsQueued": set(),
-    "RunsRunning": set(),
-    "RunDelay": set(),
-    "TimeToResult": set(),
-    "Redelivered": set(),
-    "DeadLetters": set(),
-    "SlotsMissed": set(),
-    "Sweeps": set(),
-    "TriggersFailed": set(),
-    "TriggersFired": set(),
-    "TriggersSkipped": set(),
-}
-"""The metrics by the dimension that splits them. `HopLimit` is missing: its name is in a table, not at a call."""
-
 SCHEMAS = """
 Access ActorDetails ActorNumbers BackfillList BackfillRequest BackfillView CallbackAnswer Cancellation CircuitBreaker
 DecidedSlot DecidedSlots DismissRequest Dismissed Durations EarlierGeneration Edge Ended EnvelopeLine Error ErrorInfo

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import tomllib
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from importlib.metadata import entry_points
@@ -31,7 +30,7 @@ from asya_cli.main import app
 from asya_infra.options import read_options
 from tests.doubles.emf import metrics
 from tests.paths import PROJECT
-from tests.unit.repository.public_names import COMMANDS, METRICS, SCHEMAS
+from tests.unit.repository.public_names import COMMANDS, SCHEMAS
 
 
 def parameters(function: Callable[..., Any]) -> list[tuple[str, str, Any]]:
@@ -220,30 +219,8 @@ def _texts_of(kind: Any) -> list[str]:
     return [name for name in inspect.signature(kind).parameters if name != "py_files"]
 
 
-@pytest.mark.slow
-def test_15_metrics_have_these_names_and_dimensions() -> None:
-    dimensions: dict[str, set[str]] = defaultdict(set)
-    for file in Path(asya.__file__ or "").parent.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text())):
-            match node:
-                case ast.Call(
-                    func=ast.Attribute(attr="count" | "measure"),
-                    args=[ast.Constant(value=str(name)), *_],
-                    keywords=keywords,
-                ) if name[0].isupper():
-                    dimensions[name] |= {_dimension(keyword) for keyword in keywords if keyword.arg == "by"}
-    assert dimensions == METRICS
-    assert set(get_args(telemetry.Dimension)) == {"outcome", "kind", "reason", "state"}
-
-
-def _dimension(keyword: ast.keyword) -> str:
-    assert isinstance(keyword.value, ast.Tuple)
-    assert isinstance(keyword.value.elts[0], ast.Constant)
-    return str(keyword.value.elts[0].value)
-
-
 def test_15_metrics_share_one_namespace_and_carry_namespace_and_actor(capsys: pytest.CaptureFixture[str]) -> None:
-    assert telemetry.METRICS_NAMESPACE == "Asya"
+    assert names.METRICS_NAMESPACE == "Asya"
     recorder = telemetry.Telemetry("shop", "infer")
     recorder.count("Received")
     recorder.count("Processed", by=("outcome", "succeeded"), actor="crunch")
@@ -257,6 +234,7 @@ def test_15_metrics_share_one_namespace_and_carry_namespace_and_actor(capsys: py
 def test_1_crew_actors_and_resources_have_these_names() -> None:
     constants = {value for name, value in vars(names).items() if name.isupper() and isinstance(value, str)}
     assert constants == {
+        "Asya",  # the namespace of metrics
         *("x-reports", "x-ends"),
         *("x-sink", "x-sump", "x-pause", "x-resume", "x-checkpoint", "x-fan-in", "x-index", "x-wait"),
         *("x-dispatch", "x-completion", "x-reconcile", "x-fan-in-sweep", "x-pause-sweep", "x-task-sweep"),

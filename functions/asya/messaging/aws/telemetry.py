@@ -1,24 +1,26 @@
 """Logs as JSON lines, metrics in CloudWatch's embedded metric format, and the spans of traces (`protocol §15`)."""
 
+from __future__ import annotations
+
 import threading
 from collections import defaultdict
-from typing import Literal
+from typing import TYPE_CHECKING
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 from asya.messaging.aws.traces import Traces
+from asya.protocol import names
 
-METRICS_NAMESPACE = "Asya"
+if TYPE_CHECKING:  # functions import no declaration
+    from asya.monitoring import Dimension, Unit
+
 # An embedded metric object holds 100 values of one metric; Powertools flushes it by itself at that number.
 _MAX_VALUES = 99
 
-Unit = Literal["Count", "Milliseconds", "Seconds", "Bytes"]
-Dimension = Literal["outcome", "kind", "reason", "state"]
-
 # The actor, and at most one more dimension.
-_Dimensions = tuple[str, tuple[Dimension, str] | None]
-_Series = dict[tuple[str, Unit], list[float]]
+_Dimensions = tuple[str, "tuple[Dimension, str] | None"]
+_Series = dict[tuple[str, "Unit"], list[float]]
 
 
 class Telemetry:
@@ -74,7 +76,7 @@ class Telemetry:
     def _write(self, actor: str, by: tuple[Dimension, str] | None, metrics: _Series) -> None:
         while any(metrics.values()):
             # The service is empty: Powertools adds a non-empty one as a dimension, and alarms would not match.
-            writer = EphemeralMetrics(namespace=METRICS_NAMESPACE, service="")
+            writer = EphemeralMetrics(namespace=names.METRICS_NAMESPACE, service="")
             writer.add_dimension(name="namespace", value=self._namespace)
             writer.add_dimension(name="actor", value=actor)
             if by is not None:

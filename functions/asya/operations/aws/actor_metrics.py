@@ -21,7 +21,7 @@ class _Query:
     metric: str
     statistic: str
     dimensions: dict[str, str]
-    namespace: str = "Asya"
+    namespace: str = names.METRICS_NAMESPACE
     period: int = 60
 
     def request(self) -> Any:

@@ -5,7 +5,6 @@ from typing import Any
 
 from asya import registry
 from asya.protocol import names
-from asya_infra.constructs.observability.alarms import METRICS_NAMESPACE
 from asya_infra.constructs.observability.widgets import Line, Page, Search, graph, log_table, text
 from asya_infra.mesh import Mesh
 
@@ -23,7 +22,7 @@ _ERRORS = (
 def actor_page(mesh: Mesh) -> dict[str, Any]:
     """Return the body of the dashboard. The names in the variable are those that reported messages in the last two weeks."""
     namespace = mesh.namespace
-    search = f'{{{METRICS_NAMESPACE},namespace,actor}} MetricName="Received" namespace="{namespace}"'
+    search = f'{{{names.METRICS_NAMESPACE},namespace,actor}} MetricName="Received" namespace="{namespace}"'
     variable = {
         "type": "pattern",
         "pattern": PLACEHOLDER,
@@ -126,7 +125,7 @@ def _comparison(page: Page, mesh: Mesh) -> None:
         "Handler p95 (ms)": ("HandlerDuration", "p95"),
         "From sent to received p95 (ms)": ("HopLatency", "p95"),
     }
-    schema = (METRICS_NAMESPACE, "namespace", "actor")
+    schema = (names.METRICS_NAMESPACE, "namespace", "actor")
     page.row(
         *(
             graph(
@@ -145,7 +144,7 @@ def _comparison(page: Page, mesh: Mesh) -> None:
 
 def _own(namespace: str, metric: str, *, statistic: str = "Sum", label: str = "") -> Line:
     dimensions = ("namespace", namespace, "actor", PLACEHOLDER)
-    return Line(metric=(METRICS_NAMESPACE, metric, *dimensions), statistic=statistic, label=label or metric)
+    return Line(metric=(names.METRICS_NAMESPACE, metric, *dimensions), statistic=statistic, label=label or metric)
 
 
 def _own_percentiles(namespace: str, metric: str, statistics: Iterable[str]) -> list[Line]:
@@ -154,7 +153,7 @@ def _own_percentiles(namespace: str, metric: str, statistics: Iterable[str]) -> 
 
 def _split(namespace: str, metric: str, split: str) -> Line:
     search = Search(
-        schema=(METRICS_NAMESPACE, "namespace", "actor", split),
+        schema=(names.METRICS_NAMESPACE, "namespace", "actor", split),
         metric=metric,
         terms=(f'namespace="{namespace}"', f'actor="{PLACEHOLDER}"'),
     )

@@ -8,7 +8,6 @@ from constructs import Construct
 
 from asya.protocol import names
 
-METRICS_NAMESPACE = "Asya"
 PERIOD = 300
 # A metric-math alarm reads ten metrics at most.
 MAX_METRICS = 10

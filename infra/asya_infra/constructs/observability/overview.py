@@ -5,7 +5,6 @@ from typing import Any
 
 from asya import registry
 from asya.protocol import names
-from asya_infra.constructs.observability.alarms import METRICS_NAMESPACE
 from asya_infra.constructs.observability.widgets import (
     WIDTH,
     Line,
@@ -207,12 +206,14 @@ class _Overview:
         return graph(title, [Line(expression=str(search), label=_ACTOR)])
 
     def _of_the_mesh(self, metric: str, *, statistic: str = "Sum", label: str) -> Line:
-        return Line(metric=(METRICS_NAMESPACE, metric, "namespace", self._namespace), statistic=statistic, label=label)
+        return Line(
+            metric=(names.METRICS_NAMESPACE, metric, "namespace", self._namespace), statistic=statistic, label=label
+        )
 
     def _search(
         self, metric: str, split: str = "", *, terms: tuple[str, ...] = (), statistic: str = "Sum", period: int = 300
     ) -> Search:
-        schema = (METRICS_NAMESPACE, "namespace", "actor", *([split] if split else []))
+        schema = (names.METRICS_NAMESPACE, "namespace", "actor", *([split] if split else []))
         own = f'namespace="{self._namespace}"'
         return Search(schema=schema, metric=metric, terms=(own, *terms), statistic=statistic, period=period)
 

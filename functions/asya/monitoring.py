@@ -1,0 +1,174 @@
+"""What a capability declares of its metrics, alarms and graphs, as data (`METRICS`, `ALARMS`, `GRAPHS` in its manifest).
+
+The vocabulary is closed. It has series, five ways to watch them, and five ways to draw them. It has no metric math: what it cannot
+say stays a construct. `asya_infra.constructs.observability` makes alarms and dashboards of it. Functions write metrics by name, and
+import no declaration; a test compares both.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from string import Formatter
+from typing import Literal
+
+from asya.predicates import Predicate, always
+from asya.protocol.mesh_table import MeshTable
+
+Unit = Literal["Count", "Milliseconds", "Seconds", "Bytes"]
+Dimension = Literal["outcome", "kind", "reason", "state"]
+Statistic = Literal["Sum", "Maximum", "Minimum", "Average", "SampleCount", "p50", "p95"]
+
+_PLACEHOLDERS = ("mesh", "queue", "each", "log", "undone")
+SQS = "AWS/SQS"
+AWS_METRICS = {
+    **dict.fromkeys(
+        (
+            "ApproximateAgeOfOldestMessage",
+            "ApproximateNumberOfMessagesNotVisible",
+            "ApproximateNumberOfMessagesVisible",
+            "NumberOfMessagesDeleted",
+            "NumberOfMessagesSent",
+        ),
+        SQS,
+    ),
+    **dict.fromkeys(("ConcurrentExecutions", "Errors", "Throttles"), "AWS/Lambda"),
+}
+"""The metrics of AWS services that declarations may read, with their namespaces in CloudWatch."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric that functions write. Section 15 of the protocol says what it means.
+
+    Attributes:
+        name: Its name in CloudWatch.
+        unit: Its unit.
+        split: The dimension beside the namespace and the actor.
+    """
+
+    name: str
+    unit: Unit = "Count"
+    split: Dimension | None = None
+
+
+class Of(Enum):
+    """What a series is about, if it is not one actor, function or queue."""
+
+    MESH = "the mesh"
+    ACCOUNT = "all functions of the account"
+    QUEUES = "each queue of the mesh, without those of reports"
+    UNQUEUED = "each function without a queue"
+    SWEEPS = "each function that a schedule calls"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Threshold:
+    """The value at which an alarm goes off: a key of `notify.thresholds` in the mesh file.
+
+    Attributes:
+        key: The key.
+        form: Whether the value is a number, a share in percent, or a time in seconds.
+        default: The value without the key.
+        text: What the value is about, for the schema of the mesh file.
+        least, most: Its bounds.
+        bounds: What the bounds are and why, for the message about another value.
+    """
+
+    key: str
+    form: Literal["count", "percent", "age"] = "count"
+    default: float = 1
+    text: str
+    least: float = 0
+    most: float = float("inf")
+    bounds: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """The values of one metric.
+
+    Attributes:
+        metric: Its name: of a declared metric, or of one in `AWS_METRICS`.
+        statistic: The statistic of each period.
+        of: What it is about. The name of an actor also names its queue or its function, and `{name}-dlq` the dead-letter queue.
+        by: One value of the dimension that splits the metric.
+    """
+
+    metric: str
+    statistic: Statistic = "Sum"
+    of: str | Of = Of.MESH
+    by: tuple[Dimension, str] | None = None
+
+
+@dataclass(frozen=True)
+class Total:
+    """The sum of a series over all that it is about. Ten of them have one alarm."""
+
+    series: Series
+
+
+@dataclass(frozen=True)
+class Largest:
+    """The highest value of a series among all that it is about. Ten of them have one alarm."""
+
+    series: Series
+
+
+@dataclass(frozen=True)
+class Share:
+    """The percentage of one sum of two; 0 while both together are less than a number."""
+
+    part: Series
+    rest: Series
+    least: int
+
+
+@dataclass(frozen=True)
+class Delay:
+    """The seconds that messages wait in a queue, also when SQS leaves them out of its age, and while none is taken."""
+
+    queue: str
+
+
+@dataclass(frozen=True)
+class Silence:
+    """The seconds without a value of a series. Each one that it is about has an alarm."""
+
+    series: Series
+
+
+Watched = Series | Total | Largest | Share | Delay | Silence
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alarm:
+    """An alarm of the mesh.
+
+    Attributes:
+        name: The name without the prefix of the mesh. `{each}` is what the series is about, and `{number}` counts groups of ten.
+        says: What happened, and what to do. `{mesh}` is the mesh with its prefix, `{queue}` the queue, `{each}` what the series is
+            about, `{log}` the log group of `log`, and `{undone}` what stays undone while a sweep fails.
+        graph: The graph of the overview that shows where it happened.
+        log: The function whose log tells more; a sweep's own by default.
+        watched: What the alarm reads.
+        threshold: When it goes off.
+        at_most: The highest threshold in a mesh, whatever the mesh file says.
+        periods: How many periods the alarm looks at, and in how many of them the value must be bad.
+        when: Whether a mesh has the alarm.
+    """
+
+    name: str
+    says: str
+    graph: str = ""
+    log: str = ""
+    watched: Watched
+    threshold: Threshold
+    at_most: Callable[[MeshTable], float] | None = None
+    periods: tuple[int, int] = (1, 1)
+    when: Predicate = always
+
+    def __post_init__(self) -> None:
+        for _, placeholder, _, _ in Formatter().parse(self.says):
+            if placeholder is not None and placeholder not in _PLACEHOLDERS:
+                known = ", ".join(_PLACEHOLDERS)
+                raise ValueError(f"alarm {self.name!r}: unknown placeholder {{{placeholder}}}; known are {known}")
