@@ -10,9 +10,10 @@ from botocore.exceptions import ClientError
 from msgspec.structs import replace as changed
 
 from asya.messaging.aws import clients
+from asya.messaging.aws.table import Table
 from asya.protocol.job_runs import Manifest, Member
 from asya.spark import run_failures
-from asya.spark.aws import batches, completion_messages, pending
+from asya.spark.aws import batches, completion_messages
 from asya.spark.aws.dispatch_requests import DispatchRequest, DispatchRequests
 from asya.spark.aws.drains import Drains
 from asya.spark.aws.emr_serverless import BusyError, EmrServerless
@@ -136,8 +137,8 @@ def _write_until_a_conflict(real: Any, self: MemoryDynamo, **request: Any) -> An
         raise
 
 
-def _any_cancellation(real: Any, error: ClientError) -> Any:
-    return real(error) or {0}
+def _yield_to_any(real: Any, self: Table, changes: Any, **_: Any) -> Any:
+    return real(self, changes, yields=True)
 
 
 def _place_unconditionally(real: Any, self: MemoryDynamo, **request: Any) -> Any:
@@ -232,7 +233,7 @@ MISTAKES = (
     ),
     found_by(
         "takes a conflict of a requeue for a repetition",
-        wrap(pending, "failed_conditions", _any_cancellation),
+        wrap(Table, "transact", _yield_to_any),
         "unit/asya/spark/aws/test_pending.py::test_10_a_requeue_that_meets_another_write_fails",
     ),
     Mistake("requeues no members", substitute(Pending, "requeue", lambda *_, **__: None), "poison", seed=12),

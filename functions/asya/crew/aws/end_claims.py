@@ -7,18 +7,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
-from botocore.exceptions import ClientError
 
-from asya.messaging.aws.conditional_writes import is_condition_failure
+from asya.messaging.aws.table import Table, update
+from asya.messaging.aws.table_items import Item, Key, Value
 from asya.protocol.times import format_time, parse_time
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
-
-    Item = dict[str, AttributeValueTypeDef]
-
-_SORT_KEY = "claim"
 
 _NOT_STALE = (
     "(attribute_not_exists(pause_epoch) OR pause_generation < :generation "
@@ -90,8 +85,7 @@ class EndClaims:
     """The table `asya-{namespace}-sink`: pk = envelope id, sk = `claim`."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str, keep_seconds: float) -> None:
-        self._dynamodb = dynamodb
-        self._table = table
+        self._table = Table(dynamodb, table)
         self._keep_seconds = keep_seconds
 
     def take(self, claim: Claim, *, epoch_seconds: float) -> ClaimResult:
@@ -121,43 +115,31 @@ class EndClaims:
             else _REPLACES_PROVISIONAL
         )
         free = f"{_FREE} OR {replaces}" if may_replace else _FREE
-        values: Item = {
-            ":key": {"S": claim.key},
-            ":generation": {"N": str(claim.generation)},
-            ":position": {"N": str(claim.position)},
-            ":hop": {"N": str(claim.position if claim.hop is None else claim.hop)},
-            ":phase": {"S": claim.phase},
-            ":provisional": {"BOOL": claim.is_provisional},
-            ":claimed_at": {"S": format_time(datetime.fromtimestamp(epoch_seconds, UTC))},
-            ":expires_at": {"N": str(int(epoch_seconds + self._keep_seconds))},
-            ":none": {"S": ""},
+        values: dict[str, Value] = {
+            "key": claim.key,
+            "generation": claim.generation,
+            "position": claim.position,
+            "hop": claim.position if claim.hop is None else claim.hop,
+            "phase": claim.phase,
+            "provisional": claim.is_provisional,
+            "claimed_at": format_time(datetime.fromtimestamp(epoch_seconds, UTC)),
+            "expires_at": int(epoch_seconds + self._keep_seconds),
+            "none": "",
         }
         condition, owner = f"{_NOT_STALE} AND ({free})", ""
-        attributes = {"#key": "key"}
+        if may_replace:
+            values["yes"] = True
         if claim.owner is not None:
             # A dead letter may not say whose it is, so an end without an owner claims for nobody.
             condition, owner = f"{_IS_OF_OWNER} AND {condition}", "#owner = :owner, "
-            attributes["#owner"], values[":owner"] = "owner", {"S": claim.owner}
-        try:
-            answer = self._dynamodb.update_item(
-                TableName=self._table,
-                Key=_item_key(claim.envelope_id),
-                UpdateExpression=(
-                    f"SET {keys}, {owner}generation = :generation, end_hop = :hop, "
-                    "phase = :phase, provisional = :provisional, claimed_at = :claimed_at, expires_at = :expires_at"
-                ),
-                ConditionExpression=condition,
-                ExpressionAttributeNames=attributes,
-                ExpressionAttributeValues=values | ({":yes": {"BOOL": True}} if may_replace else {}),
-                ReturnValues="ALL_NEW",
-                ReturnValuesOnConditionCheckFailure="ALL_OLD",
-            )
-        except ClientError as error:
-            if not is_condition_failure(error):
-                raise
-            item: Item = error.response["Item"]  # type: ignore[typeddict-item]
-            return _result(claim, item)
-        return _result(claim, answer["Attributes"])
+            values["owner"] = claim.owner
+        change = update(
+            _item_key(claim.envelope_id),
+            f"SET {keys}, {owner}generation = :generation, end_hop = :hop, "
+            "phase = :phase, provisional = :provisional, claimed_at = :claimed_at, expires_at = :expires_at",
+        )
+        written = self._table.write(change.only_if(condition, **values), returns="ALL_NEW", shows_present=True)
+        return _result(claim, written.item)
 
     def note_pause(self, envelope_id: str, generation: int, epoch: int, *, epoch_seconds: float) -> Claim | None:
         """Note a pause, so that no end at or below its position counts; an earlier pause changes nothing.
@@ -170,28 +152,18 @@ class EndClaims:
         Raises:
             botocore.exceptions.ClientError: the table cannot be written.
         """
-        try:
-            self._dynamodb.update_item(
-                TableName=self._table,
-                Key=_item_key(envelope_id),
-                UpdateExpression="SET pause_generation = :generation, pause_epoch = :epoch, expires_at = :expires_at",
-                ConditionExpression=f"{_IS_LAST_PAUSE} AND ({_FREE} OR {_REPLACES_PROVISIONAL})",
-                ExpressionAttributeValues={
-                    ":generation": {"N": str(generation)},
-                    ":epoch": {"N": str(epoch)},
-                    ":yes": {"BOOL": True},
-                    ":expires_at": {"N": str(int(epoch_seconds + self._keep_seconds))},
-                },
-                ReturnValuesOnConditionCheckFailure="ALL_OLD",
-            )
-        except ClientError as error:
-            if not is_condition_failure(error):
-                raise
-            holder = _holder(envelope_id, error.response["Item"])  # type: ignore[typeddict-item]
-            if holder is None or holder.generation < generation:
-                return None
-            return None if holder.generation == generation and holder.is_provisional else holder
-        return None
+        note = update(
+            _item_key(envelope_id),
+            "SET pause_generation = :generation, pause_epoch = :epoch, expires_at = :expires_at",
+            generation=generation,
+            epoch=epoch,
+            expires_at=int(epoch_seconds + self._keep_seconds),
+        ).only_if(f"{_IS_LAST_PAUSE} AND ({_FREE} OR {_REPLACES_PROVISIONAL})", yes=True)
+        written = self._table.write(note, shows_present=True)
+        holder = None if written else _holder(envelope_id, written.item)
+        if holder is None or holder.generation < generation:
+            return None
+        return None if holder.generation == generation and holder.is_provisional else holder
 
     def holder(self, envelope_id: str) -> Claim | None:
         """The claim that holds now, or None; a consistent read.
@@ -199,43 +171,40 @@ class EndClaims:
         Raises:
             botocore.exceptions.ClientError: the table cannot be read.
         """
-        item = self._dynamodb.get_item(TableName=self._table, Key=_item_key(envelope_id), ConsistentRead=True).get(
-            "Item"
-        )
-        return _holder(envelope_id, item) if item is not None else None
+        return _holder(envelope_id, self._table.get(_item_key(envelope_id)))
 
 
-def _item_key(envelope_id: str) -> "Item":
-    return {"pk": {"S": envelope_id}, "sk": {"S": _SORT_KEY}}
+def _item_key(envelope_id: str) -> Key:
+    return Key(envelope_id, "claim")
 
 
-def _result(claim: Claim, item: "Item") -> ClaimResult:
+def _result(claim: Claim, item: Item) -> ClaimResult:
     holder, pause = _holder(claim.envelope_id, item, claim.position), _last_pause(item)
-    if holder is not None and claim.owner is not None and "owner" in item and item["owner"]["S"] != claim.owner:
+    if holder is not None and claim.owner is not None and item.text("owner", claim.owner) != claim.owner:
         return ClaimResult("refused", holder, holder.generation, is_of_other_owner=True)
     if pause is not None and (claim.generation, claim.position) <= pause:
         return ClaimResult("stale", holder or claim, max(pause[0], holder.generation if holder else 0))
     if holder is None:
         raise ValueError(f"the claim of envelope {claim.envelope_id} was refused, but nobody holds it")
     is_taken = (holder.generation, holder.phase) == (claim.generation, claim.phase)
-    replaced = item["replaced_key"]["S"]
+    replaced = item.text("replaced_key")
     replaced_key = replaced if replaced not in ("", holder.key) else None
     outcome: ClaimOutcome = "taken" if is_taken else "refused"
-    return ClaimResult(outcome, holder, holder.generation, replaced_key, parse_time(item["claimed_at"]["S"]))
+    return ClaimResult(outcome, holder, holder.generation, replaced_key, parse_time(item.text("claimed_at")))
 
 
-def _holder(envelope_id: str, item: "Item", position: int = 0) -> Claim | None:
-    """The claim in an item; None if the item holds a pause only."""
+def _holder(envelope_id: str, item: Item, position: int = 0) -> Claim | None:
+    """The claim in an item; None if the item does not exist, or holds a pause only."""
     if "phase" not in item:
         return None
-    is_provisional = "provisional" in item and item["provisional"]["BOOL"]
+    is_provisional = item.flag("provisional", False)
     return Claim(
-        envelope_id, int(item["generation"]["N"]), item["phase"]["S"], item["key"]["S"], position, is_provisional
+        envelope_id, item.integer("generation"), item.text("phase"), item.text("key"), position, is_provisional
     )
 
 
-def _last_pause(item: "Item") -> tuple[int, int] | None:
+def _last_pause(item: Item) -> tuple[int, int] | None:
     """Generation and epoch of the last pause; None without one."""
     if "pause_epoch" not in item:
         return None
-    return int(item["pause_generation"]["N"]), int(item["pause_epoch"]["N"])
+    return item.integer("pause_generation"), item.integer("pause_epoch")

@@ -3,15 +3,15 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from asya.messaging.aws.table import Table, put
+from asya.messaging.aws.table_items import Key
 from asya.protocol.table_keys import REPORTED_PREFIX
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
 # Longer than the longest retention of a queue, 14 days.
 KEEP_SECONDS = 15 * 86400
-_SORT_KEY = "reported"
 
 
 class ReportMarks:
@@ -24,23 +24,18 @@ class ReportMarks:
     """
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
-        self._dynamodb = dynamodb
-        self._table = table
+        self._table = Table(dynamodb, table)
 
     def find(self, message_ids: Collection[str]) -> frozenset[str]:
         """Those of these messages (ten at most) that have a mark; a throttled table may leave some out."""
         # SQS may deliver a message twice in one batch, but a request must not repeat a key.
-        keys = [_key(message_id) for message_id in sorted(set(message_ids))]
-        answer = self._dynamodb.batch_get_item(RequestItems={self._table: {"Keys": keys, "ConsistentRead": True}})
-        return frozenset(
-            item["pk"]["S"].removeprefix(REPORTED_PREFIX) for item in answer["Responses"].get(self._table, [])
-        )
+        marks = self._table.get_batch(map(_key, sorted(set(message_ids)))).items
+        return frozenset(mark.key.pk.removeprefix(REPORTED_PREFIX) for mark in marks)
 
     def add(self, message_id: str, *, epoch_seconds: float) -> None:
         """Mark a message as reported."""
-        expires_at = str(int(epoch_seconds + KEEP_SECONDS))
-        self._dynamodb.put_item(TableName=self._table, Item={**_key(message_id), "expires_at": {"N": expires_at}})
+        self._table.write(put(_key(message_id), {"expires_at": int(epoch_seconds + KEEP_SECONDS)}))
 
 
-def _key(message_id: str) -> "dict[str, AttributeValueTypeDef]":
-    return {"pk": {"S": REPORTED_PREFIX + message_id}, "sk": {"S": _SORT_KEY}}
+def _key(message_id: str) -> Key:
+    return Key(REPORTED_PREFIX + message_id, "reported")

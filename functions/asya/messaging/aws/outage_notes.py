@@ -1,20 +1,21 @@
 """The mesh's notes of outages: the errors that they cause name them (`protocol §4.outage.named`)."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from asya.messaging.aws.service_health import Outage
+from asya.messaging.aws.table import Table, update
+from asya.messaging.aws.table_items import Item, Key
 from asya.messaging.outage_words import present_sentence, sentence
 from asya.protocol.table_keys import OUTAGE_KEY
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
 SERVICES = ("DynamoDB", "S3", "SQS")
-_SORT_KEY = "outage"
+_KEY = Key(OUTAGE_KEY, "outage")
 # Calls that fail within this time belong to one outage: messages that it keeps return after a quarter of an hour.
 _SAME_SECONDS = 1000.0
 _KEEP_SECONDS = 15 * 86400
@@ -28,8 +29,7 @@ class OutageNotes:
     """
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
-        self._dynamodb = dynamodb
-        self._table = table
+        self._table = Table(dynamodb, table)
 
     def add(self, outages: Sequence[Outage]) -> None:
         """Note outages that this process has seen.
@@ -41,21 +41,14 @@ class OutageNotes:
         for outage in merged(self.read(), outages):
             if outage.service not in seen:
                 continue
-            self._dynamodb.update_item(
-                TableName=self._table,
-                Key=_KEY,
-                UpdateExpression="SET #service = :outage, expires_at = :expires",
-                ExpressionAttributeNames={"#service": outage.service},
-                ExpressionAttributeValues={
-                    ":outage": {
-                        "M": {
-                            "since": {"N": f"{outage.since:.3f}"},
-                            "until": {"N": f"{outage.until:.3f}"},
-                            "cause": {"S": _cause(outage.cause)},
-                        }
-                    },
-                    ":expires": {"N": str(int(outage.until + _KEEP_SECONDS))},
-                },
+            since, until = round(outage.since, 3), round(outage.until, 3)
+            self._table.write(
+                update(
+                    _KEY,
+                    f"SET #{outage.service} = :outage, expires_at = :expires",
+                    outage={"since": since, "until": until, "cause": _cause(outage.cause)},
+                    expires=int(outage.until + _KEEP_SECONDS),
+                )
             )
 
     def read(self) -> list[Outage]:
@@ -64,9 +57,8 @@ class OutageNotes:
         Raises:
             ClientError, BotoCoreError: the table cannot be read.
         """
-        answer = self._dynamodb.get_item(TableName=self._table, Key=_KEY, ConsistentRead=True)
-        item = answer.get("Item", {})
-        return [_outage(service, item[service]["M"]) for service in SERVICES if "M" in item.get(service, {})]
+        item = self._table.get(_KEY)
+        return [_outage(service, item.map(service)) for service in SERVICES if service in item]
 
 
 def words_about(outages: Sequence[Outage], since: datetime, now: datetime) -> str:
@@ -102,8 +94,8 @@ def _merged(before: Outage, seen: Outage) -> Outage:
     return Outage(seen.service, min(before.since, seen.since), max(before.until, seen.until), last.cause)
 
 
-def _outage(service: str, item: Mapping[str, Any]) -> Outage:
-    return Outage(service, float(item["since"]["N"]), float(item["until"]["N"]), _cause(item["cause"]["S"]))
+def _outage(service: str, item: Item) -> Outage:
+    return Outage(service, item.number("since"), item.number("until"), _cause(item.text("cause")))
 
 
 def _cause(text: str) -> str:
@@ -112,6 +104,3 @@ def _cause(text: str) -> str:
 
 def _time(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
-
-
-_KEY: "dict[str, AttributeValueTypeDef]" = {"pk": {"S": OUTAGE_KEY}, "sk": {"S": _SORT_KEY}}

@@ -3,16 +3,16 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from asya.messaging.aws.table import Table, update
+from asya.messaging.aws.table_items import Key
 from asya.messaging.hop import Arrival
 from asya.protocol.table_keys import own_starts
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
 # Longer than a queue keeps a message, 4 days.
 KEEP_SECONDS = 5 * 86400
-_SORT_KEY = "starts"
 
 
 def is_marked(arrival: Arrival, max_starts: int) -> bool:
@@ -20,7 +20,7 @@ def is_marked(arrival: Arrival, max_starts: int) -> bool:
     return arrival.receive_count > 1 or max_starts == 1
 
 
-def starts_of(marks: Collection[str], max_starts: int) -> int:
+def starts_of(marks: Collection[int], max_starts: int) -> int:
     """The starts of a message. The first receive, which is not marked, counts as a start.
 
     Args:
@@ -40,36 +40,19 @@ class StartMarks:
     """
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str, actor: str) -> None:
-        self._dynamodb = dynamodb
-        self._table = table
+        self._table = Table(dynamodb, table)
         self._actor = actor
 
-    def add(self, arrival: Arrival, *, epoch_seconds: float) -> frozenset[str]:
+    def add(self, arrival: Arrival, *, epoch_seconds: float) -> frozenset[int]:
         """Mark the start that follows, and return all marks of the message."""
-        answer = self._dynamodb.update_item(
-            TableName=self._table,
-            Key=self._key(arrival),
-            UpdateExpression="SET expires_at = :until ADD receives :receive",
-            ExpressionAttributeValues={
-                ":receive": _receive(arrival),
-                ":until": {"N": str(int(epoch_seconds + KEEP_SECONDS))},
-            },
-            ReturnValues="ALL_NEW",
-        )
-        return frozenset(answer["Attributes"]["receives"]["NS"])
+        until = int(epoch_seconds + KEEP_SECONDS)
+        receive = {arrival.receive_count}
+        mark = update(self._key(arrival), "SET expires_at = :until ADD receives :receive", receive=receive, until=until)
+        return self._table.write(mark, returns="ALL_NEW").item.integers("receives")
 
     def take_back(self, arrival: Arrival) -> None:
         """Remove the mark of a start that a service has ended, and not the message."""
-        self._dynamodb.update_item(
-            TableName=self._table,
-            Key=self._key(arrival),
-            UpdateExpression="DELETE receives :receive",
-            ExpressionAttributeValues={":receive": _receive(arrival)},
-        )
+        self._table.write(update(self._key(arrival), "DELETE receives :receive", receive={arrival.receive_count}))
 
-    def _key(self, arrival: Arrival) -> "dict[str, AttributeValueTypeDef]":
-        return {"pk": {"S": own_starts(self._actor) + arrival.message_id}, "sk": {"S": _SORT_KEY}}
-
-
-def _receive(arrival: Arrival) -> "AttributeValueTypeDef":
-    return {"NS": [str(arrival.receive_count)]}
+    def _key(self, arrival: Arrival) -> Key:
+        return Key(own_starts(self._actor) + arrival.message_id, "starts")

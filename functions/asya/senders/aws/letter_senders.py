@@ -4,14 +4,13 @@ import hashlib
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from asya.messaging.aws.table import Table, put
+from asya.messaging.aws.table_items import Key
 from asya.protocol.table_keys import LETTER_PREFIX, own_letters
 from asya.senders.roles import KEEP_FORMER
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
-
-_SORT_KEY = "sender"
 
 
 class LetterSenders:
@@ -24,8 +23,7 @@ class LetterSenders:
     """
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
-        self._dynamodb = dynamodb
-        self._table = table
+        self._table = Table(dynamodb, table)
 
     def note(self, body: bytes, sender: str, now: datetime, actor: str | None = None) -> None:
         """Note who sent a dead letter. The note stays as long as the letter can.
@@ -33,9 +31,8 @@ class LetterSenders:
         Args:
             actor: whose function notes a message that may become a dead letter; None for a dead letter.
         """
-        expires_at = str(int((now + KEEP_FORMER).timestamp()))
-        item: dict[str, AttributeValueTypeDef] = {"sender": {"S": sender}, "expires_at": {"N": expires_at}}
-        self._dynamodb.put_item(TableName=self._table, Item=_key(body, actor) | item)
+        expires_at = int((now + KEEP_FORMER).timestamp())
+        self._table.write(put(_key(body, actor), {"sender": sender, "expires_at": expires_at}))
 
     def sender_of(self, body: bytes, actor: str) -> str | None:
         """The principal that sent a dead letter with this body first; None without such a letter.
@@ -44,13 +41,12 @@ class LetterSenders:
             actor: the actor on whose queue the message lies.
         """
         for noted_by in (actor, None):
-            key = _key(body, noted_by)
-            item = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True).get("Item", {})
-            if "sender" in item:
-                return item["sender"]["S"]
+            sender = self._table.get(_key(body, noted_by)).text("sender", None)
+            if sender is not None:
+                return sender
         return None
 
 
-def _key(body: bytes, actor: str | None) -> "dict[str, AttributeValueTypeDef]":
+def _key(body: bytes, actor: str | None) -> Key:
     prefix = LETTER_PREFIX if actor is None else own_letters(actor)
-    return {"pk": {"S": prefix + hashlib.sha256(body).hexdigest()}, "sk": {"S": _SORT_KEY}}
+    return Key(prefix + hashlib.sha256(body).hexdigest(), "sender")

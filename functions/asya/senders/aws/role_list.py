@@ -4,18 +4,18 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from asya.messaging.aws.table import Table, put, update
+from asya.messaging.aws.table_items import Key
 from asya.protocol import names
 from asya.protocol.table_keys import ROLE_PREFIX
 from asya.senders.roles import KEEP_FORMER, ListChange
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
 ASK_AGAIN = timedelta(minutes=1)
 """How long a sender that is not listed counts as unlisted: a stranger must not cost a read for each message."""
 _COMPLETE = "complete"
-_SORT_KEY = "role"
 _CACHE_SIZE = 1_000
 
 
@@ -27,28 +27,21 @@ class RoleItems:
     """
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
-        self._dynamodb = dynamodb
-        self._table = table
+        self._table = Table(dynamodb, table)
 
     def write(self, change: ListChange, now: datetime) -> None:
         """List roles, and let former ones expire once no message of theirs can be left. Writing twice is writing once."""
         for role_id, function in change.listed.items():
-            self._dynamodb.put_item(TableName=self._table, Item={**_key(role_id), "function": {"S": function}})
+            self._table.write(put(_key(role_id), {"function": function}))
         if change.completes:
-            self._dynamodb.put_item(TableName=self._table, Item={**_key(_COMPLETE), "function": {"S": names.ROLES}})
-        expires_at = str(int((now + KEEP_FORMER).timestamp()))
+            self._table.write(put(_key(_COMPLETE), {"function": names.ROLES}))
+        expires_at = int((now + KEEP_FORMER).timestamp())
         for role_id in sorted(change.expiring):
-            self._dynamodb.update_item(
-                TableName=self._table,
-                Key=_key(role_id),
-                UpdateExpression="SET expires_at = :at",
-                ExpressionAttributeValues={":at": {"N": expires_at}},
-            )
+            self._table.write(update(_key(role_id), "SET expires_at = :at", at=expires_at))
 
     def function_of(self, role_id: str) -> str | None:
         """The function of a role; None if it is not listed."""
-        item = self._dynamodb.get_item(TableName=self._table, Key=_key(role_id), ConsistentRead=True).get("Item", {})
-        return item["function"]["S"] if "function" in item else None
+        return self._table.get(_key(role_id)).text("function", None)
 
     def is_complete(self) -> bool:
         """Whether all stacks have listed their roles once."""
@@ -112,5 +105,5 @@ class RoleList:
         return None
 
 
-def _key(role_id: str) -> "dict[str, AttributeValueTypeDef]":
-    return {"pk": {"S": ROLE_PREFIX + role_id}, "sk": {"S": _SORT_KEY}}
+def _key(role_id: str) -> Key:
+    return Key(ROLE_PREFIX + role_id, "role")

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Literal
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.messaging.aws.conditional_writes import is_condition_failure
+from asya.messaging.aws.table import Table, put
+from asya.messaging.aws.table_items import Item, Key, Value
 from asya.protocol.mesh_table import CircuitBreaker
 from asya.sidecar.circuit_breaker import (
     Circuit,
@@ -21,7 +22,6 @@ from asya.sidecar.circuit_breaker import (
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
 # How long a sidecar uses the circuit that it read. A healthy actor costs one read in this time, and no write.
 CACHE_SECONDS = 1.0
@@ -34,12 +34,6 @@ _SORT_KEY = "circuit"
 CallResult = Literal["succeeded", "failed", "released"]
 _UNKNOWN_ERA = -1  # of a permit given without the table; its result is not recorded
 _NEVER = float("-inf")
-
-
-class _Condition(TypedDict, total=False):
-    ConditionExpression: str
-    ExpressionAttributeNames: dict[str, str]
-    ExpressionAttributeValues: "dict[str, AttributeValueTypeDef]"
 
 
 class Breaker:
@@ -64,9 +58,8 @@ class Breaker:
             probe_seconds: how long a probe may take before another one is allowed.
             on_error: called with the error of a failed read or write.
         """
-        self._dynamodb = dynamodb
-        self._table = table
-        self._key: dict[str, AttributeValueTypeDef] = {"pk": {"S": actor}, "sk": {"S": _SORT_KEY}}
+        self._table = Table(dynamodb, table)
+        self._key = Key(actor, _SORT_KEY)
         self.limits = limits
         self._probe_seconds = probe_seconds
         self._on_error = on_error
@@ -147,26 +140,17 @@ class Breaker:
 
     def _circuit(self, now: float) -> Circuit:
         if now >= self._cached_until:
-            answer = self._dynamodb.get_item(TableName=self._table, Key=self._key, ConsistentRead=True)
-            self._cached, self._cached_until = _circuit(answer.get("Item")), now + CACHE_SECONDS
+            self._cached, self._cached_until = _circuit(self._table.get(self._key)), now + CACHE_SECONDS
         return self._cached
 
     def _replace(self, current: Circuit, new: Circuit, now: float) -> bool:
         """Write the new circuit unless the current one has changed; False if it has."""
-        unchanged: _Condition = {"ConditionExpression": "attribute_not_exists(pk)"}
-        if current.revision:
-            unchanged = {
-                "ConditionExpression": "#revision = :seen",
-                "ExpressionAttributeNames": {"#revision": "revision"},
-                "ExpressionAttributeValues": {":seen": {"N": str(current.revision)}},
-            }
         lifetime = max(self.limits.window, self.limits.open_for, self._probe_seconds) + _RETENTION_SECONDS
-        item = {**self._key, **_item(new), "expires_at": {"N": str(int(now + lifetime))}}
-        try:
-            self._dynamodb.put_item(TableName=self._table, Item=item, **unchanged)
-        except ClientError as error:
-            if not is_condition_failure(error):
-                raise
+        change = put(self._key, {**_attributes(new), "expires_at": int(now + lifetime)})
+        is_unchanged = (
+            change.only_if("revision = :seen", seen=current.revision) if current.revision else change.if_absent()
+        )
+        if not self._table.write(is_unchanged):
             self._cached_until = _NEVER
             return False
         self._cached, self._cached_until = new, now + CACHE_SECONDS
@@ -183,41 +167,36 @@ def read_circuit(dynamodb: "DynamoDBClient", table: str, actor: str) -> Circuit:
     Raises:
         ClientError, BotoCoreError: DynamoDB fails or denies access.
     """
-    key: dict[str, AttributeValueTypeDef] = {"pk": {"S": actor}, "sk": {"S": _SORT_KEY}}
-    return _circuit(dynamodb.get_item(TableName=table, Key=key).get("Item"))
+    return _circuit(Table(dynamodb, table).get(Key(actor, _SORT_KEY), consistent=False))
 
 
-def _item(circuit: Circuit) -> "dict[str, AttributeValueTypeDef]":
-    item: dict[str, AttributeValueTypeDef] = {
-        "revision": {"N": str(circuit.revision)},
-        "era": {"N": str(circuit.era)},
-        "failures": {"L": [_number(at) for at in circuit.failures]},
+def _attributes(circuit: Circuit) -> dict[str, Value]:
+    return {
+        "revision": circuit.revision,
+        "era": circuit.era,
+        "failures": [round(at, 6) for at in circuit.failures],
+        "open_until": _rounded(circuit.open_until),
+        "probe": circuit.probe or None,
+        "probe_until": _rounded(circuit.probe_until) if circuit.probe else None,
+        "opened_at": _rounded(circuit.opened_at),
+        "error": circuit.error or None,
     }
-    if circuit.open_until is not None:
-        item["open_until"] = _number(circuit.open_until)
-    if circuit.probe:
-        item |= {"probe": {"S": circuit.probe}, "probe_until": _number(circuit.probe_until)}
-    if circuit.opened_at is not None:
-        item["opened_at"] = _number(circuit.opened_at)
-    if circuit.error:
-        item["error"] = {"S": circuit.error}
-    return item
 
 
-def _circuit(item: "dict[str, AttributeValueTypeDef] | None") -> Circuit:
-    if item is None:
+def _circuit(item: Item) -> Circuit:
+    if not item:
         return Circuit()
     return Circuit(
-        revision=int(item["revision"]["N"]),
-        era=int(item["era"]["N"]),
-        failures=tuple(float(at["N"]) for at in item["failures"]["L"]),
-        open_until=float(item["open_until"]["N"]) if "open_until" in item else None,
-        probe=item["probe"]["S"] if "probe" in item else "",
-        probe_until=float(item["probe_until"]["N"]) if "probe_until" in item else 0.0,
-        opened_at=float(item["opened_at"]["N"]) if "opened_at" in item else None,
-        error=item["error"]["S"] if "error" in item else "",
+        revision=item.integer("revision"),
+        era=item.integer("era"),
+        failures=tuple(item.list_of(float, "failures")),
+        open_until=item.number("open_until", None),
+        probe=item.text("probe", ""),
+        probe_until=item.number("probe_until", 0.0),
+        opened_at=item.number("opened_at", None),
+        error=item.text("error", ""),
     )
 
 
-def _number(value: float) -> "AttributeValueTypeDef":
-    return {"N": f"{value:.6f}"}
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 6)

@@ -2,11 +2,12 @@
 
 from typing import TYPE_CHECKING
 
+from asya.messaging.aws.table import Table, put
+from asya.messaging.aws.table_items import Key
 from asya.messaging.hop import Hop
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
 
 class CompletedHops:
@@ -16,8 +17,7 @@ class CompletedHops:
     """
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str, retention_seconds: float) -> None:
-        self._dynamodb = dynamodb
-        self._table = table
+        self._table = Table(dynamodb, table)
         self._retention_seconds = retention_seconds
 
     def is_completed(self, hop: Hop) -> bool:
@@ -26,8 +26,7 @@ class CompletedHops:
         Raises:
             ClientError, BotoCoreError: the mark cannot be read.
         """
-        answer = self._dynamodb.get_item(TableName=self._table, Key=_key(hop), ConsistentRead=True)
-        return "Item" in answer
+        return bool(self._table.get(_key(hop)))
 
     def mark(self, hop: Hop, *, epoch_seconds: float) -> None:
         """Mark this attempt as completed, after its sends and before its acknowledgement.
@@ -35,10 +34,9 @@ class CompletedHops:
         Raises:
             ClientError, BotoCoreError: the mark cannot be written.
         """
-        expires_at = int(epoch_seconds + self._retention_seconds)
-        self._dynamodb.put_item(TableName=self._table, Item={**_key(hop), "expires_at": {"N": str(expires_at)}})
+        self._table.write(put(_key(hop), {"expires_at": int(epoch_seconds + self._retention_seconds)}))
 
 
-def _key(hop: Hop) -> "dict[str, AttributeValueTypeDef]":
+def _key(hop: Hop) -> Key:
     envelope_id, generation, position, attempt = hop.attempt_key
-    return {"pk": {"S": envelope_id}, "sk": {"S": f"{generation:04d}#{position:06d}#{attempt:06d}"}}
+    return Key(envelope_id, f"{generation:04d}#{position:06d}#{attempt:06d}")

@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
-from asya.messaging.aws.conditional_writes import is_condition_failure
 from asya.messaging.aws.outbox import send_error
+from asya.messaging.aws.table import Table, update
+from asya.messaging.aws.table_items import Item, Key, Value
 from asya.messaging.sqs_limits import DELAY_SECONDS
 from asya.protocol import names
 from asya.protocol.mesh_table import Batch
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
     from mypy_boto3_sqs import SQSClient
 
 # A request that has not arrived so long after it was due counts as lost.
@@ -52,9 +52,8 @@ class DispatchRequests:
     """The flags of all heavy actors of a mesh, and the dispatcher's queue."""
 
     def __init__(self, dynamodb: "DynamoDBClient", sqs: "SQSClient", *, table: str, queue_url: str) -> None:
-        self._dynamodb = dynamodb
+        self._table = Table(dynamodb, table)
         self._sqs = sqs
-        self._table = table
         self._queue_url = queue_url
 
     def ensure(
@@ -81,14 +80,8 @@ class DispatchRequests:
         if not batch.window:
             self.ensure(actor, 0, now=now)
             return
-        flag = self._dynamodb.update_item(
-            TableName=self._table,
-            Key=_key(actor),
-            UpdateExpression="ADD arrived :count",
-            ExpressionAttributeValues={":count": {"N": str(count)}},
-            ReturnValues="ALL_NEW",
-        )["Attributes"]
-        arrived = int(flag["arrived"]["N"])
+        flag = self._table.write(update(_key(actor), "ADD arrived :count", count=count), returns="ALL_NEW").item
+        arrived = flag.integer("arrived")
         is_due = at_once or arrived // batch.size > (arrived - count) // batch.size
         if not self._ensure(actor, flag, 0 if is_due else batch.window, now=now) and is_due:
             self._send(DispatchRequest(actor), 0)
@@ -96,7 +89,7 @@ class DispatchRequests:
     def _ensure(
         self,
         actor: str,
-        flag: "dict[str, AttributeValueTypeDef]",
+        flag: Item,
         delay: float,
         *,
         now: datetime,
@@ -145,15 +138,10 @@ class DispatchRequests:
 
     def clear(self, actor: str) -> None:
         """Clears the flag, whichever request it stands for."""
-        self._dynamodb.update_item(
-            TableName=self._table,
-            Key=_key(actor),
-            UpdateExpression="ADD clears :one REMOVE raised_until, for_capacity, arrived",
-            ExpressionAttributeValues={":one": {"N": "1"}},
-        )
+        self._table.write(update(_key(actor), "ADD clears :one REMOVE raised_until, for_capacity, arrived", one=1))
 
-    def _flag(self, actor: str) -> "dict[str, AttributeValueTypeDef]":
-        return self._dynamodb.get_item(TableName=self._table, Key=_key(actor), ConsistentRead=True).get("Item", {})
+    def _flag(self, actor: str) -> Item:
+        return self._table.get(_key(actor))
 
     def _send(self, request: DispatchRequest, seconds: int) -> None:
         """Sends a request.
@@ -169,34 +157,24 @@ class DispatchRequests:
     def _set_flag(
         self,
         actor: str,
-        flag: "dict[str, AttributeValueTypeDef]",
+        flag: Item,
         *,
         until: datetime,
         for_capacity: bool,
         pending: int | None,
     ) -> None:
-        values: dict[str, AttributeValueTypeDef] = {":until": {"N": f"{until.timestamp():.3f}"}}
+        values: dict[str, Value] = {"until": round(until.timestamp(), 3)}
         condition = "attribute_not_exists(clears)"
         if "clears" in flag:
-            condition, values[":clears"] = "clears = :clears", flag["clears"]
+            condition, values["clears"] = "clears = :clears", flag["clears"]
         changes = "SET raised_until = :until"
         if pending is not None:
-            changes, values[":pending"] = f"{changes}, arrived = :pending", {"N": str(pending)}
+            changes, values["pending"] = f"{changes}, arrived = :pending", pending
         if for_capacity:
-            changes, values[":yes"] = f"{changes}, for_capacity = :yes", {"BOOL": True}
+            changes, values["yes"] = f"{changes}, for_capacity = :yes", True
         else:
             changes += " REMOVE for_capacity"
-        try:
-            self._dynamodb.update_item(
-                TableName=self._table,
-                Key=_key(actor),
-                UpdateExpression=changes,
-                ConditionExpression=condition,
-                ExpressionAttributeValues=values,
-            )
-        except ClientError as error:
-            if not is_condition_failure(error):
-                raise
+        self._table.write(update(_key(actor), changes).only_if(condition, **values))
 
 
 def encode_request(request: DispatchRequest) -> str:
@@ -218,13 +196,13 @@ def decode_request(body: bytes) -> DispatchRequest:
     return DispatchRequest(names.check_label(actor, "actor"), turn)
 
 
-def _key(actor: str) -> "dict[str, AttributeValueTypeDef]":
-    return {"pk": {"S": f"REQUEST#{actor}"}, "sk": {"S": "request"}}
+def _key(actor: str) -> Key:
+    return Key(f"REQUEST#{actor}", "request")
 
 
-def _is_set(flag: "dict[str, AttributeValueTypeDef]", now: datetime) -> bool:
-    return "raised_until" in flag and float(flag["raised_until"]["N"]) > now.timestamp()
+def _is_set(flag: Item, now: datetime) -> bool:
+    return flag.number("raised_until", 0.0) > now.timestamp()
 
 
-def _clears(flag: "dict[str, AttributeValueTypeDef]") -> int:
-    return int(flag["clears"]["N"]) if "clears" in flag else 0
+def _clears(flag: Item) -> int:
+    return flag.integer("clears", 0)

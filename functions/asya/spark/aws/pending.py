@@ -12,28 +12,24 @@ Keys in the table `asya-{namespace}-pending`; stored items use them, so they nev
 import hashlib
 import heapq
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Raw
 from msgspec.structs import replace
 
-from asya.messaging.aws.conditional_writes import failed_conditions, put_if_absent
+from asya.messaging.aws.conditional_writes import put_if_absent
+from asya.messaging.aws.table import Change, Query, Table, chunks, delete, put, where
+from asya.messaging.aws.table_items import Item, Key
 from asya.messaging.nack import ServiceError
 from asya.protocol.job_runs import NUMBER_DIGITS, Member, pending_prefix
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import (
-        AttributeValueTypeDef,
-        QueryOutputTypeDef,
-        TransactWriteItemTypeDef,
-        WriteRequestTypeDef,
-    )
     from mypy_boto3_s3 import S3Client
 
 SHARDS = 8
@@ -41,12 +37,10 @@ COUNT_LIMIT = 10_000
 INLINE_BYTES = 4096
 # A queue keeps a message for 14 days at most, so no redelivery comes later.
 CLAIM_LIFETIME = timedelta(days=15)
-_Select = Literal["ALL_ATTRIBUTES", "COUNT"]
 _DELETE_BATCH = 25
 _TRANSACTION_BATCH = 50  # a transaction takes 100 items, and an envelope has two
 _ROUND = "round-"  # behind every time
 _DELETE_TRIES = 8
-_FIRST_PAUSE = 0.05  # seconds
 
 
 class PendingError(ServiceError):
@@ -69,9 +63,8 @@ class Pending:
         bucket: str,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._dynamodb = dynamodb
+        self._table = Table(dynamodb, table)
         self._s3 = s3
-        self._table = table
         self._bucket = bucket
         self._pause = pause
 
@@ -103,8 +96,8 @@ class Pending:
             For each member True, False if this attempt became pending before (a redelivery), or the error.
         """
         answers: list[bool | Exception] = []
-        for start in range(0, len(members), _TRANSACTION_BATCH):
-            answers += self._enqueue_together(actor, members[start : start + _TRANSACTION_BATCH], now)
+        for batch in chunks(members, _TRANSACTION_BATCH):
+            answers += self._enqueue_together(actor, batch, now)
         return answers
 
     def _enqueue_together(self, actor: str, members: Sequence[Member], now: datetime) -> Sequence[bool | Exception]:
@@ -128,8 +121,7 @@ class Pending:
         Raises:
             botocore.exceptions.ClientError: if a write fails; earlier batches stay pending.
         """
-        for start in range(0, len(members), _TRANSACTION_BATCH):
-            batch = members[start : start + _TRANSACTION_BATCH]
+        for batch in chunks(members, _TRANSACTION_BATCH):
             if not self._put(actor, batch, now):
                 for member in batch:
                     self._put(actor, [member], now)
@@ -140,20 +132,12 @@ class Pending:
         Raises:
             botocore.exceptions.ClientError: if the write fails for another reason.
         """
-        expires: AttributeValueTypeDef = {"N": str(int((now + CLAIM_LIFETIME).timestamp()))}
-        items: list[TransactWriteItemTypeDef] = []
+        expires_at = int((now + CLAIM_LIFETIME).timestamp())
+        changes: list[Change] = []
         for member in members:
-            claim: dict[str, AttributeValueTypeDef] = {**_claim_key(member), "expires_at": expires}
-            condition = "attribute_not_exists(pk)"
-            items.append({"Put": {"TableName": self._table, "Item": claim, "ConditionExpression": condition}})
-            items.append({"Put": {"TableName": self._table, "Item": _item(actor, member)}})
-        try:
-            self._dynamodb.transact_write_items(TransactItems=items)
-        except ClientError as error:
-            if failed_conditions(error):
-                return False
-            raise
-        return True
+            changes.append(put(_claim_key(member), {"expires_at": expires_at}).if_absent())
+            changes.append(_put_pending(actor, member))
+        return bool(self._table.transact(changes))
 
     def members(self, actor: str) -> Iterator[Member]:
         """The pending envelopes of an actor, oldest first, or in the order of their rounds; consistent reads, page by page.
@@ -172,8 +156,8 @@ class Pending:
         """The number of pending envelopes, for a metric; counting stops soon after `COUNT_LIMIT`."""
         counted = 0
         for number in range(SHARDS):
-            for page in self._pages(actor, number, "COUNT"):
-                counted += page["Count"]
+            for count in self._table.counts(_shard(actor, number)):
+                counted += count
                 if counted >= COUNT_LIMIT:
                     return counted
         return counted
@@ -184,9 +168,10 @@ class Pending:
         Raises:
             PendingError: if the table stays throttled.
         """
-        for start in range(0, len(members), _DELETE_BATCH):
-            batch = members[start : start + _DELETE_BATCH]
-            self._delete([{"DeleteRequest": {"Key": _pending_key(actor, member)}} for member in batch])
+        for batch in chunks(members, _DELETE_BATCH):
+            deletions = [delete(_pending_key(actor, member)) for member in batch]
+            if self._table.write_many(deletions, pause=self._pause, tries=_DELETE_TRIES):
+                raise PendingError(f"the table {self._table.name} is throttled; pending envelopes were not deleted")
 
     def body(self, member: Member) -> bytes:
         """The stamped envelope of a member, from its item or from S3."""
@@ -198,72 +183,49 @@ class Pending:
 
     def _in_order(self, actor: str, condition: str) -> Iterator[Member]:
         """The envelopes whose sort keys meet a condition, in the order of these keys."""
-        shards = [self._shard(actor, number, condition) for number in range(SHARDS)]
+        shards = [self._shard(_shard(actor, number, condition)) for number in range(SHARDS)]
         for _, member in heapq.merge(*shards, key=lambda pair: pair[0]):
             yield member
 
-    def _shard(self, actor: str, number: int, condition: str) -> Iterator[tuple[str, Member]]:
-        for page in self._pages(actor, number, condition=condition):
-            for item in page["Items"]:
-                yield item["sk"]["S"], _member(item)
+    def _shard(self, query: Query) -> Iterator[tuple[str, Member]]:
+        return ((item.key.sk, _member(item)) for item in self._table.query(query))
 
-    def _pages(
-        self, actor: str, number: int, select: _Select = "ALL_ATTRIBUTES", condition: str = ""
-    ) -> "Iterable[QueryOutputTypeDef]":
-        values: dict[str, AttributeValueTypeDef] = {":shard": {"S": _shard_key(actor, number)}}
-        return self._dynamodb.get_paginator("query").paginate(
-            TableName=self._table,
-            KeyConditionExpression=f"pk = :shard AND {condition}" if condition else "pk = :shard",
-            ExpressionAttributeValues={**values, ":round": {"S": _ROUND}} if condition else values,
-            ConsistentRead=True,
-            Select=select,
-        )
 
-    def _delete(self, requests: "Sequence[WriteRequestTypeDef]") -> None:
-        for attempt in range(_DELETE_TRIES):
-            answer = self._dynamodb.batch_write_item(RequestItems={self._table: requests})
-            left = answer["UnprocessedItems"].get(self._table)
-            if not left:
-                return
-            requests = [{"DeleteRequest": {"Key": request["DeleteRequest"]["Key"]}} for request in left]
-            self._pause(_FIRST_PAUSE * 2**attempt)
-        raise PendingError(f"the table {self._table} is throttled; pending envelopes were not deleted")
+def _shard(actor: str, number: int, condition: str = "") -> Query:
+    if not condition:
+        return where("pk = :shard", shard=_shard_key(actor, number))
+    return where(f"pk = :shard AND {condition}", shard=_shard_key(actor, number), round=_ROUND)
 
 
 def _identity(member: Member) -> str:
     return f"{member.id}#{member.generation}#{member.position}#{member.attempt}"
 
 
-def _claim_key(member: Member) -> "dict[str, AttributeValueTypeDef]":
+def _claim_key(member: Member) -> Key:
     sort = f"{member.generation:04d}#{member.position:06d}#{member.attempt:06d}"
     if member.returned_by:
         sort += f"#{member.returned_by:0{NUMBER_DIGITS}d}"
-    return {"pk": {"S": f"CLAIM#{member.id}"}, "sk": {"S": sort}}
+    return Key(f"CLAIM#{member.id}", sort)
 
 
-def _pending_key(actor: str, member: Member) -> "dict[str, AttributeValueTypeDef]":
+def _pending_key(actor: str, member: Member) -> Key:
     shard = hashlib.sha256(member.id.encode("utf-8", "surrogatepass")).digest()[0] % SHARDS
     returned = f"#{member.returned_by}" if member.returned_by else ""
     turn = f"{_ROUND}{member.round:012d}#" if member.round else ""
-    return {
-        "pk": {"S": _shard_key(actor, shard)},
-        "sk": {"S": f"{turn}{member.admitted_at}#{_identity(member)}{returned}"},
-    }
+    return Key(_shard_key(actor, shard), f"{turn}{member.admitted_at}#{_identity(member)}{returned}")
 
 
 def _shard_key(actor: str, number: int) -> str:
     return f"PENDING#{actor}#{number:02d}"
 
 
-def _item(actor: str, member: Member) -> "dict[str, AttributeValueTypeDef]":
-    """The item of a member: the envelope as bytes beside the other fields, so that a read parses no payload."""
-    rest = replace(member, envelope=msgspec.UNSET)
-    item: dict[str, AttributeValueTypeDef] = {**_pending_key(actor, member), "member": {"B": msgspec.json.encode(rest)}}
-    if member.envelope is not msgspec.UNSET:
-        item["envelope"] = {"B": bytes(member.envelope)}
-    return item
+def _put_pending(actor: str, member: Member) -> Change:
+    """Write the item of a member: the envelope as bytes beside the other fields, so that a read parses no payload."""
+    rest = msgspec.json.encode(replace(member, envelope=msgspec.UNSET))
+    envelope = None if member.envelope is msgspec.UNSET else bytes(member.envelope)
+    return put(_pending_key(actor, member), {"member": rest, "envelope": envelope})
 
 
-def _member(item: "dict[str, AttributeValueTypeDef]") -> Member:
-    member = msgspec.json.decode(bytes(item["member"]["B"]), type=Member)
-    return replace(member, envelope=Raw(bytes(item["envelope"]["B"]))) if "envelope" in item else member
+def _member(item: Item) -> Member:
+    member = msgspec.json.decode(item.data("member"), type=Member)
+    return replace(member, envelope=Raw(item.data("envelope"))) if "envelope" in item else member

@@ -9,19 +9,15 @@ Keys in the table `asya-{namespace}-pending`; stored items use them, so they nev
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal, cast
 
 import msgspec
 
+from asya.messaging.aws.table_items import Item, Key
 from asya.protocol.job_runs import NUMBER_DIGITS, Host, RunFolder, Usage
 from asya.spark.aws.run_results import ResultSource
 from asya.spark.run_failures import CHARGED, FailureDecision, Fate
 from asya.spark.run_outcomes import RunOutcomes
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
-
-    Item = dict[str, AttributeValueTypeDef]
 
 # formed: the manifest exists · started: EMR Serverless has the run, its members are no longer pending · closed: all is routed
 RunState = Literal["formed", "started", "closed"]
@@ -145,61 +141,58 @@ def digits(number: int) -> str:
     return f"{number:0{NUMBER_DIGITS}d}"
 
 
-def run_key(actor: str, sort: str) -> "Item":
+def run_key(actor: str, sort: str) -> Key:
     """The key of a run, or of `latest`."""
-    return {"pk": {"S": f"RUN#{actor}"}, "sk": {"S": sort}}
+    return Key(f"RUN#{actor}", sort)
 
 
-def failures_key(actor: str, origin: int) -> "Item":
+def failures_key(actor: str, origin: int) -> Key:
     """The key of the failure count of an origin."""
-    return {"pk": {"S": f"DEATHS#{actor}"}, "sk": {"S": digits(origin)}}
+    return Key(f"DEATHS#{actor}", digits(origin))
 
 
-def host_key(actor: str, number: int) -> "Item":
+def host_key(actor: str, number: int) -> Key:
     """The key of the item that exists while a resident run may have a batch."""
-    return {"pk": {"S": f"HOST#{actor}"}, "sk": {"S": digits(number)}}
+    return Key(f"HOST#{actor}", digits(number))
 
 
-def open_key(actor: str, number: int) -> "Item":
+def open_key(actor: str, number: int) -> Key:
     """The key of the item that exists while the run is open."""
-    return {"pk": {"S": f"OPEN#{actor}"}, "sk": {"S": digits(number)}}
+    return Key(f"OPEN#{actor}", digits(number))
 
 
-def decode_record(actor: str, number: int, item: "Item") -> RunRecord:
+def decode_record(actor: str, number: int, item: Item) -> RunRecord:
     """Decodes the item of a run."""
     resolution = None
     if "source" in item:
-        source = cast("ResultSource", item["source"]["S"])
-        convicted = int(item["at_work"]["N"])
+        source = cast("ResultSource", item.text("source"))
+        convicted = item.integer("at_work")
         decision = FailureDecision(
-            cast("Fate", item["fate"]["S"]),
+            cast("Fate", item.text("fate")),
             None if convicted == NO_MEMBER else convicted,
-            tuple(int(index["N"]) for index in item.get("suspects", {"L": []})["L"]),
+            tuple(item.list_of(int, "suspects")),
         )
-        resolution = Resolution(
-            source, item["attempt"]["S"], int(item["parts"]["N"]), decision, bool(item["started"]["BOOL"])
-        )
-    outcomes = msgspec.json.decode(item["outcomes"]["S"], type=RunOutcomes) if "outcomes" in item else RunOutcomes()
-    part, line, frame, lost = (
-        int(item.get(f"cursor_{name}", {"N": "0"})["N"]) for name in ("part", "line", "frame", "lost")
-    )
+        resolution = Resolution(source, item.text("attempt"), item.integer("parts"), decision, item.flag("started"))
+    outcomes = msgspec.json.decode(item.text("outcomes", "{}"), type=RunOutcomes)
+    part, line, frame, lost = (item.integer(f"cursor_{name}", 0) for name in ("part", "line", "frame", "lost"))
+    host = item.integer("host", 0)
     return RunRecord(
         actor,
         number,
-        cast("RunState", item["state"]["S"]),
-        item["formed_at"]["S"],
-        item["job_run_id"]["S"] if "job_run_id" in item else None,
+        cast("RunState", item.text("state")),
+        item.text("formed_at"),
+        item.text("job_run_id", None),
         resolution,
         RoutingCursor(part, line, frame, lost, outcomes),
-        int(item["members"]["N"]),
-        item["running_at"]["S"] if "running_at" in item else None,
-        item["job_state"]["S"] if "job_state" in item else "",
-        item["details"]["S"] if "details" in item else "",
-        msgspec.json.decode(item["usage"]["S"], type=Usage) if "usage" in item else None,
-        item["application_id"]["S"] if "application_id" in item else "",
-        item["waiting_since"]["S"] if "waiting_since" in item else "",
-        item["manifest_digest"]["S"],
-        Host(host, int(item["host_batch"]["N"])) if (host := int(item.get("host", {"N": "0"})["N"])) else None,
+        item.integer("members"),
+        item.text("running_at", None),
+        item.text("job_state", ""),
+        item.text("details", ""),
+        msgspec.json.decode(item.text("usage"), type=Usage) if "usage" in item else None,
+        item.text("application_id", ""),
+        item.text("waiting_since", ""),
+        item.text("manifest_digest"),
+        Host(host, item.integer("host_batch")) if host else None,
         "host" in item,
         "lingers" in item,
     )

@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
-from botocore.exceptions import ClientError
 
-from asya.messaging.aws.conditional_writes import failed_conditions, is_condition_failure
+from asya.messaging.aws.table import Table, delete, put, update, where
+from asya.messaging.aws.table_items import Item, Value
 from asya.protocol.job_runs import Manifest, Usage
 from asya.protocol.times import format_time
 from asya.spark.aws.run_items import (
@@ -25,9 +25,6 @@ from asya.spark.aws.run_items import (
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
-
-    from asya.spark.aws.run_items import Item
 
 
 class RunRecords:
@@ -38,14 +35,12 @@ class RunRecords:
     """
 
     def __init__(self, dynamodb: "DynamoDBClient", *, table: str, retention: timedelta) -> None:
-        self._dynamodb = dynamodb
-        self._table = table
+        self._table = Table(dynamodb, table)
         self._retention = retention
 
     def latest(self, actor: str) -> int:
         """The number of the actor's latest run; 0 before the first run."""
-        item = self._get(actor, "latest")
-        return int(item["number"]["N"]) if item else 0
+        return self._get(actor, "latest").integer("number", 0)
 
     def get(self, actor: str, number: int) -> RunRecord | None:
         """The record of a run; None if it is unknown or expired."""
@@ -70,43 +65,27 @@ class RunRecords:
             manifest_digest=digest,
             lingers=manifest.linger > 0,
         )
-        try:
-            self._dynamodb.transact_write_items(
-                TransactItems=[
-                    {
-                        "Put": {
-                            "TableName": self._table,
-                            "Item": {
-                                **run_key(record.actor, digits(record.number)),
-                                "state": {"S": record.state},
-                                "formed_at": {"S": record.formed_at},
-                                "members": {"N": str(len(manifest.members))},
-                                **({"waiting_since": {"S": record.waiting_since}} if record.waiting_since else {}),
-                                "manifest_digest": {"S": digest},
-                                **({"lingers": {"BOOL": True}} if record.lingers else {}),
-                                "expires_at": {"N": str(int((now + self._retention).timestamp()))},
-                            },
-                            "ConditionExpression": "attribute_not_exists(pk)",
-                        }
-                    },
-                    {"Put": {"TableName": self._table, "Item": open_key(record.actor, record.number)}},
-                    {
-                        "Update": {
-                            "TableName": self._table,
-                            "Key": run_key(record.actor, "latest"),
-                            "UpdateExpression": "SET #number = :number",
-                            "ConditionExpression": "attribute_not_exists(#number) OR #number < :number",
-                            "ExpressionAttributeNames": {"#number": "number"},
-                            "ExpressionAttributeValues": {":number": {"N": str(record.number)}},
-                        }
-                    },
-                ]
-            )
-        except ClientError as error:
-            if not failed_conditions(error):
-                raise
-            return self.get(record.actor, record.number) or record
-        return record
+        formed = put(
+            run_key(record.actor, digits(record.number)),
+            {
+                "state": record.state,
+                "formed_at": record.formed_at,
+                "members": record.members,
+                "waiting_since": record.waiting_since or None,
+                "manifest_digest": digest,
+                "lingers": record.lingers or None,
+                "expires_at": int((now + self._retention).timestamp()),
+            },
+        )
+        latest = update(run_key(record.actor, "latest"), "SET #number = :number", number=record.number)
+        is_new = self._table.transact(
+            [
+                formed.if_absent(),
+                put(open_key(record.actor, record.number), {}),
+                latest.only_if("attribute_not_exists(#number) OR #number < :number"),
+            ]
+        )
+        return record if is_new else self.get(record.actor, record.number) or record
 
     def mark_started(self, actor: str, number: int, job_run_id: str) -> None:
         """Records that EMR Serverless has a run; a closed run stays closed."""
@@ -115,7 +94,9 @@ class RunRecords:
             number,
             "SET #state = :started, job_run_id = :id",
             "#state = :formed",
-            {":started": {"S": "started"}, ":formed": {"S": "formed"}, ":id": {"S": job_run_id}},
+            started="started",
+            formed="formed",
+            id=job_run_id,
         )
 
     def record_state(
@@ -131,19 +112,18 @@ class RunRecords:
     ) -> None:
         """Records the state of a job run; an event that arrives late never sets an earlier state."""
         changes = ["job_state = :state", "details = :details", "job_rank = :rank"]
+        values: dict[str, Value] = {"state": state, "details": details, "rank": state_rank(state)}
         if application_id:
             changes.append("application_id = :application")
-        values: Item = {":state": {"S": state}, ":details": {"S": details}, ":rank": {"N": str(state_rank(state))}}
-        if application_id:
-            values[":application"] = {"S": application_id}
+            values["application"] = application_id
         if usage is not None:
             changes.append("#usage = :usage")
-            values[":usage"] = {"S": msgspec.json.encode(usage).decode()}
+            values["usage"] = msgspec.json.encode(usage).decode()
         if running_at is not None:
             changes.append("running_at = if_not_exists(running_at, :running_at)")
-            values[":running_at"] = {"S": running_at}
+            values["running_at"] = running_at
         condition = "attribute_not_exists(job_rank) OR job_rank < :rank"
-        self._update(actor, number, "SET " + ", ".join(changes), condition, values)
+        self._update(actor, number, "SET " + ", ".join(changes), condition, **values)
 
     def claim_turn(self, actor: str, number: int, turn: int, owner: str) -> bool:
         """Claims a turn of the watch; one owner gets each turn, and gets it again on a redelivery."""
@@ -152,14 +132,13 @@ class RunRecords:
             number,
             "SET watch_turn = :turn, watch_owner = :owner",
             "attribute_not_exists(watch_turn) OR watch_turn < :turn OR (watch_turn = :turn AND watch_owner = :owner)",
-            {":turn": {"N": str(turn)}, ":owner": {"S": owner}},
+            turn=turn,
+            owner=owner,
         )
 
     def failures(self, actor: str, origin: int) -> int:
         """The number of failed runs with this origin, the origin included."""
-        key = failures_key(actor, origin)
-        item = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True).get("Item")
-        return int(item["deaths"]["N"]) if item else 0
+        return self._table.get(failures_key(actor, origin)).integer("deaths", 0)
 
     def resolve(
         self, actor: str, number: int, resolution: Resolution, *, now: datetime, failed_origin: int | None = None
@@ -169,44 +148,26 @@ class RunRecords:
         Args:
             failed_origin: the origin whose failures are counted, if the run failed.
         """
-        update: TransactWriteItemTypeDef = {
-            "Update": {
-                "TableName": self._table,
-                "Key": run_key(actor, digits(number)),
-                "UpdateExpression": "SET #source = :source, attempt = :attempt, parts = :parts, fate = :fate,"
-                " at_work = :convicted, suspects = :suspects, started = :started",
-                "ConditionExpression": "attribute_exists(pk) AND attribute_not_exists(#source) AND #state <> :closed",
-                "ExpressionAttributeNames": {"#source": "source", "#state": "state"},
-                "ExpressionAttributeValues": {
-                    ":source": {"S": resolution.source},
-                    ":attempt": {"S": resolution.attempt},
-                    ":parts": {"N": str(resolution.parts)},
-                    ":fate": {"S": resolution.decision.fate},
-                    ":convicted": {
-                        "N": str(NO_MEMBER if resolution.decision.convicted is None else resolution.decision.convicted)
-                    },
-                    ":suspects": {"L": [{"N": str(index)} for index in resolution.decision.suspects]},
-                    ":started": {"BOOL": resolution.started},
-                    ":closed": {"S": "closed"},
-                },
-            }
-        }
-        count: TransactWriteItemTypeDef = {
-            "Update": {
-                "TableName": self._table,
-                "Key": failures_key(actor, failed_origin or number),
-                "UpdateExpression": "ADD deaths :one SET expires_at = :expires",
-                "ExpressionAttributeValues": {
-                    ":one": {"N": "1"},
-                    ":expires": {"N": str(int((now + self._retention).timestamp()))},
-                },
-            }
-        }
-        try:
-            self._dynamodb.transact_write_items(TransactItems=[update, count] if failed_origin else [update])
-        except ClientError as error:
-            if not failed_conditions(error):
-                raise
+        decision = resolution.decision
+        resolved = update(
+            run_key(actor, digits(number)),
+            "SET #source = :source, attempt = :attempt, parts = :parts, fate = :fate,"
+            " at_work = :convicted, suspects = :suspects, started = :started",
+            source=resolution.source,
+            attempt=resolution.attempt,
+            parts=resolution.parts,
+            fate=decision.fate,
+            convicted=NO_MEMBER if decision.convicted is None else decision.convicted,
+            suspects=decision.suspects,
+            started=resolution.started,
+        ).only_if("attribute_exists(pk) AND attribute_not_exists(#source) AND #state <> :closed", closed="closed")
+        counted = update(
+            failures_key(actor, failed_origin or number),
+            "ADD deaths :one SET expires_at = :expires",
+            one=1,
+            expires=int((now + self._retention).timestamp()),
+        )
+        self._table.transact([resolved, counted] if failed_origin else [resolved])
         record = self.get(actor, number)
         return record.resolution if record and record.resolution else resolution
 
@@ -217,17 +178,15 @@ class RunRecords:
             number,
             "SET lease_owner = :owner, lease_until = :until",
             "#state <> :closed AND (attribute_not_exists(lease_until) OR lease_until < :now OR lease_owner = :owner)",
-            {
-                ":owner": {"S": owner},
-                ":until": {"S": format_time(until)},
-                ":now": {"S": format_time(now)},
-                ":closed": {"S": "closed"},
-            },
+            owner=owner,
+            until=format_time(until),
+            now=format_time(now),
+            closed="closed",
         )
 
     def release_lease(self, actor: str, number: int, owner: str) -> None:
         """Ends a lease, so that another invocation continues."""
-        self._update(actor, number, "REMOVE lease_owner, lease_until", "lease_owner = :owner", {":owner": {"S": owner}})
+        self._update(actor, number, "REMOVE lease_owner, lease_until", "lease_owner = :owner", owner=owner)
 
     def advance(self, actor: str, number: int, before: RoutingCursor, after: RoutingCursor) -> None:
         """Records that everything before `after` was sent; a cursor that is further ahead stands."""
@@ -240,43 +199,27 @@ class RunRecords:
             "attribute_not_exists(cursor_part) OR cursor_part < :part"
             " OR (cursor_part = :part AND (cursor_line < :line OR (cursor_line = :line"
             " AND (cursor_frame < :frame OR (cursor_frame = :frame AND cursor_lost < :lost)))))",
-            {
-                ":part": {"N": str(after.part)},
-                ":line": {"N": str(after.line)},
-                ":frame": {"N": str(after.frame)},
-                ":lost": {"N": str(after.missing)},
-                ":outcomes": {"S": msgspec.json.encode(after.outcomes).decode()},
-            },
+            part=after.part,
+            line=after.line,
+            frame=after.frame,
+            lost=after.missing,
+            outcomes=msgspec.json.encode(after.outcomes).decode(),
         )
 
     def close(self, actor: str, number: int) -> None:
-        """Closes a run whose results are all routed."""
-        self._dynamodb.transact_write_items(
-            TransactItems=[
-                {
-                    "Update": {
-                        "TableName": self._table,
-                        "Key": run_key(actor, digits(number)),
-                        "UpdateExpression": "SET #state = :closed",
-                        "ConditionExpression": "attribute_exists(pk)",
-                        "ExpressionAttributeNames": {"#state": "state"},
-                        "ExpressionAttributeValues": {":closed": {"S": "closed"}},
-                    }
-                },
-                {"Delete": {"TableName": self._table, "Key": open_key(actor, number)}},
-            ]
-        )
+        """Closes a run whose results are all routed.
+
+        Raises:
+            LookupError: it has no record.
+        """
+        closed = update(run_key(actor, digits(number)), "SET #state = :closed", closed="closed")
+        if not self._table.transact([closed.only_if("attribute_exists(pk)"), delete(open_key(actor, number))]):
+            raise LookupError(f"run {number} of {actor} has no record; it may have expired")
 
     def open_numbers(self, actor: str) -> Iterator[int]:
         """The numbers of the open runs, oldest first."""
-        pages = self._dynamodb.get_paginator("query").paginate(
-            TableName=self._table,
-            KeyConditionExpression="pk = :actor",
-            ExpressionAttributeValues={":actor": {"S": f"OPEN#{actor}"}},
-            ConsistentRead=True,
-        )
-        for page in pages:
-            yield from (int(item["sk"]["S"]) for item in page["Items"])
+        open_runs = self._table.query(where("pk = :actor", actor=open_key(actor, 0).pk))
+        return (int(item.key.sk) for item in open_runs)
 
     def recent(self, actor: str, *, before: int | None = None) -> Iterator[RunRecord]:
         """The records of an actor's runs, newest first, page by page as they are consumed.
@@ -286,35 +229,13 @@ class RunRecords:
         """
         # Digits sort before `latest`, and `:` sorts between them.
         end = ":" if before is None else digits(before)
-        pages = self._dynamodb.get_paginator("query").paginate(
-            TableName=self._table,
-            KeyConditionExpression="pk = :runs AND sk < :end",
-            ExpressionAttributeValues={":runs": run_key(actor, "")["pk"], ":end": {"S": end}},
-            ScanIndexForward=False,
-            ConsistentRead=True,
-        )
-        for page in pages:
-            yield from (decode_record(actor, int(item["sk"]["S"]), item) for item in page["Items"])
+        query = where("pk = :runs AND sk < :end", runs=run_key(actor, "").pk, end=end, backwards=True)
+        return (decode_record(actor, int(item.key.sk), item) for item in self._table.query(query))
 
-    def _get(self, actor: str, sort: str) -> "Item":
-        answer = self._dynamodb.get_item(TableName=self._table, Key=run_key(actor, sort), ConsistentRead=True)
-        return answer.get("Item", {})
+    def _get(self, actor: str, sort: str) -> Item:
+        return self._table.get(run_key(actor, sort))
 
-    def _update(self, actor: str, number: int, update: str, condition: str, values: "Item") -> bool:
+    def _update(self, actor: str, number: int, expression: str, condition: str, /, **values: Value) -> bool:
         """Updates a run if it exists and the condition holds; returns whether it did."""
-        full_condition = f"attribute_exists(pk) AND ({condition})"
-        names = {name: name[1:] for name in ("#state", "#usage") if name in update + full_condition}
-        try:
-            self._dynamodb.update_item(
-                TableName=self._table,
-                Key=run_key(actor, digits(number)),
-                UpdateExpression=update,
-                ConditionExpression=full_condition,
-                ExpressionAttributeValues=values,
-                **({"ExpressionAttributeNames": names} if names else {}),  # type: ignore[arg-type]
-            )
-        except ClientError as error:
-            if not is_condition_failure(error):
-                raise
-            return False
-        return True
+        change = update(run_key(actor, digits(number)), expression)
+        return bool(self._table.write(change.only_if(f"attribute_exists(pk) AND ({condition})", **values)))

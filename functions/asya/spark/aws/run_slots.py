@@ -15,18 +15,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from botocore.exceptions import ClientError
-
-from asya.messaging.aws.conditional_writes import is_condition_failure
+from asya.messaging.aws.table import Table, put
+from asya.messaging.aws.table_items import Item, Key
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
 _TRIES = 5
 # A waiting run asks every 5 to 15 s. One that does not has no claim to a slot any more.
 _WAIT_LIFETIME = timedelta(seconds=60)
-_KEY: "dict[str, AttributeValueTypeDef]" = {"pk": {"S": "QUOTA#concurrent-runs"}, "sk": {"S": "slots"}}
+_KEY = Key("QUOTA#concurrent-runs", "slots")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +55,7 @@ class RunSlots:
     """
 
     def __init__(self, dynamodb: "DynamoDBClient", *, table: str, most: int | None) -> None:
-        self._dynamodb = dynamodb
-        self._table = table
+        self._table = Table(dynamodb, table)
         self._most = most
 
     def take(
@@ -76,7 +73,7 @@ class RunSlots:
         if self._most is None:
             return RunSlot(run_id, 0)
         for _ in range(_TRIES):
-            item = self._dynamodb.get_item(TableName=self._table, Key=_KEY, ConsistentRead=True).get("Item")
+            item = self._table.get(_KEY)
             holders, takes = _holders(item), _takes(item)
             slot = RunSlot(run_id, takes.get(run_id, 0) + 1)
             if run_id in holders:
@@ -107,7 +104,7 @@ class RunSlots:
         if self._most is None:
             return
         for _ in range(_TRIES):
-            item = self._dynamodb.get_item(TableName=self._table, Key=_KEY, ConsistentRead=True).get("Item")
+            item = self._table.get(_KEY)
             holders, takes = _holders(item), _takes(item)
             if slot.run_id not in holders or takes.get(slot.run_id, 0) != slot.take:
                 return
@@ -120,55 +117,40 @@ class RunSlots:
         holders: list[str],
         takes: Mapping[str, int],
         waiting: Mapping[str, _Waiting],
-        previous: "dict[str, AttributeValueTypeDef] | None",
+        previous: Item,
     ) -> bool:
-        version = int(previous["version"]["N"]) if previous else 0
-        condition = "version = :version" if previous else "attribute_not_exists(pk)"
-        values = {"ExpressionAttributeValues": {":version": {"N": str(version)}}} if previous else {}
-        try:
-            self._dynamodb.put_item(
-                TableName=self._table,
-                # DynamoDB has no empty sets.
-                Item={
-                    **_KEY,
-                    **({"holders": {"SS": holders}} if holders else {}),
-                    "takes": {"M": {holder: {"N": str(takes.get(holder, 0))} for holder in holders}},
-                    **({"waiting": {"M": _waiting_item(waiting)}} if waiting else {}),
-                    "version": {"N": str(version + 1)},
-                },
-                ConditionExpression=condition,
-                **values,  # type: ignore[arg-type]
-            )
-        except ClientError as error:
-            if not is_condition_failure(error):
-                raise
-            return False
-        return True
+        slots = {
+            "holders": frozenset(holders),
+            "takes": {holder: takes.get(holder, 0) for holder in holders},
+            "waiting": {
+                run_id: {"priority": each.priority, "until": round(each.until, 3)} for run_id, each in waiting.items()
+            }
+            or None,
+            "version": previous.integer("version", 0) + 1,
+        }
+        change = put(_KEY, slots)
+        is_unchanged = (
+            change.only_if("version = :version", version=previous["version"]) if previous else change.if_absent()
+        )
+        return bool(self._table.write(is_unchanged))
 
 
-def _holders(item: "dict[str, AttributeValueTypeDef] | None") -> list[str]:
+def _holders(item: Item) -> list[str]:
     """The ids of the runs with a slot."""
-    return list(item["holders"]["SS"]) if item and "holders" in item else []
+    return sorted(item.texts("holders"))
 
 
-def _takes(item: "dict[str, AttributeValueTypeDef] | None") -> dict[str, int]:
+def _takes(item: Item) -> dict[str, int]:
     """How often each slot was taken for its run."""
-    entries = item["takes"]["M"] if item and "takes" in item else {}
-    return {run_id: int(count["N"]) for run_id, count in entries.items()}
+    takes = item.map("takes")
+    return {run_id: takes.integer(run_id) for run_id in takes}
 
 
-def _waiting(item: "dict[str, AttributeValueTypeDef] | None", now: datetime | None) -> dict[str, _Waiting]:
+def _waiting(item: Item, now: datetime | None) -> dict[str, _Waiting]:
     """The runs that wait for a slot; without those that stopped asking, unless `now` is None."""
-    entries = item["waiting"]["M"] if item and "waiting" in item else {}
+    entries = item.map("waiting")
     waiting = {
-        run_id: _Waiting(int(entry["M"]["priority"]["N"]), float(entry["M"]["until"]["N"]))
-        for run_id, entry in entries.items()
+        run_id: _Waiting(entry.integer("priority"), entry.number("until"))
+        for run_id, entry in ((run_id, entries.map(run_id)) for run_id in entries)
     }
     return {run_id: each for run_id, each in waiting.items() if now is None or each.until > now.timestamp()}
-
-
-def _waiting_item(waiting: Mapping[str, _Waiting]) -> "dict[str, AttributeValueTypeDef]":
-    return {
-        run_id: {"M": {"priority": {"N": str(each.priority)}, "until": {"N": f"{each.until:.3f}"}}}
-        for run_id, each in waiting.items()
-    }

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from botocore.exceptions import ClientError
-
-from asya.messaging.aws.conditional_writes import is_condition_failure
+from asya.messaging.aws.table import Table, put
+from asya.messaging.aws.table_items import Item, Key
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
 _TRIES = 5
+_KEY = Key("QUOTA#start-job-run", "bucket")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +37,7 @@ class StartRate:
     """The token bucket in the pending table, item `QUOTA#start-job-run` / `bucket`."""
 
     def __init__(self, dynamodb: "DynamoDBClient", *, table: str, per_second: float, burst: int) -> None:
-        self._dynamodb = dynamodb
-        self._table = table
+        self._table = Table(dynamodb, table)
         self._per_second = per_second
         self._burst = burst
 
@@ -47,7 +45,7 @@ class StartRate:
         """Takes a token; returns 0, or the seconds until the next token if the bucket is empty."""
         wait = 1 / self._per_second
         for _ in range(_TRIES):
-            item = self._dynamodb.get_item(TableName=self._table, Key=_KEY, ConsistentRead=True).get("Item")
+            item = self._table.get(_KEY)
             bucket = _bucket(item) if item else QuotaBucket(self._burst, now.timestamp())
             filled = bucket.filled(now.timestamp(), self._per_second, self._burst)
             if filled.tokens < 1:
@@ -56,29 +54,13 @@ class StartRate:
                 return 0.0
         return wait  # other dispatchers won each write
 
-    def _put(self, bucket: QuotaBucket, previous: "dict[str, AttributeValueTypeDef] | None") -> bool:
-        unchanged = "#tokens = :tokens AND #at = :at" if previous else "attribute_not_exists(pk)"
-        names = {"ExpressionAttributeNames": {"#tokens": "tokens", "#at": "at"}} if previous else {}
-        values = (
-            {"ExpressionAttributeValues": {":tokens": previous["tokens"], ":at": previous["at"]}} if previous else {}
-        )
-        try:
-            self._dynamodb.put_item(
-                TableName=self._table,
-                Item={**_KEY, "tokens": {"N": f"{bucket.tokens:.6f}"}, "at": {"N": f"{bucket.at:.6f}"}},
-                ConditionExpression=unchanged,
-                **names,  # type: ignore[arg-type]
-                **values,  # type: ignore[arg-type]
-            )
-        except ClientError as error:
-            if not is_condition_failure(error):
-                raise
-            return False
-        return True
+    def _put(self, bucket: QuotaBucket, previous: Item) -> bool:
+        change = put(_KEY, {"tokens": round(bucket.tokens, 6), "at": round(bucket.at, 6)})
+        if not previous:
+            return bool(self._table.write(change.if_absent()))
+        seen = {"tokens": previous["tokens"], "at": previous["at"]}
+        return bool(self._table.write(change.only_if("#tokens = :tokens AND #at = :at", **seen)))
 
 
-_KEY: "dict[str, AttributeValueTypeDef]" = {"pk": {"S": "QUOTA#start-job-run"}, "sk": {"S": "bucket"}}
-
-
-def _bucket(item: "dict[str, AttributeValueTypeDef]") -> QuotaBucket:
-    return QuotaBucket(float(item["tokens"]["N"]), float(item["at"]["N"]))
+def _bucket(item: Item) -> QuotaBucket:
+    return QuotaBucket(item.number("tokens"), item.number("at"))

@@ -15,13 +15,11 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from botocore.exceptions import ClientError
-
-from asya.messaging.aws.conditional_writes import is_condition_failure
+from asya.messaging.aws.table import Change, Table, update
+from asya.messaging.aws.table_items import Key
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
 _TRIES = 3
 _LIFETIME = timedelta(days=15)
@@ -31,8 +29,7 @@ class TenantRounds:
     """The rounds of all heavy actors of a mesh."""
 
     def __init__(self, dynamodb: "DynamoDBClient", *, table: str) -> None:
-        self._dynamodb = dynamodb
-        self._table = table
+        self._table = Table(dynamodb, table)
 
     def take(self, actor: str, counts: Mapping[str, int], *, now: datetime) -> dict[str, int]:
         """Takes rounds for envelopes; a repetition takes later ones, which delays this tenant only.
@@ -46,8 +43,7 @@ class TenantRounds:
         Raises:
             ClientError, BotoCoreError: the table cannot be read or written.
         """
-        item = self._dynamodb.get_item(TableName=self._table, Key=_actor_key(actor)).get("Item")
-        reached = int(item["round"]["N"]) if item else 0
+        reached = self._table.get(_actor_key(actor), consistent=False).integer("round", 0)
         return {tenant: self._take(actor, tenant, count, reached, now) for tenant, count in counts.items()}
 
     def reach(self, actor: str, round_number: int) -> None:
@@ -56,65 +52,31 @@ class TenantRounds:
         Raises:
             ClientError, BotoCoreError: the table cannot be written.
         """
-        self._update(
-            _actor_key(actor),
-            "SET #round = :round",
-            "attribute_not_exists(#round) OR #round < :round",
-            {":round": {"N": str(round_number)}},
-        )
+        reached = update(_actor_key(actor), "SET #round = :round", round=round_number)
+        self._table.write(reached.only_if("attribute_not_exists(#round) OR #round < :round"))
 
     def _take(self, actor: str, tenant: str, count: int, reached: int, now: datetime) -> int:
-        key = _tenant_key(actor, tenant)
-        expires: AttributeValueTypeDef = {"N": str(int((now + _LIFETIME).timestamp()))}
-        numbers: dict[str, AttributeValueTypeDef] = {":reached": {"N": str(reached)}, ":expires": expires}
+        key, expires = _tenant_key(actor, tenant), int((now + _LIFETIME).timestamp())
+        further = update(key, "SET #round = #round + :count, expires_at = :expires", count=count, expires=expires)
+        first = update(key, "SET #round = :last, expires_at = :expires", last=reached + count, expires=expires)
         for _ in range(_TRIES):  # two functions may begin with an idle tenant at the same time
-            ahead = self._update(
-                key,
-                "SET #round = #round + :count, expires_at = :expires",
-                "#round >= :reached",
-                {**numbers, ":count": {"N": str(count)}},
-            )
+            ahead = self._write(further.only_if("#round >= :reached", reached=reached))
             if ahead is not None:
                 return ahead - count + 1
-            begun = self._update(
-                key,
-                "SET #round = :last, expires_at = :expires",
-                "attribute_not_exists(#round) OR #round < :reached",
-                {**numbers, ":last": {"N": str(reached + count)}},
-            )
+            begun = self._write(first.only_if("attribute_not_exists(#round) OR #round < :reached", reached=reached))
             if begun is not None:
                 return reached + 1
         return reached + 1  # others won each write; the order is for fairness only
 
-    def _update(
-        self,
-        key: "dict[str, AttributeValueTypeDef]",
-        changes: str,
-        condition: str,
-        values: "dict[str, AttributeValueTypeDef]",
-    ) -> int | None:
+    def _write(self, change: Change) -> int | None:
         """The new round; None if the condition fails."""
-        try:
-            answer = self._dynamodb.update_item(
-                TableName=self._table,
-                Key=key,
-                UpdateExpression=changes,
-                ConditionExpression=condition,
-                ExpressionAttributeNames={"#round": "round"},
-                ExpressionAttributeValues=values,
-                ReturnValues="ALL_NEW",
-            )
-        except ClientError as error:
-            if not is_condition_failure(error):
-                raise
-            return None
-        return int(answer["Attributes"]["round"]["N"])
+        return self._table.write(change, returns="ALL_NEW").item.integer("round", None)
 
 
-def _actor_key(actor: str) -> "dict[str, AttributeValueTypeDef]":
-    return {"pk": {"S": f"ROUND#{actor}"}, "sk": {"S": "reached"}}
+def _actor_key(actor: str) -> Key:
+    return Key(f"ROUND#{actor}", "reached")
 
 
-def _tenant_key(actor: str, tenant: str) -> "dict[str, AttributeValueTypeDef]":
+def _tenant_key(actor: str, tenant: str) -> Key:
     digest = hashlib.sha256(tenant.encode("utf-8", "surrogatepass")).hexdigest()
-    return {"pk": {"S": f"ROUND#{actor}#{digest}"}, "sk": {"S": "tenant"}}
+    return Key(f"ROUND#{actor}#{digest}", "tenant")
