@@ -3,18 +3,15 @@
 import zlib
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from asya.fan_in.repeats import SetRepeat
 from asya.fan_in.sets import Decision, SetState
+from asya.messaging.aws.table import Query, where
+from asya.messaging.aws.table_items import Item, Key
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.times import parse_time
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
-
-    Item = dict[str, AttributeValueTypeDef]
 
 # Open sets are spread over this many index keys: a single key would be a hot partition.
 OPEN_SHARDS = 16
@@ -54,14 +51,14 @@ class OpenSet:
     due_at: datetime
 
 
-def set_key(set_id: str) -> "Item":
+def set_key(set_id: str) -> Key:
     """The key of the set's own item."""
-    return {"pk": {"S": set_id}, "sk": {"S": "set"}}
+    return Key(set_id, "set")
 
 
-def repeat_key(record_id: str) -> "Item":
+def repeat_key(record_id: str) -> Key:
     """The key of the record that a set repeats a fan-out."""
-    return {"pk": {"S": record_id}, "sk": {"S": "repeat"}}
+    return Key(record_id, "repeat")
 
 
 def shard_count(slice_count: int) -> int:
@@ -69,28 +66,29 @@ def shard_count(slice_count: int) -> int:
     return min(SHARD_LIMIT, max(1, -(-slice_count // SLICES_PER_SHARD)))
 
 
-def slice_key(set_id: str, index: int, slice_count: int) -> "Item":
+def slice_key(set_id: str, index: int, slice_count: int) -> Key:
     """The key of a stored slice."""
     return _key(set_id, _SLICE, index, index % shard_count(slice_count))
 
 
-def ended_key(set_id: str, index: int, slice_count: int) -> "Item":
+def ended_key(set_id: str, index: int, slice_count: int) -> Key:
     """The key of the mark that a slice ended without a result."""
     return _key(set_id, _ENDED, index, index % shard_count(slice_count))
 
 
-def slice_prefix(set_id: str, shard: int) -> "Item":
-    """The partition key of a shard and the sort key prefix of its stored slices."""
-    return {"pk": {"S": _partition(set_id, shard)}, "sk": {"S": _SLICE[shard > 0]}}
+def slices_of(set_id: str, shard: int) -> Query:
+    """The stored slices of a shard."""
+    prefix = _SLICE[shard > 0]
+    return where("pk = :shard AND begins_with(sk, :slice)", shard=_partition(set_id, shard), slice=prefix)
 
 
-def slice_index(item: "Item") -> int:
+def slice_index(item: Item) -> int:
     """The index of a stored slice, from its sort key."""
-    return int(item["sk"]["S"].partition("#")[2])
+    return int(item.key.sk.partition("#")[2])
 
 
-def _key(set_id: str, prefixes: tuple[str, str], index: int, shard: int) -> "Item":
-    return {"pk": {"S": _partition(set_id, shard)}, "sk": {"S": f"{prefixes[shard > 0]}{index:06d}"}}
+def _key(set_id: str, prefixes: tuple[str, str], index: int, shard: int) -> Key:
+    return Key(_partition(set_id, shard), f"{prefixes[shard > 0]}{index:06d}")
 
 
 def _partition(set_id: str, shard: int) -> str:
@@ -108,47 +106,29 @@ def shard_name(shard: int) -> str:
     return f"{shard:02d}"
 
 
-def number(value: float) -> "AttributeValueTypeDef":
-    """A number as an attribute value."""
-    return {"N": str(value)}
-
-
-def set_record(set_id: str, item: "Item") -> SetRecord:
+def set_record(set_id: str, item: Item) -> SetRecord:
     """Read a set's item."""
     state = SetState(
-        slice_count=int(item["slice_count"]["N"]),
-        arrived=_numbers(item, "arrived"),
-        lost=_numbers(item, "lost"),
-        due_at=parse_time(item["due_at"]["S"]),
-        decision=_decision_decoder.decode(item["decision"]["S"]) if "decision" in item else None,
+        slice_count=item.integer("slice_count"),
+        arrived=item.integers("arrived"),
+        lost=item.integers("lost"),
+        due_at=parse_time(item.text("due_at")),
+        decision=_decision_decoder.decode(item.text("decision")) if "decision" in item else None,
         delivered="delivered" in item,
     )
-    return SetRecord(set_id, state, _seconds(item, "look_until"), _seconds(item, "lease_until"))
+    return SetRecord(set_id, state, item.number("look_until", 0.0), item.number("lease_until", 0.0))
 
 
-def decision_value(decision: Decision) -> "AttributeValueTypeDef":
-    """A decision as JSON text."""
-    return {"S": msgspec.json.encode(decision).decode()}
+def json_text(value: Decision | ErrorInfo | SetRepeat | None) -> str:
+    """A structure as the text of an attribute."""
+    return msgspec.json.encode(value).decode()
 
 
-def error_value(error: ErrorInfo | None) -> "AttributeValueTypeDef":
-    """An error as JSON text."""
-    return {"S": msgspec.json.encode(error).decode()}
-
-
-def error_of(item: "Item") -> ErrorInfo | None:
+def error_of(item: Item) -> ErrorInfo | None:
     """Read the error of a slice that ended without a result."""
-    return _error_decoder.decode(item["error"]["S"])
+    return _error_decoder.decode(item.text("error"))
 
 
-def open_set(item: "Item") -> OpenSet:
+def open_set(item: Item) -> OpenSet:
     """Read an entry of the index of open sets."""
-    return OpenSet(item["pk"]["S"], item["actor"]["S"], parse_time(item["due_at"]["S"]))
-
-
-def _numbers(item: "Item", name: str) -> frozenset[int]:
-    return frozenset(int(text) for text in item[name]["NS"]) if name in item else frozenset()
-
-
-def _seconds(item: "Item", name: str) -> float:
-    return float(item[name]["N"]) if name in item else 0.0
+    return OpenSet(item.key.pk, item.text("actor"), parse_time(item.text("due_at")))

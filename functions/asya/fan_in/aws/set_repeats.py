@@ -9,6 +9,7 @@ import msgspec
 
 from asya.fan_in.aws import items
 from asya.fan_in.repeats import SetRepeat
+from asya.messaging.aws.table import Table, put
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -24,8 +25,7 @@ class SetRepeats:
     """
 
     def __init__(self, dynamodb: "DynamoDBClient", *, table: str) -> None:
-        self._dynamodb = dynamodb
-        self._table = table
+        self._table = Table(dynamodb, table)
 
     def save(self, record_id: str, repeat: SetRepeat, *, expires_at: float) -> None:
         """Record what a new set repeats.
@@ -34,16 +34,10 @@ class SetRepeats:
             record_id: see `repeats.record_id`.
             expires_at: seconds since 1970.
         """
-        self._dynamodb.put_item(
-            TableName=self._table,
-            Item={
-                **items.repeat_key(record_id),
-                "repeat": {"S": msgspec.json.encode(repeat).decode()},
-                "expires_at": items.number(int(expires_at)),
-            },
-        )
+        key = items.repeat_key(record_id)
+        self._table.write(put(key, {"repeat": items.json_text(repeat), "expires_at": int(expires_at)}))
 
     def load(self, record_id: str) -> SetRepeat | None:
         """Read what a new set repeats; None if nothing is recorded."""
-        answer = self._dynamodb.get_item(TableName=self._table, Key=items.repeat_key(record_id), ConsistentRead=True)
-        return _decoder.decode(answer["Item"]["repeat"]["S"]) if "Item" in answer else None
+        item = self._table.get(items.repeat_key(record_id))
+        return _decoder.decode(item.text("repeat")) if item else None

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from botocore.exceptions import ClientError
-
 from asya.fan_in.aws import items
 from asya.fan_in.aws.items import OPEN_SHARDS, OpenSet, SetRecord
 from asya.fan_in.sets import Decision
-from asya.messaging.aws.conditional_writes import is_condition_failure
+from asya.messaging.aws.table import Table, update, where
+from asya.messaging.aws.table_items import Value
 from asya.protocol.headers import MAX_SLICES
 from asya.protocol.slices import TOO_MANY_SLICES
 from asya.protocol.table_keys import OPEN_INDEX
@@ -25,9 +24,6 @@ from asya.protocol.times import format_time
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef, UpdateItemInputTypeDef
-
-    Item = dict[str, AttributeValueTypeDef]
 
 # How long one process may take to finish a set before another one may try.
 LEASE_SECONDS = 60.0
@@ -63,8 +59,7 @@ class FanInSets:
     """
 
     def __init__(self, dynamodb: "DynamoDBClient", *, table: str) -> None:
-        self._dynamodb = dynamodb
-        self._table = table
+        self._table = Table(dynamodb, table)
 
     def count(
         self,
@@ -92,9 +87,8 @@ class FanInSets:
         """
         if slice_count > MAX_SLICES:
             raise SliceCountError(f"set {set_id}: {TOO_MANY_SLICES}")
-        counted = {":arrived": arrived, ":lost": lost}
-        values: Item = {name: {"NS": [str(index) for index in sorted(each)]} for name, each in counted.items() if each}
-        additions = ", ".join(f"{name.removeprefix(':')} {name}" for name in values)
+        counted = {name: each for name, each in (("arrived", arrived), ("lost", lost)) if each}
+        additions = ", ".join(f"{name} :{name}" for name in counted)
         # The expiry stays with its timeout: a process that counts late has an older one.
         set_times = "due_at = if_not_exists(due_at, :due), expires_at = if_not_exists(expires_at, :expires)"
         if times.is_of_origin:
@@ -102,15 +96,13 @@ class FanInSets:
         record, _ = self._update(
             set_id,
             f"SET slice_count = :count, actor = :actor, {set_times}, open_in = :shard ADD {additions}",
-            {
-                ":count": items.number(slice_count),
-                ":actor": {"S": actor},
-                ":expires": items.number(int(times.expires_at)),
-                ":due": {"S": format_time(times.due_at)},
-                ":shard": {"S": items.shard_of(set_id)},
-                **values,
-            },
             "attribute_not_exists(delivered) AND (attribute_not_exists(slice_count) OR slice_count = :count)",
+            count=slice_count,
+            actor=actor,
+            expires=int(times.expires_at),
+            due=format_time(times.due_at),
+            shard=items.shard_of(set_id),
+            **counted,
         )
         known_count = record.state.slice_count
         if known_count != slice_count:
@@ -120,10 +112,8 @@ class FanInSets:
 
     def get(self, set_id: str) -> SetRecord | None:
         """Read a set consistently; None if it is unknown."""
-        item = self._dynamodb.get_item(TableName=self._table, Key=items.set_key(set_id), ConsistentRead=True).get(
-            "Item"
-        )
-        return items.set_record(set_id, item) if item is not None else None
+        item = self._table.get(items.set_key(set_id))
+        return items.set_record(set_id, item) if item else None
 
     def save_decision(
         self, set_id: str, decision: Decision, *, lease_from: float | None = None
@@ -140,8 +130,9 @@ class FanInSets:
         return self._change(
             set_id,
             "SET decision = :decision, lease_until = :until",
-            {":decision": items.decision_value(decision), ":until": items.number(until)},
-            condition="attribute_not_exists(decision)",
+            "attribute_not_exists(decision)",
+            decision=items.json_text(decision),
+            until=until,
         )
 
     def take_lease(self, set_id: str, *, epoch_seconds: float) -> float | None:
@@ -153,8 +144,9 @@ class FanInSets:
         _, is_leased = self._change(
             set_id,
             "SET lease_until = :until",
-            {":until": items.number(until), ":now": items.number(epoch_seconds)},
-            condition="attribute_not_exists(delivered) AND lease_until < :now",
+            "attribute_not_exists(delivered) AND lease_until < :now",
+            until=until,
+            now=epoch_seconds,
         )
         return until if is_leased else None
 
@@ -164,67 +156,44 @@ class FanInSets:
         Args:
             until: the end of the lease.
         """
-        values = {":never": items.number(0), ":mine": items.number(until)}
-        self._change(set_id, "SET lease_until = :never", values, condition="lease_until = :mine")
+        self._change(set_id, "SET lease_until = :never", "lease_until = :mine", never=0, mine=until)
 
     def mark_delivered(self, set_id: str, *, expires_at: float) -> None:
         """Mark a set as delivered: its item becomes a tombstone."""
         self._change(
             set_id,
             "SET delivered = :yes, expires_at = :expires REMOVE open_in",
-            {":yes": {"BOOL": True}, ":expires": items.number(int(expires_at))},
+            yes=True,
+            expires=int(expires_at),
         )
 
     def leave_index(self, set_id: str) -> None:
         """Remove a set from the index of open sets; only a late slice 0 can still finish it."""
-        self._change(set_id, "REMOVE open_in", {})
+        self._change(set_id, "REMOVE open_in")
 
     def record_check(self, set_id: str, until: float) -> None:
         """Record when the pending timeout check is due at the latest (seconds since 1970)."""
-        self._change(set_id, "SET look_until = :until", {":until": items.number(until)})
+        self._change(set_id, "SET look_until = :until", until=until)
 
     def open_sets(self) -> Iterator[OpenSet]:
         """The unfinished sets; the index is eventually consistent."""
-        paginator = self._dynamodb.get_paginator("query")
         for shard in range(OPEN_SHARDS):
-            pages = paginator.paginate(
-                TableName=self._table,
-                IndexName=OPEN_INDEX,
-                KeyConditionExpression="open_in = :shard",
-                ExpressionAttributeValues={":shard": {"S": items.shard_name(shard)}},
-            )
-            for page in pages:
-                yield from map(items.open_set, page["Items"])
+            query = where("open_in = :shard", shard=items.shard_name(shard), index=OPEN_INDEX)
+            yield from map(items.open_set, self._table.query(query))
 
-    def _change(
-        self, set_id: str, expression: str, values: "Item", condition: str | None = None
-    ) -> tuple[SetRecord, bool]:
+    def _change(self, set_id: str, expression: str, condition: str = "", /, **values: Value) -> tuple[SetRecord, bool]:
         """Change an existing set; results and errors as in `_update`."""
         exists = "attribute_exists(slice_count)"
-        return self._update(set_id, expression, values, f"{exists} AND {condition}" if condition else exists)
+        return self._update(set_id, expression, f"{exists} AND {condition}" if condition else exists, **values)
 
-    def _update(self, set_id: str, expression: str, values: "Item", condition: str) -> tuple[SetRecord, bool]:
+    def _update(self, set_id: str, expression: str, condition: str, /, **values: Value) -> tuple[SetRecord, bool]:
         """Update the set's item if the condition holds; returns the current item and whether it was updated.
 
         Raises:
             UnknownSetError: the set has no item.
         """
-        request: UpdateItemInputTypeDef = {
-            "TableName": self._table,
-            "Key": items.set_key(set_id),
-            "UpdateExpression": expression,
-            "ConditionExpression": condition,
-            "ReturnValues": "ALL_NEW",
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        }
-        if values:
-            request["ExpressionAttributeValues"] = values
-        try:
-            return items.set_record(set_id, self._dynamodb.update_item(**request)["Attributes"]), True
-        except ClientError as error:
-            if not is_condition_failure(error):
-                raise
-            item: Item | None = error.response.get("Item")  # type: ignore[assignment]
-            if not item:
-                raise UnknownSetError(f"set {set_id} is not known; it may have expired") from None
-            return items.set_record(set_id, item), False
+        change = update(items.set_key(set_id), expression).only_if(condition, **values)
+        written = self._table.write(change, returns="ALL_NEW", shows_present=True)
+        if not written.item:
+            raise UnknownSetError(f"set {set_id} is not known; it may have expired")
+        return items.set_record(set_id, written.item), written.is_written

@@ -6,26 +6,23 @@ are found as well.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from botocore.exceptions import ClientError
-
 from asya.fan_in.aws import items
 from asya.fan_in.sets import ORIGIN
-from asya.messaging.aws.conditional_writes import is_condition_failure
+from asya.messaging.aws.table import Table, put
+from asya.messaging.aws.table_items import Item, Key, Value
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.keys import SLICES_PREFIX, safe_segment
 from asya.protocol.slices import SliceEnded, SliceHeader
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
     from mypy_boto3_s3 import S3Client
 
-    Item = dict[str, AttributeValueTypeDef]
-    Readers = Callable[[Callable[[Item], tuple[int, bytes]], Iterable[Item]], Iterator[tuple[int, bytes]]]
+Readers = Callable[[Callable[[Item], tuple[int, bytes]], Iterable[Item]], Iterator[tuple[int, bytes]]]
 
 # Larger slices are stored in S3: a write unit holds 1 KiB, and a slice's item is written in one or five of them.
 INLINE_BYTES = 4 * 1024
@@ -47,9 +44,8 @@ class SliceStore:
     def __init__(
         self, dynamodb: "DynamoDBClient", s3: "S3Client", *, table: str, bucket: str, threaded: bool = False
     ) -> None:
-        self._dynamodb = dynamodb
+        self._table = Table(dynamodb, table)
         self._s3 = s3
-        self._table = table
         self._bucket = bucket
         self._map: Readers = ThreadPoolExecutor(_READERS, thread_name_prefix="slices").map if threaded else map
 
@@ -64,14 +60,17 @@ class SliceStore:
             The URI of the slice's object, if its body is in S3.
         """
         key = items.slice_key(header.set_id, header.slice_index, header.slice_count)
-        content = self._content(header, body)
-        self._put_once({**key, **content}, expires_at)
-        return f"s3://{self._bucket}/{content['object']['S']}" if "object" in content else None
+        if len(body) <= INLINE_BYTES:
+            self._put_once(key, {"body": body}, expires_at)
+            return None
+        object_key = self._put_object(header, body)
+        self._put_once(key, {"object": object_key}, expires_at)
+        return f"s3://{self._bucket}/{object_key}"
 
     def store_end(self, ended: SliceEnded, *, expires_at: float) -> None:
         """Store the error of a slice that ended without a result, unless an earlier one is stored."""
         key = items.ended_key(ended.set_id, ended.slice_index, ended.slice_count)
-        self._put_once({**key, "error": items.error_value(ended.named_error)}, expires_at)
+        self._put_once(key, {"error": items.json_text(ended.named_error)}, expires_at)
 
     def load(self, set_id: str, index: int, slice_count: int) -> bytes:
         """Read the envelope of a stored slice.
@@ -79,8 +78,8 @@ class SliceStore:
         Raises:
             UnknownSliceError: the slice was never stored, or has expired.
         """
-        item = self._item(items.slice_key(set_id, index, slice_count))
-        if item is None:
+        item = self._table.get(items.slice_key(set_id, index, slice_count))
+        if not item:
             raise UnknownSliceError(f"slice {index} of set {set_id} is not stored; it may have expired")
         return self._body(item)
 
@@ -88,7 +87,7 @@ class SliceStore:
         """Read the index and envelope of every stored slice once, shard by shard."""
         seen: set[int] = set()
         for shard in range(items.shard_count(slice_count)):
-            for page in self._pages(set_id, shard):
+            for page in self._table.pages(items.slices_of(set_id, shard)):
                 unseen = [item for item in page if items.slice_index(item) not in seen]
                 seen.update(map(items.slice_index, unseen))
                 yield from self._map(self._read, unseen)
@@ -104,15 +103,15 @@ class SliceStore:
             The indices of the copied slices.
         """
 
-        def copy(item: "Item") -> tuple[int, bytes]:
+        def copy(item: Item) -> tuple[int, bytes]:
             index = items.slice_index(item)
-            content: Item = {name: item[name] for name in ("body", "object") if name in item}
-            self._put_once({**items.slice_key(to_set, index, slice_count), **content}, expires_at)
+            content = {name: item[name] for name in ("body", "object") if name in item}
+            self._put_once(items.slice_key(to_set, index, slice_count), content, expires_at)
             return index, b""
 
         seen = {ORIGIN}
         for shard in range(items.shard_count(slice_count)):
-            for page in self._pages(from_set, shard):
+            for page in self._table.pages(items.slices_of(from_set, shard)):
                 unseen = [item for item in page if items.slice_index(item) not in seen]
                 seen.update(map(items.slice_index, unseen))
                 for _ in self._map(copy, unseen):
@@ -121,48 +120,24 @@ class SliceStore:
 
     def load_error(self, set_id: str, index: int, slice_count: int) -> ErrorInfo | None:
         """Read the error of a slice that ended without a result; None if it has none."""
-        item = self._item(items.ended_key(set_id, index, slice_count))
-        return items.error_of(item) if item is not None else None
+        item = self._table.get(items.ended_key(set_id, index, slice_count))
+        return items.error_of(item) if item else None
 
-    def _pages(self, set_id: str, shard: int) -> Iterator[list["Item"]]:
-        prefix = items.slice_prefix(set_id, shard)
-        pages = self._dynamodb.get_paginator("query").paginate(
-            TableName=self._table,
-            KeyConditionExpression="pk = :shard AND begins_with(sk, :slice)",
-            ExpressionAttributeValues={":shard": prefix["pk"], ":slice": prefix["sk"]},
-            ConsistentRead=True,
-        )
-        for page in pages:
-            yield page["Items"]
-
-    def _put_once(self, item: "Item", expires_at: float) -> None:
+    def _put_once(self, key: Key, content: Mapping[str, Value], expires_at: float) -> None:
         """Write an item unless it exists."""
-        try:
-            self._dynamodb.put_item(
-                TableName=self._table,
-                Item={**item, "expires_at": items.number(int(expires_at))},
-                ConditionExpression="attribute_not_exists(pk)",
-            )
-        except ClientError as error:
-            if not is_condition_failure(error):
-                raise
+        self._table.write(put(key, {**content, "expires_at": int(expires_at)}).if_absent())
 
-    def _content(self, header: SliceHeader, body: bytes) -> "Item":
-        """The body itself, or the key of its object. The key contains a digest, so a duplicate overwrites nothing."""
-        if len(body) <= INLINE_BYTES:
-            return {"body": {"B": body}}
+    def _put_object(self, header: SliceHeader, body: bytes) -> str:
+        """Write a body to S3. The key contains a digest, so a duplicate overwrites nothing."""
         digest = hashlib.sha256(body).hexdigest()[:16]
         key = f"{SLICES_PREFIX}{safe_segment(header.set_id)}/{header.slice_index:06d}-{digest}.json"
         self._s3.put_object(Bucket=self._bucket, Key=key, Body=body, ContentType="application/json")
-        return {"object": {"S": key}}
+        return key
 
-    def _read(self, item: "Item") -> tuple[int, bytes]:
+    def _read(self, item: Item) -> tuple[int, bytes]:
         return items.slice_index(item), self._body(item)
 
-    def _body(self, item: "Item") -> bytes:
+    def _body(self, item: Item) -> bytes:
         if "body" in item:
-            return bytes(item["body"]["B"])
-        return self._s3.get_object(Bucket=self._bucket, Key=item["object"]["S"])["Body"].read()
-
-    def _item(self, key: "Item") -> "Item | None":
-        return self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True).get("Item")
+            return item.data("body")
+        return self._s3.get_object(Bucket=self._bucket, Key=item.text("object"))["Body"].read()

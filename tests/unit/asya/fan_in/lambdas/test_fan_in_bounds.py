@@ -2,12 +2,13 @@
 
 import json
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
 from asya.fan_in.aws import items
 from asya.fan_in.sets import Decision
+from asya.messaging.aws.table import Table, put
+from asya.messaging.aws.table_items import Value
 from asya.protocol.mesh_table import FanIn
 from asya.protocol.times import format_time
 from tests.doubles.envelopes import message, status
@@ -29,14 +30,17 @@ def store_set(mesh: FanMesh, count: int = COUNT, *, left: timedelta, decision: D
               "aggregation_key": "/r", "outer": OUTER}  # fmt: skip
     route = {"prev": ["split"], "curr": "x-fan-in", "next": ["post"]}
     body = message(route=route, headers={"x-asya-fan-in": header}, status=status(phase="processing", actor="x-fan-in"))
-    known: Any = {**items.set_key("s"), "slice_count": items.number(count), "arrived": {"NS": ["0"]},
-                  "actor": {"S": "x-fan-in"}, "due_at": {"S": format_time(mesh.clock.moment + left)},
-                  "open_in": {"S": items.shard_of("s")}}  # fmt: skip
+    known: dict[str, Value] = {
+        "slice_count": count,
+        "arrived": {0},
+        "actor": "x-fan-in",
+        "due_at": format_time(mesh.clock.moment + left),
+        "open_in": items.shard_of("s"),
+    }
     if decision is not None:
-        known |= {"decision": items.decision_value(decision), "lease_until": items.number(0)}
-    stored: Any = {**items.slice_key("s", 0, count), "body": {"B": body}}
-    for item in (known, stored):
-        mesh.dynamodb.put_item(TableName="asya-shop-fan-in", Item=item)
+        known |= {"decision": items.json_text(decision), "lease_until": 0}
+    for change in (put(items.set_key("s"), known), put(items.slice_key("s", 0, count), {"body": body})):
+        Table(mesh.dynamodb, "asya-shop-fan-in").write(change)
 
 
 @pytest.mark.rule("9.set-size")
