@@ -80,7 +80,7 @@ def _get(view: EnvelopeView, path: Path) -> Any:
         "headers": view.headers,
         "status": view.status,
     }
-    if not isinstance(path[0], Key) or path[0].name not in READABLE:
+    if not isinstance(path.segments[0], Key) or path.segments[0].name not in READABLE:
         raise PermissionError(f"{path} may not be read; readable are {', '.join('.' + name for name in READABLE)}")
     return _walk(root, path.segments, path)
 
@@ -187,9 +187,9 @@ def _walk(value: Any, segments: tuple[Segment, ...], path: Path) -> Any:
             value = value[segment.name]
         else:
             _check_list(value, path)
-            if not -len(value) <= segment.index < len(value):
-                raise IndexError(f"{path}: index {segment.index} of {len(value)} entries")
-            value = value[segment.index]
+            if not -len(value) <= segment.at < len(value):
+                raise IndexError(f"{path}: index {segment.at} of {len(value)} entries")
+            value = value[segment.at]
     return value
 
 
@@ -205,16 +205,16 @@ def _assign(container: Any, segment: Segment, value: Any, path: Path) -> None:
         container[segment.start : segment.stop] = list(value)
     else:
         _check_list(container, path)
-        if not -len(container) <= segment.index < len(container):
-            raise IndexError(f"{path}: index {segment.index} of {len(container)} entries")
-        container[segment.index] = value
+        if not -len(container) <= segment.at < len(container):
+            raise IndexError(f"{path}: index {segment.at} of {len(container)} entries")
+        container[segment.at] = value
 
 
 def _remove(container: Any, segment: Segment, path: Path) -> None:
     if isinstance(segment, IndexRange):
         raise ValueError(f"{path}: a slice may only be the last part of a SET")
     _walk(container, (segment,), path)
-    del container[segment.name if isinstance(segment, Key) else segment.index]
+    del container[segment.name if isinstance(segment, Key) else segment.at]
 
 
 def _check_list(value: Any, path: Path) -> None:

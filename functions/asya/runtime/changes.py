@@ -53,7 +53,7 @@ def slice_frames(output: FanOut, state: GeneratorState) -> Iterator[Frame]:
         NotJsonError: an item is not JSON; the error names its index.
     """
     for part in output.slices(state.view):
-        payload = None if part.index == 0 else _encode_item(part.index - 1, part.item)
+        payload = None if part.number == 0 else _encode_item(part.number - 1, part.item)
         frame = state.frame(payload)
         header = encode_value(part.header)
         yield replace(frame, next=part.next, headers={**frame.headers, header_names.FAN_IN: header})

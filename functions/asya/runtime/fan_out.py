@@ -9,8 +9,7 @@ Standard library only, because heavy jobs use this module too.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from asya.protocol import headers, ids, names
 from asya.protocol.json_pointer import check_pointer
@@ -26,17 +25,16 @@ class FanOutError(ValueError):
     """A fan-out is not the only output of its hop."""
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(NamedTuple):
     """One slice of a fan-out, before it becomes a frame.
 
     Attributes:
-        index: 0 for the origin, which keeps the received payload and ignores `item`.
+        number: 0 for the origin, which keeps the received payload and ignores `item`.
         next: the `route.next` of the slice.
         header: the value of the header `x-asya-fan-in`.
     """
 
-    index: int
+    number: int
     item: Any
     next: tuple[str, ...]
     header: dict[str, Any]

@@ -2,28 +2,25 @@
 
 import json
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-# Standard library only, without structs of msgspec, because heavy jobs use the ABI too.
+# Standard library only, without structs of msgspec, because heavy jobs use the ABI too. Every function imports this module, and a
+# data class takes six times as long to make as a named tuple.
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """A key: `.name` or `["any name"]`."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
+class Index(NamedTuple):
     """An index into a list: `[3]` or `[-1]`."""
 
-    index: int
+    at: int
 
 
-@dataclass(frozen=True, slots=True)
-class IndexRange:
+class IndexRange(NamedTuple):
     """A range of a list: `[start:stop]`; either side may be missing."""
 
     start: int | None
@@ -33,15 +30,11 @@ class IndexRange:
 Segment = Key | Index | IndexRange
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
+class Path(NamedTuple):
     """A parsed path, with its text for error messages."""
 
     text: str
     segments: tuple[Segment, ...]
-
-    def __getitem__(self, position: int) -> Segment:
-        return self.segments[position]
 
     def __str__(self) -> str:
         return self.text
