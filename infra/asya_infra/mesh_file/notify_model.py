@@ -1,13 +1,15 @@
 """The keys of `notify` in the mesh file: who is told about alarms, and when an alarm goes off."""
 
 import re
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, defstruct
 from pydantic import BeforeValidator, WithJsonSchema
 
+from asya import registry
+from asya.monitoring import Threshold
 from asya.protocol.mesh_keys import Texts
-from asya_infra.mesh_file.units import DURATION_SCHEMA, parse_duration
+from asya_infra.mesh_file.units import DURATION_SCHEMA, format_duration, parse_duration
 
 _PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,2})?)%")
 _OFF = "none"
@@ -48,35 +50,45 @@ Count = Annotated[int | None, BeforeValidator(_parse_count), WithJsonSchema(_COU
 Age = Annotated[float | None, BeforeValidator(_parse_age), WithJsonSchema(_AGE_SCHEMA)]
 
 
-class ThresholdsSection(Struct, frozen=True, kw_only=True):
-    """The values at which alarms go off; `none` removes an alarm. Counts are per five minutes."""
+_FORMS: dict[str, tuple[Any, str]] = {"count": (Count, "{:g}"), "percent": (Percent, "{:g}%"), "age": (Age, "")}
 
-    failure_rate: Annotated[Percent, Meta(extra_json_schema={"default": "5%"})] = 5.0
-    """The share of failed tasks; periods with fewer than 20 ended tasks do not count."""
-    failures: Count = 1
-    """Envelopes at x-sump."""
-    oldest_message: Annotated[Age, Meta(extra_json_schema={"default": "30m"})] = 1800.0
-    """The age of the oldest message in a queue."""
-    delayed_reports: Annotated[Age, Meta(extra_json_schema={"default": "5m"})] = 300.0
-    """The age of the oldest report that the gateway has not recorded."""
-    deadline_missed: Count = 1
-    """Deadlines that passed."""
-    dead_letters: Count = 1
-    """Messages in a dead-letter queue."""
-    slots_missed: Count = 1
-    """Slots of schedules that were later than `catch_up`, so their tasks do not start."""
-    stuck_runs: Annotated[Age, Meta(extra_json_schema={"default": "1h"})] = 3600.0
-    """How long a job run waits to run, or exceeds `max_run`."""
-    oldest_pause: Annotated[Age, Meta(extra_json_schema={"default": "21d"})] = 21 * 86400.0
-    """The age of the oldest pause; at most three quarters of the longest pause."""
-    redelivered: Count = 20
-    """Messages that were received before, after a crash, a timeout or an error of AWS."""
-    throttles: Count = 10
-    """Throttled calls of all Lambda functions in the account, which share its concurrency."""
-    function_errors: Count = 3
-    """Errors of the gateway's functions and of the sweeps."""
-    stopped_sweep: Annotated[Age, Meta(extra_json_schema={"default": "15m"})] = 900.0
-    """How long no sweep of a kind has finished."""
+
+def written(threshold: Threshold, value: float) -> str:
+    """Return the value of a threshold as the mesh file has it, such as `5%` or `30m`."""
+    text = _FORMS[threshold.form][1]
+    return text.format(value) if text else format_duration(value)
+
+
+def _field(threshold: Threshold) -> tuple[str, Any, float | None]:
+    """Return the key of a threshold with its type and its default."""
+    default = int(threshold.default) if threshold.form == "count" else float(threshold.default)
+    shown = default if threshold.form == "count" else written(threshold, default)
+    described = Meta(description=threshold.text, extra_json_schema={"default": shown})
+    return threshold.key, Annotated[_FORMS[threshold.form][0], described], default
+
+
+if TYPE_CHECKING:
+
+    class ThresholdsSection(Struct):
+        """The keys of the declared thresholds."""
+
+else:
+    ThresholdsSection = defstruct(
+        "ThresholdsSection",
+        [_field(each) for _, each in sorted(registry.PRODUCT.thresholds.items())],
+        namespace={
+            "__doc__": "The values at which alarms go off; `none` removes an alarm. Counts are per five minutes."
+        },
+        module=__name__,
+        frozen=True,
+        kw_only=True,
+    )
+
+
+def value_of(thresholds: ThresholdsSection, threshold: Threshold) -> float | None:
+    """Return the value of a threshold; None if the mesh file removes its alarms."""
+    value: float | None = getattr(thresholds, threshold.key, threshold.default)
+    return value
 
 
 class NotifySection(Struct, frozen=True, kw_only=True):

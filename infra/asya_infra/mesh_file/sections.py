@@ -116,7 +116,12 @@ def _model(section: type[Struct], *, described: bool) -> type[BaseModel]:
     definitions: dict[str, Any] = {
         f"{field.name}_": (
             _annotation(field.type, described=described),
-            Field(alias=key, description=texts.get(field.name), **_default(field), **_bounds(field.type)),
+            Field(
+                alias=key,
+                description=texts.get(field.name),
+                **_default(field),
+                **_bounds(field.type),
+            ),
         )
         for key, field in keys_of(section).items()
     }
@@ -196,11 +201,18 @@ def _build(section: type[Struct], value: Any, validate: ValidatorFunctionWrapHan
 
 
 def _descriptions(section: type[Struct]) -> dict[str, str]:
-    """Return what the source says below each field of a section, those of its bases included."""
-    found: dict[str, str] = {}
+    """Return what the source says below each field of a section, those of its bases included, or else what its type says."""
+    marks = {field.name: get_args(field.type)[1:] for field in msgspec.structs.fields(section)}
+    found = {
+        name: mark.description
+        for name, each in marks.items()
+        for mark in each
+        if isinstance(mark, Meta) and mark.description is not None
+    }
     for base in reversed(section.__mro__):
         if issubclass(base, Struct) and base is not Struct:
-            found |= dict(_below_fields(_classes(base.__module__)[base.__name__]))
+            source = _classes(base.__module__).get(base.__name__)
+            found |= dict(_below_fields(source)) if source is not None else {}
     return found
 
 

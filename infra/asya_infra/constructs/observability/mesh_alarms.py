@@ -19,6 +19,7 @@ from asya_infra.constructs.observability.alarms import (
 )
 from asya_infra.constructs.observability.inventory import members
 from asya_infra.mesh import Mesh
+from asya_infra.mesh_file.notify_model import value_of
 
 
 def mesh_alarms(mesh: Mesh) -> list[Alarm]:
@@ -33,7 +34,7 @@ def mesh_alarms(mesh: Mesh) -> list[Alarm]:
 
 def _alarms(mesh: Mesh, declared: monitoring.Alarm) -> Iterator[Alarm]:
     """Yield what becomes of a declaration: one alarm, or one for each group or sweep; none if the mesh file removes it."""
-    threshold: float | None = getattr(mesh.file.notify.thresholds, declared.threshold.key)
+    threshold = value_of(mesh.file.notify.thresholds, declared.threshold)
     if threshold is None:
         return
     if declared.at_most is not None:

@@ -3,47 +3,26 @@
 import re
 from collections.abc import Iterator
 
-from asya.gateway.manifest import REPORT_RETENTION_DAYS
-from asya_infra import timings
+from asya import registry
 from asya_infra.mesh_file.checks.context import Context, Finding
-from asya_infra.mesh_file.notify_model import NotifySection
-from asya_infra.mesh_file.units import format_duration
+from asya_infra.mesh_file.notify_model import NotifySection, value_of, written
 
 _PATTERNS = {
     "email": (re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+"), "an e-mail address such as ops@example.com"),
     "https": (re.compile(r"https://[^/\s@]+(/\S*)?"), "a URL such as https://events.example.com/alarms"),
 }
 _TOPIC = re.compile(r"arn:[^:\s]+:sns:[^:\s]+:\d{12}:[A-Za-z0-9_-]{1,256}")
-_LONGEST_DELAY = 900
-_QUEUE_RETENTION = timings.QUEUE_RETENTION_DAYS * 86_400
-_REPORTS_RETENTION = REPORT_RETENTION_DAYS * 86_400
-# An alarm looks back a day at most, unless its periods are an hour or longer.
-_ALARM_LIMIT = 86_400
 
 
 def check(context: Context) -> Iterator[Finding]:
     """Check the receivers and the thresholds of alarms."""
     notify = context.mesh.notify
     yield from _receivers(notify)
-    thresholds = notify.thresholds
-    oldest, stopped = thresholds.oldest_message, thresholds.stopped_sweep
-    if oldest is not None and not _LONGEST_DELAY < oldest < _QUEUE_RETENTION:
-        yield (
-            ("notify", "thresholds", "oldest_message"),
-            "should be more than 15m, because retries and timers wait that long in queues, and less than 4d, their retention; "
-            f"got {format_duration(oldest)}",
-        )
-    delayed = thresholds.delayed_reports
-    if delayed is not None and delayed >= _REPORTS_RETENTION:
-        yield (
-            ("notify", "thresholds", "delayed_reports"),
-            f"should be less than 14d, the retention of the queues of reports; got {format_duration(delayed)}",
-        )
-    if stopped is not None and not 600 <= stopped <= _ALARM_LIMIT:
-        yield (
-            ("notify", "thresholds", "stopped_sweep"),
-            f"should be 10m to 1d, because some sweeps run every 5 minutes; got {format_duration(stopped)}",
-        )
+    for threshold in registry.PRODUCT.thresholds.values():
+        value = value_of(notify.thresholds, threshold)
+        if value is not None and not threshold.least <= value <= threshold.most:
+            got = written(threshold, value)
+            yield ("notify", "thresholds", threshold.key), f"should be {threshold.bounds}; got {got}"
 
 
 def _receivers(notify: NotifySection) -> Iterator[Finding]:

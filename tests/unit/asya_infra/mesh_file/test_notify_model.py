@@ -33,9 +33,9 @@ pytestmark = pytest.mark.usefixtures("folder")
         ),
         (
             "thresholds: {errors: 1}",
-            "4: notify.thresholds.errors: unknown key; the keys are failure_rate, failures, oldest_message, "
-            "delayed_reports, deadline_missed, dead_letters, slots_missed, stuck_runs, oldest_pause, redelivered, "
-            "throttles, function_errors, stopped_sweep",
+            "4: notify.thresholds.errors: unknown key; the keys are dead_letters, deadline_missed, "
+            "delayed_reports, failure_rate, failures, function_errors, oldest_message, oldest_pause, redelivered, slots_missed, "
+            "stopped_sweep, stuck_runs, throttles",
         ),
     ],
 )
