@@ -144,13 +144,14 @@ def parse_envelope(body: bytes, source: str, envelope_id: str | None = None) -> 
     """
     import msgspec
 
-    from asya.protocol.codec import ParseError, decode
+    from asya.legacy.envelopes import read_envelope
+    from asya.protocol.codec import ParseError
 
     try:
         members = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
         if envelope_id or "id" not in members:
             members = {**members, "id": msgspec.Raw(msgspec.json.encode(envelope_id or str(uuid.uuid4())))}
-        envelope = decode(msgspec.json.encode(members))
+        envelope = read_envelope(msgspec.json.encode(members))
     except ParseError as error:
         name, problem = (
             "standard input" if source == "-" else source,

@@ -95,7 +95,7 @@ class Edges:
                 continue
             for body in bodies:
                 if "type" not in json.loads(body):  # slice-ended and set-due are no envelopes
-                    codec.decode(body.encode(), message_id="check")
+                    codec.decode(body.encode())
 
     def _function(self, actor: str) -> Callable[[dict[str, Any]], BatchResponse]:
         world = self.world

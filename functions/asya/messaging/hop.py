@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 import msgspec
 from msgspec.structs import replace
 
-from asya.protocol.codec import ParseError, decode
+from asya.legacy.envelopes import read_envelope
+from asya.protocol.codec import ParseError
 from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.protocol.status import Status
@@ -40,7 +41,7 @@ class Arrival(msgspec.Struct, frozen=True):
         """
         if self.refusal is not None:
             raise self.refusal
-        return decode(self.body, message_id=self.message_id)
+        return read_envelope(self.body, message_id=self.message_id)
 
 
 class Hop(msgspec.Struct, frozen=True, gc=False):

@@ -1,9 +1,10 @@
 """Decodes and encodes envelopes (`protocol §1`).
 
-A plain envelope takes one fast pass with a struct of the known keys. Unknown keys, nulls, legacy routes and mistakes take
+A plain envelope takes one fast pass with a struct of the known keys. Unknown keys, nulls, other forms and mistakes take
 a second, careful pass, which names the field in its errors.
 """
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import TypeVar
 
@@ -11,7 +12,6 @@ import msgspec
 from msgspec import Raw
 from msgspec.json import Decoder
 
-from asya.legacy.envelope_routes import is_legacy, upgraded_route
 from asya.protocol import ids, salvage
 from asya.protocol.envelope import NO_UNKNOWN_MEMBERS, NULL, Envelope, UnknownMembers
 from asya.protocol.headers import PAYLOAD_REF
@@ -21,6 +21,10 @@ from asya.protocol.strict_json import escape
 from asya.protocol.times import parse_time
 
 T = TypeVar("T")
+Members = dict[str, Raw]
+"""The members of a JSON object."""
+Upgrade = Callable[[Members], Members]
+"""Brings the members of a message of another form into the form of an envelope; raises `ParseError`."""
 
 
 class ParseError(ValueError):
@@ -55,12 +59,12 @@ _status_decoder = Decoder(Status)
 _value_decoder: Decoder[object] = Decoder()
 
 
-def decode(body: bytes, *, message_id: str = "") -> Envelope:
+def decode(body: bytes, upgrade: Upgrade | None = None) -> Envelope:
     """Decode the body of a message.
 
     Args:
         body: the bytes on the queue.
-        message_id: the SQS message id. An envelope with the legacy `steps` route may lack an id; it gets one derived from this.
+        upgrade: upgrades messages of other forms, which those who receive messages accept.
 
     Raises:
         ParseError: the message is not a valid envelope; the error names the field.
@@ -75,7 +79,7 @@ def decode(body: bytes, *, message_id: str = "") -> Envelope:
         raise ParseError(f"the message is not UTF-8 (byte {error.start})", _salvaged_id(body)) from None
     except (msgspec.MsgspecError, RecursionError):
         pass  # the careful pass either accepts the message or names the field at fault
-    return _decode_carefully(body, message_id)
+    return _decode_carefully(body, upgrade)
 
 
 def _is_plain(envelope: Envelope) -> bool:
@@ -183,7 +187,7 @@ def _ascii_json(value: object) -> bytes:
     return escape(_encoder.encode(value))
 
 
-def _decode_carefully(body: bytes, message_id: str) -> Envelope:
+def _decode_carefully(body: bytes, upgrade: Upgrade | None) -> Envelope:
     try:
         members = _object_decoder.decode(body)
     except RecursionError:
@@ -193,8 +197,10 @@ def _decode_carefully(body: bytes, message_id: str) -> Envelope:
     except msgspec.DecodeError as error:
         raise ParseError(f"the message is no JSON: {error}", _salvaged_id(body)) from None
 
+    if upgrade is not None:
+        members = upgrade(members)
+    envelope_id = id_of(members)
     route_raw = members.get("route")
-    envelope_id = _id_of(members, route_raw, message_id)
     if route_raw is None:
         raise ParseError("route is missing", envelope_id)
     if "payload" not in members:
@@ -218,14 +224,17 @@ def _decode_carefully(body: bytes, message_id: str) -> Envelope:
     return envelope
 
 
-def _id_of(members: dict[str, Raw], route_raw: Raw | None, message_id: str) -> str:
-    name = "id"
-    if "id" not in members and route_raw is not None and is_legacy(route_raw, "steps"):
-        if "job_id" not in members:
-            return ids.id_of_message(message_id)
-        name = "job_id"
+def id_of(members: Members, name: str = "id") -> str:
+    """Return the id of a message.
+
+    Args:
+        name: the member that holds it.
+
+    Raises:
+        ParseError: it is missing, or no usable id.
+    """
     if name not in members:
-        raise ParseError("id is missing")
+        raise ParseError(f"{name} is missing")
     try:
         value = msgspec.json.decode(members[name])
     except (msgspec.MsgspecError, RecursionError) as error:
@@ -244,12 +253,6 @@ def _check_id(value: str, name: str) -> None:
 
 
 def _route_of(raw: Raw, envelope_id: str) -> Route:
-    try:
-        legacy = upgraded_route(raw)
-    except ValueError as error:
-        raise ParseError(str(error), envelope_id) from None
-    if legacy is not None:
-        return Route(*legacy)
     members = _decode_raw(raw, _object_decoder, "route", envelope_id)
     for name in ("prev", "curr", "next"):
         if name not in members:

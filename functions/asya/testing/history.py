@@ -3,7 +3,8 @@
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from asya.protocol.codec import ParseError, decode
+from asya.legacy.envelopes import read_envelope
+from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
 from asya.testing.services.process import Process
 from asya.testing.services.queues import Message
@@ -48,7 +49,7 @@ class History:
         if message.queue.endswith(_REPORT_QUEUES):
             return
         try:
-            envelope = decode(message.body.encode("utf-8", "surrogatepass"), message_id=message.message_id)
+            envelope = read_envelope(message.body.encode("utf-8", "surrogatepass"), message_id=message.message_id)
         except ParseError:
             return  # a message of a system function, or a bad one, which ends in x-sump as an envelope
         self.sent[envelope.id].append(Sent(envelope, message.sent_at))

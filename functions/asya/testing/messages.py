@@ -7,7 +7,8 @@ import msgspec
 from msgspec import Raw
 
 from asya.contracts.codec import plain
-from asya.protocol.codec import ParseError, decode, encode
+from asya.legacy.envelopes import read_envelope
+from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import Envelope
 from asya.protocol.ids import id_of_message
 from asya.protocol.names import queue_name
@@ -40,6 +41,6 @@ def put(cloud: Deployment, actor: str, body: str, *, sender: str = USER_ID) -> s
     queue = queue_name(cloud.table.namespace, actor)
     message_id = cloud.queues.send(queue, body, sender=None, by=sender)
     try:
-        return decode(body.encode("utf-8", "surrogatepass"), message_id=message_id).id
+        return read_envelope(body.encode("utf-8", "surrogatepass"), message_id=message_id).id
     except ParseError as error:
         return error.envelope_id or id_of_message(message_id)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from asya.legacy.envelopes import read_envelope
 from asya.protocol import names
-from asya.protocol.codec import decode
 from asya.protocol.route import Route, progress_percent
 from tests.doubles.envelopes import message
 from tests.unit.design_documents.conftest import MakePipeline
@@ -40,7 +40,7 @@ def sent(**changes: Any) -> dict[str, Any]:
 
 
 def test_the_envelope_is_read() -> None:
-    envelope = decode(json.dumps(ENVELOPE).encode())
+    envelope = read_envelope(json.dumps(ENVELOPE).encode())
     assert (envelope.id, envelope.parent_id) == ("unique-envelope-id", "original-envelope-id")
     assert envelope.route == Route((), "prep", ("infer", "post"))
     assert (envelope.header("trace_id"), envelope.header("priority")) == ("abc-123", "high")
@@ -49,7 +49,7 @@ def test_the_envelope_is_read() -> None:
 
 @pytest.mark.parametrize("missing", ["parent_id", "headers"])
 def test_parent_id_and_headers_are_optional(missing: str) -> None:
-    assert decode(json.dumps(sent(**{missing: ...})).encode()).id == "unique-envelope-id"
+    assert read_envelope(json.dumps(sent(**{missing: ...})).encode()).id == "unique-envelope-id"
 
 
 @pytest.mark.parametrize("missing", ["id", "route", "payload"])
@@ -249,7 +249,7 @@ def test_the_final_report_has_the_error(pipeline: MakePipeline) -> None:
 @pytest.mark.rule("14.both-shapes")
 def test_both_shapes_in_one_envelope_mean_the_new_one() -> None:
     both = {"actors": ["prep"], "current": 0, "prev": ["prep"], "curr": "infer", "next": []}
-    assert decode(message(route=both)).route == Route(("prep",), "infer", ())
+    assert read_envelope(message(route=both)).route == Route(("prep",), "infer", ())
 
 
 @pytest.mark.rule("14.routes")
@@ -273,5 +273,5 @@ def test_what_is_no_route_of_this_generation(pipeline: MakePipeline, route: Any,
 
 @pytest.mark.rule("14.routes")
 def test_current_is_0_unless_said_otherwise_and_may_be_the_end() -> None:
-    assert decode(message(route={"actors": ["a", "b"]})).route == Route((), "a", ("b",))
-    assert decode(message(route={"actors": ["a", "b"], "current": 2})).route == Route(("a", "b"), "", ())
+    assert read_envelope(message(route={"actors": ["a", "b"]})).route == Route((), "a", ("b",))
+    assert read_envelope(message(route={"actors": ["a", "b"], "current": 2})).route == Route(("a", "b"), "", ())

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from asya.crew.lambdas.wiring import build_end_actor, build_sump
-from asya.protocol.codec import decode
+from asya.legacy.envelopes import read_envelope
 from asya.protocol.keys import result_key
 from asya.protocol.mesh_table import Actor, Sink
 from asya.protocol.route import Route
@@ -65,7 +65,7 @@ def ended(phase: str, **members: Any) -> bytes:
     ],
 )
 def test_keys(phase: str, route: Any, key: str) -> None:
-    assert result_key(decode(ended(phase, route=route)), BY_TIME) == key
+    assert result_key(read_envelope(ended(phase, route=route)), BY_TIME) == key
 
 
 def test_the_object_is_the_complete_envelope_formatted(pipeline: MakePipeline) -> None:

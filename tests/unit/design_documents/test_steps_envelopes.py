@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from asya.legacy.envelopes import read_envelope
 from asya.messaging.delivery import Diversion
 from asya.protocol import ids
 from asya.protocol.codec import decode
@@ -226,7 +227,7 @@ def test_only_a_steps_envelope_may_lack_an_id(pipeline: MakePipeline) -> None:
 
 
 def test_an_id_of_its_own_comes_before_the_job_id() -> None:
-    assert decode(json.dumps(sent(["a"], 1, id="own", job_id="job")).encode()).id == "own"
+    assert read_envelope(json.dumps(sent(["a"], 1, id="own", job_id="job")).encode()).id == "own"
 
 
 @pytest.mark.parametrize(("job_id", "problem"), [("", "job_id is empty"), (7, "job_id must be a string, not a number")])

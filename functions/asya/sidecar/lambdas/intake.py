@@ -118,7 +118,7 @@ class Intake:
                 envelope = hop.envelope
             case Diversion(deliveries=(delivery, *_)):
                 # The message may be unreadable, but not what leaves in its place.
-                envelope = decode(delivery.body, message_id=record.message_id)
+                envelope = decode(delivery.body)
             case _:
                 return
         report_problem(self.services, envelope, error, sent_at=record.arrival.sent_at, last=last)

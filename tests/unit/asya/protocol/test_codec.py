@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asya.protocol import ids
 from asya.protocol.codec import ParseError, decode, encode
-from asya.protocol.route import Route
 from tests.doubles.envelopes import message, status
 
 JSON = st.recursive(
@@ -154,7 +152,7 @@ MALFORMED: list[tuple[str, bytes, str, str | None]] = [
 )
 def test_protocol_5_1_the_field_is_named_and_a_usable_id_kept(body: bytes, named: str, kept_id: str | None) -> None:
     with pytest.raises(ParseError, match="Failed to parse message: ") as caught:
-        decode(body, message_id="m-1")
+        decode(body)
     assert named in str(caught.value)
     assert caught.value.envelope_id == kept_id
 
@@ -199,52 +197,10 @@ def test_protocol_2_second_precision_and_offsets_are_accepted() -> None:
         assert decode(message(status=status(deadline_at=text))).status.deadline_at == text  # type: ignore[union-attr]
 
 
-LEGACY: list[tuple[dict[str, Any], Route | str]] = [
-    ({"actors": ["a", "b", "c"], "current": 0}, Route((), "a", ("b", "c"))),
-    ({"actors": ["a", "b", "c"], "current": 1}, Route(("a",), "b", ("c",))),
-    ({"actors": ["a", "b"], "current": 2}, Route(("a", "b"), "", ())),
-    ({"actors": ["a"]}, Route((), "a", ())),
-    ({"steps": ["a", "b"], "current": 1}, Route(("a",), "b", ())),
-    ({"actors": ["x"], "current": 0, "prev": ["p"], "curr": "c", "next": []}, Route(("p",), "c", ())),
-    ({"actors": ["a"], "current": -1}, "route.current is -1"),
-    ({"actors": ["a"], "current": 2}, "route.current is 2; route.actors has 1"),
-    ({"actors": ["a"], "current": "0"}, "route.current"),
-    ({"actors": [], "current": 0}, "route.actors is empty"),
-    ({"steps": [], "current": 0}, "route.steps is empty"),
-    ({"actors": "abc"}, "route.actors"),
-    ({"actors": ["a", 5]}, "route.actors"),
-]
-
-
-@pytest.mark.rule("14.routes")
-@pytest.mark.parametrize(("route", "expected"), LEGACY)
-def test_protocol_14_legacy_routes_are_upgraded_on_receipt(route: dict[str, Any], expected: Route | str) -> None:
-    if isinstance(expected, str):
-        with pytest.raises(ParseError) as caught:
-            decode(message(route=route))
-        assert expected in str(caught.value)
-        assert caught.value.envelope_id == "env-1"
-        return
-    envelope = decode(message(route=route))
-    assert envelope.route == expected
-    assert set(json.loads(encode(envelope))["route"]) == {"prev", "curr", "next"}
-
-
-@pytest.mark.rule("14.missing-id")
-def test_protocol_14_only_a_steps_envelope_may_lack_its_id() -> None:
-    steps = {"steps": ["a"], "current": 0}
-    assert decode(message(id=..., job_id="job-9", route=steps)).id == "job-9"
-    without = decode(message(id=..., route=steps), message_id="m-1")
-    assert without.id == ids.id_of_message("m-1") == decode(message(id=..., route=steps), message_id="m-1").id
-    for route in (
-        {"actors": ["a"]},
-        {"prev": [], "curr": "a", "next": []},
-        {"prev": [], "curr": "a", "next": [], **steps},
-    ):
-        with pytest.raises(ParseError, match="id is missing"):
-            decode(message(id=..., job_id="job-9", route=route), message_id="m-1")
-    with pytest.raises(ParseError, match="job_id must be a string"):
-        decode(message(id=..., job_id=3, route=steps))
+@pytest.mark.parametrize("route", [{"actors": ["a"], "current": 0}, {"steps": ["a"]}])
+def test_the_codec_knows_no_other_form_of_routes(route: dict[str, Any]) -> None:
+    with pytest.raises(ParseError, match=r"route\.prev is missing"):
+        decode(message(route=route))
 
 
 def test_protocol_1_both_passes_read_the_same() -> None:

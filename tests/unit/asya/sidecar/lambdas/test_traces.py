@@ -91,7 +91,7 @@ def test_a_pause_and_its_resume_are_spans_of_one_trace(
     table = mesh({"approve": Actor(kind="pause", pause=Pause(prompt="Send it?")), "x-resume": Actor(kind="crew")})
     route = {"prev": ["prep"], "curr": "approve", "next": ["post"]}
     build_pause(world.services("approve", table)).process(sqs_event(message(headers=TRACED, route=route)))
-    paused = codec.decode(world.s3.content("paused/env-1/0/1.json"), message_id="1")
+    paused = codec.decode(world.s3.content("paused/env-1/0/1.json"))
     delivery = release_delivery(paused, PauseRelease(to="x-resume", epoch=1, at="2026-01-01T00:00:00Z"))
     build_resume(world.services("x-resume", table)).process(sqs_event(delivery.body))
     assert log.parents() == {"pause approve": "outside", "process x-resume": "pause approve"}
