@@ -12,7 +12,7 @@ from asya_cli.output.text import counted, one_line, write_json_line
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from asya.operations.mesh_numbers import ActorNumbers
+    from asya.capabilities.operations.mesh_numbers import ActorNumbers
 
 
 @selects_mesh

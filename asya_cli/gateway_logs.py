@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from asya.capabilities.operations.aws.function_logs import FunctionLogs
 from asya.client.errors import NotFoundError
 from asya.client.operations import Operations
-from asya.operations.aws.function_logs import FunctionLogs
 from asya.protocol import names
 from asya_cli import clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from asya.capabilities.operations.log_lines import LogLine
     from asya.client.mesh_client import MeshClient
-    from asya.operations.log_lines import LogLine
 
 
 @dataclass(frozen=True)

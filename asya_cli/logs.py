@@ -18,9 +18,9 @@ from asya_cli.output.text import echo, one_line
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from asya.capabilities.operations.aws.function_logs import FunctionLogs
+    from asya.capabilities.operations.aws.run_logs import LogFile
     from asya.client.mesh_client import MeshClient
-    from asya.operations.aws.function_logs import FunctionLogs
-    from asya.operations.aws.run_logs import LogFile
     from asya_cli.gateway_logs import GatewayLogs
     from asya_cli.job.mesh_runs import MeshRuns
 
@@ -90,8 +90,8 @@ def _follow_actor(reader: LogReader, actor: str, start: float, *, follow: bool) 
 
 
 def _follow_task(reader: LogReader, mesh: MeshClient, envelope_id: str, options: str, *, follow: bool) -> None:
+    from asya.capabilities.operations.log_lines import AFTER_THE_HOPS
     from asya.client.ends import TERMINAL
-    from asya.operations.log_lines import AFTER_THE_HOPS
     from asya.protocol.times import parse_time
     from asya_cli.job.mesh_runs import MeshRuns
     from asya_cli.tasks.records import awaited_task
@@ -166,7 +166,7 @@ class LogReader:
             actors: From when on, in epoch seconds, by actor. An actor without logs has no lines.
             envelope_id: Only lines about this envelope; empty for all lines.
         """
-        from asya.operations.log_lines import mentions, search_pattern
+        from asya.capabilities.operations.log_lines import mentions, search_pattern
         from asya.protocol.times import parse_time
 
         pattern = search_pattern(envelope_id) if envelope_id else ""

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import cycle
 from uuid import UUID
 
-from asya.messaging.hop import Arrival, Hop
+from asya.function.hop import Arrival, Hop
 from asya.protocol.frame import Frame
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.protocol.strict_json import decode_untyped, encode_value

@@ -1,6 +1,6 @@
 """The cost of a million hops by AWS's list prices: `python -m bench.hop_cost`. It calls nothing.
 
-The counts are those of `tests/unit/asya/sidecar/lambdas/test_sidecar_counts.py`. The durations are assumptions about AWS; the
+The counts are those of `tests/unit/asya/light/lambdas/test_sidecar_counts.py`. The durations are assumptions about AWS; the
 table shows each part, so other durations are easy to put in.
 """
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from pyspark.sql import SparkSession
 
+from asya.heavy.manifest_lines import encode_manifest
 from asya.protocol.job_runs import Manifest, Member, manifest_key
-from asya.spark.manifest_lines import encode_manifest
 from asya_local.tools import find_java
 from asya_spark.main import run
 

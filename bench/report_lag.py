@@ -29,7 +29,7 @@ from rich.table import Table
 from asya.client.connection import Connection, read_local
 from asya.protocol import names
 from asya.protocol.times import parse_time
-from asya.reporting.aws.gateway_client import address_of
+from asya.tasks.reporting.aws.gateway_client import address_of
 from asya_local.cloud import down, up
 from asya_local.steps import Steps
 

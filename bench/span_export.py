@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from asya.messaging.aws.otlp import otlp_export
-from asya.messaging.spans import Span
+from asya.function.aws.otlp import otlp_export
+from asya.function.spans import Span
 from asya.protocol.tracing import TraceContext
 from bench.side_by_side import Measurement, measure
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
+from asya.function.aws.telemetry import Telemetry
 from asya.gateway.http.router import answer
 from asya.gateway.lambdas.api_groups import build_api
-from asya.messaging.aws.telemetry import Telemetry
+from asya.light.lambdas.wiring import build_sidecar
 from asya.senders.aws.role_list import RoleItems
 from asya.senders.roles import ListChange
-from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.envelopes import message
 from tests.doubles.gateway_functions import emulated_gateway, recorded_event, settings_with
 from tests.doubles.mesh_world import batch_failures, mesh_world, sqs_event

@@ -12,8 +12,8 @@ from asya_cli.output.console import Console
 from asya_cli.output.text import echo, one_line
 
 if TYPE_CHECKING:
+    from asya.capabilities.triggers.operators.answers import BackfillView
     from asya.client.triggers import Triggers
-    from asya.triggers.operators.answers import BackfillView
 
 SECONDS = 2.0
 """Between two questions to the gateway."""

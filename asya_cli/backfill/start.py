@@ -47,7 +47,7 @@ def start(
     """
     from uuid import uuid4
 
-    from asya.triggers.operators.answers import BackfillRequest
+    from asya.capabilities.triggers.operators.answers import BackfillRequest
     from asya_cli.backfill.progress import exit_code
     from asya_cli.backfill.progress import follow as follow_backfill
     from asya_cli.backfill.tables import show_backfill

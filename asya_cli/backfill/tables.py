@@ -15,7 +15,7 @@ from asya_cli.triggers.moments import local_time
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from asya.triggers.operators.answers import BackfillView
+    from asya.capabilities.triggers.operators.answers import BackfillView
     from asya_cli.output.console import Console
 
 _COLORS = {"done": "green", "stopped": "red", "canceled": "yellow", "running": "cyan"}

@@ -9,7 +9,7 @@ import urllib3
 
 from asya.client.errors import MeshError, UnreachableError
 from asya.client.signing import signable, signed_headers
-from asya.reporting.aws.gateway_client import address_of
+from asya.tasks.reporting.aws.gateway_client import address_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

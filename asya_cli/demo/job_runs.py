@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from asya.operations.prices import prices_of
+from asya.capabilities.operations.prices import prices_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

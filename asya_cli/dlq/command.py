@@ -105,7 +105,7 @@ app.command()(redrive)
 
 
 def _row(dead_letters: DeadLetters, letter: QueuedLetter) -> tuple[str, ...]:
-    from asya.operations.dead_letters import letter_error
+    from asya.capabilities.operations.dead_letters import letter_error
     from asya.protocol.times import format_time
 
     envelope, task = letter.envelope, dead_letters.task(letter)

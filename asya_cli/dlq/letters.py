@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
+from asya.capabilities.dead_letters import letters as dead_letters
+from asya.capabilities.dead_letters.aws.queue import DeadLetterQueue, ReceivedMessage
+from asya.capabilities.dead_letters.settlements import SETTLED
+from asya.capabilities.operations.dead_letters import envelope_of, letter_id
 from asya.client.errors import ConflictError
-from asya.dead_letters import letters as dead_letters
-from asya.dead_letters.aws.queue import DeadLetterQueue, ReceivedMessage
-from asya.dead_letters.settlements import SETTLED
-from asya.messaging.aws.missing_queues import is_missing_queue
-from asya.operations.dead_letters import envelope_of, letter_id
+from asya.function.aws.missing_queues import is_missing_queue
 from asya.protocol import names
 from asya_cli.aws_errors import aws_errors
 from asya_cli.errors import CommandError, ExitCode
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from asya.capabilities.dead_letters.letters import DeadLetter
     from asya.client.mesh_client import MeshClient
-    from asya.dead_letters.letters import DeadLetter
     from asya.protocol.envelope import Envelope
     from asya.tasks.view import TaskView
 

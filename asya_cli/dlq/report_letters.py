@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
+from asya.capabilities.dead_letters.aws.queue import DeadLetterQueue
 from asya.client.errors import MeshError
-from asya.dead_letters.aws.queue import DeadLetterQueue
-from asya.messaging.aws.missing_queues import is_missing_queue
+from asya.function.aws.missing_queues import is_missing_queue
 from asya.protocol import names
 from asya_cli.aws_errors import aws_errors
 from asya_cli.errors import CommandError
@@ -17,8 +17,8 @@ from asya_cli.errors import CommandError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from asya.capabilities.dead_letters.aws.queue import ReceivedMessage
     from asya.client.mesh_client import MeshClient
-    from asya.dead_letters.aws.queue import ReceivedMessage
 
 HIDE_SECONDS = 300
 """Visibility timeout of a message during a scan. The end of the scan makes it visible again at once."""

@@ -10,7 +10,7 @@ from asya_cli.options import MeshOptions, selects_mesh
 from asya_cli.output.text import echo
 
 if TYPE_CHECKING:
-    from asya.spark.aws.run_items import RunRecord
+    from asya.heavy.aws.run_items import RunRecord
     from asya_cli.job.mesh_runs import MeshRuns
 
 
@@ -45,7 +45,7 @@ def cancel_run(mesh: MeshRuns, record: RunRecord) -> None:
     Raises:
         CommandError: The run has not started, it has ended, or EMR Serverless is busy.
     """
-    from asya.spark.aws.emr_serverless import TERMINAL_STATES, BusyError, EmrServerless
+    from asya.heavy.aws.emr_serverless import TERMINAL_STATES, BusyError, EmrServerless
 
     run_id = mesh.run_id(record)
     # The job run of a resident run goes on after its own envelopes.

@@ -15,8 +15,8 @@ from asya_cli.output.text import counted, echo, one_line, without_fraction, writ
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from asya.operations.aws.job_runs import RunLine
-    from asya.spark.aws.drains import Drain
+    from asya.capabilities.operations.aws.job_runs import RunLine
+    from asya.heavy.aws.drains import Drain
     from asya_cli.job.mesh_runs import MeshRuns
 
 
@@ -39,8 +39,8 @@ def list_runs(
 
     Drained actors, and envelopes that wait for a run, are named on standard error.
     """
-    from asya.operations.aws.job_runs import line_of, read_runs
-    from asya.operations.prices import prices_of
+    from asya.capabilities.operations.aws.job_runs import line_of, read_runs
+    from asya.capabilities.operations.prices import prices_of
     from asya_cli.job.mesh_runs import MeshRuns, run_errors
     from asya_cli.suggestions import check_actor
 

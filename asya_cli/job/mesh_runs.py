@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.messaging.aws.missing_queues import is_missing_queue
-from asya.operations.aws.job_runs import RunReader
-from asya.operations.aws.run_logs import RunLogs
+from asya.capabilities.operations.aws.job_runs import RunReader
+from asya.capabilities.operations.aws.run_logs import RunLogs
+from asya.function.aws.missing_queues import is_missing_queue
+from asya.heavy.aws.dispatch_requests import DispatchRequests
+from asya.heavy.aws.drains import Drains
+from asya.heavy.aws.emr_serverless import EmrServerless
+from asya.heavy.aws.heartbeats import Heartbeats
+from asya.heavy.aws.manifests import Manifests
+from asya.heavy.aws.pending import Pending
+from asya.heavy.aws.run_records import RunRecords
+from asya.heavy.aws.run_results import RunResults
 from asya.protocol import names
 from asya.protocol.job_runs import parse_run_id, run_id
-from asya.spark.aws.dispatch_requests import DispatchRequests
-from asya.spark.aws.drains import Drains
-from asya.spark.aws.emr_serverless import EmrServerless
-from asya.spark.aws.heartbeats import Heartbeats
-from asya.spark.aws.manifests import Manifests
-from asya.spark.aws.pending import Pending
-from asya.spark.aws.run_records import RunRecords
-from asya.spark.aws.run_results import RunResults
 from asya_cli.aws_errors import aws_errors
 from asya_cli.errors import CommandError, ExitCode
 from asya_cli.suggestions import deployed_actors, unknown_actor
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
     from asya.client.connection import Connection
-    from asya.spark.aws.run_items import RunRecord
+    from asya.heavy.aws.run_items import RunRecord
 
 _ADVICE = "An operator needs the permissions that docs/how-to/operate.md lists under “Job runs”."
 _RECENT = 20

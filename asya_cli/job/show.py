@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from asya.operations.aws.run_reports import EnvelopeLine, RunReport
+    from asya.capabilities.operations.aws.run_reports import EnvelopeLine, RunReport
+    from asya.heavy.aws.run_items import RunRecord
     from asya.protocol.job_runs import Usage
-    from asya.spark.aws.run_items import RunRecord
     from asya_cli.job.mesh_runs import MeshRuns
 
 _COLUMNS = ("envelope", "attempt", "outcome", "ms", "vCPU-hours", "GB-hours", "$", "error")
@@ -47,10 +47,10 @@ def show(
     The cost of a run is shared by its envelopes: by the duration of their calls if all are known, else equally. The output
     says which, and which prices it used. Usage is known once the run has ended.
     """
-    from asya.operations.aws.run_reports import read_report
-    from asya.operations.prices import prices_of
+    from asya.capabilities.operations.aws.run_reports import read_report
+    from asya.capabilities.operations.prices import prices_of
+    from asya.heavy.aws.run_items import job_run_number
     from asya.protocol.job_runs import driver_log_key
-    from asya.spark.aws.run_items import job_run_number
     from asya_cli.job.mesh_runs import MeshRuns, run_errors
 
     options = selected.as_typed()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from asya.client.connection import Connection
     from asya.client.mesh_client import MeshClient
-    from asya.crew.result_index import ResultRow
+    from asya.ends.result_index import ResultRow
     from asya_cli.report.summary import Summary
 
 
@@ -81,7 +81,7 @@ def _settled(mesh: MeshClient, rows: Sequence[ResultRow]) -> set[str]:
 
 
 def _with_jobs(summary: Summary, connection: Connection) -> Summary:
-    from asya.operations.prices import prices_of
+    from asya.capabilities.operations.prices import prices_of
     from asya_cli.job.mesh_runs import MeshRuns, run_errors
     from asya_cli.report.summary import JobCost
 

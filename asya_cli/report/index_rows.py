@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from asya.client.objects import s3_errors
-from asya.crew.result_index import RECENT_PREFIX, ResultRow
+from asya.ends.result_index import RECENT_PREFIX, ResultRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

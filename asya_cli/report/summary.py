@@ -11,7 +11,7 @@ from asya.tasks.failures import kind_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from asya.crew.result_index import ResultRow
+    from asya.ends.result_index import ResultRow
 
 
 @dataclass(frozen=True)

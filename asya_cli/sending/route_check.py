@@ -32,7 +32,7 @@ def route_warnings(envelope: Envelope, mesh_file: Path, namespace: str) -> Itera
 
 
 def _problems(envelope: Envelope, table: MeshTable) -> Iterator[str]:
-    from asya.messaging.targets import TargetError, actual_actor, check_next
+    from asya.function.targets import TargetError, actual_actor, check_next
 
     # The command itself fails if there is no first actor.
     route = [actual_actor(envelope, actor) for actor in (envelope.route.curr, *envelope.route.next)]

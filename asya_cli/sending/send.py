@@ -144,7 +144,7 @@ def parse_envelope(body: bytes, source: str, envelope_id: str | None = None) -> 
     """
     import msgspec
 
-    from asya.legacy.envelopes import read_envelope
+    from asya.capabilities.legacy.envelopes import read_envelope
     from asya.protocol.codec import ParseError
 
     try:

@@ -48,7 +48,7 @@ def smoke(
 
     Exit code 1 if a step fails.
     """
-    from asya.spark.job_python import pins_python
+    from asya.heavy.job_python import pins_python
     from asya_cli.smoke.steps import Smoke
 
     if arguments is not None and tool is None:

@@ -10,12 +10,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.client.errors import MeshError
 from asya.client.watch import watch
-from asya.messaging.aws.missing_queues import is_missing_queue
+from asya.function.aws.missing_queues import is_missing_queue
+from asya.heavy.job_python import JOB_PYTHON
 from asya.protocol import names
 from asya.protocol.envelope import Envelope
 from asya.protocol.job_runs import attempts_prefix, parse_run_id
 from asya.protocol.route import Route
-from asya.spark.job_python import JOB_PYTHON
 from asya_cli import clock
 from asya_cli.errors import CommandError
 

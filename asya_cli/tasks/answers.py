@@ -15,8 +15,8 @@ from asya_cli.tasks.bulk import for_each
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from asya.capabilities.pauses.resume_input import Answers
     from asya.client.mesh_client import MeshClient
-    from asya.pause.resume_input import Answers
     from asya.tasks.view import TaskView
     from asya_cli.tasks.selection import Selection
 
@@ -51,7 +51,7 @@ def answer_all(
     Raises:
         CommandError: The tasks wait at several actors, refuse the answers, or the user said no.
     """
-    from asya.pause.resume_input import read_request
+    from asya.capabilities.pauses.resume_input import read_request
 
     read = read_request(b'{"input": ' + answers + b"}")
     paused = [task for task in selection.tasks(mesh) if task.pause is not None]
@@ -111,7 +111,7 @@ def _question(tasks: Sequence[TaskView]) -> str:
 
 def _problem(task: TaskView, answers: Answers) -> str | None:
     """Return why a task refuses the answers; None if they fit its fields."""
-    from asya.pause.resume_input import InvalidInputError, complete_answers
+    from asya.capabilities.pauses.resume_input import InvalidInputError, complete_answers
 
     try:
         complete_answers(task.pause.fields if task.pause is not None else (), answers)

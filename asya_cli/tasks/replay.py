@@ -18,9 +18,9 @@ from asya_cli.tasks.selection import Actor, ErrorText, Owner, Selection, Settled
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from asya.capabilities.dead_letters.replay import RepeatedSlices
     from asya.client.errors import ConflictError
     from asya.client.mesh_client import MeshClient
-    from asya.dead_letters.replay import RepeatedSlices
     from asya.tasks.view import TaskView
 
 _LISTED = 20
@@ -88,8 +88,8 @@ def replay(
     if failed_only and (hop is not None or checkpoint is not None):
         raise CommandError("--failed-only excludes --from and --from-checkpoint", "Use one of them.")
 
+    from asya.capabilities.dead_letters.replay import ReplayRequest
     from asya.client.errors import ConflictError
-    from asya.dead_letters.replay import ReplayRequest
     from asya_cli.tasks.set_replays import SetReplays
 
     mesh = selected.client()
@@ -128,8 +128,8 @@ def _name_dead_letters(tasks: Sequence[TaskView], options: str) -> None:
 
 def _refusal(mesh: MeshClient, envelope_id: str, error: ConflictError, options: str) -> ConflictError:
     """Return why a task cannot be replayed, and the command that does what can be done."""
+    from asya.capabilities.dead_letters.settlements import SETTLED
     from asya.client.errors import ConflictError
-    from asya.dead_letters.settlements import SETTLED
 
     problem = completed(error.problem.replace("failed_only", "--failed-only"), options)
     task, name = mesh.task(envelope_id), quote(envelope_id)

@@ -12,9 +12,9 @@ from asya_cli.output.text import one_line, visible, without_fraction
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from asya.capabilities.fan_in.set_view import SetView
+    from asya.capabilities.operations.mesh_numbers import ActorNumbers
     from asya.client.mesh_client import StoredObject
-    from asya.fan_in.set_view import SetView
-    from asya.operations.mesh_numbers import ActorNumbers
     from asya.protocol.envelope import Envelope
     from asya.protocol.errors import ErrorInfo
     from asya.protocol.pause import PauseField, ShownValue, TaskPause

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from asya.capabilities.dead_letters.replay import ReplayRequest
 from asya.client.errors import ConflictError
 from asya.client.mesh_client import MeshClient
-from asya.dead_letters.replay import ReplayRequest
 from asya_cli.output.text import one_line
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from asya_cli.tasks.outcome import exit_code, resume_command
 from asya_cli.tasks.records import awaited_task, envelope_of, no_task, status_of
 
 if TYPE_CHECKING:
+    from asya.capabilities.operations.mesh_numbers import ActorNumbers
     from asya.client.operations import Operations
-    from asya.operations.mesh_numbers import ActorNumbers
     from asya.tasks.view import TaskView
 
 _CHILDREN = 100
@@ -100,8 +100,8 @@ def where_it_waits(operations: Operations, task: TaskView, *, lacks_slices: bool
         lacks_slices: Whether its set lacks slices. A slice has no task until a function has received it, so each queue with
             messages may hold it.
     """
+    from asya.capabilities.operations.queue_readers import queues_of
     from asya.client.errors import MeshError
-    from asya.operations.queue_readers import queues_of
 
     if task.status not in ("pending", "running"):
         return []

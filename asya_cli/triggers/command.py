@@ -105,7 +105,7 @@ def fire(
     """
     from uuid import uuid4
 
-    from asya.triggers.operators.answers import Fired
+    from asya.capabilities.triggers.operators.answers import Fired
 
     task_id = triggers_of(selected).fire(name, at or None, str(uuid4()))
     write(Fired(id=task_id), task_id, as_json=as_json)

@@ -17,7 +17,7 @@ from asya_cli.triggers.moments import local_time
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from asya.triggers.operators.answers import SlotView, TriggerView
+    from asya.capabilities.triggers.operators.answers import SlotView, TriggerView
     from asya_cli.output.console import Console
 
 _NOT_STARTED = "not started"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asya.api_call import ApiCall
-from asya.messaging import sqs_limits
+from asya.function import sqs_limits
 from asya.monitoring import Alarm, Metric
 from asya.needs import Need
 from asya.option import Option

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
-from asya.crew.manifest import CAPABILITY as _CREW
-from asya.dead_letters.manifest import CAPABILITY as _DEAD_LETTERS
-from asya.fan_in.manifest import CAPABILITY as _FAN_IN
+from asya.capabilities.dead_letters.manifest import CAPABILITY as _DEAD_LETTERS
+from asya.capabilities.fan_in.manifest import CAPABILITY as _FAN_IN
+from asya.capabilities.pauses.manifest import CAPABILITY as _PAUSE
+from asya.capabilities.triggers.manifest import CAPABILITY as _TRIGGERS
+from asya.ends.manifest import CAPABILITY as _CREW
 from asya.gateway.manifest import CAPABILITY as _GATEWAY
+from asya.heavy.manifest import CAPABILITY as _SPARK
+from asya.light.manifest import CAPABILITY as _SIDECAR
 from asya.manifest import ActorFunction, Capability, Function, Queues, Schedule
 from asya.monitoring import Alarm, Metric, Threshold
 from asya.option import Option
-from asya.pause.manifest import CAPABILITY as _PAUSE
 from asya.predicates import is_actor
 from asya.protocol.mesh_table import MeshTable
-from asya.sidecar.manifest import CAPABILITY as _SIDECAR
-from asya.spark.manifest import CAPABILITY as _SPARK
-from asya.triggers.manifest import CAPABILITY as _TRIGGERS
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from asya.gateway.mcp.listed_schemas import REFUSED_AT_TOP, listed, wrapper_of
+from asya.capabilities.mcp.listed_schemas import REFUSED_AT_TOP, listed, wrapper_of
 from asya_infra.mesh_file import LoadedMesh
 
 NAME_LENGTH = 64

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from asya.spark.job_python import JOB_PYTHON
+from asya.heavy.job_python import JOB_PYTHON
 from asya_infra.agent_limits import agent_notes
 from asya_infra.build.code_files import described
 from asya_infra.build.packages import MAKE_HASHES, REQUIREMENTS, names_packages

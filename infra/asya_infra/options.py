@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from asya.spark.job_python import JOB_PYTHON
+from asya.heavy.job_python import JOB_PYTHON
 from asya_infra.build.packages import LAMBDA, Target
 from asya_infra.product.interpreters import interpreter_for
 from asya_infra.product.places import BUILD, FILES

@@ -2,7 +2,7 @@
 
 import math
 
-from asya.messaging import sqs_limits
+from asya.function import sqs_limits
 
 MARGIN = 30
 FUNCTION_TIMEOUT_LIMIT = 900

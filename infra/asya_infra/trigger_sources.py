@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from asya.capabilities.triggers.sources.key_filters import KeyFilter, notification_filters
+from asya.capabilities.triggers.sources.new_objects import Buckets
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.triggers import ObjectSource, Trigger
-from asya.triggers.sources.key_filters import KeyFilter, notification_filters
-from asya.triggers.sources.new_objects import Buckets
 from asya_infra.addresses import Addresses
 
 CREATED = "s3:ObjectCreated:*"

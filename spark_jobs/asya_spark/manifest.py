@@ -1,4 +1,4 @@
-"""Reads the manifest of a run, which the dispatcher writes (`asya.spark.manifest_lines`)."""
+"""Reads the manifest of a run, which the dispatcher writes (`asya.heavy.manifest_lines`)."""
 
 import json
 import re

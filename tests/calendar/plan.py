@@ -36,7 +36,7 @@ a zone, so all others have UTC or the zone of their data. A test looks for furth
 
 _SHOW_THE_ZONE = (
     "tests/unit/asya/protocol/test_times.py",
-    "tests/unit/asya/triggers",
+    "tests/unit/asya/capabilities/triggers",
     "tests/unit/asya_cli/backfill",
     "tests/unit/asya_cli/output",
     "tests/unit/asya_cli/tasks",
@@ -51,9 +51,9 @@ SAMPLE = (
     "tests/unit/asya/protocol/test_times.py",
     "tests/unit/asya/gateway/lambdas/test_report_queues.py",
     "tests/unit/asya/gateway/lambdas/test_deadline_sweep.py",
-    "tests/unit/asya/triggers/test_slots.py",
-    "tests/unit/asya/triggers/test_due_slots.py",
-    "tests/unit/asya/wait/test_due_times.py",
+    "tests/unit/asya/capabilities/triggers/test_slots.py",
+    "tests/unit/asya/capabilities/triggers/test_due_slots.py",
+    "tests/unit/asya/capabilities/pauses/waits/test_due_times.py",
     "tests/unit/asya_cli/job/test_listing.py",
     "tests/unit/asya_cli/tasks/test_selection.py",
     "tests/unit/asya_cli/tasks/test_listing.py",

@@ -14,7 +14,7 @@ from urllib3.exceptions import HTTPError
 
 from asya.client.errors import ConflictError, MeshError
 from asya.protocol import names
-from asya.reporting.aws.gateway_client import address_of
+from asya.tasks.reporting.aws.gateway_client import address_of
 from tests.chaos.envelopes import DEADLINE_SECONDS, FIRST
 
 if TYPE_CHECKING:

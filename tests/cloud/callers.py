@@ -12,7 +12,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from asya.reporting.aws.gateway_client import address_of
+from asya.tasks.reporting.aws.gateway_client import address_of
 from asya_local.connection import LocalConnection
 from asya_local.state_folder import StateFolder
 

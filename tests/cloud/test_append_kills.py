@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+from asya.heavy.manifest_lines import encode_manifest
 from asya.protocol.job_runs import Manifest, Member, manifest_key
-from asya.spark.manifest_lines import encode_manifest
 from asya_infra.build.jobs import build_jobs
 from asya_infra.build.packages import Target
 from asya_local.emr.settings import ApplicationSettings, WorkerSettings

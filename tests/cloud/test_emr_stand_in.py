@@ -11,7 +11,7 @@ from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from asya.spark.capacity import failed_for_capacity
+from asya.heavy.capacity import failed_for_capacity
 from asya_local.account.keys import AccessKey
 from asya_local.emr.settings import ApplicationSettings, WorkerSettings
 from asya_local.servers import ServerOptions

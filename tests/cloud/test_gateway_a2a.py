@@ -33,7 +33,7 @@ from a2a.types import (
 from a2a.utils.errors import InvalidParamsError, TaskNotCancelableError, TaskNotFoundError
 from google.protobuf.json_format import ParseDict
 
-from asya.reporting.aws.gateway_client import address_of
+from asya.tasks.reporting.aws.gateway_client import address_of
 from tests.cloud import callers
 from tests.cloud.deployed_cloud import TIMEOUT_SECONDS, until
 

@@ -12,7 +12,7 @@ import pytest
 
 from asya.protocol import names
 from asya.protocol.table_keys import STATE_ATTRIBUTES
-from asya.reporting.aws.gateway_client import address_of
+from asya.tasks.reporting.aws.gateway_client import address_of
 from asya_local.account.keys import ACCOUNT_ID
 from tests.cloud import callers
 from tests.cloud.deployed_cloud import until

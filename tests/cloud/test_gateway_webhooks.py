@@ -13,10 +13,10 @@ import urllib3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from asya.messaging.delivery import PROBLEM
+from asya.function.delivery import PROBLEM
 from asya.protocol import names
 from asya.protocol.triggers import Webhook
-from asya.reporting.aws.gateway_client import address_of
+from asya.tasks.reporting.aws.gateway_client import address_of
 from asya.testing.webhooks import signed_headers
 from asya_local.account.keys import REGION
 from tests.cloud.conftest import SECRETS

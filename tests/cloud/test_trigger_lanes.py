@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner
 
+from asya.capabilities.triggers.operators.answers import BackfillRequest
 from asya.client.errors import UnavailableError
 from asya.client.triggers import Triggers
 from asya.protocol import ids, names
 from asya.tasks.filters import TaskFilter
-from asya.triggers.operators.answers import BackfillRequest
 from asya_cli.main import app
 from tests.cloud.deployed_cloud import until
 

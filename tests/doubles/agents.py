@@ -7,11 +7,11 @@ import msgspec
 import pytest
 from msgspec.structs import replace as changed
 
-from asya.gateway.a2a.routes import streams
+from asya.capabilities.a2a.routes import streams
+from asya.capabilities.pauses import pausing
+from asya.capabilities.pauses.aws.paused_envelopes import PausedEnvelopes, PauseKey
+from asya.function.aws import clients
 from asya.gateway.routes import tool_calls
-from asya.messaging.aws import clients
-from asya.pause import pausing
-from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey
 from asya.protocol import names
 from asya.protocol.mesh_table import Actor, Tool
 from asya.protocol.mesh_table import Gateway as GatewayLimits

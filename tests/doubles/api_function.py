@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from asya.function.aws import clients
+from asya.function.aws.settings import Settings
+from asya.function.aws.telemetry import Telemetry
+from asya.function.lambdas.environment import REAL, Environment
 from asya.gateway.http.router import answer
 from asya.gateway.lambdas.api_groups import build_api
-from asya.messaging.aws import clients
-from asya.messaging.aws.settings import Settings
-from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.lambdas.environment import REAL, Environment
 from asya.protocol.mesh_table import MeshTable
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.tasks import Tasks

@@ -1,4 +1,4 @@
-"""An AWS account in memory (moto), behind the clients of `asya.messaging.aws.clients`."""
+"""An AWS account in memory (moto), behind the clients of `asya.function.aws.clients`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 from moto import mock_aws
 
-from asya.messaging.aws import clients
+from asya.function.aws import clients
 
 _CLIENTS = (clients.sqs, clients.s3, clients.dynamodb, clients.logs, clients.cloudwatch)
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from asya.crew.lambdas.wiring import build_end_actor, build_sink, build_sump
-from asya.fan_in.lambdas.wiring import build_fan_in, build_sweep
-from asya.messaging.aws import clients
-from asya.messaging.lambdas.environment import RealEnvironment
+from asya.capabilities.fan_in.lambdas.wiring import build_fan_in, build_sweep
+from asya.ends.lambdas.wiring import build_end_actor, build_sink, build_sump
+from asya.function.aws import clients
+from asya.function.lambdas.environment import RealEnvironment
+from asya.light.lambdas.wiring import build_sidecar
 from asya.protocol.mesh_table import Actor, FanIn, MeshTable
 from asya.sidecar.lambdas.services import Services
-from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.mesh_world import MeshWorld, sqs_event
 
 if TYPE_CHECKING:

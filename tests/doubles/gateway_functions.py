@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from moto import mock_aws
 
+from asya.function.aws import clients
+from asya.function.aws.settings import Settings, load_settings
+from asya.function.aws.telemetry import Telemetry
+from asya.function.aws.traces import Traces
+from asya.function.lambdas.environment import REAL, Environment
 from asya.gateway.http.router import HttpRoute, answer
 from asya.gateway.lambdas.api_groups import build_api
 from asya.gateway.lambdas.wiring import build_ingest, report_routes
 from asya.gateway.operations.wiring import build_logs, build_operations
 from asya.gateway.streams.wiring import build_streams, stream_routes
-from asya.messaging.aws import clients
-from asya.messaging.aws.settings import Settings, load_settings
-from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.aws.traces import Traces
-from asya.messaging.lambdas.environment import REAL, Environment
 from asya.protocol import names
 from asya.protocol.events import EventResult
 from asya.protocol.mesh_table import Actor, MeshTable, encode_table

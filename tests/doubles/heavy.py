@@ -12,18 +12,18 @@ import msgspec
 import pytest
 from botocore.exceptions import ClientError
 
-from asya.messaging.aws import clients
-from asya.messaging.aws.settings import Settings, SparkSettings
+from asya.function.aws import clients
+from asya.function.aws.settings import Settings, SparkSettings
+from asya.heavy.aws.emr_serverless import EmrServerless
+from asya.heavy.lambdas.complete import Completion
+from asya.heavy.lambdas.dispatch import Dispatcher
+from asya.heavy.lambdas.enqueue import Enqueuer
+from asya.heavy.lambdas.reconcile import Reconciler
+from asya.heavy.lambdas.services import SparkServices
 from asya.protocol.events import PartialEvent, Report, TaskEvent
 from asya.protocol.job_runs import Manifest, attempts_prefix
 from asya.protocol.mesh_table import Actor, Batch, MeshTable, Policy, Resiliency, SparkApplication, SparkJob
 from asya.sidecar.lambdas.services import Services
-from asya.spark.aws.emr_serverless import EmrServerless
-from asya.spark.lambdas.complete import Completion
-from asya.spark.lambdas.dispatch import Dispatcher
-from asya.spark.lambdas.enqueue import Enqueuer
-from asya.spark.lambdas.reconcile import Reconciler
-from asya.spark.lambdas.services import SparkServices
 from asya.tasks.task_state import StateQuery, TaskState
 from tests.doubles.emulated_aws import emulated_aws
 

@@ -14,9 +14,14 @@ from unittest import mock
 
 from msgspec import Raw
 
-from asya.messaging.aws import clients
-from asya.messaging.aws.settings import Settings
-from asya.messaging.lambdas.environment import RealEnvironment
+from asya.capabilities.triggers.aws.end_notices import build_end_notices
+from asya.capabilities.triggers.lambdas.lane_queue import LaneQueue
+from asya.capabilities.triggers.lambdas.wiring import build_lane_sweep, build_triggers
+from asya.capabilities.triggers.messages import UnusableMessageError
+from asya.capabilities.triggers.occurrences import Occurrence
+from asya.function.aws import clients
+from asya.function.aws.settings import Settings
+from asya.function.lambdas.environment import RealEnvironment
 from asya.protocol.api_errors import ApiError
 from asya.protocol.events import EventData, TaskEvent
 from asya.protocol.mesh_table import Actor, MeshTable, Tool
@@ -27,11 +32,6 @@ from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.wiring import build_tasks
 from asya.testing.dynamo.indexes import new_table
 from asya.testing.dynamo.tables import MemoryDynamo
-from asya.triggers.aws.end_notices import build_end_notices
-from asya.triggers.lambdas.lane_queue import LaneQueue
-from asya.triggers.lambdas.wiring import build_lane_sweep, build_triggers
-from asya.triggers.messages import UnusableMessageError
-from asya.triggers.occurrences import Occurrence
 from tests.doubles.envelopes import mesh
 from tests.doubles.s3 import FakeS3
 

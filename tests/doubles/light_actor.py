@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from asya.crew.lambdas.wiring import build_end_actor
-from asya.sidecar.lambdas.wiring import build_sidecar
+from asya.ends.lambdas.wiring import build_end_actor
+from asya.light.lambdas.wiring import build_sidecar
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
 
 LAST = {"prev": ["prep"], "curr": "infer", "next": []}

@@ -14,14 +14,14 @@ import msgspec
 import pytest
 from msgspec.structs import replace as changed
 
+from asya.capabilities.mcp.types import MODERN
+from asya.capabilities.pauses import pausing
+from asya.capabilities.pauses.aws.paused_envelopes import PausedEnvelopes, PauseKey
+from asya.function.aws import clients
+from asya.function.aws.telemetry import Telemetry
+from asya.function.lambdas.environment import RealEnvironment
 from asya.gateway.http.router import answer
 from asya.gateway.lambdas.api_groups import build_api
-from asya.gateway.mcp.types import MODERN
-from asya.messaging.aws import clients
-from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.lambdas.environment import RealEnvironment
-from asya.pause import pausing
-from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey
 from asya.protocol import names
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Actor, Tool

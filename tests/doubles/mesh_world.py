@@ -10,8 +10,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from asya.messaging.aws import clients
-from asya.messaging.aws.settings import Settings
+from asya.function.aws import clients
+from asya.function.aws.settings import Settings
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.sidecar.lambdas.services import Services

@@ -11,9 +11,9 @@ from urllib.parse import parse_qsl
 
 import pytest
 
+from asya.function.aws import clients
+from asya.function.aws.telemetry import Telemetry
 from asya.gateway.http.router import answer
-from asya.messaging.aws import clients
-from asya.messaging.aws.telemetry import Telemetry
 from asya.protocol import names
 from asya.protocol.job_runs import logs_prefix
 from asya.protocol.mesh_table import MeshTable

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from asya.pause.lambdas.wiring import build_pause, build_resume
-from asya.pause.resuming import release_delivery
+from asya.capabilities.pauses.lambdas.wiring import build_pause, build_resume
+from asya.capabilities.pauses.resuming import release_delivery
 from asya.protocol import codec
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Actor

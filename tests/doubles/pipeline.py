@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from asya.crew.lambdas.wiring import build_end_actor, build_sink, build_sump
+from asya.ends.lambdas.wiring import build_end_actor, build_sink, build_sump
+from asya.light.lambdas.wiring import build_sidecar
 from asya.protocol.envelope import Envelope
 from asya.protocol.hops import fold, hop_records
 from asya.protocol.mesh_table import Actor, MeshTable, Sink
 from asya.protocol.task import TaskRecord
 from asya.protocol.task_merge import merge
 from asya.protocol.times import parse_time
-from asya.sidecar.lambdas.wiring import build_sidecar
 from asya.tasks.view import TaskView, task_view
 from asya.testing.dynamo.tables import MemoryDynamo, Table
 from tests.doubles.envelopes import mesh
@@ -43,7 +43,7 @@ class Pipeline:
 
     def __post_init__(self) -> None:
         tables = MemoryDynamo({"asya-shop-sink": Table()})
-        self.world.monkeypatch.setattr("asya.messaging.aws.clients.dynamodb", lambda: tables)
+        self.world.monkeypatch.setattr("asya.function.aws.clients.dynamodb", lambda: tables)
 
     def send(self, actor: str, envelope: bytes | str | Mapping[str, Any]) -> "Pipeline":
         """Send a message to an actor, and process messages until none is left."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from asya.messaging.lambdas.environment import RealEnvironment
+from asya.function.lambdas.environment import RealEnvironment
 from tests.doubles.mesh_world import MeshWorld, sqs_event
 from tests.doubles.tasks import at
 

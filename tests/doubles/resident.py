@@ -5,11 +5,11 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
+from asya.heavy.aws.commit_events import encode_commit
+from asya.heavy.aws.run_items import RunRecord
 from asya.protocol.job_runs import Host, RunFolder, presence_key
 from asya.protocol.mesh_table import Batch, SparkJob
 from asya.protocol.times import format_time
-from asya.spark.aws.commit_events import encode_commit
-from asya.spark.aws.run_items import RunRecord
 from tests.doubles.heavy import BUCKET, TABLE, HeavyWorld, done_result
 
 LINGERING = replace(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from asya.messaging.aws import clients
+from asya.function.aws import clients
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from asya.crew.lambdas.wiring import build_sink
+from asya.ends.lambdas.wiring import build_sink
 from asya.protocol.mesh_table import Actor, Sink
 from tests.doubles.envelopes import mesh, message, status
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event

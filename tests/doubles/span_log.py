@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from asya.messaging.aws.traces import Traces
-from asya.messaging.spans import Span
+from asya.function.aws.traces import Traces
+from asya.function.spans import Span
 
 
 @dataclass

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from asya.messaging.lambdas.environment import RealEnvironment
+from asya.function.lambdas.environment import RealEnvironment
 from asya.protocol.events import PartialEvent
 from asya.tasks.partials import PartialBatch, PartialKey, partial_batches
 from tests.doubles.tasks import at

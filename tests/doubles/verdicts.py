@@ -14,7 +14,7 @@ from asya.contracts.errors import ContractError
 from asya.contracts.function import Contract
 from asya.protocol.numbers import with_decimals
 from asya.protocol.strict_json import decode_exact, decode_untyped
-from asya.starts.tool_schemas import validate
+from asya.tasks.starts.tool_schemas import validate
 
 # --- JSON values, most of them near to some type
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from asya.messaging.aws import clients
-from asya.messaging.aws.settings import Settings
-from asya.messaging.lambdas.environment import RealEnvironment
-from asya.pause.lambdas.wiring import build_resume, build_sweep, build_wait
+from asya.capabilities.pauses.lambdas.wiring import build_resume, build_sweep, build_wait
+from asya.function.aws import clients
+from asya.function.aws.settings import Settings
+from asya.function.lambdas.environment import RealEnvironment
+from asya.light.lambdas.wiring import build_sidecar
 from asya.protocol.envelope import Envelope
 from asya.protocol.events import TaskEvent
 from asya.protocol.mesh_table import Actor, MeshTable, Policy, Resiliency
 from asya.protocol.task import TaskRecord
 from asya.protocol.wait import Wait
 from asya.sidecar.lambdas.services import Services
-from asya.sidecar.lambdas.wiring import build_sidecar
 from asya.tasks.aws.wiring import build_store, build_tasks
 from asya.tasks.cancellation import cancel_record
 from asya.tasks.event_batch import read_events

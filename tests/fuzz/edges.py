@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from asya.crew.lambdas.wiring import build_checkpoint, build_end_actor, build_sink, build_sump
-from asya.fan_in.lambdas.wiring import build_fan_in
-from asya.messaging.aws import clients
-from asya.messaging.aws.settings import SparkSettings
-from asya.messaging.lambdas.batch import BatchResponse
-from asya.pause.lambdas.wiring import build_pause, build_resume
+from asya.capabilities.fan_in.lambdas.wiring import build_fan_in
+from asya.capabilities.pauses.lambdas.wiring import build_pause, build_resume
+from asya.ends.lambdas.wiring import build_checkpoint, build_end_actor, build_sink, build_sump
+from asya.function.aws import clients
+from asya.function.aws.settings import SparkSettings
+from asya.function.lambdas.batch import BatchResponse
+from asya.heavy.lambdas.enqueue import Enqueuer
+from asya.heavy.lambdas.services import SparkServices
+from asya.light.lambdas.wiring import build_sidecar
 from asya.protocol import codec
 from asya.protocol.mesh_table import Actor, FanIn, MeshTable, SparkApplication, SparkJob
 from asya.protocol.pause import Pause, PauseField
 from asya.sidecar.lambdas.services import Services
-from asya.sidecar.lambdas.wiring import build_sidecar
-from asya.spark.lambdas.enqueue import Enqueuer
-from asya.spark.lambdas.services import SparkServices
 from asya.testing.dynamo.tables import MemoryDynamo, Table
 from tests.doubles.envelopes import mesh
 from tests.doubles.mesh_world import MeshWorld, mesh_world, sqs_event

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from asya.function.aws.telemetry import Telemetry
 from asya.gateway.call_table import CALLS
 from asya.gateway.http.router import answer
 from asya.gateway.lambdas.api_groups import build_api
 from asya.gateway.operations.wiring import build_logs, build_operations
-from asya.messaging.aws.telemetry import Telemetry
 from asya.protocol import names
 from tests.doubles.gateway_functions import (
     ALICE,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from asya.heavy.lambdas.complete import Completion
 from asya.protocol.job_runs import attempts_prefix, manifest_key
-from asya.spark.lambdas.complete import Completion
 from tests.doubles.heavy import BUCKET, HeavyWorld, TimedContext, done_result, failed_result, heavy_world
 from tests.fuzz.mutations import mutated, mutated_text
 from tests.fuzz.sizes import examples

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from asya import registry
+from asya.heavy.job_python import AWS_CLIENT
 from asya.protocol.mesh_table import Actor, MeshTable, encode_table
-from asya.spark.job_python import AWS_CLIENT
 from asya_infra.build import folder as folder_module
 from asya_infra.build.archive import Archive
 from asya_infra.build.folder import build_once, digest, source_files

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from asya.capabilities.triggers.message_senders import SENDERS
 from asya.protocol import names
-from asya.triggers.message_senders import SENDERS
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.load import load_mesh
 from asya_infra.options import Options

@@ -23,7 +23,7 @@ class Change:
     """What a mutant changes, by its text: the name of a mutant changes with the code around it.
 
     Attributes:
-        place: the function, such as `asya.triggers.lane_changes.settle`.
+        place: the function, such as `asya.capabilities.triggers.lane_changes.settle`.
         removed, added: the statements, as Python writes them without comments.
     """
 

@@ -11,12 +11,12 @@ from unittest import mock
 from msgspec import structs
 
 from asya import registry
+from asya.capabilities.pauses.lambdas import wiring as pause_wiring
+from asya.function.aws import clients
+from asya.function.aws.claim_check import ClaimCheck
+from asya.function.aws.settings import Settings
 from asya.gateway.lambdas import api_groups
 from asya.gateway.lambdas import wiring as gateway_wiring
-from asya.messaging.aws import clients
-from asya.messaging.aws.claim_check import ClaimCheck
-from asya.messaging.aws.settings import Settings
-from asya.pause.lambdas import wiring as pause_wiring
 from asya.protocol import names
 from asya.protocol.mesh_table import QUEUE_RECEIVES, MeshTable
 from asya.senders.lambdas import wiring as sender_wiring

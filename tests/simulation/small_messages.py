@@ -2,8 +2,8 @@
 
 from functools import cached_property
 
-from asya.messaging.aws import clients
-from asya.messaging.aws.claim_check import ClaimCheck
+from asya.function.aws import clients
+from asya.function.aws.claim_check import ClaimCheck
 from asya.protocol import names
 from asya.testing.services.functions import SimulatedServices
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from asya.crew import ending
+from asya.ends import ending
 from tests.paths import PROJECT
 from tests.simulation.mistake import Mistake, substitute, wrap
 from tests.simulation.planted import delivery

@@ -20,14 +20,14 @@ from urllib.parse import quote_plus
 import pytest
 from msgspec import structs
 
-from asya.messaging.aws import clients
-from asya.messaging.aws.settings import Settings
+from asya.function.aws import clients
+from asya.function.aws.settings import Settings
 from asya.protocol import ids, names
 from asya.protocol.codec import decode
 from asya.protocol.mesh_table import QUEUE_RECEIVES, Actor, MeshTable
 from asya.protocol.triggers import EventSource, ObjectSource, Trigger
 from asya.senders.lambdas import wiring as sender_wiring
-from asya.starts.idempotency import STARTERS
+from asya.tasks.starts.idempotency import STARTERS
 from asya.testing.dynamo.indexes import KINDS, new_table
 from asya.testing.dynamo.tables import MemoryDynamo
 from asya.testing.history import History

@@ -15,13 +15,13 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from asya.capabilities.triggers.messages import slot_message
+from asya.capabilities.triggers.occurrences import slot_key
 from asya.protocol import ids, names
 from asya.protocol.triggers import TriggerBatch
 from asya.testing.deployment import Deployment, deploy
 from asya.testing.services.faults import FaultProfile, Faults
 from asya.testing.services.roles import role_id
-from asya.triggers.messages import slot_message
-from asya.triggers.occurrences import slot_key
 from asya_infra.mesh_file.load import load_mesh
 from tests.simulation.faults import random_profile
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from asya.spark.job_python import CODE_FOLDER
+from asya.heavy.job_python import CODE_FOLDER
 from asya_infra.build.jobs import build_jobs
 from asya_infra.build.packages import Target
 from asya_local.emr.drivers.job_environment import job_python, spark_home

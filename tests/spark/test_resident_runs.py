@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
+from asya.heavy.manifest_lines import encode_manifest
 from asya.protocol.job_runs import Commit, Host, Manifest, RunFolder
-from asya.spark.manifest_lines import encode_manifest
 from asya_spark.calls import time_limit
 from asya_spark.main import run
 from asya_spark.resident import batches

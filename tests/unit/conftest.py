@@ -20,9 +20,9 @@ import typer.testing
 from botocore.hooks import EventAliaser
 from hypothesis import settings
 
-from asya.messaging.aws import clients
-from asya.messaging.aws.outage_notes import SERVICES
-from asya.messaging.aws.service_health import ServiceHealth
+from asya.function.aws import clients
+from asya.function.aws.outage_notes import SERVICES
+from asya.function.aws.service_health import ServiceHealth
 from tests.doubles.senders import listed_roles as listed_roles  # noqa: PLC0414
 
 # The duration of an example depends on the machine only.

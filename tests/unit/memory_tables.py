@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 
 import pytest
 
-from asya.messaging.aws import clients
+from asya.function.aws import clients
 from asya.testing.dynamo.tables import Index, MemoryDynamo, Table, copied
 
 Call = TypeVar("Call", bound=Callable[..., Any])

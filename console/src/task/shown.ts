@@ -2,7 +2,7 @@
 
 import type { ShownValue } from "../api/types";
 
-// As the mesh has it (functions/asya/pause/shown.py): printable ASCII, and no name of a user before the host.
+// As the mesh has it (functions/asya/capabilities/pauses/shown.py): printable ASCII, and no name of a user before the host.
 const PATH = "[!#-;=?-Z_a-z~\\[\\]]*";
 const ADDRESS = `https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?(?:[/?#]${PATH})?|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/${PATH}`;
 const WHOLE_ADDRESS = new RegExp(`^(?:${ADDRESS})$`);

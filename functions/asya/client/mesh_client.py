@@ -10,19 +10,19 @@ from urllib.parse import quote, urlencode, urlsplit
 import msgspec
 import urllib3
 
+from asya.capabilities.dead_letters.dismissals import Dismissed, DismissRequest
+from asya.capabilities.dead_letters.redrive import Redriven
+from asya.capabilities.dead_letters.replay import Replayed, ReplayRequest
 from asya.client.answers import Ended, FieldsAnswer, InvalidInputError, Started, decode, refusal
 from asya.client.errors import InvalidAnswersError, MeshError, NotFoundError, UnreachableError
 from asya.client.messages import send_envelope
 from asya.client.objects import put_data, read_object
 from asya.client.signing import signable, signed_headers
-from asya.dead_letters.dismissals import Dismissed, DismissRequest
-from asya.dead_letters.redrive import Redriven
-from asya.dead_letters.replay import Replayed, ReplayRequest
 from asya.protocol.keys import CANCELED_PREFIX, PAUSED_PREFIX, SUMP_PREFIX, safe_segment
 from asya.protocol.times import format_time
-from asya.reporting.aws.gateway_client import address_of
 from asya.tasks.filters import TaskFilter
 from asya.tasks.listing import LARGEST_LIMIT, TaskList, Timeline
+from asya.tasks.reporting.aws.gateway_client import address_of
 from asya.tasks.view import TaskView
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from asya.client.connection import Connection
-    from asya.messaging.hop import Arrival
+    from asya.function.hop import Arrival
     from asya.protocol.envelope import Envelope
     from asya.tasks.timeline import TimelineEntry
 

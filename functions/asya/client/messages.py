@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.client.errors import MeshError, NotFoundError, OversizedEnvelopeError, UnreachableError
-from asya.messaging.aws.claim_check import ClaimCheck
-from asya.messaging.aws.missing_queues import is_missing_queue
-from asya.messaging.claim_check import INBOX_PREFIX, EnvelopeTooLargeError
-from asya.messaging.delivery import Delivery
+from asya.function.aws.claim_check import ClaimCheck
+from asya.function.aws.missing_queues import is_missing_queue
+from asya.function.claim_check import INBOX_PREFIX, EnvelopeTooLargeError
+from asya.function.delivery import Delivery
 from asya.protocol import names
 from asya.protocol.codec import encode
 

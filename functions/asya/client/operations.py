@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
+from asya.capabilities.fan_in.set_view import SetView, TaskSet
+from asya.capabilities.operations.log_lines import LARGEST_LIMIT, LogLine, LogPage
+from asya.capabilities.operations.mesh_numbers import MeshNumbers
+from asya.capabilities.operations.payloads import KeptHop, KeptHops
 from asya.client.errors import MeshError, NotFoundError
 from asya.client.mesh_client import DEPLOY_ADVICE, task_path
-from asya.fan_in.set_view import SetView, TaskSet
-from asya.operations.log_lines import LARGEST_LIMIT, LogLine, LogPage
-from asya.operations.mesh_numbers import MeshNumbers
-from asya.operations.payloads import KeptHop, KeptHops
 from asya.protocol.times import format_time
 from asya.tasks.failures import FailureList
 

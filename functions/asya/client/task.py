@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import msgspec
 from msgspec import UNSET
 
+from asya.capabilities.dead_letters.dismissals import DismissRequest
+from asya.capabilities.dead_letters.replay import ReplayRequest
 from asya.client.ends import check_succeeded
 from asya.client.errors import MeshError, NotFoundError
 from asya.client.payloads import decoded, encoded
 from asya.client.watch import follow, wait
-from asya.dead_letters.dismissals import DismissRequest
-from asya.dead_letters.replay import ReplayRequest
 from asya.protocol.codec import ParseError, decode
 from asya.tasks.filters import TaskFilter
 

@@ -8,10 +8,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from asya.client.errors import MeshError, NotFoundError
-from asya.client.mesh_client import DEPLOY_ADVICE
-from asya.protocol.times import format_time
-from asya.triggers.operators.answers import (
+from asya.capabilities.triggers.operators.answers import (
     BackfillList,
     BackfillRequest,
     BackfillView,
@@ -23,6 +20,9 @@ from asya.triggers.operators.answers import (
     TriggerList,
     TriggerView,
 )
+from asya.client.errors import MeshError, NotFoundError
+from asya.client.mesh_client import DEPLOY_ADVICE
+from asya.protocol.times import format_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,17 +6,17 @@ Each function finds its own calls here. API Gateway's routes, the OpenAPI docume
 from collections.abc import Iterable
 
 from asya.api_call import ApiCall
-from asya.dead_letters.http_calls import CALLS as _DEAD_LETTERS
-from asya.fan_in.http_calls import CALLS as _FAN_IN
-from asya.gateway.a2a.http_calls import CALLS as _A2A
+from asya.capabilities.a2a.http_calls import CALLS as _A2A
+from asya.capabilities.dead_letters.http_calls import CALLS as _DEAD_LETTERS
+from asya.capabilities.fan_in.http_calls import CALLS as _FAN_IN
+from asya.capabilities.legacy.http_calls import CALLS as _LEGACY
+from asya.capabilities.mcp.http_calls import CALLS as _MCP
+from asya.capabilities.operations.http_calls import CALLS as _OPERATIONS
+from asya.capabilities.pauses.http_calls import CALLS as _PAUSE
+from asya.capabilities.triggers.http_calls import CALLS as _TRIGGERS
 from asya.gateway.http_calls import CALLS as _GATEWAY
-from asya.gateway.mcp.http_calls import CALLS as _MCP
 from asya.gateway.streams.http_calls import CALLS as _STREAMS
-from asya.legacy.http_calls import CALLS as _LEGACY
-from asya.operations.http_calls import CALLS as _OPERATIONS
-from asya.pause.http_calls import CALLS as _PAUSE
 from asya.protocol.mesh_table import MeshTable
-from asya.triggers.http_calls import CALLS as _TRIGGERS
 
 CALLS: tuple[ApiCall, ...] = (
     *(*_GATEWAY, *_FAN_IN, *_PAUSE, *_DEAD_LETTERS, *_MCP, *_A2A, *_STREAMS, *_OPERATIONS, *_TRIGGERS, *_LEGACY),

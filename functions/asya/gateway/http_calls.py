@@ -77,7 +77,7 @@ CALLS = (
         handler="asya.gateway.routes.payloads.PayloadRoutes.list",
         function=names.GATEWAY_API,
         summary="List a task's hops with kept payloads, first to last",
-        answers={200: Named("asya.operations.payloads.KeptHops")},
+        answers={200: Named("asya.capabilities.operations.payloads.KeptHops")},
         errors=(404,),
     ),
     ApiCall(
@@ -86,7 +86,7 @@ CALLS = (
         handler="asya.gateway.routes.payloads.PayloadRoutes.hop",
         function=names.GATEWAY_API,
         summary="Read the kept payloads before and after a hop, each cut at 256 KiB",
-        answers={200: Named("asya.operations.payloads.HopPayloads")},
+        answers={200: Named("asya.capabilities.operations.payloads.HopPayloads")},
         errors=(400, 404),
     ),
     ApiCall(

@@ -1,6 +1,6 @@
 """Declares the functions that take calls and reports, and that look after tasks."""
 
-from asya.dead_letters.manifest import LETTERS
+from asya.capabilities.dead_letters.manifest import LETTERS
 from asya.manifest import Capability, Deployments, Function, Queues, Requests, Schedule, TableChanges
 from asya.monitoring import Alarm, Delay, Metric, Series, Threshold
 from asya.needs import (
@@ -30,7 +30,7 @@ from asya.protocol.keys import (
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.table_keys import CHILDREN_INDEX, DUE_INDEX, LISTED_INDEX, ROLE_PREFIX, SHARE_PREFIX, WAITING_INDEX
 from asya.sidecar.needs import CLAIMS, JUDGES_SENDERS, READS_CLAIMS, READS_OUTAGES, READS_ROLES
-from asya.starts.idempotency import STARTERS
+from asya.tasks.starts.idempotency import STARTERS
 
 CALL_TIMEOUT = STARTERS[names.GATEWAY_API]
 """Seconds. API Gateway waits for 30; the lease of a start exceeds this time."""
@@ -179,7 +179,7 @@ FUNCTIONS = (
     ),
     Function(
         name=names.PUSH_FEED,
-        entry_point="asya.gateway.a2a.lambdas.wiring.push_feed",
+        entry_point="asya.capabilities.a2a.lambdas.wiring.push_feed",
         called_by=TableChanges(),
         timeout=_PUSH_TIMEOUT,
         exists=with_tools,
@@ -191,7 +191,7 @@ FUNCTIONS = (
     ),
     Function(
         name=names.PUSH,
-        entry_point="asya.gateway.a2a.lambdas.wiring.push",
+        entry_point="asya.capabilities.a2a.lambdas.wiring.push",
         # A client may take ten seconds for a notification. One that waits for the share of its owner counts as received: 20
         # receives last for four hours of waiting.
         called_by=Queues(batch=5, receives=20),

@@ -10,9 +10,9 @@ from asya.gateway.reporters import sender_problem
 from asya.protocol import names
 from asya.protocol.events import Report, TaskEvent, is_end
 from asya.protocol.times import format_time, parse_time
-from asya.reporting.callback import allowed_address
-from asya.reporting.report_messages import GATEWAY_MEMBER
 from asya.tasks.event_batch import BatchError, read_event, read_list
+from asya.tasks.reporting.callback import allowed_address
+from asya.tasks.reporting.report_messages import GATEWAY_MEMBER
 
 # An honest report may wait for 14 days in its queue, and for 14 more in the dead-letter queue until it is sent again.
 AGE_LIMIT = timedelta(days=31)

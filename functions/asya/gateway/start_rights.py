@@ -4,7 +4,7 @@ from asya.gateway.access import Caller
 from asya.protocol import headers
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
-from asya.starts.submission import Submission, is_stealth
+from asya.tasks.starts.submission import Submission, is_stealth
 
 
 def check_start(submission: Submission, caller: Caller, mesh: MeshTable) -> None:

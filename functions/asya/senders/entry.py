@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from msgspec import Raw
 from msgspec.structs import replace
 
-from asya.messaging.claim_check import INBOX_PREFIX, read_reference
-from asya.messaging.hop import Arrival
+from asya.function.claim_check import INBOX_PREFIX, read_reference
+from asya.function.hop import Arrival
 from asya.protocol import headers, ids, status
 from asya.protocol.codec import ParseError, encode, readable_headers
 from asya.protocol.envelope import NO_UNKNOWN_MEMBERS, NULL, Envelope

@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from asya.messaging.claim_check import read_reference
-from asya.messaging.delivery import MAX_DELAY, MAX_WAIT, Delivery, Diversion
-from asya.messaging.fair_queues import queue_group
-from asya.messaging.hop import Arrival, Hop
-from asya.messaging.outage_words import Outages, no_outages
-from asya.messaging.targets import actual_actor
+from asya.function.claim_check import read_reference
+from asya.function.delivery import MAX_DELAY, MAX_WAIT, Delivery, Diversion
+from asya.function.fair_queues import queue_group
+from asya.function.hop import Arrival, Hop
+from asya.function.outage_words import Outages, no_outages
+from asya.function.targets import actual_actor
 from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import Envelope, json_text

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from asya.messaging.hop import Hop
+from asya.function.hop import Hop
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.frame import Frame
 

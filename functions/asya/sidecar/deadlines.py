@@ -3,7 +3,7 @@
 The limit alone misleads: it is what was left of the deadline when the call began.
 """
 
-from asya.messaging.hop import Hop
+from asya.function.hop import Hop
 from asya.protocol.times import format_duration, parse_time
 
 

@@ -5,7 +5,7 @@ hop is therefore a duplicate. It must not send frame 0 or an end of its id again
 one. Later frames may be missing, if the first run died between them; they have ids of their own.
 """
 
-from asya.messaging.hop import Hop
+from asya.function.hop import Hop
 from asya.tasks.task_state import TaskState
 
 

@@ -7,11 +7,11 @@ from typing import Literal
 from msgspec import Raw
 from msgspec.structs import replace
 
-from asya.legacy.failed_payload import wrapped_payload
-from asya.messaging.delivery import MAX_DELAY, MAX_WAIT, Delivery, DeliveryKind
-from asya.messaging.fair_queues import queue_group
-from asya.messaging.hop import Hop
-from asya.messaging.targets import TargetError, actual_actor, check_next, with_versions
+from asya.capabilities.legacy.failed_payload import wrapped_payload
+from asya.function.delivery import MAX_DELAY, MAX_WAIT, Delivery, DeliveryKind
+from asya.function.fair_queues import queue_group
+from asya.function.hop import Hop
+from asya.function.targets import TargetError, actual_actor, check_next, with_versions
 from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import Envelope, UnknownMembers, changed

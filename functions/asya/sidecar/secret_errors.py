@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
 
-from asya.messaging.nack import BlockedError
+from asya.function.nack import BlockedError
 from asya.protocol.errors import ErrorInfo
 from asya.runtime.secret_values import redact
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from asya.messaging.delivery import Delivery
-from asya.messaging.hop import Hop
-from asya.messaging.targets import TargetError, overrides
+from asya.function.delivery import Delivery
+from asya.function.hop import Hop
+from asya.function.targets import TargetError, overrides
 from asya.protocol import headers
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo

@@ -5,7 +5,7 @@ Pure: the sweep of lost tasks reads records and hops, and passes them in.
 
 from datetime import datetime, timedelta
 
-from asya.messaging.sqs_limits import QUEUE_RETENTION_DAYS
+from asya.function.sqs_limits import QUEUE_RETENTION_DAYS
 from asya.protocol.errors import TaskProblem
 from asya.protocol.events import EventData, TaskEvent
 from asya.protocol.hops import HopFold

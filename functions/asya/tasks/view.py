@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
-from asya.messaging.outage_words import Outages, no_outages
+from asya.function.outage_words import Outages, no_outages
 from asya.protocol.errors import ErrorInfo, TaskProblem
 from asya.protocol.hops import HopFold
 from asya.protocol.pause import TaskPause

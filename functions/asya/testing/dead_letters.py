@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
-from asya.dead_letters.redrive import Redriven
+from asya.capabilities.dead_letters.redrive import Redriven
 from asya.protocol.ids import id_of_message
 from asya.testing.services.queues import Message, Queues
 

@@ -14,12 +14,12 @@ from unittest import mock
 from msgspec import structs
 
 from asya import registry
+from asya.capabilities.a2a.lambdas import wiring as push_wiring
 from asya.contracts.function import input_schema
-from asya.gateway.a2a.lambdas import wiring as push_wiring
+from asya.function.aws import clients
+from asya.function.aws.settings import Settings
 from asya.gateway.lambdas import wiring as gateway_wiring
 from asya.manifest import Requests
-from asya.messaging.aws import clients
-from asya.messaging.aws.settings import Settings
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.slices import SetDue, decode_message

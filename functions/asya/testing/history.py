@@ -3,7 +3,7 @@
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from asya.legacy.envelopes import read_envelope
+from asya.capabilities.legacy.envelopes import read_envelope
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
 from asya.testing.services.process import Process

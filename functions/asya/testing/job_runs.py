@@ -11,8 +11,8 @@ from typing import Any
 from unittest import mock
 from urllib.parse import urlsplit
 
-from asya.messaging.aws import clients
-from asya.messaging.aws.settings import SparkSettings
+from asya.function.aws import clients
+from asya.function.aws.settings import SparkSettings
 from asya.protocol import names
 from asya.runtime.load import load
 from asya.testing.isolation.clock import load_own_clock

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from asya.capabilities.dead_letters.dismissals import Dismissed, DismissRequest
+from asya.capabilities.dead_letters.replay import ReplayRequest
 from asya.contracts.codec import plain
-from asya.dead_letters.dismissals import Dismissed, DismissRequest
-from asya.dead_letters.replay import ReplayRequest
 from asya.protocol.envelope import Envelope
 from asya.protocol.names import dlq_name, table_name
 from asya.tasks.aws.partials import PartialStore

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from asya.capabilities.legacy.envelopes import read_envelope
 from asya.contracts.codec import plain
-from asya.legacy.envelopes import read_envelope
 from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import Envelope
 from asya.protocol.ids import id_of_message

@@ -3,13 +3,13 @@
 from datetime import datetime
 from itertools import islice
 
+from asya.capabilities.triggers.messages import slot_message
+from asya.capabilities.triggers.occurrences import slot_key
+from asya.capabilities.triggers.slots import is_slot, slots_after
 from asya.protocol import ids
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.times import format_time
 from asya.testing.errors import TestKitError
-from asya.triggers.messages import slot_message
-from asya.triggers.occurrences import slot_key
-from asya.triggers.slots import is_slot, slots_after
 
 
 def slot_start(table: MeshTable, name: str, at: datetime | None, now: datetime) -> tuple[str, str]:

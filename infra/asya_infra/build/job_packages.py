@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from asya.spark.job_python import AWS_CLIENT
+from asya.heavy.job_python import AWS_CLIENT
 from asya_infra.build.archive import Archive, pack
 from asya_infra.build.folder import build_once
 from asya_infra.build.packages import (

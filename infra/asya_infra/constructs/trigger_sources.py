@@ -6,8 +6,8 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from asya.capabilities.triggers.message_senders import SENDERS
 from asya.protocol import names
-from asya.triggers.message_senders import SENDERS
 from asya_infra.mesh import Mesh
 from asya_infra.trigger_sources import CREATED, DEFAULT_BUS, bucket_filters, rule_patterns, trigger_rules
 

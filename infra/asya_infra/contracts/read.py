@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from asya.spark.job_python import JOB_PYTHON
+from asya.heavy.job_python import JOB_PYTHON
 from asya_infra.build.code_files import CodeFilesError
 from asya_infra.build.code_tree import job_tree
 from asya_infra.build.folder import build_once

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from asya.heavy.aws.pending import Pending
+from asya.heavy.aws.run_records import RunRecords
 from asya.protocol import names
 from asya.protocol.job_runs import run_id
-from asya.spark.aws.pending import Pending
-from asya.spark.aws.run_records import RunRecords
 
 
 @dataclass(frozen=True)

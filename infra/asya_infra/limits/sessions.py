@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from asya.heavy.run_request import JobDeployment, RunRequestError, run_request
 from asya.protocol import names
 from asya.protocol.job_runs import Manifest, run_id
-from asya.spark.run_request import JobDeployment, RunRequestError, run_request
 from asya_infra.addresses import Addresses
 from asya_infra.mesh import Mesh
 from asya_infra.permissions.groups import heavy_actors

@@ -10,9 +10,9 @@ from pydantic import AfterValidator, BeforeValidator, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from asya.capabilities.triggers.slots import check_cron
 from asya.protocol.json_pointer import check_pointer
 from asya.runtime.secret_values import PARAMETER_PREFIX
-from asya.triggers.slots import check_cron
 from asya_infra.mesh_file.problems import did_you_mean
 from asya_infra.mesh_file.units import Bytes, Duration, Lifetime
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from asya.dead_letters.letters import watched_actors
+from asya.capabilities.dead_letters.letters import watched_actors
 from asya.needs import Group
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable

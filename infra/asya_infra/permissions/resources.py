@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from asya.capabilities.pauses.aws.notices import source_of
 from asya.needs import Calls, Resource
-from asya.pause.aws.notices import source_of
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya_infra.addresses import Addresses

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from asya.messaging.aws.settings import Settings, SparkSettings
+from asya.function.aws.settings import Settings, SparkSettings
 from asya.protocol.mesh_table import Batch, MeshTable, encode_table, with_version
 from asya_infra.mesh_file import to_table
 from asya_infra.mesh_file.legacy.variables import handler_variables

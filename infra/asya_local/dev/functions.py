@@ -15,8 +15,8 @@ from asya.sidecar.lambdas.services import Services
 from asya_local.dev.telemetry import DevTelemetry
 
 if TYPE_CHECKING:
-    from asya.messaging.aws.settings import Settings
-    from asya.messaging.lambdas.batch import BatchResponse
+    from asya.function.aws.settings import Settings
+    from asya.function.lambdas.batch import BatchResponse
     from asya.sidecar.lambdas.entry_point import QueueEntryPoint, ScheduleEntryPoint
     from asya_local.dev.deployment import Deployment
 

@@ -27,17 +27,17 @@ from typing import Any, Protocol
 
 from msgspec import Raw
 
-from asya.crew.lambdas.wiring import build_end_actor
-from asya.messaging.aws import clients
-from asya.messaging.aws.settings import load_settings
+from asya.ends.lambdas.wiring import build_end_actor
+from asya.function.aws import clients
+from asya.function.aws.settings import load_settings
+from asya.light.lambdas.sidecar import Sidecar
+from asya.light.lambdas.wiring import build_sidecar
 from asya.protocol.frame import Frame
 from asya.protocol.numbers import Digits
 from asya.runtime.abi import EnvelopeView
 from asya.runtime.call import HandlerFailed, HandlerTimedOut, Invoker, ReadPayload
 from asya.runtime.load import LoadError
 from asya.sidecar.lambdas.services import Services
-from asya.sidecar.lambdas.sidecar import Sidecar
-from asya.sidecar.lambdas.wiring import build_sidecar
 from asya.sidecar.secret_errors import SecretError
 
 _DevTelemetry = runpy.run_path(str(Path(__file__).with_name("telemetry.py")))["DevTelemetry"]

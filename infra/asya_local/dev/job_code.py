@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from asya.messaging.aws.settings import SparkSettings
+from asya.function.aws.settings import SparkSettings
 from asya_infra.build.jobs import build_jobs
 from asya_infra.build.packages import Target
 from asya_infra.product.places import BUILD

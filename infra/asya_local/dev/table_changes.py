@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.gateway.a2a.lambdas.push_feed import is_watched
+from asya.capabilities.a2a.lambdas.push_feed import is_watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

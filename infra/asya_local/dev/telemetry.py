@@ -50,7 +50,7 @@ class Log:
 
 
 class DevTelemetry:
-    """Stands for `asya.messaging.aws.telemetry.Telemetry`; it has no metrics and no spans."""
+    """Stands for `asya.function.aws.telemetry.Telemetry`; it has no metrics and no spans."""
 
     traces = None
 

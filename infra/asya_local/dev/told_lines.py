@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from asya.operations.aws.function_logs import LoggedPage
-from asya.operations.log_lines import LogLine
+from asya.capabilities.operations.aws.function_logs import LoggedPage
+from asya.capabilities.operations.log_lines import LogLine
 from asya.protocol.names import LABEL_PATTERN
 from asya.protocol.times import format_time
 

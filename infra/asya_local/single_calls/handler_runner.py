@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from asya.legacy.responses import read_response
+from asya.capabilities.legacy.responses import read_response
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.frame import Frame
 from asya.runtime import call

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from asya.heavy.manifest_lines import encode_manifest
+from asya.heavy.run_formation import form
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.job_runs import Commit, Manifest, Member, ResultFrame, ResultHead, manifest_key
 from asya.protocol.times import format_time
-from asya.spark.manifest_lines import encode_manifest
-from asya.spark.run_formation import form
 from asya_infra.build.code_tree import job_tree
 from asya_infra.build.folder import build_once
 from asya_infra.build.folder_packages import build_folder_packages

@@ -10,8 +10,8 @@ from asya.protocol import names
 from asya_infra.trigger_sources import CREATED, DEFAULT_BUS, bucket_filters, trigger_rules
 
 if TYPE_CHECKING:
+    from asya.capabilities.triggers.sources.key_filters import KeyFilter
     from asya.protocol.mesh_table import MeshTable
-    from asya.triggers.sources.key_filters import KeyFilter
     from asya_infra.addresses import Addresses
 
 _PREFIX = "trigger-"

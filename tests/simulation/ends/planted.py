@@ -4,13 +4,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from asya.crew.aws.end_claims import Claim, ClaimResult, EndClaims
-from asya.dead_letters import letters
-from asya.dead_letters.lambdas import dlq
+from asya.capabilities.dead_letters import letters
+from asya.capabilities.dead_letters.lambdas import dlq
+from asya.ends.aws.end_claims import Claim, ClaimResult, EndClaims
+from asya.function.aws.outbox import Outbox
+from asya.function.aws.receipt import Receipt
+from asya.function.delivery import Delivery
 from asya.gateway.lambdas import deadline_sweep
-from asya.messaging.aws.outbox import Outbox
-from asya.messaging.aws.receipt import Receipt
-from asya.messaging.delivery import Delivery
 from asya.protocol.events import TaskEvent
 from asya.protocol.task import TaskRecord
 from asya.senders.aws.letter_senders import LetterSenders

@@ -6,9 +6,9 @@ from random import Random
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.messaging.aws import clients
+from asya.function.aws import clients
+from asya.heavy.aws.drains import Drains
 from asya.protocol import names
-from asya.spark.aws.drains import Drains
 from asya.testing.services.process import ProcessCrashed, running
 from tests.simulation.cloud import Cloud
 

@@ -11,9 +11,9 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, TypeVar
 from unittest import mock
 
+from asya.heavy.manifest_lines import decode_manifest
 from asya.protocol.job_runs import Manifest, Member
 from asya.runtime.time_limit import TimeLimitReached
-from asya.spark.manifest_lines import decode_manifest
 from asya.testing.services.job_service import JobRun
 from asya.testing.services.process import Process, ProcessCrashed, current_process, running
 from asya.testing.services.queues import Message

@@ -9,25 +9,25 @@ from typing import Any
 from botocore.exceptions import ClientError
 from msgspec.structs import replace as changed
 
-from asya.messaging.aws import clients
-from asya.messaging.aws.table import Table
+from asya.function.aws import clients
+from asya.function.aws.table import Table
+from asya.heavy import run_failures
+from asya.heavy.aws import batches, completion_messages
+from asya.heavy.aws.dispatch_requests import DispatchRequest, DispatchRequests
+from asya.heavy.aws.drains import Drains
+from asya.heavy.aws.emr_serverless import BusyError, EmrServerless
+from asya.heavy.aws.hosts import Hosts
+from asya.heavy.aws.manifests import Manifests
+from asya.heavy.aws.pending import Pending
+from asya.heavy.aws.run_records import RunRecords
+from asya.heavy.aws.run_results import RunOutput
+from asya.heavy.lambdas import result_routing
+from asya.heavy.lambdas.dispatch import Dispatcher
+from asya.heavy.lambdas.hosting import Hosting
+from asya.heavy.lambdas.reconcile import Reconciler
+from asya.heavy.lambdas.services import SparkServices
+from asya.heavy.run_failures import CHARGED
 from asya.protocol.job_runs import Manifest, Member
-from asya.spark import run_failures
-from asya.spark.aws import batches, completion_messages
-from asya.spark.aws.dispatch_requests import DispatchRequest, DispatchRequests
-from asya.spark.aws.drains import Drains
-from asya.spark.aws.emr_serverless import BusyError, EmrServerless
-from asya.spark.aws.hosts import Hosts
-from asya.spark.aws.manifests import Manifests
-from asya.spark.aws.pending import Pending
-from asya.spark.aws.run_records import RunRecords
-from asya.spark.aws.run_results import RunOutput
-from asya.spark.lambdas import result_routing
-from asya.spark.lambdas.dispatch import Dispatcher
-from asya.spark.lambdas.hosting import Hosting
-from asya.spark.lambdas.reconcile import Reconciler
-from asya.spark.lambdas.services import SparkServices
-from asya.spark.run_failures import CHARGED
 from asya.testing.dynamo.tables import MemoryDynamo
 from tests.simulation.mistake import Mistake, Patch, found_by, substitute, wrap
 
@@ -229,12 +229,12 @@ MISTAKES = (
             wrap(Pending, "requeue", _requeue_until_a_conflict),
             wrap(MemoryDynamo, "transact_write_items", _write_until_a_conflict),
         ),
-        "unit/asya/spark/aws/test_pending.py::test_10_members_beside_a_requeued_one_are_requeued",
+        "unit/asya/heavy/aws/test_pending.py::test_10_members_beside_a_requeued_one_are_requeued",
     ),
     found_by(
         "takes a conflict of a requeue for a repetition",
         wrap(Table, "transact", _yield_to_any),
-        "unit/asya/spark/aws/test_pending.py::test_10_a_requeue_that_meets_another_write_fails",
+        "unit/asya/heavy/aws/test_pending.py::test_10_a_requeue_that_meets_another_write_fails",
     ),
     Mistake("requeues no members", substitute(Pending, "requeue", lambda *_, **__: None), "poison", seed=12),
 )

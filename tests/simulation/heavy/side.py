@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import Any
 from unittest import mock
 
-from asya.messaging.aws import clients
-from asya.messaging.aws.settings import SparkSettings
+from asya.function.aws import clients
+from asya.function.aws.settings import SparkSettings
+from asya.heavy.lambdas import result_routing
 from asya.protocol import names
-from asya.spark.lambdas import result_routing
 from asya.testing.permissions import Guarded, Permissions, of_job_runs
 from asya.testing.services.job_client import JobClient
 from asya.testing.services.job_faults import JobFaults

@@ -5,22 +5,22 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from asya.crew.aws import result_index
-from asya.crew.aws.result_index import ResultIndex
+from asya.capabilities.pauses import callback_tokens, expiry
+from asya.capabilities.pauses.lambdas import sweep
+from asya.ends.aws import result_index
+from asya.ends.aws.result_index import ResultIndex
+from asya.function.aws.receipt import Receipt
 from asya.gateway import report_messages
 from asya.gateway.callbacks import form, routes
 from asya.gateway.lambdas import deadline_sweep, report_queues
 from asya.gateway.routes.resume import ResumeRoutes
-from asya.messaging.aws.receipt import Receipt
-from asya.pause import callback_tokens, expiry
-from asya.pause.lambdas import sweep
 from asya.protocol.pause import TaskPause
-from asya.reporting import report_messages as reported
-from asya.reporting.aws import report_sender, required_reports
 from asya.senders import entry
 from asya.senders.aws.owner_claims import OwnerClaims
 from asya.tasks import overdue
 from asya.tasks.aws.index import TaskIndex
+from asya.tasks.reporting import report_messages as reported
+from asya.tasks.reporting.aws import report_sender, required_reports
 from tests.simulation.mistake import everywhere, found_by, substitute, wrap
 
 _ROUTES = "unit/asya/gateway/callbacks/test_routes.py"
@@ -100,12 +100,12 @@ MISTAKES = (
     found_by(
         "takes the token of a callback after its expiry",
         everywhere((callback_tokens, routes), "read", _read_as_of(timedelta(days=30))),
-        "unit/asya/pause/test_callback_tokens.py::test_it_expires",
+        "unit/asya/capabilities/pauses/test_callback_tokens.py::test_it_expires",
     ),
     found_by(
         "takes the token of a callback at its expiry",
         everywhere((callback_tokens, routes), "read", _read_as_of(_INSTANT)),
-        "unit/asya/pause/test_callback_tokens.py::test_it_expires",
+        "unit/asya/capabilities/pauses/test_callback_tokens.py::test_it_expires",
     ),
     found_by(
         "answers a later pause with the token of an earlier one",
@@ -115,7 +115,7 @@ MISTAKES = (
     found_by(
         "takes tokens of another mesh",
         substitute(callback_tokens, "key_label", lambda _: b"asya callbacks"),
-        "unit/asya/pause/test_callback_tokens.py::test_another_key_has_other_tokens",
+        "unit/asya/capabilities/pauses/test_callback_tokens.py::test_another_key_has_other_tokens",
     ),
     found_by(
         "shows the link of a callback in lists and streams",
@@ -130,12 +130,12 @@ MISTAKES = (
     found_by(
         "ends a pause by the age of its task",
         everywhere((expiry, sweep), "expire_pause", _from_the_creation),
-        "unit/asya/pause/test_expiry.py::test_it_fails_with_its_envelope_for_x_sink",
+        "unit/asya/capabilities/pauses/test_expiry.py::test_it_fails_with_its_envelope_for_x_sink",
     ),
     found_by(
         "ends a pause a moment late",
         everywhere((expiry, sweep), "expire_pause", _a_moment_late),
-        "unit/asya/pause/test_expiry.py::test_it_fails_with_its_envelope_for_x_sink",
+        "unit/asya/capabilities/pauses/test_expiry.py::test_it_fails_with_its_envelope_for_x_sink",
     ),
     found_by(
         "cancels the first page of children",
@@ -145,17 +145,17 @@ MISTAKES = (
     found_by(
         "acknowledges rows of the index that are not written",
         wrap(ResultIndex, "add", _resolved_row),
-        "unit/asya/crew/lambdas/test_sink_index.py::test_a_message_stays_until_its_row_is_written",
+        "unit/asya/ends/lambdas/test_sink_index.py::test_a_message_stays_until_its_row_is_written",
     ),
     found_by(
         "overwrites the rows of the same day",
         wrap(result_index, "recent_object", _one_object_a_day),
-        "unit/asya/crew/lambdas/test_sink_index.py::test_batches_of_one_day_are_objects_of_their_own",
+        "unit/asya/ends/lambdas/test_sink_index.py::test_batches_of_one_day_are_objects_of_their_own",
     ),
     found_by(
         "files all rows under one day",
         substitute(result_index, "day_of", lambda _: "2026-11-20"),
-        "unit/asya/crew/lambdas/test_sink_index.py::test_a_row_is_filed_under_the_day_of_its_end",
+        "unit/asya/ends/lambdas/test_sink_index.py::test_a_row_is_filed_under_the_day_of_its_end",
     ),
     found_by(
         "lets a sender take the id of another one",
@@ -175,7 +175,7 @@ MISTAKES = (
     found_by(
         "sends reports of two gateways in one message",
         everywhere((reported, report_sender), "messages", _one_message),
-        "unit/asya/reporting/test_report_messages.py::test_reports_for_a_foreign_gateway_name_it_and_share_no_message_with_others",
+        "unit/asya/tasks/reporting/test_report_messages.py::test_reports_for_a_foreign_gateway_name_it_and_share_no_message_with_others",
     ),
     found_by(
         "reads no minute of deadlines again",
@@ -200,6 +200,6 @@ MISTAKES = (
     found_by(
         "sends required reports behind progress",
         substitute(required_reports, "queue_of", lambda _: "x-reports"),
-        "unit/asya/reporting/aws/test_required_reports.py::test_ends_and_pauses_go_to_a_queue_of_their_own",
+        "unit/asya/tasks/reporting/aws/test_required_reports.py::test_ends_and_pauses_go_to_a_queue_of_their_own",
     ),
 )

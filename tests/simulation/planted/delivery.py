@@ -6,18 +6,18 @@ from typing import Any
 
 import msgspec
 
+from asya.function.aws.claim_check import ClaimCheck
+from asya.function.aws.receipt import Receipt
+from asya.function.lambdas.batch import BatchProcessor, Record
 from asya.gateway.aws.ends_queue import EndsQueue
 from asya.gateway.lambdas import report_queues
 from asya.gateway.lambdas.report_queues import Writes
-from asya.messaging.aws.claim_check import ClaimCheck
-from asya.messaging.aws.receipt import Receipt
-from asya.messaging.lambdas.batch import BatchProcessor, Record
 from asya.protocol import headers
 from asya.protocol.envelope import Envelope
-from asya.reporting.aws.required_reports import RequiredReports
 from asya.sidecar.aws.deduplication import CompletedHops
 from asya.sidecar.aws.frame_buffer import FrameBuffer
 from asya.sidecar.lambdas import preflight
+from asya.tasks.reporting.aws.required_reports import RequiredReports
 from asya.testing.services.queues import SqsClient
 from tests.simulation.mistake import Mistake, Patch, substitute, wrap
 from tests.simulation.planted.replacements import resolved

@@ -4,13 +4,13 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.crew import ending
-from asya.crew.aws.end_objects import EndObjects, StoredEnd
-from asya.crew.aws.results import Results
-from asya.crew.lambdas import ends, sump
-from asya.dead_letters.lambdas import dlq
-from asya.dead_letters.lambdas.dlq import DeadLetterWatch
-from asya.fan_in.lambdas import fan_in
+from asya.capabilities.dead_letters.lambdas import dlq
+from asya.capabilities.dead_letters.lambdas.dlq import DeadLetterWatch
+from asya.capabilities.fan_in.lambdas import fan_in
+from asya.ends import ending
+from asya.ends.aws.end_objects import EndObjects, StoredEnd
+from asya.ends.aws.results import Results
+from asya.ends.lambdas import ends, sump
 from asya.protocol.envelope import Envelope
 from asya.testing.dynamo.tables import MemoryDynamo
 from tests.simulation.mistake import Mistake, everywhere, found_by, substitute, wrap
@@ -68,10 +68,10 @@ MISTAKES = (
     found_by(
         "reports ends with the time of their report",
         everywhere((ending, dlq, fan_in), "report_time", lambda _, __, now: now),
-        "unit/asya/crew/lambdas/test_ends_times.py::test_a_cancellation_between_claim_and_report_loses",
-        "unit/asya/crew/lambdas/test_ends_times.py::test_x_sump_reports_a_failure_with_the_time_of_x_sink",
-        "unit/asya/dead_letters/lambdas/test_dlq_end_times.py::test_a_later_scan_reports_with_the_time_of_the_first_claim",
-        "unit/asya/fan_in/lambdas/test_fan_in_end_times.py::test_a_redelivery_reports_a_slice_with_the_time_of_its_claim",
+        "unit/asya/ends/lambdas/test_ends_times.py::test_a_cancellation_between_claim_and_report_loses",
+        "unit/asya/ends/lambdas/test_ends_times.py::test_x_sump_reports_a_failure_with_the_time_of_x_sink",
+        "unit/asya/capabilities/dead_letters/lambdas/test_dlq_end_times.py::test_a_later_scan_reports_with_the_time_of_the_first_claim",
+        "unit/asya/capabilities/fan_in/lambdas/test_fan_in_end_times.py::test_a_redelivery_reports_a_slice_with_the_time_of_its_claim",
     ),
     Mistake("overwrites the object of an end", substitute(EndObjects, "write", _write_unconditionally), "repeats"),
     Mistake(

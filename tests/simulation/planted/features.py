@@ -3,13 +3,13 @@
 from functools import partial
 from typing import Any
 
-from asya.crew.aws.end_claims import ClaimResult, EndClaims
-from asya.crew.lambdas import ends
+from asya.capabilities.pauses import resuming
+from asya.capabilities.pauses.aws.paused_envelopes import PausedEnvelopes
+from asya.capabilities.pauses.lambdas.pause_release import PauseReleases
+from asya.capabilities.pauses.resume_input import InvalidInputError
+from asya.ends.aws.end_claims import ClaimResult, EndClaims
+from asya.ends.lambdas import ends
 from asya.gateway.routes import resume
-from asya.pause import resuming
-from asya.pause.aws.paused_envelopes import PausedEnvelopes
-from asya.pause.lambdas.pause_release import PauseReleases
-from asya.pause.resume_input import InvalidInputError
 from asya.protocol.task import TaskRecord
 from asya.sidecar import arrival, outcome
 from asya.tasks.aws import tasks

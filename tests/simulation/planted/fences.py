@@ -6,18 +6,18 @@ from typing import Any
 
 from msgspec.structs import replace as replaced
 
-from asya.fan_in.aws.sets import FanInSets
-from asya.spark.aws.run_slots import RunSlot, RunSlots
-from asya.starts import idempotency
-from asya.starts.aws import idempotency_keys
-from asya.starts.idempotency import KeyClaim, StoredKey
+from asya.capabilities.fan_in.aws.sets import FanInSets
+from asya.capabilities.triggers import lane_changes
+from asya.capabilities.triggers.aws.slot_sender import SlotSender
+from asya.capabilities.triggers.lambdas import lane_starts, traces
+from asya.capabilities.triggers.lanes import Lane
+from asya.capabilities.triggers.operators import backfill
+from asya.heavy.aws.run_slots import RunSlot, RunSlots
 from asya.tasks.aws.tasks import Tasks
+from asya.tasks.starts import idempotency
+from asya.tasks.starts.aws import idempotency_keys
+from asya.tasks.starts.idempotency import KeyClaim, StoredKey
 from asya.testing.dynamo.tables import MemoryDynamo
-from asya.triggers import lane_changes
-from asya.triggers.aws.slot_sender import SlotSender
-from asya.triggers.lambdas import lane_starts, traces
-from asya.triggers.lanes import Lane
-from asya.triggers.operators import backfill
 from asya_infra.mesh_file.trigger_checks.causes import Causes
 from tests.simulation.mistake import found_by, substitute, wrap
 
@@ -66,10 +66,10 @@ def _running_alone(_real: Any, lane: Lane, _trigger: Any) -> Any:
     return frozenset(each for each in (lane.running,) if each is not None and not lane.starts(each))
 
 
-_STARTS = "unit/asya/starts/aws/test_task_starter.py"
-_AT_ONCE = "unit/asya/starts/aws/test_task_starter_at_once.py"
-_DEPLOYMENTS = "unit/asya/triggers/lambdas/test_lane_queue_deployments.py"
-_CHAINS = "unit/asya/triggers/lambdas/test_triggers_chains.py"
+_STARTS = "unit/asya/tasks/starts/aws/test_task_starter.py"
+_AT_ONCE = "unit/asya/tasks/starts/aws/test_task_starter_at_once.py"
+_DEPLOYMENTS = "unit/asya/capabilities/triggers/lambdas/test_lane_queue_deployments.py"
+_CHAINS = "unit/asya/capabilities/triggers/lambdas/test_triggers_chains.py"
 _LOOPS = "unit/asya_infra/mesh_file/trigger_checks/test_loops.py"
 
 MISTAKES = (
@@ -101,17 +101,17 @@ MISTAKES = (
     found_by(
         "gives back the slot of a run that another process has taken",
         wrap(RunSlots, "give_back", _give_back_any),
-        "unit/asya/spark/aws/test_run_slots.py::test_a_slow_dispatcher_gives_nothing_back_that_was_taken_again",
+        "unit/asya/heavy/aws/test_run_slots.py::test_a_slow_dispatcher_gives_nothing_back_that_was_taken_again",
     ),
     found_by(
         "releases the lease that another process has on a set",
         wrap(FanInSets, "release_lease", _release_any),
-        "unit/asya/fan_in/aws/test_sets.py::test_a_lease_is_taken_by_one_until_it_is_over_or_given_back",
+        "unit/asya/capabilities/fan_in/aws/test_sets.py::test_a_lease_is_taken_by_one_until_it_is_over_or_given_back",
     ),
     found_by(
         "takes a slot that another process has started for a failure",
         wrap(backfill, "with_starts", _fail_started),
-        "unit/asya/triggers/operators/test_backfill.py::test_16_a_slot_that_another_process_has_started_is_no_failure",
+        "unit/asya/capabilities/triggers/operators/test_backfill.py::test_16_a_slot_that_another_process_has_started_is_no_failure",
     ),
     found_by(
         "starts everything that waits for a cancellation that no trigger performs",
@@ -126,7 +126,7 @@ MISTAKES = (
     found_by(
         "sends late slots newest first",
         wrap(SlotSender, "send", lambda real, self, trigger, slots: real(self, trigger, list(reversed(slots)))),
-        "unit/asya/triggers/lambdas/test_slot_sweep.py::test_16_late_slots_start_oldest_first[allow]",
+        "unit/asya/capabilities/triggers/lambdas/test_slot_sweep.py::test_16_late_slots_start_oldest_first[allow]",
     ),
     found_by(
         "forgets which triggers led to a task",

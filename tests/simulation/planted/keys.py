@@ -5,9 +5,9 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from asya.starts.aws import idempotency_keys
-from asya.starts.aws.idempotency_keys import IdempotencyKeys
-from asya.starts.idempotency import InProgress, KeyClaim, KeyMismatch, StartedTask, StoredKey
+from asya.tasks.starts.aws import idempotency_keys
+from asya.tasks.starts.aws.idempotency_keys import IdempotencyKeys
+from asya.tasks.starts.idempotency import InProgress, KeyClaim, KeyMismatch, StartedTask, StoredKey
 from asya.testing.dynamo.tables import MemoryDynamo
 from tests.simulation.inputs.features import Features
 from tests.simulation.mistake import Mistake, found_by, wrap
@@ -54,7 +54,7 @@ def _one_owner(real: Any, self: IdempotencyKeys, key: Any, *args: Any, **more: A
 
 
 _with_keys = partial(Mistake, features=KEYS)
-_STARTS = "unit/asya/starts/aws/test_task_starter.py"
+_STARTS = "unit/asya/tasks/starts/aws/test_task_starter.py"
 
 MISTAKES = (
     _with_keys(

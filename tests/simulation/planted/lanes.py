@@ -5,21 +5,21 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from asya.capabilities.triggers import ends, lane_changes, lanes
+from asya.capabilities.triggers.aws import end_notices
+from asya.capabilities.triggers.aws.lane_checks import LaneChecks
+from asya.capabilities.triggers.aws.lane_store import LaneStore
+from asya.capabilities.triggers.lambdas import lane_queue
+from asya.capabilities.triggers.lambdas.lane_starts import LaneStarts, Performed
+from asya.capabilities.triggers.lambdas.lane_sweep import LaneSweep
+from asya.capabilities.triggers.lane_changes import Change
+from asya.capabilities.triggers.lanes import Lane, LaneFullError
 from asya.protocol.times import format_time
 from asya.testing.dynamo.tables import MemoryDynamo
-from asya.triggers import ends, lane_changes, lanes
-from asya.triggers.aws import end_notices
-from asya.triggers.aws.lane_checks import LaneChecks
-from asya.triggers.aws.lane_store import LaneStore
-from asya.triggers.lambdas import lane_queue
-from asya.triggers.lambdas.lane_starts import LaneStarts, Performed
-from asya.triggers.lambdas.lane_sweep import LaneSweep
-from asya.triggers.lane_changes import Change
-from asya.triggers.lanes import Lane, LaneFullError
 from tests.simulation.mistake import Patch, everywhere, found_by, substitute, wrap
 
 _SCHEDULES = "simulation/test_trigger_lanes.py::test_16_random_schedules_keep_the_promises_of_overlap"
-_LANES = "unit/asya/triggers/lambdas/test_lane_queue.py"
+_LANES = "unit/asya/capabilities/triggers/lambdas/test_lane_queue.py"
 
 
 def _without_condition(text: str, sort_key: str) -> Patch:
@@ -128,12 +128,12 @@ MISTAKES = (
     found_by(
         "decides about an occurrence twice",
         _without_condition("expires_at", "trigger#decided"),
-        "unit/asya/triggers/lambdas/test_lane_queue_at_once.py::test_16_of_two_copies_at_once_one_decides",
+        "unit/asya/capabilities/triggers/lambdas/test_lane_queue_at_once.py::test_16_of_two_copies_at_once_one_decides",
     ),
     found_by(
         "deletes the payload of a start that its lane still has",
         wrap(LaneStarts, "perform", _forget_at_once),
-        "unit/asya/triggers/lambdas/test_lane_queue.py::test_16_each_occurrence_starts_as_the_overlap_says_wherever_a_process_dies",
+        "unit/asya/capabilities/triggers/lambdas/test_lane_queue.py::test_16_each_occurrence_starts_as_the_overlap_says_wherever_a_process_dies",
     ),
     found_by(
         "starts the next task before it cancels the previous one",
@@ -143,57 +143,57 @@ MISTAKES = (
     found_by(
         "does not sweep waiting lanes",
         substitute(LaneSweep, "sweep", lambda *_: None),
-        "unit/asya/triggers/lambdas/test_lane_queue.py::test_16_the_order_of_events_decides",
+        "unit/asya/capabilities/triggers/lambdas/test_lane_queue.py::test_16_the_order_of_events_decides",
     ),
     found_by(
         "keeps the first payload of a debounced window",
         wrap(lane_changes, "arrive", _keep_the_first),
-        "unit/asya/triggers/lambdas/test_lane_queue.py::test_16_debounce_starts_one_task_for_a_burst_wherever_a_process_dies",
+        "unit/asya/capabilities/triggers/lambdas/test_lane_queue.py::test_16_debounce_starts_one_task_for_a_burst_wherever_a_process_dies",
     ),
     found_by(
         "extends a debounced window for ever",
         wrap(lane_changes, "arrive", _extend_for_ever),
-        "unit/asya/triggers/lambdas/test_lane_queue_limits.py::test_16_a_window_without_silence_closes_after_an_hour",
+        "unit/asya/capabilities/triggers/lambdas/test_lane_queue_limits.py::test_16_a_window_without_silence_closes_after_an_hour",
     ),
     found_by(
         "exceeds the size of a batch by one",
         wrap(lane_changes, "ends", _one_more_in_a_batch),
-        "unit/asya/triggers/lambdas/test_lane_queue.py::test_16_a_batch_has_each_occurrence_once_wherever_a_process_dies",
+        "unit/asya/capabilities/triggers/lambdas/test_lane_queue.py::test_16_a_batch_has_each_occurrence_once_wherever_a_process_dies",
     ),
     found_by(
         "drops a start when the queue of its lane is full",
         wrap(lane_changes, "enqueue", _drop_what_finds_no_place),
-        "unit/asya/triggers/lambdas/test_lane_queue_limits.py::test_16_an_occurrence_beyond_a_full_queue_is_a_dead_letter_that_can_be_redriven",
+        "unit/asya/capabilities/triggers/lambdas/test_lane_queue_limits.py::test_16_an_occurrence_beyond_a_full_queue_is_a_dead_letter_that_can_be_redriven",
     ),
     found_by(
         "orders slots by the time of their message",
         wrap(lane_queue, "entry_of", _order_by_arrival),
-        "unit/asya/triggers/lambdas/test_slot_sweep.py::test_16_late_slots_start_oldest_first",
+        "unit/asya/capabilities/triggers/lambdas/test_slot_sweep.py::test_16_late_slots_start_oldest_first",
     ),
     found_by(
         'puts 1 and "1" into one lane',
         everywhere((lanes, lane_queue), "lane_of", _ignore_types),
-        "unit/asya/triggers/test_lanes.py::test_16_a_number_and_its_text_are_two_lanes",
+        "unit/asya/capabilities/triggers/test_lanes.py::test_16_a_number_and_its_text_are_two_lanes",
     ),
     found_by(
         "closes windows by the sweep alone",
         wrap(LaneChecks, "send", _check_without_the_window),
-        "unit/asya/triggers/lambdas/test_lane_queue.py::test_16_debounce_starts_one_task_for_a_burst_wherever_a_process_dies",
+        "unit/asya/capabilities/triggers/lambdas/test_lane_queue.py::test_16_debounce_starts_one_task_for_a_burst_wherever_a_process_dies",
     ),
     found_by(
         "tells lanes only about tasks that succeeded",
         everywhere((ends, end_notices), "end_notice", _notice_of_success),
-        "unit/asya/triggers/test_ends.py::test_16_triggers_that_wait_and_backfills_learn_of_ends",
+        "unit/asya/capabilities/triggers/test_ends.py::test_16_triggers_that_wait_and_backfills_learn_of_ends",
     ),
     found_by(
         "reverses the order within a batch",
         wrap(LaneStore, "load", _last_first),
-        "unit/asya/triggers/lambdas/test_lane_queue.py::test_16_a_batch_has_each_occurrence_once_wherever_a_process_dies",
+        "unit/asya/capabilities/triggers/lambdas/test_lane_queue.py::test_16_a_batch_has_each_occurrence_once_wherever_a_process_dies",
     ),
     found_by(
         "ends a window a moment late",
         wrap(lane_changes, "ends", _end_a_moment_late),
-        "unit/asya/triggers/test_lane_changes.py::test_16_a_window_ends_when_it_is_due",
+        "unit/asya/capabilities/triggers/test_lane_changes.py::test_16_a_window_ends_when_it_is_due",
     ),
     found_by(
         "skips a start if another one waits",

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from asya.messaging.aws.outage_notes import OutageNotes
-from asya.messaging.aws.service_health import ServiceHealth
-from asya.messaging.lambdas import batch
-from asya.messaging.lambdas.starts import Starts
+from asya.function.aws.outage_notes import OutageNotes
+from asya.function.aws.service_health import ServiceHealth
+from asya.function.lambdas import batch
+from asya.function.lambdas.starts import Starts
 from asya.protocol.mesh_table import Actor
 from tests.simulation.inputs.features import Features
 from tests.simulation.mistake import Mistake, found_by, substitute, wrap
@@ -48,6 +48,6 @@ MISTAKES = (
     found_by(
         "notes no refusal that keeps a message",
         wrap(ServiceHealth, "end_batch", lambda real, self, *, is_kept: real(self, is_kept=False)),
-        "unit/asya/messaging/aws/test_service_health.py::test_4_a_refusal_is_an_outage_if_it_keeps_a_message[AccessDenied]",
+        "unit/asya/function/aws/test_service_health.py::test_4_a_refusal_is_an_outage_if_it_keeps_a_message[AccessDenied]",
     ),
 )

@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from asya.crew.aws.end_claims import Claim, ClaimResult
-from asya.messaging.aws.receipt import Receipt
+from asya.ends.aws.end_claims import Claim, ClaimResult
+from asya.function.aws.receipt import Receipt
 from asya.protocol.codec import decode, encode
 from asya.protocol.envelope import Envelope
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from asya.dead_letters import redrive
-from asya.dead_letters.aws import replay_starts
-from asya.dead_letters.aws.replay_starts import ReplayCall, ReplayStarts
+from asya.capabilities.dead_letters import redrive
+from asya.capabilities.dead_letters.aws import replay_starts
+from asya.capabilities.dead_letters.aws.replay_starts import ReplayCall, ReplayStarts
 from asya.gateway.routes import dismissals
 from asya.protocol import task_merge
 from asya.protocol.task import ReplayLink, TaskRecord

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from asya.messaging.delivery import Delivery
-from asya.messaging.hop import Hop
+from asya.function.delivery import Delivery
+from asya.function.hop import Hop
 from asya.protocol import headers, ids, status
 from asya.protocol.codec import decode, encode
 from asya.protocol.envelope import NULL

@@ -6,17 +6,17 @@ from typing import Any
 import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.crew.lambdas import ends
-from asya.fan_in.aws.sets import FanInSets
-from asya.fan_in.aws.slice_store import SliceStore
-from asya.fan_in.lambdas import fan_in, set_coordinator
-from asya.fan_in.lambdas.counting import SliceCounter, StoredSlice
-from asya.fan_in.lambdas.set_coordinator import SetCoordinator
-from asya.fan_in.lambdas.sweep import FanInSweep
-from asya.fan_in.sets import Decision
-from asya.messaging.aws.outbox import Outbox
-from asya.messaging.aws.receipt import Receipt
-from asya.messaging.delivery import Delivery
+from asya.capabilities.fan_in.aws.sets import FanInSets
+from asya.capabilities.fan_in.aws.slice_store import SliceStore
+from asya.capabilities.fan_in.lambdas import fan_in, set_coordinator
+from asya.capabilities.fan_in.lambdas.counting import SliceCounter, StoredSlice
+from asya.capabilities.fan_in.lambdas.set_coordinator import SetCoordinator
+from asya.capabilities.fan_in.lambdas.sweep import FanInSweep
+from asya.capabilities.fan_in.sets import Decision
+from asya.ends.lambdas import ends
+from asya.function.aws.outbox import Outbox
+from asya.function.aws.receipt import Receipt
+from asya.function.delivery import Delivery
 from asya.protocol import headers
 from asya.protocol.slices import SetDue, decode_message
 from tests.simulation.mistake import Mistake, found_by, substitute, wrap
@@ -108,6 +108,6 @@ MISTAKES = (
     found_by(
         "counts slices that are not stored",
         wrap(SliceStore, "store", _count_slices_that_are_not_stored),
-        "unit/asya/fan_in/lambdas/test_fan_in_batches.py::test_a_slice_that_cannot_be_stored_counts_once_it_is",
+        "unit/asya/capabilities/fan_in/lambdas/test_fan_in_batches.py::test_a_slice_that_cannot_be_stored_counts_once_it_is",
     ),
 )

@@ -6,16 +6,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from asya.capabilities.pauses import waiting
+from asya.capabilities.pauses.aws import held_envelopes
+from asya.capabilities.pauses.aws.held_envelopes import HeldEnvelopes, WaitKey
+from asya.capabilities.pauses.lambdas import retry_wait, wait_release
+from asya.capabilities.pauses.lambdas.wait_release import WaitReleases
 from asya.protocol import task_merge
 from asya.protocol.events import TaskEvent
 from asya.protocol.task import TaskRecord
 from asya.protocol.wait import TaskWait
 from asya.tasks.aws.paused_tasks import PausedTasks
-from asya.wait import waiting
-from asya.wait.aws import held_envelopes
-from asya.wait.aws.held_envelopes import HeldEnvelopes, WaitKey
-from asya.wait.lambdas import retry_wait, wait_release
-from asya.wait.lambdas.wait_release import WaitReleases
 from tests.simulation.inputs.features import Features
 from tests.simulation.mistake import Mistake, found_by, substitute, wrap
 
@@ -66,7 +66,7 @@ def _at_the_deadline_too(real: Any, hop: Any, **more: Any) -> Any:
     return real(replace(hop, deadline=deadline + timedelta(microseconds=1)) if deadline is not None else hop, **more)
 
 
-_WAITS = "unit/asya/wait/lambdas"
+_WAITS = "unit/asya/capabilities/pauses/lambdas"
 _RECORDS = "unit/asya/protocol/test_task_wait.py"
 _at_waits = partial(Mistake, kind="fault-free", seed=3, features=WAITS)
 

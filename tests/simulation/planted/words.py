@@ -4,10 +4,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from asya.heavy.lambdas import result_routing
 from asya.protocol import task_merge
 from asya.protocol.events import TaskEvent
 from asya.protocol.task import TaskRecord
-from asya.spark.lambdas import result_routing
 from tests.simulation.mistake import found_by, wrap
 
 
@@ -31,6 +31,6 @@ MISTAKES = (
     found_by(
         "counts each result of a job run as a success",
         wrap(result_routing, "outcome_of", _believe_the_job_run),
-        f"unit/asya/spark/lambdas/test_result_routing_refusals.py::{_COUNTED}[2]",
+        f"unit/asya/heavy/lambdas/test_result_routing_refusals.py::{_COUNTED}[2]",
     ),
 )

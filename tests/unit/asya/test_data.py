@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from moto import mock_aws
 
 from asya import data
-from asya.messaging.hop import Arrival
+from asya.capabilities.triggers.sources.new_objects import Buckets
+from asya.capabilities.triggers.sources.service_messages import read_service_message
+from asya.function.hop import Arrival
 from asya.protocol.data_references import is_below_bucket
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.triggers import ObjectSource, Trigger
-from asya.triggers.sources.new_objects import Buckets
-from asya.triggers.sources.service_messages import read_service_message
 from tests.doubles.s3_keys import any_key
 
 

@@ -19,8 +19,8 @@ from unittest import mock
 import pytest
 import typer.main
 
+from asya.capabilities.operations.mesh_numbers import ActorNumbers, MeshNumbers, RunNumbers
 from asya.client.operations import Operations
-from asya.operations.mesh_numbers import ActorNumbers, MeshNumbers, RunNumbers
 from asya.protocol.times import parse_time
 from asya.tasks.filters import TaskFilter
 from asya_cli.clock import using

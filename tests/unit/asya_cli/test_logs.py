@@ -16,14 +16,14 @@ from moto import mock_aws
 from msgspec.structs import replace
 from typer.testing import CliRunner
 
+from asya.capabilities.operations.log_lines import LogLine
 from asya.client.errors import NotFoundError
 from asya.client.operations import Operations
-from asya.operations.log_lines import LogLine
+from asya.heavy.aws.run_records import RunRecords
 from asya.protocol import names
 from asya.protocol.job_runs import logs_prefix
 from asya.protocol.run_progress import RunNote
 from asya.protocol.times import format_time
-from asya.spark.aws.run_records import RunRecords
 from asya.tasks.timeline import TimelineEntry
 from asya.tasks.view import TaskView
 from asya_cli import logs as logs_module

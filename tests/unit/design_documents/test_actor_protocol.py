@@ -15,7 +15,7 @@ from asya.protocol.mesh_table import Policy, Resiliency, Sink
 from asya.protocol.route import Route, progress_percent
 from asya.protocol.task import TaskRecord
 from asya.protocol.task_merge import merge
-from asya.reporting.callback import callback_url
+from asya.tasks.reporting.callback import callback_url
 from asya.tasks.task_state import TaskState
 from tests.doubles.pipeline import Pipeline
 from tests.doubles.tasks import event

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from asya.legacy.envelopes import read_envelope
+from asya.capabilities.legacy.envelopes import read_envelope
 from asya.protocol import names
 from asya.protocol.route import Route, progress_percent
 from tests.doubles.envelopes import message

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from asya.crew.lambdas.wiring import build_end_actor, build_sump
-from asya.legacy.envelopes import read_envelope
+from asya.capabilities.legacy.envelopes import read_envelope
+from asya.ends.lambdas.wiring import build_end_actor, build_sump
 from asya.protocol.keys import result_key
 from asya.protocol.mesh_table import Actor, Sink
 from asya.protocol.route import Route

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from asya.legacy.envelopes import read_envelope
-from asya.messaging.delivery import Diversion
+from asya.capabilities.legacy.envelopes import read_envelope
+from asya.function.delivery import Diversion
 from asya.protocol import ids
 from asya.protocol.codec import decode
 from asya.protocol.route import Route

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from asya.capabilities.a2a.routes.errors import REASONS as RPC_REASONS
+from asya.capabilities.mcp import types as mcp_types
 from asya.client import errors as client_errors
+from asya.function.aws.outbox import REFUSALS
 from asya.gateway import json_rpc
-from asya.gateway.a2a.routes.errors import REASONS as RPC_REASONS
-from asya.gateway.mcp import types as mcp_types
-from asya.messaging.aws.outbox import REFUSALS
 from asya.protocol.api_errors import ERROR_CODES
 from asya.protocol.status import REASONS
 from tests.paths import PROJECT

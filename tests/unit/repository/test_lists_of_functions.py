@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from asya import registry
-from asya.dead_letters.letters import SYSTEM_QUEUES
+from asya.capabilities.dead_letters.letters import SYSTEM_QUEUES
 from asya.protocol import names
 from tests.paths import PROJECT
 
@@ -15,9 +15,9 @@ A_LIST = 3
 """So many functions in one collection are a list of them."""
 DIFFERENT = {
     "asya_cli/mesh_file/diagram.py": "crew actors that a diagram leaves out of routes",
-    "functions/asya/dead_letters/letters.py": "read by functions, which import no manifest; a test compares it",
-    "functions/asya/operations/log_lines.py": "whose lines tell how envelopes end",
-    "functions/asya/triggers/message_senders.py": "a rule of the protocol: who may send x-triggers what",
+    "functions/asya/capabilities/dead_letters/letters.py": "read by functions, which import no manifest; a test compares it",
+    "functions/asya/capabilities/operations/log_lines.py": "whose lines tell how envelopes end",
+    "functions/asya/capabilities/triggers/message_senders.py": "a rule of the protocol: who may send x-triggers what",
 }
 
 

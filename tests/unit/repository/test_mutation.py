@@ -40,8 +40,8 @@ def x_unreached__mutmut_orig():
 def x_unreached__mutmut_1():
     return 2
 '''
-SETTLE = Change("asya.starts.lanes.settle", "if lane.due <= now:", "if lane.due < now:")
-ENDS = Change("asya.starts.lanes.Lane.ends", "return 1", "return 2")
+SETTLE = Change("asya.tasks.starts.lanes.settle", "if lane.due <= now:", "if lane.due < now:")
+ENDS = Change("asya.tasks.starts.lanes.Lane.ends", "return 1", "return 2")
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def root(tmp_path: Path) -> Path:
         (source / "asya" / package).mkdir(parents=True)
         (source / "asya" / package / "empty.py").touch()
     (source / "asya" / "starts" / "lanes.py").write_text(MODULE, encoding="utf-8")
-    reached = {"asya.starts.lanes.x_settle": ["test"], "asya.starts.lanes.xǁLaneǁends": ["test"]}
+    reached = {"asya.tasks.starts.lanes.x_settle": ["test"], "asya.tasks.starts.lanes.xǁLaneǁends": ["test"]}
     statistics = {"tests_by_mangled_function_name": reached}
     (tmp_path / "mutmut-stats.json").write_text(json.dumps(statistics), encoding="utf-8")
     return source
@@ -60,7 +60,7 @@ def root(tmp_path: Path) -> Path:
 
 def write_codes(root: Path, **codes: int | None) -> None:
     """The results of mutmut, by the names of mutants without their module."""
-    named = {f"asya.starts.lanes.{name}": code for name, code in codes.items()}
+    named = {f"asya.tasks.starts.lanes.{name}": code for name, code in codes.items()}
     (root / "asya" / "starts" / "lanes.py.meta").write_text(json.dumps({"exit_code_by_key": named}), encoding="utf-8")
 
 

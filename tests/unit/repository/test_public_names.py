@@ -19,13 +19,13 @@ import asya
 import asya_spark
 import asya_spark.tables
 from asya.api_call import Group
+from asya.function.aws import telemetry
+from asya.function.aws.settings import load_settings
 from asya.gateway.call_table import CALLS
 from asya.gateway.lambdas.openapi import document
-from asya.messaging.aws import telemetry
-from asya.messaging.aws.settings import load_settings
+from asya.heavy.run_request import JobDeployment, submit_parameters
 from asya.protocol import headers, names
 from asya.protocol.mesh_table import Actor, MeshTable, SparkJob, encode_table
-from asya.spark.run_request import JobDeployment, submit_parameters
 from asya_cli.main import app
 from asya_infra.options import read_options
 from tests.doubles.emf import metrics

@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
+from asya.capabilities.triggers.aws.webhook_keys import WebhookKeys
+from asya.capabilities.triggers.aws.webhook_memory import WebhookMemory
+from asya.capabilities.triggers.aws.webhook_queue import WebhookQueue
+from asya.capabilities.triggers.http_calls import WEBHOOK_PATH
+from asya.function.lambdas.environment import REAL
 from asya.gateway.call_table import CALLS
 from asya.gateway.http.router import HttpRoute, answer
 from asya.gateway.routes.webhooks import WebhookRoutes
-from asya.messaging.lambdas.environment import REAL
 from asya.protocol import ids, names
 from asya.tasks.aws.items import record_key
 from asya.testing.dynamo.tables import MemoryDynamo, Table
-from asya.triggers.aws.webhook_keys import WebhookKeys
-from asya.triggers.aws.webhook_memory import WebhookMemory
-from asya.triggers.aws.webhook_queue import WebhookQueue
-from asya.triggers.http_calls import WEBHOOK_PATH
 from asya_infra.mesh_file import load_mesh
 from asya_infra.mesh_file.table import to_table
 from asya_local.account.keys import AccessKey

@@ -96,7 +96,7 @@ def test_every_module_at_the_root_of_a_slice_is_pure() -> None:
     roots = {
         name
         for name, path in modules().items()
-        if path.name != "__init__.py" and name.rpartition(".")[0] in slices | {"asya.gateway.a2a"}
+        if path.name != "__init__.py" and name.rpartition(".")[0] in slices | {"asya.capabilities.a2a"}
     }
     assert roots - pure == set()
 
@@ -104,7 +104,7 @@ def test_every_module_at_the_root_of_a_slice_is_pure() -> None:
 def test_the_contract_names_every_slice() -> None:
     slices = {layer.strip() for line in contract(SLICES)["layers"] for layer in line.split("|")}
     folders = {f"asya.{path.name}" for path in SOURCES["asya"].iterdir() if (path / "__init__.py").exists()}
-    assert folders == slices | {"asya.legacy"}
+    assert folders == slices | {"asya.capabilities.legacy"}
 
 
 def test_every_package_has_a_docstring() -> None:

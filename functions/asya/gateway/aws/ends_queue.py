@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from asya.function.lambdas.environment import Environment
 from asya.gateway.ends_delay import Delay, EndsMark, delay
-from asya.messaging.lambdas.environment import Environment
 from asya.tasks.aws.ends_marks import EndsMarks
 
 if TYPE_CHECKING:

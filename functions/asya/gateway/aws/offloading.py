@@ -2,9 +2,9 @@
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.messaging.aws.claim_check import ClaimCheck
-from asya.messaging.claim_check import EnvelopeTooLargeError
-from asya.messaging.delivery import Delivery
+from asya.function.aws.claim_check import ClaimCheck
+from asya.function.claim_check import EnvelopeTooLargeError
+from asya.function.delivery import Delivery
 from asya.protocol.api_errors import ApiError
 
 

@@ -12,8 +12,8 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from asya.function.lambdas.environment import Environment
 from asya.gateway.waits import LEASE, SlotPool, slot_pools
-from asya.messaging.lambdas.environment import Environment
 from asya.protocol.mesh_table import Gateway
 from asya.tasks.aws.table_calls import table_errors
 from asya.tasks.aws.task_store import TaskStoreError

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs
 import msgspec
 from msgspec import Raw
 
-from asya.pause.resume_input import Answers
+from asya.capabilities.pauses.resume_input import Answers
 from asya.protocol.api_errors import ApiError
 from asya.protocol.pause import PauseField
 from asya.protocol.strict_json import decode_exact, encode_exact

@@ -11,8 +11,8 @@ from html import escape
 import msgspec
 from msgspec import UNSET
 
+from asya.capabilities.pauses.shown import is_web_address, linked_parts
 from asya.gateway.callbacks.form import has_ticks_to_remove
-from asya.pause.shown import is_web_address, linked_parts
 from asya.protocol.pause import PauseField, ShownValue, TaskPause
 
 _STYLE = """

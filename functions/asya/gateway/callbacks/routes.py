@@ -10,13 +10,13 @@ from datetime import datetime
 
 from msgspec import UNSET
 
+from asya.capabilities.pauses.callback_tokens import Callback, CallbackTokenError, key_label, read
+from asya.capabilities.pauses.resume_input import Answers, InvalidInputError, read_request
+from asya.function.aws.token_keys import TokenKeyError, TokenKeys
 from asya.gateway.callbacks import page
 from asya.gateway.callbacks.form import MEDIA_TYPE, read_form, values_of
 from asya.gateway.http.router import Request, Response, TextBody
 from asya.gateway.routes.resume import Resumed, ResumeRoutes
-from asya.messaging.aws.token_keys import TokenKeyError, TokenKeys
-from asya.pause.callback_tokens import Callback, CallbackTokenError, key_label, read
-from asya.pause.resume_input import Answers, InvalidInputError, read_request
 from asya.protocol.api_errors import ApiError
 from asya.protocol.pause import ANSWERS_LIMIT, TaskPause
 from asya.protocol.task import TaskRecord

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from asya.api_call import ApiCall
+from asya.function.aws.settings import Settings
 from asya.gateway.access import AccessRules
 from asya.gateway.call_table import calls_of
 from asya.gateway.http.router import HttpOperation, HttpRoute, Request, Response, required_identity
-from asya.messaging.aws.settings import Settings
 from asya.protocol.api_errors import ApiError
 
 

@@ -8,15 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from asya.function.aws.settings import Settings, load_settings
+from asya.function.aws.telemetry import Telemetry
+from asya.function.aws.traces import build_traces
+from asya.function.lambdas.environment import REAL, Environment
 from asya.gateway.http.router import HttpRoute, answer
-from asya.messaging.aws.settings import Settings, load_settings
-from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.aws.traces import build_traces
-from asya.messaging.lambdas.environment import REAL, Environment
 from asya.protocol import ids
 
 if TYPE_CHECKING:
-    from asya.operations.aws.function_logs import LoggedLines
+    from asya.capabilities.operations.aws.function_logs import LoggedLines
 
 Invocation = Callable[[Mapping[str, Any]], dict[str, Any]]
 """Answers an event of an HTTP API."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from asya.gateway.http.router import Request
-from asya.starts.submission import Origin
+from asya.tasks.starts.submission import Origin
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from asya.gateway.http.failures import public_error, with_request_id
 from asya.gateway.identity import Authorizer, identity_of
 from asya.protocol.api_errors import ApiError, ErrorCode
 from asya.protocol.text_encoding import as_utf8
-from asya.starts.idempotency import IdempotencyKey
 from asya.tasks.aws.task_store import TaskStoreError
+from asya.tasks.starts.idempotency import IdempotencyKey
 
 KEY_LIMIT = 255
 _DEFAULT_PORTS = {("https", "443"), ("http", "80")}

@@ -3,12 +3,28 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from asya.cancels.lambdas.wiring import build_task_cancels
-from asya.dead_letters.aws.replay_sources import ReplaySources
-from asya.dead_letters.aws.replay_starts import ReplayStarts
-from asya.fan_in.aws.set_repeats import SetRepeats
-from asya.fan_in.aws.sets import FanInSets
-from asya.gateway.a2a.routes.wiring import build_a2a
+from asya.capabilities.a2a.routes.wiring import build_a2a
+from asya.capabilities.cancels.lambdas.wiring import build_task_cancels
+from asya.capabilities.dead_letters.aws.replay_sources import ReplaySources
+from asya.capabilities.dead_letters.aws.replay_starts import ReplayStarts
+from asya.capabilities.fan_in.aws.set_repeats import SetRepeats
+from asya.capabilities.fan_in.aws.sets import FanInSets
+from asya.capabilities.legacy.gateway_calls import LegacyReadRoutes
+from asya.capabilities.mcp.wiring import build_mcp
+from asya.capabilities.operations.aws.kept_payloads import KeptPayloads
+from asya.capabilities.pauses.lambdas.wiring import build_releases
+from asya.capabilities.triggers.aws.end_notices import build_end_notices
+from asya.function.aws import clients
+from asya.function.aws.claim_check import ClaimCheck
+from asya.function.aws.outage_notes import OutageNotes
+from asya.function.aws.settings import Settings
+from asya.function.aws.submission_sender import SubmissionSender
+from asya.function.aws.telemetry import Telemetry
+from asya.function.aws.token_keys import TokenKeys
+from asya.function.claim_check import INBOX_PREFIX
+from asya.function.delivery import Delivery
+from asya.function.lambdas.environment import REAL, Environment
+from asya.function.spans import submission_span
 from asya.gateway.access import AccessRules
 from asya.gateway.aws.wait_slots import WaitSlots
 from asya.gateway.callbacks.routes import CallbackRoutes
@@ -17,7 +33,6 @@ from asya.gateway.http.entry_point import new_task_id
 from asya.gateway.http.origin import Origins
 from asya.gateway.http.router import HttpRoute
 from asya.gateway.lambdas.api import Api
-from asya.gateway.mcp.wiring import build_mcp
 from asya.gateway.routes.cancel import CancelRoutes
 from asya.gateway.routes.dismissals import DismissalRoutes
 from asya.gateway.routes.failures import FailureRoutes
@@ -32,25 +47,8 @@ from asya.gateway.routes.tasks import TaskRoutes
 from asya.gateway.routes.tool_calls import ToolCalls
 from asya.gateway.routes.tools import ToolRoutes
 from asya.gateway.triggers.wiring import build_backfill_calls, build_slot_calls, build_trigger_calls
-from asya.legacy.gateway_calls import LegacyReadRoutes
-from asya.messaging.aws import clients
-from asya.messaging.aws.claim_check import ClaimCheck
-from asya.messaging.aws.outage_notes import OutageNotes
-from asya.messaging.aws.settings import Settings
-from asya.messaging.aws.submission_sender import SubmissionSender
-from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.aws.token_keys import TokenKeys
-from asya.messaging.claim_check import INBOX_PREFIX
-from asya.messaging.delivery import Delivery
-from asya.messaging.lambdas.environment import REAL, Environment
-from asya.messaging.spans import submission_span
-from asya.operations.aws.kept_payloads import KeptPayloads
-from asya.pause.lambdas.wiring import build_releases
 from asya.protocol import names
 from asya.senders.lambdas.wiring import build_admission
-from asya.starts.aws.idempotency_keys import IdempotencyKeys
-from asya.starts.aws.task_starter import TaskStarter
-from asya.starts.submission import FirstMessage
 from asya.tasks.aws.failure_groups import Failures
 from asya.tasks.aws.index import TaskIndex
 from asya.tasks.aws.list_scan import ListScan
@@ -60,7 +58,9 @@ from asya.tasks.aws.sweep_marks import SweepMarks
 from asya.tasks.aws.task_store import TaskStore
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.aws.wiring import build_store
-from asya.triggers.aws.end_notices import build_end_notices
+from asya.tasks.starts.aws.idempotency_keys import IdempotencyKeys
+from asya.tasks.starts.aws.task_starter import TaskStarter
+from asya.tasks.starts.submission import FirstMessage
 
 
 def build_api(

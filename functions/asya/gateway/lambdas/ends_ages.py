@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from asya.function.aws.telemetry import Telemetry
+from asya.function.lambdas.batch import Record
 from asya.gateway.ends_delay import LATE_AGE, LATE_WINDOW
-from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.lambdas.batch import Record
 from asya.tasks.aws.ends_marks import EndsMarks, MarkKind
 from asya.tasks.aws.task_store import TaskStoreError
 

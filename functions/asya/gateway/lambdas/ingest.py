@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from msgspec import Raw
 
+from asya.capabilities.legacy.single_reports import upgrade_data
 from asya.gateway.http.router import Request, Response, check_size
-from asya.legacy.single_reports import upgrade_data
 from asya.protocol.api_errors import ApiError, ErrorCode
 from asya.protocol.events import EventResult, EventResults, Report
 from asya.protocol.route import Route

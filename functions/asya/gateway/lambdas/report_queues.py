@@ -12,22 +12,22 @@ import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Raw
 
+from asya.function.aws import clients
+from asya.function.aws.receipt import Receipt
+from asya.function.delivery import FIRST_SENDER
+from asya.function.lambdas.batch import BatchProcessor, BatchResponse, Record, records
 from asya.gateway.aws.refused_reports import RefusedReports, RefusedReportStore
 from asya.gateway.lambdas.ends_ages import EndsAges
 from asya.gateway.report_messages import RefusedReport, ReportMessage, read_message
-from asya.messaging.aws import clients
-from asya.messaging.aws.receipt import Receipt
-from asya.messaging.delivery import FIRST_SENDER
-from asya.messaging.lambdas.batch import BatchProcessor, BatchResponse, Record, records
 from asya.protocol import names
 from asya.protocol.events import Report
 from asya.protocol.times import format_time
-from asya.reporting.aws.foreign_reports import ForeignReports, Refusal
 from asya.senders.aws.role_list import RoleList
 from asya.senders.roles import role_id_of
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.report_writer import ReportWriter
 from asya.tasks.aws.task_store import TaskStoreError
+from asya.tasks.reporting.aws.foreign_reports import ForeignReports, Refusal
 
 # An unexpected error may come from a faulty deployment, which operators undo within minutes. So the reports that raise one stay
 # on their queue for this many receives, about ten minutes.

@@ -2,18 +2,18 @@
 
 from collections.abc import Callable
 
+from asya.capabilities.triggers.aws.webhook_keys import WebhookKeys, read_secret
+from asya.capabilities.triggers.aws.webhook_memory import WebhookMemory
+from asya.capabilities.triggers.aws.webhook_queue import WebhookQueue
+from asya.function.aws import clients
+from asya.function.aws.settings import Settings
+from asya.function.aws.telemetry import Telemetry
+from asya.function.lambdas.environment import REAL, Environment
 from asya.gateway.http.binding import routes_of
 from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices
 from asya.gateway.http.router import HttpRoute
 from asya.gateway.routes.webhooks import WebhookRoutes
-from asya.messaging.aws import clients
-from asya.messaging.aws.settings import Settings
-from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.lambdas.environment import REAL, Environment
 from asya.protocol import names
-from asya.triggers.aws.webhook_keys import WebhookKeys, read_secret
-from asya.triggers.aws.webhook_memory import WebhookMemory
-from asya.triggers.aws.webhook_queue import WebhookQueue
 
 
 def build_webhooks(

@@ -3,6 +3,13 @@
 The last one sends the slots of triggers, looks at their lanes, and moves backfills on too.
 """
 
+from asya.capabilities.legacy.gateway_calls import LegacyReportRoutes
+from asya.capabilities.triggers.aws.end_notices import build_end_notices
+from asya.capabilities.triggers.lambdas.wiring import build_backfill_sweep, build_lane_sweep, build_slot_sweep
+from asya.function.aws import clients
+from asya.function.aws.settings import Settings
+from asya.function.aws.telemetry import Telemetry
+from asya.function.lambdas.environment import REAL, Environment
 from asya.gateway.aws.ends_queue import EndsQueue
 from asya.gateway.aws.refused_reports import RefusedReportStore
 from asya.gateway.http.binding import routes_of
@@ -13,14 +20,7 @@ from asya.gateway.lambdas.ends_ages import EndsAges
 from asya.gateway.lambdas.ingest import Ingest
 from asya.gateway.lambdas.lost_sweep import LostSweep
 from asya.gateway.lambdas.report_queues import ReportQueues, Writes
-from asya.legacy.gateway_calls import LegacyReportRoutes
-from asya.messaging.aws import clients
-from asya.messaging.aws.settings import Settings
-from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.lambdas.environment import REAL, Environment
 from asya.protocol import names
-from asya.reporting.aws.foreign_reports import ForeignReports
-from asya.reporting.aws.gateway_client import GatewayClient
 from asya.senders.lambdas.wiring import build_role_list
 from asya.sidecar.lambdas.entry_point import queue_entry_point, schedule_entry_point
 from asya.sidecar.lambdas.services import Services
@@ -31,8 +31,8 @@ from asya.tasks.aws.report_writer import ReportWriter
 from asya.tasks.aws.sweep_marks import LostMarks, SweepMarks
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.aws.wiring import build_store, build_tasks
-from asya.triggers.aws.end_notices import build_end_notices
-from asya.triggers.lambdas.wiring import build_backfill_sweep, build_lane_sweep, build_slot_sweep
+from asya.tasks.reporting.aws.foreign_reports import ForeignReports
+from asya.tasks.reporting.aws.gateway_client import GatewayClient
 
 
 def build_ingest(settings: Settings, telemetry: Telemetry, environment: Environment = REAL) -> Ingest:

@@ -3,11 +3,18 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from asya.dead_letters.letters import DeadLetter, watched_actors
+from asya.capabilities.dead_letters.letters import DeadLetter, watched_actors
+from asya.capabilities.operations.aws.letter_scan import LetterScan
+from asya.capabilities.operations.dead_letters import (
+    LetterPage,
+    LetterQueue,
+    LetterView,
+    bounded,
+    letter_view,
+    read_limit,
+)
 from asya.gateway.http.router import Request, Response
 from asya.gateway.operations.requests import available
-from asya.operations.aws.letter_scan import LetterScan
-from asya.operations.dead_letters import LetterPage, LetterQueue, LetterView, bounded, letter_view, read_limit
 from asya.protocol import names
 from asya.protocol.api_errors import ApiError
 from asya.protocol.ids import is_usable

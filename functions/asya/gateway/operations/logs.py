@@ -4,23 +4,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from asya.capabilities.operations.aws.function_logs import LoggedLines
+from asya.capabilities.operations.aws.log_pages import FileSource, FunctionSource, Source, read_page
+from asya.capabilities.operations.aws.run_logs import RunLogs
+from asya.capabilities.operations.cursors import decode_cursor, encode_cursor
+from asya.capabilities.operations.log_lines import AFTER_THE_HOPS, LogPage, LogQuery, bounded, read_log_query
+from asya.function.lambdas.environment import Environment
 from asya.gateway.http.router import Request, Response
 from asya.gateway.http.visible_tasks import unknown_task
 from asya.gateway.operations.requests import available
-from asya.messaging.lambdas.environment import Environment
-from asya.operations.aws.function_logs import LoggedLines
-from asya.operations.aws.log_pages import FileSource, FunctionSource, Source, read_page
-from asya.operations.aws.run_logs import RunLogs
-from asya.operations.cursors import decode_cursor, encode_cursor
-from asya.operations.log_lines import AFTER_THE_HOPS, LogPage, LogQuery, bounded, read_log_query
+from asya.heavy.aws.run_items import RunRecord
+from asya.heavy.aws.run_records import RunRecords
 from asya.protocol import names
 from asya.protocol.api_errors import ApiError
 from asya.protocol.ids import is_usable
 from asya.protocol.job_runs import parse_run_id, run_id
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.times import parse_time
-from asya.spark.aws.run_items import RunRecord
-from asya.spark.aws.run_records import RunRecords
 from asya.tasks.aws.task_store import TaskStore
 from asya.tasks.timeline import timeline
 

@@ -6,13 +6,11 @@ from datetime import datetime
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.gateway.http.router import Request, Response
-from asya.gateway.operations.requests import available
-from asya.operations.aws.actor_metrics import ActorMetrics
-from asya.operations.aws.queue_readers import QueueReaders
-from asya.operations.aws.queue_states import QueueStates
-from asya.operations.aws.run_numbers import RunCounter
-from asya.operations.mesh_numbers import (
+from asya.capabilities.operations.aws.actor_metrics import ActorMetrics
+from asya.capabilities.operations.aws.queue_readers import QueueReaders
+from asya.capabilities.operations.aws.queue_states import QueueStates
+from asya.capabilities.operations.aws.run_numbers import RunCounter
+from asya.capabilities.operations.mesh_numbers import (
     ActorDetails,
     ActorNumbers,
     Durations,
@@ -25,7 +23,9 @@ from asya.operations.mesh_numbers import (
     edges,
     open_circuit,
 )
-from asya.operations.queue_readers import Unread
+from asya.capabilities.operations.queue_readers import Unread
+from asya.gateway.http.router import Request, Response
+from asya.gateway.operations.requests import available
 from asya.protocol import names
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable

@@ -6,17 +6,17 @@ from datetime import datetime
 
 import msgspec
 
+from asya.capabilities.operations.aws.job_runs import RunLine, RunReader, line_of, read_runs
+from asya.capabilities.operations.aws.run_reports import EnvelopeLine, RunReport, read_report
+from asya.capabilities.operations.cursors import decode_cursor, encode_cursor, invalid_cursor
+from asya.capabilities.operations.prices import Prices
 from asya.gateway.http.router import Request, Response
 from asya.gateway.operations.requests import available
-from asya.operations.aws.job_runs import RunLine, RunReader, line_of, read_runs
-from asya.operations.aws.run_reports import EnvelopeLine, RunReport, read_report
-from asya.operations.cursors import decode_cursor, encode_cursor, invalid_cursor
-from asya.operations.prices import Prices
+from asya.heavy.aws.run_items import RunRecord, job_run_number
 from asya.protocol import names
 from asya.protocol.api_errors import ApiError
 from asya.protocol.job_runs import driver_log_key, parse_run_id
 from asya.protocol.mesh_table import MeshTable
-from asya.spark.aws.run_items import RunRecord, job_run_number
 from asya.tasks.listing import DEFAULT_LIMIT, LARGEST_LIMIT
 
 MOST_MEMBERS = 500

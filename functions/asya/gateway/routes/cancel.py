@@ -5,7 +5,7 @@ from datetime import datetime
 
 import msgspec
 
-from asya.cancels.lambdas.task_cancels import CanceledTask, TaskCancels
+from asya.capabilities.cancels.lambdas.task_cancels import CanceledTask, TaskCancels
 from asya.gateway.access import AccessRules, Caller
 from asya.gateway.http.router import Request, Response, required_identity
 from asya.gateway.http.visible_tasks import unknown_task

@@ -5,8 +5,8 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from asya.dead_letters.aws.replay_starts import ReplayStarts
-from asya.dead_letters.dismissals import Dismissed, read_dismissal
+from asya.capabilities.dead_letters.aws.replay_starts import ReplayStarts
+from asya.capabilities.dead_letters.dismissals import Dismissed, read_dismissal
 from asya.gateway.access import AccessRules
 from asya.gateway.http.router import Request, Response, required_identity
 from asya.gateway.http.visible_tasks import unknown_task, visible_task

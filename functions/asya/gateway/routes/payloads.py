@@ -7,11 +7,20 @@ from datetime import datetime
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya.capabilities.operations.aws.kept_payloads import KeptPayloads
+from asya.capabilities.operations.payloads import (
+    Copies,
+    Copy,
+    HopPayloads,
+    KeptHops,
+    PayloadText,
+    actor_at,
+    kept_hops,
+    read_hop,
+)
 from asya.gateway.access import AccessRules
 from asya.gateway.http.router import Request, Response, required_identity
 from asya.gateway.http.visible_tasks import unknown_task
-from asya.operations.aws.kept_payloads import KeptPayloads
-from asya.operations.payloads import Copies, Copy, HopPayloads, KeptHops, PayloadText, actor_at, kept_hops, read_hop
 from asya.protocol.api_errors import ApiError
 from asya.protocol.ids import is_usable
 from asya.protocol.route import Route

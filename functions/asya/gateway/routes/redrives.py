@@ -4,20 +4,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from shlex import quote
 
-from asya.dead_letters import redrive
-from asya.dead_letters.aws.replay_starts import ReplayStarts
-from asya.dead_letters.letters import SYSTEM_QUEUES, DeadLetter, read_letter, watched_actors
-from asya.dead_letters.redrive import Redriven, Reopening
-from asya.fan_in.aws.sets import FanInSets
+from asya.capabilities.dead_letters import redrive
+from asya.capabilities.dead_letters.aws.replay_starts import ReplayStarts
+from asya.capabilities.dead_letters.letters import SYSTEM_QUEUES, DeadLetter, read_letter, watched_actors
+from asya.capabilities.dead_letters.redrive import Redriven, Reopening
+from asya.capabilities.fan_in.aws.sets import FanInSets
+from asya.function.aws.claim_check import ClaimCheck
+from asya.function.aws.submission_sender import MaybeSentError, NotSentError, SubmissionSender
+from asya.function.delivery import Delivery
+from asya.function.fair_queues import queue_group
+from asya.function.hop import Arrival
+from asya.function.sqs_limits import MESSAGE_BYTES
 from asya.gateway.access import AccessRules
 from asya.gateway.aws.offloading import offloaded
 from asya.gateway.http.router import Request, Response, check_size, required_identity
-from asya.messaging.aws.claim_check import ClaimCheck
-from asya.messaging.aws.submission_sender import MaybeSentError, NotSentError, SubmissionSender
-from asya.messaging.delivery import Delivery
-from asya.messaging.fair_queues import queue_group
-from asya.messaging.hop import Arrival
-from asya.messaging.sqs_limits import MESSAGE_BYTES
 from asya.protocol import codec, names
 from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import GENERATION_LIMIT, Envelope

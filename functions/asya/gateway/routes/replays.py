@@ -7,25 +7,25 @@ from datetime import datetime
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.dead_letters import replay, set_replay
-from asya.dead_letters.aws.replay_sources import ReplaySources
-from asya.dead_letters.aws.replay_starts import ReplayCall, ReplayStarts
-from asya.dead_letters.replay import Replayed, ReplayStart
-from asya.dead_letters.settlements import settled_error
+from asya.capabilities.dead_letters import replay, set_replay
+from asya.capabilities.dead_letters.aws.replay_sources import ReplaySources
+from asya.capabilities.dead_letters.aws.replay_starts import ReplayCall, ReplayStarts
+from asya.capabilities.dead_letters.replay import Replayed, ReplayStart
+from asya.capabilities.dead_letters.settlements import settled_error
+from asya.function.aws.claim_check import ClaimCheck
+from asya.function.delivery import Delivery
+from asya.function.fair_queues import queue_group
 from asya.gateway.access import AccessRules, Caller
 from asya.gateway.aws.offloading import offloaded
 from asya.gateway.http.router import Request, Response, check_size, idempotency_key, required_identity
 from asya.gateway.http.visible_tasks import unknown_task
 from asya.gateway.routes.set_replays import SetReplays
-from asya.messaging.aws.claim_check import ClaimCheck
-from asya.messaging.delivery import Delivery
-from asya.messaging.fair_queues import queue_group
 from asya.protocol import codec
 from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import MeshTable
-from asya.starts.submission import FirstMessage, first_queue
 from asya.tasks.aws.tasks import Tasks
+from asya.tasks.starts.submission import FirstMessage, first_queue
 from asya.tasks.view import TaskView
 
 

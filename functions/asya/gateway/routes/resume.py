@@ -7,13 +7,13 @@ from datetime import datetime
 import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya.capabilities.pauses.aws.paused_envelopes import PauseKey
+from asya.capabilities.pauses.lambdas.pause_release import PauseReleases
+from asya.capabilities.pauses.resume_input import Answers, InvalidInputError, read_resume
+from asya.capabilities.pauses.resuming import check_paused, resume_task
 from asya.gateway.access import AccessRules, Caller
 from asya.gateway.http.router import Request, Response, required_identity
 from asya.gateway.http.visible_tasks import unknown_task
-from asya.pause.aws.paused_envelopes import PauseKey
-from asya.pause.lambdas.pause_release import PauseReleases
-from asya.pause.resume_input import Answers, InvalidInputError, read_resume
-from asya.pause.resuming import check_paused, resume_task
 from asya.protocol.api_errors import ApiError
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope

@@ -7,21 +7,21 @@ from datetime import datetime
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec.structs import replace
 
-from asya.dead_letters import set_replay
-from asya.dead_letters.aws.replay_sources import ReplaySources
-from asya.dead_letters.aws.replay_starts import ReplayCall, ReplayStarts
-from asya.dead_letters.replay import Replayed, ReplayRequest
-from asya.dead_letters.set_replay import FanOut
-from asya.fan_in import repeats
-from asya.fan_in.aws.set_repeats import SetRepeats
-from asya.fan_in.aws.sets import FanInSets
+from asya.capabilities.dead_letters import set_replay
+from asya.capabilities.dead_letters.aws.replay_sources import ReplaySources
+from asya.capabilities.dead_letters.aws.replay_starts import ReplayCall, ReplayStarts
+from asya.capabilities.dead_letters.replay import Replayed, ReplayRequest
+from asya.capabilities.dead_letters.set_replay import FanOut
+from asya.capabilities.fan_in import repeats
+from asya.capabilities.fan_in.aws.set_repeats import SetRepeats
+from asya.capabilities.fan_in.aws.sets import FanInSets
 from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import Envelope
 from asya.protocol.task import TaskRecord
-from asya.starts.aws.task_starter import Composer
-from asya.starts.idempotency import IdempotencyKey
 from asya.tasks.aws.table_calls import table_errors
 from asya.tasks.aws.tasks import Tasks
+from asya.tasks.starts.aws.task_starter import Composer
+from asya.tasks.starts.idempotency import IdempotencyKey
 from asya.tasks.view import TaskView
 
 # The owner of the idempotency keys; no caller has an empty name.

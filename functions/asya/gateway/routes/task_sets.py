@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from asya.fan_in.aws.sets import FanInSets
-from asya.fan_in.set_view import SetView, TaskSet, set_places, set_view
+from asya.capabilities.fan_in.aws.sets import FanInSets
+from asya.capabilities.fan_in.set_view import SetView, TaskSet, set_places, set_view
 from asya.gateway.access import AccessRules
 from asya.gateway.http.router import Request, Response, required_identity
 from asya.gateway.http.visible_tasks import visible_task

@@ -8,18 +8,18 @@ from datetime import datetime, timedelta
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec.structs import replace
 
+from asya.function.aws.outage_notes import OutageNotes, words_about_now
 from asya.gateway.access import AccessRules
 from asya.gateway.http.origin import Origins
 from asya.gateway.http.router import Request, Response, check_size, idempotency_key, required_identity
 from asya.gateway.http.visible_tasks import visible_task
 from asya.gateway.start_rights import check_start
-from asya.messaging.aws.outage_notes import OutageNotes, words_about_now
 from asya.protocol.errors import TaskProblem
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.times import parse_time
-from asya.starts.aws.task_starter import TaskStarter
-from asya.starts.submission import first_message, is_stealth, read_submission
 from asya.tasks.aws.tasks import Tasks
+from asya.tasks.starts.aws.task_starter import TaskStarter
+from asya.tasks.starts.submission import first_message, is_stealth, read_submission
 from asya.tasks.view import TaskView
 
 OUTAGE = "Outage"

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
+from asya.function.lambdas.environment import Environment
 from asya.gateway.aws.wait_slots import WaitSlots
-from asya.messaging.lambdas.environment import Environment
 from asya.protocol.events import TERMINAL_STATUSES
 from asya.protocol.mesh_table import MeshTable
-from asya.starts.aws.task_starter import Prepare, TaskStarter, unchanged
-from asya.starts.idempotency import IdempotencyKey
-from asya.starts.submission import Origin, first_message
-from asya.starts.tool_schemas import validate
-from asya.starts.tools import ToolInvocation, tool_submission
 from asya.tasks.aws.tasks import Tasks
+from asya.tasks.starts.aws.task_starter import Prepare, TaskStarter, unchanged
+from asya.tasks.starts.idempotency import IdempotencyKey
+from asya.tasks.starts.submission import Origin, first_message
+from asya.tasks.starts.tool_schemas import validate
+from asya.tasks.starts.tools import ToolInvocation, tool_submission
 from asya.tasks.view import TaskView
 
 # API Gateway times out after 30 seconds.

@@ -17,7 +17,7 @@ from asya.gateway.routes.tool_calls import ToolCalls, status_url, stream_url, wa
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TERMINAL_STATUSES
 from asya.protocol.task import ViewStatus
-from asya.starts.tools import read_invocation
+from asya.tasks.starts.tools import read_invocation
 
 
 class ToolAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

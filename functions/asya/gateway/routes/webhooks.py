@@ -8,24 +8,24 @@ from datetime import datetime
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya.capabilities.triggers.aws.webhook_keys import KeysUnavailableError, WebhookKeys
+from asya.capabilities.triggers.aws.webhook_memory import KnownWebhook, WebhookMemory
+from asya.capabilities.triggers.aws.webhook_queue import TooLargeForLaneError, WebhookQueue
+from asya.capabilities.triggers.occurrences import submission_of
+from asya.capabilities.triggers.webhooks.bodies import UnreadableBodyError, read_body
+from asya.capabilities.triggers.webhooks.deliveries import Delivery, UnusableDeliveryError, webhook_occurrence
+from asya.capabilities.triggers.webhooks.identity import occurrence_key
+from asya.capabilities.triggers.webhooks.signatures import SignedRequest, UnsignedError, read_signature
+from asya.function.aws.telemetry import Telemetry
 from asya.gateway.http.router import Request, Response, check_size
-from asya.messaging.aws.telemetry import Telemetry
 from asya.protocol import ids
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.text_encoding import decode_text
 from asya.protocol.times import format_time
 from asya.protocol.triggers import Trigger, Webhook
-from asya.starts.tool_schemas import validate
 from asya.tasks.aws.task_store import TaskStoreError
-from asya.triggers.aws.webhook_keys import KeysUnavailableError, WebhookKeys
-from asya.triggers.aws.webhook_memory import KnownWebhook, WebhookMemory
-from asya.triggers.aws.webhook_queue import TooLargeForLaneError, WebhookQueue
-from asya.triggers.occurrences import submission_of
-from asya.triggers.webhooks.bodies import UnreadableBodyError, read_body
-from asya.triggers.webhooks.deliveries import Delivery, UnusableDeliveryError, webhook_occurrence
-from asya.triggers.webhooks.identity import occurrence_key
-from asya.triggers.webhooks.signatures import SignedRequest, UnsignedError, read_signature
+from asya.tasks.starts.tool_schemas import validate
 
 BODY_LIMIT = 4 * 1024 * 1024
 """Bytes. A Lambda event may have 6 MB, and base64 adds a third to the body."""

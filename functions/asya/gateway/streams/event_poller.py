@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from asya.function.lambdas.environment import Environment
 from asya.gateway.streams.attempts import has_unfinished_hops
 from asya.gateway.streams.new_events import StreamEvent, new_events
 from asya.gateway.streams.stream_cursor import StreamCursor
-from asya.messaging.lambdas.environment import Environment
 from asya.protocol.hops import HopRecord
 from asya.protocol.times import parse_time
 from asya.tasks.aws.tasks import Tasks

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import msgspec
 
+from asya.capabilities.legacy.tasks import legacy_envelope, legacy_job
 from asya.gateway.streams import sse
 from asya.gateway.streams.new_events import StreamEvent
-from asya.legacy.tasks import legacy_envelope, legacy_job
 from asya.tasks.view import TaskView
 
 

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from asya.function.aws.token_keys import TokenKeyError, TokenKeys
 from asya.gateway.access import AccessRules
 from asya.gateway.http.router import Request, Response, TextBody, required_identity
 from asya.gateway.http.visible_tasks import unknown_task, visible_task
@@ -19,7 +20,6 @@ from asya.gateway.streams.event_poller import EventPoller
 from asya.gateway.streams.formats import CURRENT, LEGACY_ENVELOPES, LEGACY_JOBS, StreamFormat
 from asya.gateway.streams.new_events import has_final
 from asya.gateway.streams.stream_cursor import StreamCursor, decode
-from asya.messaging.aws.token_keys import TokenKeyError, TokenKeys
 from asya.protocol.api_errors import ApiError
 from asya.protocol.times import format_time
 from asya.tasks.aws.tasks import Tasks

@@ -17,14 +17,14 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import msgspec
 from aws_lambda_powertools import Logger
 
+from asya.function.aws.settings import Settings, load_settings
+from asya.function.aws.telemetry import Telemetry
+from asya.function.lambdas.environment import REAL, Environment
 from asya.gateway.http.router import HttpRoute, Response, render, respond
 from asya.gateway.streams import sse
 from asya.gateway.streams.event_poller import EventPoller
 from asya.gateway.streams.routes import RETRY_MILLISECONDS, StreamRequest
 from asya.gateway.streams.wiring import build_streams, stream_routes
-from asya.messaging.aws.settings import Settings, load_settings
-from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.lambdas.environment import REAL, Environment
 
 HEALTH = "/health"
 _CONTEXT_HEADER = "x-amzn-request-context"

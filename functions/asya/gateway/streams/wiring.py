@@ -1,16 +1,16 @@
 """Builds the stream function and holds its Lambda handler."""
 
+from asya.function.aws import clients
+from asya.function.aws.settings import Settings
+from asya.function.aws.telemetry import Telemetry
+from asya.function.aws.token_keys import TokenKeys
+from asya.function.lambdas.environment import REAL, Environment
 from asya.gateway.access import AccessRules
 from asya.gateway.http.binding import routes_of
 from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices
 from asya.gateway.http.router import HttpRoute
 from asya.gateway.streams.event_poller import EventPoller
 from asya.gateway.streams.routes import StreamRoutes
-from asya.messaging.aws import clients
-from asya.messaging.aws.settings import Settings
-from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.aws.token_keys import TokenKeys
-from asya.messaging.lambdas.environment import REAL, Environment
 from asya.protocol import names
 from asya.tasks.aws.partials import PartialStore
 from asya.tasks.aws.wiring import build_tasks

@@ -5,6 +5,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
+from asya.capabilities.triggers.aws.backfills import Backfills
+from asya.capabilities.triggers.aws.operator_queue import OperatorQueue
+from asya.capabilities.triggers.occurrences import submission_of
+from asya.capabilities.triggers.operators.answers import BackfillList, BackfillRequest, BackfillView
+from asya.capabilities.triggers.operators.backfill import Backfill, canceled, resumed
+from asya.capabilities.triggers.operators.backfill_request import new_backfill
+from asya.capabilities.triggers.operators.operator_messages import backfill_message
+from asya.capabilities.triggers.operators.views import backfill_view, listed_slots
 from asya.gateway.access import AccessRules, Caller
 from asya.gateway.http.router import Request, Response, idempotency_key, required_identity
 from asya.gateway.routes.cancel import CancelRoutes
@@ -15,17 +23,9 @@ from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.request_bodies import read_body
 from asya.protocol.triggers import Trigger
-from asya.starts.tool_schemas import validate
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.tasks.aws.tasks import Tasks
-from asya.triggers.aws.backfills import Backfills
-from asya.triggers.aws.operator_queue import OperatorQueue
-from asya.triggers.occurrences import submission_of
-from asya.triggers.operators.answers import BackfillList, BackfillRequest, BackfillView
-from asya.triggers.operators.backfill import Backfill, canceled, resumed
-from asya.triggers.operators.backfill_request import new_backfill
-from asya.triggers.operators.operator_messages import backfill_message
-from asya.triggers.operators.views import backfill_view, listed_slots
+from asya.tasks.starts.tool_schemas import validate
 
 _ATTEMPTS = 8
 

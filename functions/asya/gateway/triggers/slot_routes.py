@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 
+from asya.capabilities.triggers.aws.schedule_states import ScheduleStates
+from asya.capabilities.triggers.occurrences import slot_key
+from asya.capabilities.triggers.operators.answers import DecidedSlot, DecidedSlots, SlotsRequest
+from asya.capabilities.triggers.operators.upcoming import upcoming
 from asya.gateway.http.router import Request, Response
 from asya.protocol import ids
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.request_bodies import read_body
 from asya.protocol.times import format_time, parse_time
-from asya.triggers.aws.schedule_states import ScheduleStates
-from asya.triggers.occurrences import slot_key
-from asya.triggers.operators.answers import DecidedSlot, DecidedSlots, SlotsRequest
-from asya.triggers.operators.upcoming import upcoming
 
 LONGEST = timedelta(days=366)
 _TIMES = 100

@@ -8,6 +8,19 @@ from zoneinfo import ZoneInfo
 
 from msgspec.structs import replace
 
+from asya.capabilities.triggers.aws.lane_store import LaneStore
+from asya.capabilities.triggers.aws.operator_queue import OperatorQueue
+from asya.capabilities.triggers.aws.schedule_states import ScheduleStates
+from asya.capabilities.triggers.http_calls import WEBHOOK_PATH
+from asya.capabilities.triggers.lanes import only_lane
+from asya.capabilities.triggers.messages import slot_message
+from asya.capabilities.triggers.occurrences import Occurrence, owner_of, slot_occurrence, submission_of
+from asya.capabilities.triggers.operators.answers import Fired, FireRequest, SlotView, TriggerList, TriggerView
+from asya.capabilities.triggers.operators.backfill_request import startable
+from asya.capabilities.triggers.operators.local_times import read_moment
+from asya.capabilities.triggers.operators.operator_messages import fire_message, fired_occurrence
+from asya.capabilities.triggers.operators.views import lane_view, last_slots, trigger_view
+from asya.capabilities.triggers.slots import is_slot, last_slot, slots_after
 from asya.gateway.access import AccessRules
 from asya.gateway.http.router import Request, Response, idempotency_key, required_identity
 from asya.gateway.triggers.requests import status_of
@@ -16,23 +29,10 @@ from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.request_bodies import read_body
 from asya.protocol.triggers import Schedule, Trigger
-from asya.starts.tool_schemas import validate
 from asya.tasks.aws.lists import TaskLists
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.listing import ListQuery
-from asya.triggers.aws.lane_store import LaneStore
-from asya.triggers.aws.operator_queue import OperatorQueue
-from asya.triggers.aws.schedule_states import ScheduleStates
-from asya.triggers.http_calls import WEBHOOK_PATH
-from asya.triggers.lanes import only_lane
-from asya.triggers.messages import slot_message
-from asya.triggers.occurrences import Occurrence, owner_of, slot_occurrence, submission_of
-from asya.triggers.operators.answers import Fired, FireRequest, SlotView, TriggerList, TriggerView
-from asya.triggers.operators.backfill_request import startable
-from asya.triggers.operators.local_times import read_moment
-from asya.triggers.operators.operator_messages import fire_message, fired_occurrence
-from asya.triggers.operators.views import lane_view, last_slots, trigger_view
-from asya.triggers.slots import is_slot, last_slot, slots_after
+from asya.tasks.starts.tool_schemas import validate
 
 _TASKS = 10
 

@@ -5,24 +5,24 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlsplit
 
+from asya.capabilities.triggers.aws.backfills import Backfills
+from asya.capabilities.triggers.aws.lane_store import LaneStore
+from asya.capabilities.triggers.aws.operator_queue import OperatorQueue
+from asya.capabilities.triggers.aws.schedule_states import ScheduleStates
+from asya.capabilities.triggers.aws.slot_sender import SlotSender
+from asya.capabilities.triggers.lambdas.slot_sweep import SlotSweep
+from asya.function.aws import clients
+from asya.function.aws.settings import Settings
+from asya.function.aws.telemetry import Telemetry
+from asya.function.lambdas.environment import Environment
 from asya.gateway.access import AccessRules
 from asya.gateway.routes.cancel import CancelRoutes
 from asya.gateway.triggers.backfill_routes import BackfillRoutes
 from asya.gateway.triggers.slot_routes import SlotRoutes
 from asya.gateway.triggers.trigger_routes import TriggerRoutes
-from asya.messaging.aws import clients
-from asya.messaging.aws.settings import Settings
-from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.lambdas.environment import Environment
 from asya.protocol import names
 from asya.tasks.aws.lists import TaskLists
 from asya.tasks.aws.tasks import Tasks
-from asya.triggers.aws.backfills import Backfills
-from asya.triggers.aws.lane_store import LaneStore
-from asya.triggers.aws.operator_queue import OperatorQueue
-from asya.triggers.aws.schedule_states import ScheduleStates
-from asya.triggers.aws.slot_sender import SlotSender
-from asya.triggers.lambdas.slot_sweep import SlotSweep
 
 
 def build_trigger_calls(

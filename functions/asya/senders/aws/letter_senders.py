@@ -4,8 +4,8 @@ import hashlib
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from asya.messaging.aws.table import Table, put
-from asya.messaging.aws.table_items import Key
+from asya.function.aws.table import Table, put
+from asya.function.aws.table_items import Key
 from asya.protocol.table_keys import LETTER_PREFIX, own_letters
 from asya.senders.roles import KEEP_FORMER
 

@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from asya.messaging.aws.table import Table, update
-from asya.messaging.aws.table_items import Key
+from asya.function.aws.table import Table, update
+from asya.function.aws.table_items import Key
 from asya.protocol.table_keys import OWNER_PREFIX
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from asya.messaging.aws.table import Table, put, update
-from asya.messaging.aws.table_items import Key
+from asya.function.aws.table import Table, put, update
+from asya.function.aws.table_items import Key
 from asya.protocol import names
 from asya.protocol.table_keys import ROLE_PREFIX
 from asya.senders.roles import KEEP_FORMER, ListChange

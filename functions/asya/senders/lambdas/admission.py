@@ -8,9 +8,9 @@ from datetime import datetime
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import structs
 
-from asya.messaging.hop import Arrival
-from asya.messaging.lambdas.batch import Record
-from asya.messaging.nack import ServiceError
+from asya.function.hop import Arrival
+from asya.function.lambdas.batch import Record
+from asya.function.nack import ServiceError
 from asya.protocol import names
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope

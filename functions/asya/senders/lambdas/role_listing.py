@@ -7,7 +7,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.messaging.aws.telemetry import Telemetry
+from asya.function.aws.telemetry import Telemetry
 from asya.senders.aws.role_list import RoleItems
 from asya.senders.roles import ListChange, ListRequest, list_change, read_request
 

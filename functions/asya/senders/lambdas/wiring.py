@@ -7,10 +7,10 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from asya.messaging.aws import clients
-from asya.messaging.aws.settings import Settings, load_settings
-from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.lambdas.environment import REAL, Environment
+from asya.function.aws import clients
+from asya.function.aws.settings import Settings, load_settings
+from asya.function.aws.telemetry import Telemetry
+from asya.function.lambdas.environment import REAL, Environment
 from asya.senders.aws.letter_senders import LetterSenders
 from asya.senders.aws.owner_claims import OwnerClaims
 from asya.senders.aws.resource_answer import send_answer

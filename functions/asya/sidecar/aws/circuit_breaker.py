@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.messaging.aws.table import Table, put
-from asya.messaging.aws.table_items import Item, Key, Value
+from asya.function.aws.table import Table, put
+from asya.function.aws.table_items import Item, Key, Value
 from asya.protocol.mesh_table import CircuitBreaker
 from asya.sidecar.circuit_breaker import (
     Circuit,

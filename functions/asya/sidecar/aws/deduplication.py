@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from asya.messaging.aws.table import Table, put
-from asya.messaging.aws.table_items import Key
-from asya.messaging.hop import Hop
+from asya.function.aws.table import Table, put
+from asya.function.aws.table_items import Key
+from asya.function.hop import Hop
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

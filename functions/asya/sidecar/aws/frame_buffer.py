@@ -7,7 +7,7 @@ import msgspec
 from botocore.exceptions import ClientError
 from msgspec import Raw
 
-from asya.messaging.aws.conditional_writes import is_missing, put_if_absent
+from asya.function.aws.conditional_writes import is_missing, put_if_absent
 from asya.protocol.envelope import Envelope
 from asya.protocol.frame import Frame
 from asya.protocol.keys import buffered_prefix, hop_key

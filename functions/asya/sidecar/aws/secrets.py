@@ -9,7 +9,7 @@ from aws_lambda_powertools.utilities.parameters import SecretsProvider, SSMProvi
 from aws_lambda_powertools.utilities.parameters.exceptions import GetParameterError
 from botocore.exceptions import ClientError
 
-from asya.messaging.aws import clients
+from asya.function.aws import clients
 from asya.runtime.secret_values import PARAMETER_PREFIX
 from asya.runtime.time_limit import Timer
 from asya.sidecar.secret_errors import SecretError

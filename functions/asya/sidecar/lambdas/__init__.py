@@ -1,1 +1,1 @@
-"""The Lambda function of a light actor, and the parts that other functions share with it."""
+"""What every function of an actor does with a batch: intake, pre-flight, metrics, spans, problems."""

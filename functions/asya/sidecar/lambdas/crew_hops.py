@@ -4,18 +4,18 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from asya.messaging.aws.receipt import Receipt
-from asya.messaging.delivery import Delivery, Diversion
-from asya.messaging.hop import Hop
-from asya.messaging.lambdas.batch import BatchResponse, Record, records
-from asya.messaging.targets import TargetError
+from asya.function.aws.receipt import Receipt
+from asya.function.delivery import Delivery, Diversion
+from asya.function.hop import Hop
+from asya.function.lambdas.batch import BatchResponse, Record, records
+from asya.function.targets import TargetError
 from asya.protocol.frame import Frame
-from asya.reporting import reports
 from asya.sidecar import outcome
 from asya.sidecar.lambdas.intake import Intake, receive_batch
 from asya.sidecar.lambdas.metrics import record_arrivals, record_diversion
 from asya.sidecar.lambdas.services import Services
 from asya.sidecar.lambdas.traces import trace_hop
+from asya.tasks.reporting import reports
 
 
 def process_batch(

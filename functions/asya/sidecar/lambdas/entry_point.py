@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from asya.messaging.aws.receipt import Receipt
-from asya.messaging.lambdas.batch import BatchResponse, Record, records
+from asya.function.aws.receipt import Receipt
+from asya.function.lambdas.batch import BatchResponse, Record, records
 from asya.sidecar.lambdas.metrics import record_arrivals
 from asya.sidecar.lambdas.services import Services, services
 from asya.sidecar.secret_errors import SecretError

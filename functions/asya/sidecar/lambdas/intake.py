@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from asya.messaging.aws.receipt import Receipt
-from asya.messaging.delivery import Diversion
-from asya.messaging.hop import Hop
-from asya.messaging.lambdas.batch import BatchProcessor, BatchResponse, Record
-from asya.messaging.nack import OutdatedError
-from asya.messaging.targets import awaits_deployment, with_versions
+from asya.function.aws.receipt import Receipt
+from asya.function.delivery import Diversion
+from asya.function.hop import Hop
+from asya.function.lambdas.batch import BatchProcessor, BatchResponse, Record
+from asya.function.nack import OutdatedError
+from asya.function.targets import awaits_deployment, with_versions
 from asya.protocol.codec import ParseError, decode
 from asya.protocol.events import TaskEvent
 from asya.sidecar import arrival, outcome

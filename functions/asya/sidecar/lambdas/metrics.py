@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from asya.messaging.lambdas.batch import Record
+from asya.function.lambdas.batch import Record
 from asya.protocol.job_runs import ResultHead
 from asya.sidecar.lambdas.services import Services
 

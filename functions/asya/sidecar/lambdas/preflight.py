@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from asya.messaging.aws.receipt import Receipt
-from asya.messaging.hop import Hop
-from asya.reporting import reports
+from asya.function.aws.receipt import Receipt
+from asya.function.hop import Hop
 from asya.sidecar.lambdas.services import Services
+from asya.tasks.reporting import reports
 from asya.tasks.task_state import StateQuery, TaskState
 
 FRESH_SECONDS = 5.0

@@ -4,14 +4,14 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from asya.messaging.aws.outbox import SendRefusedError
+from asya.function.aws.outbox import SendRefusedError
 from asya.protocol import status
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import TaskProblem
 from asya.protocol.events import TaskEvent
 from asya.protocol.times import format_time
-from asya.reporting import reports
 from asya.sidecar.lambdas.services import Services
+from asya.tasks.reporting import reports
 
 
 def problem_report(last: TaskEvent, error: Exception, *, now: datetime) -> TaskEvent | None:

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from asya.messaging.aws.telemetry import Telemetry
+from asya.function.aws.telemetry import Telemetry
 
 
 @dataclass(frozen=True, slots=True)
 class QueryNotices:
-    """The notices of one function; see `asya.reporting.aws.state_queries.Notices`."""
+    """The notices of one function; see `asya.tasks.reporting.aws.state_queries.Notices`."""
 
     telemetry: Telemetry
 

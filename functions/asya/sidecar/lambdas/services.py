@@ -9,27 +9,22 @@ from typing import TYPE_CHECKING
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.messaging.aws import clients
-from asya.messaging.aws.claim_check import ClaimCheck
-from asya.messaging.aws.failed_messages import FailedMessages
-from asya.messaging.aws.outage_notes import OutageNotes, merged, words_about
-from asya.messaging.aws.outbox import Outbox
-from asya.messaging.aws.service_health import Outage, ServiceHealth
-from asya.messaging.aws.settings import Settings, load_settings
-from asya.messaging.aws.start_marks import StartMarks
-from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.aws.traces import build_traces
-from asya.messaging.lambdas.batch import BatchProcessor
-from asya.messaging.lambdas.environment import REAL, Environment
-from asya.messaging.lambdas.starts import Starts
+from asya.function.aws import clients
+from asya.function.aws.claim_check import ClaimCheck
+from asya.function.aws.failed_messages import FailedMessages
+from asya.function.aws.outage_notes import OutageNotes, merged, words_about
+from asya.function.aws.outbox import Outbox
+from asya.function.aws.service_health import Outage, ServiceHealth
+from asya.function.aws.settings import Settings, load_settings
+from asya.function.aws.start_marks import StartMarks
+from asya.function.aws.telemetry import Telemetry
+from asya.function.aws.traces import build_traces
+from asya.function.lambdas.batch import BatchProcessor
+from asya.function.lambdas.environment import REAL, Environment
+from asya.function.lambdas.starts import Starts
 from asya.protocol import names
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Actor
-from asya.reporting.aws.gateway_client import CredentialsSource
-from asya.reporting.aws.progress_reporter import ProgressReporter
-from asya.reporting.aws.report_sender import ReportSender
-from asya.reporting.aws.required_reports import RequiredReports
-from asya.reporting.callback import allowed_hosts, callback_url
 from asya.senders.lambdas.admission import Admission
 from asya.senders.lambdas.wiring import build_admission
 from asya.sidecar.aws.circuit_breaker import Breaker
@@ -40,6 +35,11 @@ from asya.sidecar.lambdas.query_notices import QueryNotices
 from asya.sidecar.secret_errors import SecretError
 from asya.tasks.aws.state_queries import StateQueries
 from asya.tasks.aws.state_reader import StateReader
+from asya.tasks.reporting.aws.gateway_client import CredentialsSource
+from asya.tasks.reporting.aws.progress_reporter import ProgressReporter
+from asya.tasks.reporting.aws.report_sender import ReportSender
+from asya.tasks.reporting.aws.required_reports import RequiredReports
+from asya.tasks.reporting.callback import allowed_hosts, callback_url
 
 if TYPE_CHECKING:
     from asya.sidecar.aws.secrets import Secrets

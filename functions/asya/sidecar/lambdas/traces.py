@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from asya.messaging.hop import Hop
-from asya.messaging.spans import end_span, hop_span, job_span
+from asya.function.hop import Hop
+from asya.function.spans import end_span, hop_span, job_span
 from asya.protocol.envelope import Envelope
 from asya.sidecar.lambdas.services import Services
 

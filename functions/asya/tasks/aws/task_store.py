@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from asya.messaging.nack import ServiceError
+from asya.function.nack import ServiceError
 from asya.protocol.hops import HopKey, HopRecord
 from asya.protocol.task import TaskRecord
 

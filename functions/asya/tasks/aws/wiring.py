@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
-from asya.messaging.aws import clients
-from asya.messaging.aws.settings import Settings
-from asya.messaging.lambdas.environment import Environment
+from asya.function.aws import clients
+from asya.function.aws.settings import Settings
+from asya.function.lambdas.environment import Environment
 from asya.protocol.task import TaskRecord
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.tasks import Tasks

@@ -7,15 +7,15 @@ from itertools import count
 from typing import Any
 from uuid import UUID, uuid5
 
-from asya.messaging.hop import Arrival
+from asya.capabilities.triggers.messages import UnusableMessageError
+from asya.capabilities.triggers.sources.new_objects import Buckets
+from asya.capabilities.triggers.sources.service_messages import read_service_message
+from asya.function.hop import Arrival
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.times import format_time
 from asya.protocol.triggers import ObjectSource
 from asya.testing.errors import TestKitError
 from asya.testing.services.functions import ACCOUNT, BUCKET, REGION
-from asya.triggers.messages import UnusableMessageError
-from asya.triggers.sources.new_objects import Buckets
-from asya.triggers.sources.service_messages import read_service_message
 
 SERVICE_SENDER = "AIDAOFAWS"
 """The `SenderId` of what S3 and EventBridge send: an id of AWS, and no role of the mesh."""

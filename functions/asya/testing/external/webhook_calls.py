@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 
+from asya.capabilities.triggers.webhooks.bodies import read_body
+from asya.capabilities.triggers.webhooks.identity import occurrence_key
+from asya.capabilities.triggers.webhooks.keys import read_keys
+from asya.capabilities.triggers.webhooks.signatures import read_signature
 from asya.protocol import ids
 from asya.protocol.text_encoding import decode_text
 from asya.protocol.triggers import Webhook
@@ -9,10 +13,6 @@ from asya.testing.api import Api
 from asya.testing.errors import RefusedError, TestKitError
 from asya.testing.hints import hint
 from asya.testing.webhooks import SECRET, signed_headers
-from asya.triggers.webhooks.bodies import read_body
-from asya.triggers.webhooks.identity import occurrence_key
-from asya.triggers.webhooks.keys import read_keys
-from asya.triggers.webhooks.signatures import read_signature
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from asya import registry
-from asya.messaging.aws.service_health import ServiceHealth
-from asya.messaging.aws.settings import Settings
-from asya.messaging.lambdas.batch import BatchResponse
-from asya.reporting.aws.gateway_client import CredentialsSource
+from asya.function.aws.service_health import ServiceHealth
+from asya.function.aws.settings import Settings
+from asya.function.lambdas.batch import BatchResponse
 from asya.sidecar.lambdas.entry_point import Invocation, QueueEntryPoint
 from asya.sidecar.lambdas.services import Services
+from asya.tasks.reporting.aws.gateway_client import CredentialsSource
 from asya.testing.services.process import Process, current_process, running
 
 REGION = "eu-west-1"

@@ -7,9 +7,9 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from asya import registry
+from asya.function.aws.settings import Settings
 from asya.gateway.call_table import calls_of, find_call
 from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices, Invocation
-from asya.messaging.aws.settings import Settings
 from asya.protocol import ids
 from asya.protocol.mesh_table import MeshTable
 from asya.testing.services.functions import QuietTelemetry

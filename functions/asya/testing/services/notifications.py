@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from asya import registry
-from asya.gateway.a2a.aws.push_sender import headers_of
-from asya.gateway.a2a.lambdas.push_feed import is_watched
-from asya.gateway.a2a.push import PushTarget
+from asya.capabilities.a2a.aws.push_sender import headers_of
+from asya.capabilities.a2a.lambdas.push_feed import is_watched
+from asya.capabilities.a2a.push import PushTarget
+from asya.function.aws.settings import Settings
 from asya.manifest import TableChanges
-from asya.messaging.aws.settings import Settings
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya.sidecar.lambdas.entry_point import ChangesEntryPoint

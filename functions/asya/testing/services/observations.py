@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from asya.operations.aws.function_logs import LoggedPage
-from asya.operations.log_lines import LogLine
+from asya.capabilities.operations.aws.function_logs import LoggedPage
+from asya.capabilities.operations.log_lines import LogLine
 from asya.protocol.times import format_time
 from asya.testing.services.process import Simulation
 

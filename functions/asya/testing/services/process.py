@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from botocore.exceptions import ClientError
 
-from asya.messaging.aws.outages import cause_of, is_refusal
-from asya.messaging.aws.service_health import ServiceHealth
+from asya.function.aws.outages import cause_of, is_refusal
+from asya.function.aws.service_health import ServiceHealth
 from asya.runtime.time_limit import TimeLimitReached
 from asya.testing.services.faults import Fault, Faults
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# The names of the services whose health a process watches, as `asya.messaging.aws.clients` does.
+# The names of the services whose health a process watches, as `asya.function.aws.clients` does.
 _WATCHED = {"sqs": "SQS", "s3": "S3", "dynamodb": "DynamoDB"}
 
 
@@ -60,7 +60,7 @@ class Simulation:
 
 @dataclass
 class Process:
-    """One process; it implements `asya.messaging.lambdas.environment.Environment`.
+    """One process; it implements `asya.function.lambdas.environment.Environment`.
 
     Attributes:
         ends_at: virtual seconds of its function's timeout.

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from asya import registry
-from asya.messaging.aws.settings import Settings
+from asya.function.aws.settings import Settings
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya.sidecar.lambdas.entry_point import ScheduleEntryPoint

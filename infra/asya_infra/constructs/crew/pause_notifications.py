@@ -7,7 +7,7 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
-from asya.pause.aws.notices import DETAIL_TYPE, source_of
+from asya.capabilities.pauses.aws.notices import DETAIL_TYPE, source_of
 from asya.protocol import names
 from asya_infra.constructs.customer_key import customer_key
 from asya_infra.constructs.encrypted_topic import encrypted_topic

@@ -6,7 +6,7 @@ from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from asya.crew.result_index import RECENT_PREFIX
+from asya.ends.result_index import RECENT_PREFIX
 from asya_infra.addresses import RESULTS_PREFIX
 from asya_infra.checkov import acknowledge_check
 from asya_infra.constructs.customer_key import customer_key

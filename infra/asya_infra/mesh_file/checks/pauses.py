@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from asya.pause.prompts import prompt_problems
-from asya.pause.resume_input import problem_of
-from asya.pause.shown import MOST_SHOWN, POINTER_CHARACTERS
+from asya.capabilities.pauses.prompts import prompt_problems
+from asya.capabilities.pauses.resume_input import problem_of
+from asya.capabilities.pauses.shown import MOST_SHOWN, POINTER_CHARACTERS
 from asya.protocol.json_pointer import check_pointer
 from asya.protocol.pause import PauseField
 from asya_infra.mesh_file.actor_model import PauseSection

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from asya.gateway.mcp.types import OWN_TOOL_NAMES
+from asya.capabilities.mcp.types import OWN_TOOL_NAMES
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.source import Location
 

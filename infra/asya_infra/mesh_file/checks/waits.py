@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from asya.capabilities.pauses.limits import longest_wait
 from asya.protocol.json_pointer import check_pointer
 from asya.protocol.mesh_table import Retention
 from asya.protocol.wait import Wait
-from asya.wait.limits import longest_wait
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.source import Location
 from asya_infra.mesh_file.units import format_duration

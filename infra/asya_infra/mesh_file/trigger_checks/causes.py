@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from asya.crew.result_index import RECENT_PREFIX
+from asya.ends.result_index import RECENT_PREFIX
 from asya.protocol import names
 from asya.protocol.keys import CANCELED_PREFIX, CHECKPOINT_PREFIX, PAUSED_PREFIX, SUMP_PREFIX, SUPERSEDED_PREFIX
 from asya.protocol.s3_prefix import S3Prefix

@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from asya.capabilities.triggers.occurrences import slot_values
+from asya.capabilities.triggers.sources.bus_events import BusEvent, event_values
+from asya.capabilities.triggers.sources.new_objects import Buckets, NewObject, object_occurrence, object_values
+from asya.capabilities.triggers.templates import fill_in
+from asya.capabilities.triggers.webhooks.deliveries import VALUES_OF_WEBHOOKS
 from asya.protocol.triggers import ObjectSource, Trigger
-from asya.triggers.occurrences import slot_values
-from asya.triggers.sources.bus_events import BusEvent, event_values
-from asya.triggers.sources.new_objects import Buckets, NewObject, object_occurrence, object_values
-from asya.triggers.templates import fill_in
-from asya.triggers.webhooks.deliveries import VALUES_OF_WEBHOOKS
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.problems import did_you_mean

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from asya.spark.job_python import JOB_PYTHON
+from asya.heavy.job_python import JOB_PYTHON
 from asya_infra.product.environments import spark_packages
 from asya_infra.product.interpreters import interpreter_for
 from asya_local.environments import linked_environment

@@ -9,7 +9,7 @@ from asya.gateway.access import Caller
 from asya.gateway.start_rights import check_start
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import Gateway as GatewayTable
-from asya.starts.submission import read_submission
+from asya.tasks.starts.submission import read_submission
 from tests.doubles.gateway_functions import ADMIN, ALICE, MESH, Gateway, route_event
 
 OPERATOR, USER = Caller("AROAADMIN", is_operator=True), Caller("AIDAALICE", is_operator=False)

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from asya.messaging.hop import Arrival
+from asya.function.hop import Arrival
 from asya.protocol import ids
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Actor, MeshTable, Retention

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from asya.messaging.hop import Hop
-from asya.messaging.targets import TargetError
+from asya.function.hop import Hop
+from asya.function.targets import TargetError
 from asya.protocol import ids
 from asya.protocol.codec import decode
 from asya.protocol.frame import Frame

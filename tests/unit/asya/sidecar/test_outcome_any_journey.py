@@ -14,9 +14,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from asya.messaging.delivery import Delivery, Diversion
-from asya.messaging.hop import Hop
-from asya.messaging.targets import TargetError
+from asya.function.delivery import Delivery, Diversion
+from asya.function.hop import Hop
+from asya.function.targets import TargetError
+from asya.light.envelope_view import envelope_view
 from asya.protocol import ids
 from asya.protocol.codec import decode
 from asya.protocol.envelope import Envelope
@@ -29,7 +30,6 @@ from asya.runtime.call import HandlerInvoker
 from asya.runtime.load import Handler
 from asya.runtime.modes import EnvelopeMode, PayloadMode
 from asya.sidecar import arrival, outcome
-from asya.sidecar.envelope_view import envelope_view
 from asya.tasks.task_state import TaskState
 from tests.doubles.envelopes import NOW, SPAN, arrival_of, mesh
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 
-from asya.messaging.delivery import Delivery, Diversion
-from asya.messaging.hop import Hop
-from asya.messaging.targets import TargetError
+from asya.function.delivery import Delivery, Diversion
+from asya.function.hop import Hop
+from asya.function.targets import TargetError
 from asya.protocol import ids
 from asya.protocol.codec import decode
 from asya.protocol.errors import ErrorInfo

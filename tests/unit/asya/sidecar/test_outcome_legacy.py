@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from asya.crew import ending
-from asya.messaging.delivery import Delivery
-from asya.messaging.hop import Hop
-from asya.messaging.targets import TargetError
+from asya.ends import ending
+from asya.function.delivery import Delivery
+from asya.function.hop import Hop
+from asya.function.targets import TargetError
+from asya.heavy import results as job_results
 from asya.protocol import headers, ids
 from asya.protocol.codec import decode
 from asya.protocol.envelope import Envelope
@@ -21,7 +22,6 @@ from asya.protocol.frame import Frame
 from asya.protocol.job_runs import ResultFrame, ResultHead
 from asya.protocol.mesh_table import Actor, Policy, Resiliency, Sink
 from asya.sidecar import outcome
-from asya.spark import results as job_results
 from tests.doubles.envelopes import NOW, hop, mesh, message, raw
 
 ID = "9ea72ae8-dc19-8edb-8413-c2d305b0f6da"

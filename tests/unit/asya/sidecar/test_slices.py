@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from asya.messaging.hop import Hop
-from asya.messaging.targets import TargetError
+from asya.function.hop import Hop
+from asya.function.targets import TargetError
 from asya.protocol.codec import decode
 from asya.protocol.frame import Frame
 from asya.protocol.mesh_table import Actor, FanIn

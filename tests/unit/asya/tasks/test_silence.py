@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from asya.heavy.aws.pending import CLAIM_LIFETIME
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.hops import HopFold, fold, hop_records
 from asya.protocol.mesh_table import Actor, FanIn, MeshTable, Retention, SparkJob
 from asya.protocol.task import TaskRecord, TaskRetry
 from asya.protocol.task_merge import merge
 from asya.protocol.times import format_time, parse_time
-from asya.spark.aws.pending import CLAIM_LIFETIME
 from asya.tasks import silence
 from asya.tasks.view import task_view
 from tests.doubles.tasks import ACTORS, at, event

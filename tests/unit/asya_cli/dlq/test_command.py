@@ -12,9 +12,9 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 from typer.testing import CliRunner
 
+from asya.capabilities.dead_letters.aws import queue as dead_letter_queue
 from asya.client.errors import ConflictError
-from asya.dead_letters.aws import queue as dead_letter_queue
-from asya.messaging.delivery import PROBLEM
+from asya.function.delivery import PROBLEM
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.slices import SetDue, encode_message
 from asya.tasks.view import TaskView
@@ -28,7 +28,7 @@ from tests.doubles.envelopes import message, status
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from asya.messaging.hop import Arrival
+    from asya.function.hop import Arrival
 
 
 @dataclass

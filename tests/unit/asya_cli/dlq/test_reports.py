@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 from typer.testing import CliRunner
 
-from asya.dead_letters.aws import queue as dead_letter_queue
+from asya.capabilities.dead_letters.aws import queue as dead_letter_queue
 from asya_cli.errors import CommandError
 from asya_cli.main import app
 from asya_cli.options import MeshOptions
@@ -19,7 +19,7 @@ from asya_cli.options import MeshOptions
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from asya.messaging.hop import Arrival
+    from asya.function.hop import Arrival
 
 REPORT, END = '[{"id": "a", "status": "processing"}]', '[{"id": "a", "status": "succeeded"}]'
 

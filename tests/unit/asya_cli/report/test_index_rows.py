@@ -11,7 +11,7 @@ import pytest
 from moto import mock_aws
 
 from asya.client.errors import MeshError
-from asya.crew.result_index import recent_object
+from asya.ends.result_index import recent_object
 from asya.protocol.s3_prefix import S3Prefix
 from asya_cli.report.index_rows import read_rows
 from tests.unit.asya_cli.report.test_summary import row

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from asya.capabilities.dead_letters.replay import ReplayRequest
 from asya.client.errors import ConflictError, MeshError
 from asya.client.mesh_client import MeshClient
-from asya.dead_letters.replay import ReplayRequest
-from asya.messaging.hop import Arrival
+from asya.function.hop import Arrival
 from asya_cli.main import app
 from asya_cli.options import MeshOptions
 

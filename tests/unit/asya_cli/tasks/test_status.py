@@ -9,12 +9,12 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
+from asya.capabilities.fan_in.set_view import MissingSlice, SetView
+from asya.capabilities.operations.mesh_numbers import ActorNumbers, MeshNumbers
+from asya.capabilities.operations.payloads import CopyKind, KeptHop
+from asya.capabilities.operations.queue_readers import Unread
 from asya.client.mesh_client import StoredObject
 from asya.client.operations import Operations
-from asya.fan_in.set_view import MissingSlice, SetView
-from asya.operations.mesh_numbers import ActorNumbers, MeshNumbers
-from asya.operations.payloads import CopyKind, KeptHop
-from asya.operations.queue_readers import Unread
 from asya.protocol.codec import decode
 from asya.protocol.errors import ErrorInfo, TaskProblem
 from asya.protocol.pause import ShownValue, TaskPause

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from asya.contracts.forms import DECIMAL
-from asya.starts.tool_schemas import validate
+from asya.tasks.starts.tool_schemas import validate
 from asya_infra.contracts.check import hold_together
 from asya_infra.mesh_file import LoadedMesh, MeshFileError, load_mesh
 from asya_infra.mesh_file.table import to_table

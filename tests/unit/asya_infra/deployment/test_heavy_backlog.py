@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import boto3
 import pytest
 
+from asya.heavy.aws.pending import Pending
+from asya.heavy.aws.run_records import RunRecords
 from asya.protocol.job_runs import Manifest, Member
-from asya.spark.aws.pending import Pending
-from asya.spark.aws.run_records import RunRecords
 from asya_infra.deployment.heavy_backlog import HeavyBacklog, heavy_backlog
 from tests.doubles.emulated_aws import emulated_aws
 

@@ -13,9 +13,9 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
+from asya.function.lambdas.environment import REAL
 from asya.gateway.call_table import CALLS
 from asya.gateway.http.router import HttpRoute, Request, Response, answer, required_identity
-from asya.messaging.lambdas.environment import REAL
 from asya_local.account.keys import AccessKey
 from asya_local.dev.gateway import Gateway
 from asya_local.dev.resources import Operator

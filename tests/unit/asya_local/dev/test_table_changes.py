@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from asya.gateway.a2a.lambdas.push_feed import is_watched
+from asya.capabilities.a2a.lambdas.push_feed import is_watched
 from asya.tasks.aws.items import WATCHED
 from asya_local.dev.table_changes import TableChanges
 

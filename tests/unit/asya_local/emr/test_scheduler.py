@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from asya.spark.capacity import failed_for_capacity
+from asya.heavy.capacity import failed_for_capacity
 from asya_local.emr import scheduler
 from asya_local.emr.capacity import Resources, Size
 from asya_local.emr.drivers.pool import JobOutcome

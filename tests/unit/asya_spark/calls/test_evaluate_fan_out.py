@@ -8,13 +8,13 @@ import msgspec
 import pytest
 
 from asya import fan_out
-from asya.messaging.delivery import Delivery
+from asya.function.delivery import Delivery
+from asya.heavy.results import deliveries
 from asya.protocol import ids
 from asya.protocol.codec import decode
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.job_runs import ResultFrame, ResultHead
 from asya.protocol.mesh_table import Actor, FanIn, Policy, Resiliency
-from asya.spark.results import deliveries
 from asya_spark.calls.evaluate import ProcessingError, frames
 from asya_spark.manifest import Envelope
 from tests.doubles.envelopes import NOW, hop, mesh, message

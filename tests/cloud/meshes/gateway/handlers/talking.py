@@ -12,7 +12,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.exceptions import ClientError
 
 from asya import data
-from asya.reporting.aws.gateway_client import address_of
+from asya.tasks.reporting.aws.gateway_client import address_of
 
 Payload = dict[str, Any]
 

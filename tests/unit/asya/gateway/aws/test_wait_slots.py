@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
+from asya.function.lambdas.environment import REAL
 from asya.gateway.aws.wait_slots import WaitSlots
 from asya.gateway.waits import LEASE
-from asya.messaging.lambdas.environment import REAL
 from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import Gateway
 from asya.tasks.aws.task_store import TaskStoreError

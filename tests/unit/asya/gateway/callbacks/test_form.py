@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asya.gateway.a2a.tool_requests import MessageContent, read_answers
+from asya.capabilities.a2a.tool_requests import MessageContent, read_answers
+from asya.capabilities.pauses.resume_input import InvalidInputError, complete_answers
 from asya.gateway.callbacks.form import read_form, values_of
-from asya.pause.resume_input import InvalidInputError, complete_answers
 from asya.protocol.api_errors import ApiError
 from asya.protocol.pause import PauseField
 from tests.doubles.json_numbers import NUMBERS, are_equal

@@ -1,8 +1,8 @@
 """The rendering of responses for API Gateway (`protocol §13`)."""
 
+from asya.function.aws.telemetry import Telemetry
 from asya.gateway.call_table import CALLS
 from asya.gateway.http.router import HttpOperation, HttpRoute, Response, TextBody, answer
-from asya.messaging.aws.telemetry import Telemetry
 from tests.doubles.gateway_functions import ALICE, route_event
 from tests.doubles.tasks import at
 

@@ -5,7 +5,7 @@ from typing import Any, get_args
 import pytest
 from msgspec.structs import replace as changed
 
-from asya.messaging.aws import clients
+from asya.function.aws import clients
 from asya.protocol.task import TaskStatus, ViewStatus
 from tests.doubles.gateway_functions import (
     ADMIN,

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 
+from asya.function.aws import clients
+from asya.function.aws.outage_notes import OutageNotes
+from asya.function.aws.service_health import Outage
 from asya.gateway.lambdas import wiring
-from asya.messaging.aws import clients
-from asya.messaging.aws.outage_notes import OutageNotes
-from asya.messaging.aws.service_health import Outage
 from asya.protocol.codec import decode
 from asya.protocol.mesh_table import encode_table
 from asya.protocol.times import format_time

@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 
+from asya.capabilities.triggers.lambdas.backfill_sweep import BackfillSweep
+from asya.capabilities.triggers.lambdas.slot_sweep import SlotSweep
+from asya.function.aws import clients
+from asya.function.lambdas.environment import RealEnvironment
 from asya.gateway.lambdas import wiring
 from asya.gateway.lambdas.deadline_sweep import DeadlineSweep
 from asya.gateway.lambdas.wiring import build_deadline_sweep
-from asya.messaging.aws import clients
-from asya.messaging.lambdas.environment import RealEnvironment
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.ends_marks import EndsMarks, MarkKind
 from asya.tasks.aws.index import TaskIndex
 from asya.tasks.aws.task_store import TaskStoreError
-from asya.triggers.lambdas.backfill_sweep import BackfillSweep
-from asya.triggers.lambdas.slot_sweep import SlotSweep
 from tests.doubles.emf import metric_values, metrics
 from tests.doubles.gateway_functions import MESH, Gateway, report, settings_with
 from tests.doubles.tasks import at

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 
-from asya.messaging.aws import clients
+from asya.function.aws import clients
 from asya.protocol import names
 from asya.tasks.aws.partials import RETENTION, PartialStore
 from tests.doubles.gateway_functions import (

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 
+from asya.function.aws import clients
 from asya.gateway.aws.ends_queue import EndsQueue
 from asya.gateway.lambdas import lost_sweep
 from asya.gateway.lambdas.wiring import build_lost_sweep
-from asya.messaging.aws import clients
 from asya.sidecar.lambdas.services import Services
 from tests.doubles.gateway_functions import MESH, Gateway, report, settings_with
 from tests.doubles.tasks import at

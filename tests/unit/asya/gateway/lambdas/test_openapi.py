@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from jsonschema_rs import meta, validator_for
 
+from asya.function.aws.telemetry import Telemetry
 from asya.gateway.call_table import CALLS, calls_of
 from asya.gateway.lambdas.api_groups import build_api
 from asya.gateway.lambdas.openapi import document
 from asya.gateway.operations.wiring import build_logs, build_operations
-from asya.messaging.aws.telemetry import Telemetry
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.triggers import Trigger, Webhook

@@ -8,12 +8,12 @@ import pytest
 from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
-from asya.dead_letters.aws import queue as dead_letter_queue
-from asya.dead_letters.aws.queue import DeadLetterQueue
-from asya.dead_letters.letters import watched_actors
+from asya.capabilities.dead_letters.aws import queue as dead_letter_queue
+from asya.capabilities.dead_letters.aws.queue import DeadLetterQueue
+from asya.capabilities.dead_letters.letters import watched_actors
+from asya.function.aws import clients
+from asya.function.delivery import PROBLEM
 from asya.gateway.operations.wiring import build_operations
-from asya.messaging.aws import clients
-from asya.messaging.delivery import PROBLEM
 from asya.protocol import names
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import EventData, TaskEvent

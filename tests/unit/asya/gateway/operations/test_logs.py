@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from asya.function.aws import clients
 from asya.gateway.operations.wiring import build_logs
-from asya.messaging.aws import clients
 from asya.protocol import names
 from asya.protocol.events import EventData, TaskEvent
 from asya.protocol.route import Route

@@ -8,8 +8,8 @@ import pytest
 from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
+from asya.function.aws import clients
 from asya.gateway.operations.wiring import build_operations
-from asya.messaging.aws import clients
 from asya.protocol import names
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import EventData, TaskEvent

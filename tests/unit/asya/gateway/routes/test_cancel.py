@@ -7,14 +7,14 @@ import pytest
 from botocore.exceptions import ClientError
 from msgspec.structs import replace as changed
 
-from asya.cancels.lambdas import task_cancels
-from asya.crew.aws.end_claims import Claim, EndClaims
-from asya.messaging.aws import clients
-from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey
+from asya.capabilities.cancels.lambdas import task_cancels
+from asya.capabilities.pauses.aws.paused_envelopes import PausedEnvelopes, PauseKey
+from asya.ends.aws.end_claims import Claim, EndClaims
+from asya.function.aws import clients
+from asya.heavy.aws.cancel_requests import decode_cancel
 from asya.protocol import names
 from asya.protocol.codec import decode
 from asya.protocol.mesh_table import Actor
-from asya.spark.aws.cancel_requests import decode_cancel
 from asya.tasks.aws import index as task_index
 from tests.doubles.gateway_functions import (
     ADMIN,

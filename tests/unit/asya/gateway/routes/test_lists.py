@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 
-from asya.messaging.aws import clients
+from asya.function.aws import clients
 from asya.protocol.times import format_time
 from asya.tasks.aws import lists as task_lists
 from tests.doubles.gateway_functions import (

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from asya.messaging.aws import clients
-from asya.operations import payloads
+from asya.capabilities.operations import payloads
+from asya.function.aws import clients
 from tests.doubles.api_function import ALICE, BUCKET, NOW, RESULTS, ApiFunction, emulated_shop
 from tests.doubles.envelopes import mesh, message, status
 from tests.doubles.tasks import event
@@ -90,7 +90,7 @@ def test_a_large_payload_is_cut_and_a_larger_one_is_named_only(
     put("hops/env-1/0/1.json", message(payload="x" * payloads.TEXT_LIMIT))
     before = kept(gateway, "1")[1]["before"]
     assert (before["truncated"], len(before["text"])) == (True, payloads.TEXT_LIMIT)
-    monkeypatch.setattr("asya.operations.aws.kept_payloads.READ_LIMIT", 1000)
+    monkeypatch.setattr("asya.capabilities.operations.aws.kept_payloads.READ_LIMIT", 1000)
     before = kept(gateway, "1")[1]["before"]
     assert (before["truncated"], before["text"], before["size"] > payloads.TEXT_LIMIT) == (True, "", True)
 

@@ -8,10 +8,10 @@ import pytest
 from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
-from asya.fan_in.aws.sets import SetTimes
-from asya.fan_in.sets import Decision
-from asya.messaging.aws import clients
-from asya.messaging.aws.submission_sender import MaybeSentError, NotSentError, SubmissionSender
+from asya.capabilities.fan_in.aws.sets import SetTimes
+from asya.capabilities.fan_in.sets import Decision
+from asya.function.aws import clients
+from asya.function.aws.submission_sender import MaybeSentError, NotSentError, SubmissionSender
 from asya.protocol.envelope import GENERATION_LIMIT
 from asya.protocol.mesh_table import Actor
 from asya.protocol.slices import SetDue, encode_message

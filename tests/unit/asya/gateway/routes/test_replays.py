@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from asya.fan_in.aws.sets import FanInSets
-from asya.messaging.aws import clients
+from asya.capabilities.fan_in.aws.sets import FanInSets
+from asya.function.aws import clients
 from asya.protocol.mesh_table import Actor, MeshTable
 from tests.doubles.api_function import ALICE, BUCKET, NOW, RESULTS, ApiFunction, emulated_shop
 from tests.doubles.envelopes import mesh, message, raw, status

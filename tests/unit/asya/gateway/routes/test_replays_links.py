@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from asya.messaging.aws import clients
-from asya.messaging.aws.submission_sender import MaybeSentError, NotSentError, SubmissionSender
+from asya.function.aws import clients
+from asya.function.aws.submission_sender import MaybeSentError, NotSentError, SubmissionSender
 from asya.protocol.task import TaskRecord
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.task_store import StoredRecord

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from asya.messaging.aws import clients
-from asya.messaging.lambdas.environment import Environment, RealEnvironment
-from asya.pause import pausing
-from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey
-from asya.pause.lambdas import pause_release
-from asya.pause.lambdas.wiring import build_releases, build_sweep
+from asya.capabilities.pauses import pausing
+from asya.capabilities.pauses.aws.paused_envelopes import PausedEnvelopes, PauseKey
+from asya.capabilities.pauses.lambdas import pause_release
+from asya.capabilities.pauses.lambdas.wiring import build_releases, build_sweep
+from asya.function.aws import clients
+from asya.function.lambdas.environment import Environment, RealEnvironment
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.mesh_table import Actor, Gateway, MeshTable

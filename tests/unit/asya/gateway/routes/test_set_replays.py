@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from asya.fan_in.aws.set_repeats import SetRepeats
-from asya.fan_in.aws.sets import SetTimes
-from asya.fan_in.repeats import SetRepeat, record_id
-from asya.messaging.aws import clients
+from asya.capabilities.fan_in.aws.set_repeats import SetRepeats
+from asya.capabilities.fan_in.aws.sets import SetTimes
+from asya.capabilities.fan_in.repeats import SetRepeat, record_id
+from asya.function.aws import clients
 from asya.protocol import ids
 from asya.protocol.codec import decode
 from tests.doubles.api_function import ALICE, BUCKET, NOW, RESULTS, emulated_shop

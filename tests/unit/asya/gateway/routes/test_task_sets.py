@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from asya.fan_in.aws.sets import SetTimes
-from asya.fan_in.sets import Decision
+from asya.capabilities.fan_in.aws.sets import SetTimes
+from asya.capabilities.fan_in.sets import Decision
 from asya.protocol import ids
 from asya.protocol.mesh_table import Actor
 from asya.protocol.route import Route

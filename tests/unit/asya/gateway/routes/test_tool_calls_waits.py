@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 
+from asya.function.aws import clients
+from asya.function.aws.telemetry import Telemetry
+from asya.function.lambdas.environment import REAL, RealEnvironment
 from asya.gateway.aws.wait_slots import WaitSlots
 from asya.gateway.http.router import answer
 from asya.gateway.lambdas.api_groups import build_api
 from asya.gateway.routes import tool_calls
-from asya.messaging.aws import clients
-from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.lambdas.environment import REAL, RealEnvironment
 from asya.protocol.mesh_table import Gateway as GatewayLimits
 from tests.doubles.agents import error, result, rpc, start_task, tool_message
 from tests.doubles.gateway_functions import ALICE, BOB, Gateway, route_event, settings_with

@@ -8,7 +8,7 @@ from msgspec.structs import replace as changed
 
 from asya.gateway.routes import tool_calls
 from asya.protocol.mesh_table import Tool
-from asya.starts.tool_schemas import validate
+from asya.tasks.starts.tool_schemas import validate
 from tests.doubles.gateway_functions import ALICE, MESH, Gateway, read_task_event, report, route_event, signed_by
 
 ROUTE = "POST /tools/call"

@@ -11,20 +11,20 @@ from botocore.exceptions import EndpointConnectionError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from asya.capabilities.triggers.aws.webhook_keys import WebhookKeys
+from asya.capabilities.triggers.aws.webhook_memory import KnownWebhook
+from asya.capabilities.triggers.aws.webhook_queue import WebhookBodies, WebhookQueue
+from asya.capabilities.triggers.http_calls import WEBHOOK_PATH
+from asya.capabilities.triggers.webhooks.keys import read_keys
+from asya.function.aws.telemetry import Telemetry
 from asya.gateway.call_table import CALLS
 from asya.gateway.http.router import HttpRoute, answer
 from asya.gateway.routes.webhooks import BODY_LIMIT, WebhookRoutes
-from asya.messaging.aws.telemetry import Telemetry
 from asya.protocol import ids
 from asya.protocol.mesh_table import MeshTable, Tool
 from asya.protocol.triggers import Signature, Trigger, TriggerBatch, Webhook
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.testing.webhooks import SECRET, signed_headers
-from asya.triggers.aws.webhook_keys import WebhookKeys
-from asya.triggers.aws.webhook_memory import KnownWebhook
-from asya.triggers.aws.webhook_queue import WebhookBodies, WebhookQueue
-from asya.triggers.http_calls import WEBHOOK_PATH
-from asya.triggers.webhooks.keys import read_keys
 from tests.doubles.emf import metric_values, metrics
 from tests.doubles.gateway_functions import route_event, signed_by
 from tests.doubles.s3 import FakeS3

@@ -9,13 +9,13 @@ import pytest
 from botocore.exceptions import ClientError
 from msgspec.structs import replace as changed
 
+from asya.function.aws import clients
+from asya.function.aws.telemetry import Telemetry
+from asya.function.aws.token_keys import TokenKeys
 from asya.gateway.http.router import answer
 from asya.gateway.streams import routes as gateway_stream
 from asya.gateway.streams import stream_tokens, wiring
 from asya.gateway.streams.sse import event as event_text
-from asya.messaging.aws import clients
-from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.aws.token_keys import TokenKeys
 from asya.protocol.api_errors import ApiError
 from tests.doubles.gateway_functions import (
     ALICE,

@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from asya.function.aws.settings import Settings
+from asya.function.aws.telemetry import Telemetry
+from asya.function.lambdas.environment import REAL
 from asya.gateway.access import AccessRules
 from asya.gateway.streams import stream_tokens
 from asya.gateway.streams.event_poller import EventPoller
@@ -19,9 +22,6 @@ from asya.gateway.streams.routes import StreamRequest, StreamRoutes
 from asya.gateway.streams.server import StreamServer, http_server
 from asya.gateway.streams.sse import KEEPALIVE_SECONDS, MAX_STREAM_SECONDS
 from asya.gateway.streams.wiring import stream_routes
-from asya.messaging.aws.settings import Settings
-from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.lambdas.environment import REAL
 from asya.protocol.events import PartialEvent, TaskEvent
 from asya.protocol.mesh_table import MeshTable
 from asya.tasks.aws.tasks import Tasks

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from asya.capabilities.triggers.operators.answers import BackfillList, BackfillView
 from asya.protocol import names
 from asya.testing import Mesh, RefusedError
-from asya.triggers.operators.answers import BackfillList, BackfillView
 from tests.unit.asya.gateway.triggers.test_trigger_routes import call, fire
 
 RANGE = {"trigger": "nightly", "from": "2026-11-01", "to": "2026-11-10"}

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from asya.capabilities.triggers.operators.answers import DecidedSlots
 from asya.gateway.triggers import slot_routes
 from asya.protocol.times import format_time
 from asya.testing import Mesh, RefusedError
 from asya.testing.services.queues import SqsClient
-from asya.triggers.operators.answers import DecidedSlots
 from tests.unit.asya.gateway.triggers.conftest import START
 from tests.unit.asya.gateway.triggers.test_trigger_routes import days_of
 

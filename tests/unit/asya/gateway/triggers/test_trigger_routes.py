@@ -7,12 +7,12 @@ from uuid import uuid4
 
 import pytest
 
-from asya.messaging.delivery import PROBLEM
+from asya.capabilities.triggers.operators.answers import Fired, LaneView, SlotView, TriggerList, TriggerView
+from asya.function.delivery import PROBLEM
 from asya.protocol import names
 from asya.protocol.times import parse_time
 from asya.testing import Mesh, RefusedError
 from asya.testing.services.roles import role_id
-from asya.triggers.operators.answers import Fired, LaneView, SlotView, TriggerList, TriggerView
 
 LAST = "2026-11-25T01:00:00.000000Z"
 

@@ -9,16 +9,16 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 from msgspec import structs
 
-from asya.crew.lambdas.wiring import build_sink, build_sump
-from asya.messaging.aws.start_marks import StartMarks
-from asya.messaging.hop import Arrival
-from asya.messaging.lambdas.batch import records
+from asya.ends.lambdas.wiring import build_sink, build_sump
+from asya.function.aws.start_marks import StartMarks
+from asya.function.hop import Arrival
+from asya.function.lambdas.batch import records
+from asya.light.lambdas.wiring import build_sidecar
 from asya.protocol import ids
 from asya.protocol.times import format_time
 from asya.senders.aws.letter_senders import LetterSenders
 from asya.senders.aws.owner_claims import OwnerClaims
 from asya.senders.aws.role_list import RoleItems
-from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.envelopes import message, status
 from tests.doubles.light_actor import echo, never
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event

@@ -3,7 +3,7 @@
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from asya.messaging.lambdas.environment import RealEnvironment
+from asya.function.lambdas.environment import RealEnvironment
 from asya.sidecar.aws.secrets import MAX_AGE_SECONDS, MAX_STALE_SECONDS, RETRY_SECONDS, Secrets
 from asya.sidecar.secret_errors import SecretError
 from tests.doubles.secret_stores import SecretStores, install_secret_stores, service_error

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from asya.light.lambdas.wiring import build_sidecar
 from asya.protocol.mesh_table import Actor, MeshTable, with_version
 from asya.sidecar.lambdas.services import Services
-from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.envelopes import mesh, message
 from tests.doubles.light_actor import echo, never
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from asya.crew.lambdas.wiring import build_sump
-from asya.messaging.aws import clients
+from asya.ends.lambdas.wiring import build_sump
+from asya.function.aws import clients
+from asya.light.lambdas.wiring import build_sidecar
 from asya.protocol.mesh_table import CircuitBreaker, Policy, Resiliency
 from asya.protocol.times import format_time
-from asya.sidecar.lambdas.wiring import build_sidecar
 from asya.testing.dynamo.tables import MemoryDynamo, Table
 from tests.doubles.emf import Metric, metric_values, metrics
 from tests.doubles.envelopes import message, status
@@ -209,7 +209,7 @@ def test_15_a_heavy_actor_gives_its_own(heavy: HeavyWorld, capsys: pytest.Captur
 
 @pytest.mark.rule("15.PendingEnvelopes")
 def test_15_many_pending_are_counted_to_a_limit(heavy: HeavyWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("asya.spark.aws.pending.COUNT_LIMIT", 2)
+    monkeypatch.setattr("asya.heavy.aws.pending.COUNT_LIMIT", 2)
     for envelope_id in "abcdef":
         heavy.send(envelope_id)
     heavy.enqueue()

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from asya.crew.lambdas.wiring import build_sink, build_sump
-from asya.messaging.aws import clients
-from asya.pause.lambdas.wiring import build_pause, build_resume
-from asya.pause.resuming import release_delivery
+from asya.capabilities.pauses.lambdas.wiring import build_pause, build_resume
+from asya.capabilities.pauses.resuming import release_delivery
+from asya.ends.lambdas.wiring import build_sink, build_sump
+from asya.function.aws import clients
 from asya.protocol import codec
 from asya.protocol.mesh_table import Actor
 from asya.protocol.pause import Pause, PauseRelease

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from asya.api_call import ApiCall
+from asya.capabilities.operations.dead_letters import LetterPage
+from asya.capabilities.operations.log_lines import LogPage
+from asya.capabilities.operations.mesh_numbers import ActorDetails, MeshNumbers
 from asya.gateway.call_table import calls_of
-from asya.operations.dead_letters import LetterPage
-from asya.operations.log_lines import LogPage
-from asya.operations.mesh_numbers import ActorDetails, MeshNumbers
 from asya.testing import Mesh
 from asya.testing.api import USER_ID
 from asya.testing.deployment import TEST_USER

@@ -1,0 +1,39 @@
+"""Declares the calls of the gateway about Agent2Agent (`protocol §13`)."""
+
+from asya.api_call import ApiCall, Named
+from asya.protocol import names
+
+CALLS = (
+    ApiCall(
+        method="POST",
+        path="/a2a",
+        handler="asya.capabilities.a2a.routes.calls.A2ARoutes.answer",
+        function=names.GATEWAY_API,
+        summary="Send a message of Agent2Agent (JSON-RPC, versions 1.0 and 0.3)",
+        group="a2a",
+        body=Named("asya.gateway.lambdas.api_types.Message"),
+        answers={200: {"anyOf": [Named("asya.gateway.json_rpc.Success"), Named("asya.gateway.json_rpc.Failure")]}},
+        errors=(400, 413),
+        headers={"A2A-Version": {"type": "string"}},
+        streamed=(200,),
+    ),
+    ApiCall(
+        method="POST",
+        path="/a2a/tasks/{id}",
+        handler="asya.capabilities.a2a.routes.calls.A2ARoutes.cancel_by_path",
+        function=names.GATEWAY_API,
+        summary="Cancel a task of Agent2Agent; `:cancel` follows its id",
+        group="a2a",
+        answers={200: {"type": "object"}},
+        errors=(404, 409),
+    ),
+    ApiCall(
+        method="GET",
+        path="/.well-known/agent-card.json",
+        handler="asya.capabilities.a2a.routes.calls.A2ARoutes.card",
+        function=names.GATEWAY_API,
+        summary="Read the agent card of the mesh",
+        rights="public",
+        answers={200: {"type": "object"}},
+    ),
+)

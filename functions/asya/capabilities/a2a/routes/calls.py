@@ -1,0 +1,294 @@
+"""HTTP routes of Agent2Agent: JSON-RPC at `POST /a2a`, and the agent card (`protocol §13`).
+
+The method's name selects the version of the protocol. A message starts a task on the route of a tool, or resumes a
+paused task. All state is in the tasks of the mesh, and their ids are the ids here.
+"""
+
+import hashlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from http import HTTPStatus
+from urllib.parse import unquote
+
+import msgspec
+from msgspec import UNSET
+
+from asya.capabilities.a2a.card import card
+from asya.capabilities.a2a.requests import (
+    NO_EXTENDED_CARD,
+    TASK_NOT_CANCELABLE,
+    TASK_NOT_FOUND,
+    UNSUPPORTED_OPERATION,
+    VERSION_NOT_SUPPORTED,
+    A2AError,
+    ListTasksParams,
+    PushParams,
+    SendParams,
+    TaskIdParams,
+    read_params,
+)
+from asya.capabilities.a2a.routes.errors import failure, to_a2a_error
+from asya.capabilities.a2a.routes.lists import A2ALists
+from asya.capabilities.a2a.routes.push_configs import PushConfigCalls, PushConfigRef
+from asya.capabilities.a2a.routes.streams import A2AStreams
+from asya.capabilities.a2a.tasks import context_of, task_of
+from asya.capabilities.a2a.tool_requests import read_answers, read_message, tool_invocation
+from asya.capabilities.a2a.types import A2AMessage, A2ATask
+from asya.capabilities.a2a.versions import V10, VERSIONS, A2AVersion, Operation, find_version, version_of_method
+from asya.gateway import json_rpc
+from asya.gateway.access import AccessRules, Caller
+from asya.gateway.http.failures import public_error, with_request_id
+from asya.gateway.http.origin import Origins
+from asya.gateway.http.router import KEY_LIMIT, Request, Response, check_size, required_identity
+from asya.gateway.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
+from asya.gateway.routes.cancel import CancelRoutes
+from asya.gateway.routes.resume import ResumeRoutes
+from asya.gateway.routes.tool_calls import ToolCalls
+from asya.protocol.api_errors import ApiError
+from asya.protocol.ids import ID_LIMIT, is_usable
+from asya.protocol.pause import ANSWERS_LIMIT
+from asya.protocol.task import TaskRecord
+from asya.tasks.aws.task_store import TaskStoreError
+from asya.tasks.starts.idempotency import IdempotencyKey
+from asya.tasks.view import TaskView
+
+_CARD_HEADERS = {"cache-control": "public, max-age=300"}
+_CANCEL = ":cancel"
+
+
+@dataclass(frozen=True, slots=True)
+class A2ARoutes:
+    """Serves `/a2a` and the agent card.
+
+    Attributes:
+        warn: Logs a problem of the tasks table.
+    """
+
+    calls: ToolCalls
+    cancels: CancelRoutes
+    resumes: ResumeRoutes
+    lists: A2ALists
+    push: PushConfigCalls
+    streams: A2AStreams
+    access: AccessRules
+    origins: Origins
+    warn: Callable[[str], None]
+
+    def card(self, request: Request, _now: datetime) -> Response:
+        """Answer `GET /.well-known/agent-card.json`; the card of each API names its security scheme."""
+        takes_tokens = self.origins.takes_tokens(request)
+        return Response(200, card(self.calls.mesh, request.base_url, takes_tokens=takes_tokens), _CARD_HEADERS)
+
+    def answer(self, request: Request, now: datetime) -> Response:
+        """Answer `POST /a2a`: one JSON-RPC call, whose errors have the HTTP status 200."""
+        caller = self.access.caller(required_identity(request))
+        check_size(request, self.calls.mesh.gateway.max_body)
+        try:
+            call = json_rpc.read(request.text)
+        except RpcError as error:
+            return Response(200, error.to_failure(UNSET))
+        if call.id is UNSET:
+            missing_id = RpcError(
+                INVALID_REQUEST, "id is missing: Agent2Agent has no notifications; send a request with an id"
+            )
+            return Response(200, missing_id.to_failure(UNSET))
+        try:
+            return _Call(self, request, call, call.id, _version(call, request), caller, now).answer()
+        except A2AError as error:
+            problem = error
+        except ApiError as error:
+            problem = to_a2a_error(public_error(error, request.request_id, self.warn))
+        except TaskStoreError as error:
+            self.warn(f"request {request.request_id}: call of {call.method!r} failed: {error}")
+            message = with_request_id("the tasks table is temporarily unavailable; try again", request.request_id)
+            problem = A2AError(INTERNAL_ERROR, message)
+        return Response(200, failure(call.id, problem, version_of_method(call.method) or V10))
+
+    def cancel_by_path(self, request: Request, now: datetime) -> Response:
+        """Answer `POST /a2a/tasks/{id}:cancel`; a path variable of API Gateway is a whole segment, `:cancel` included."""
+        caller = self.access.caller(required_identity(request))
+        segment = unquote(request.parameters["id"])
+        if not segment.endswith(_CANCEL):
+            raise ApiError(
+                404, "not_found", f"there is nothing at {request.path}; to cancel a task, use /a2a/tasks/{{id}}:cancel"
+            )
+        version = find_version(request.headers.get("a2a-version", "")) or V10
+        try:
+            return Response(200, task_of(self.cancel(segment.removesuffix(_CANCEL), caller, now), version))
+        except A2AError as error:
+            if error.code == TASK_NOT_FOUND:
+                raise ApiError(404, "not_found", error.message, "id") from None
+            raise ApiError(409, "not_cancelable", error.message, "id") from None
+
+    def visible_task(self, task_id: str, caller: Caller, now: datetime) -> TaskView:
+        """Return a task that the caller may see.
+
+        Raises:
+            A2AError: The task does not exist, or the caller may not see it.
+        """
+        task = self.calls.tasks.read(task_id, now) if is_usable(task_id) else None
+        if task is None or not caller.may_see(task.owner):
+            raise _unknown(task_id)
+        return task
+
+    def cancel(self, task_id: str, caller: Caller, now: datetime) -> TaskView:
+        """Cancel a task; a canceled task stays canceled.
+
+        Raises:
+            A2AError: The task does not exist, or it has ended in another way.
+            ApiError: 5xx, the mesh failed.
+        """
+        if not is_usable(task_id):
+            raise _unknown(task_id)
+        try:
+            canceled = self.cancels.cancel(task_id, caller, now)
+        except ApiError as error:
+            if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                raise
+            raise to_a2a_error(error) from None
+        if canceled.status != "canceled":
+            raise A2AError(TASK_NOT_CANCELABLE, f"task {task_id!r} has already ended: {canceled.status}", "id")
+        return self.visible_task(task_id, caller, now)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One call and its context."""
+
+    routes: A2ARoutes
+    request: Request
+    call: json_rpc.RpcMessage
+    id: json_rpc.MessageId
+    version: A2AVersion
+    caller: Caller
+    now: datetime
+
+    def answer(self) -> Response:
+        """Return the response to the call."""
+        call, operation = self.call, self.version.methods[self.call.method]
+        if operation == "stream":
+            sent = read_params(call, SendParams)
+            return self._stream(lambda: self._start_or_resume(sent))
+        if operation == "subscribe":
+            subscribed = read_params(call, TaskIdParams)
+            return self._stream(lambda: subscribed.id)
+        results: dict[Operation, Callable[[], object]] = {
+            "send": lambda: self.version.wrap_task(self._send(read_params(call, SendParams))),
+            "get": lambda: self._task(self.routes.visible_task),
+            "cancel": lambda: self._task(self.routes.cancel),
+            "list": lambda: self.routes.lists.page(
+                read_params(call, ListTasksParams), self.version, self.caller, self.now
+            ),
+            "set_push": self._set_push,
+            "get_push": lambda: self.routes.push.get(self._config_ref(), self.version),
+            "list_push": lambda: self.routes.push.list(self._config_ref().task_id, self.version),
+            "delete_push": lambda: self.routes.push.delete(self._config_ref()),
+            "extended_card": _no_extended_card,
+        }
+        return Response(200, json_rpc.Success(id=self.id, result=results[operation]()))
+
+    def _task(self, find: Callable[[str, Caller, datetime], TaskView]) -> A2ATask:
+        return task_of(find(read_params(self.call, TaskIdParams).id, self.caller, self.now), self.version)
+
+    def _config_ref(self) -> PushConfigRef:
+        ref = self.routes.push.read_ref(read_params(self.call, PushParams), self.version)
+        self.routes.visible_task(ref.task_id, self.caller, self.now)
+        return ref
+
+    def _set_push(self) -> object:
+        config = self.routes.push.read_config(self.call, self.version)
+        task = self.routes.visible_task(config.task_id or "", self.caller, self.now)
+        return self.routes.push.set(config, task, self.version, self.now)
+
+    def _send(self, params: SendParams) -> A2ATask:
+        if params.settings.waits:
+            with self._slots():
+                task_id = self._start_or_resume(params)
+                task = self.routes.calls.wait(task_id, self.now)
+        else:
+            task_id = self._start_or_resume(params)
+            task = self.routes.calls.tasks.read(task_id, self.now)
+        if task is None:
+            raise A2AError(TASK_NOT_FOUND, f"task {task_id!r} does not exist any more", "id")
+        return task_of(task, self.version)
+
+    def _stream(self, task_id: Callable[[], str]) -> Response:
+        with self._slots():
+            task = self.routes.visible_task(task_id(), self.caller, self.now)
+            return Response(200, self.routes.streams.stream(task, self.version, self.id, self.now))
+
+    def _slots(self) -> AbstractContextManager[None]:
+        return self.routes.calls.slots.hold(self.caller.principal, self.now)
+
+    def _start_or_resume(self, params: SendParams) -> str:
+        """Start a task or resume one, and return its id."""
+        message = params.message
+        if len(message.message_id) > KEY_LIMIT or len((message.context_id or "").encode()) > ID_LIMIT:
+            problem = f"messageId must have at most {KEY_LIMIT} characters, contextId at most {ID_LIMIT} bytes"
+            raise A2AError(INVALID_PARAMS, problem, "message.messageId")
+        return self._resume(params, message.task_id) if message.task_id else self._start(params)
+
+    def _start(self, params: SendParams) -> str:
+        routes, message = self.routes, params.message
+        content = read_message(message, self.version.user, params.metadata)
+        invocation = tool_invocation(content, routes.calls.mesh)
+        push = params.settings.push
+        target = routes.push.target(push, self.version) if push else None
+
+        def prepare(record: TaskRecord) -> TaskRecord:
+            if push is not None and target is not None:
+                routes.push.save(record, push.id, target, self.now)
+            return msgspec.structs.replace(record, context=message.context_id or None, is_watched=target is not None)
+
+        return routes.calls.start(
+            invocation,
+            self.caller.principal,
+            routes.origins.of(self.request),
+            self.now,
+            IdempotencyKey(self.caller.principal, f"a2a/{message.message_id}", _digest(message, invocation.name)),
+            prepare=prepare,
+        )
+
+    def _resume(self, params: SendParams, task_id: str) -> str:
+        routes, message = self.routes, params.message
+        task = routes.visible_task(task_id, self.caller, self.now)
+        if message.context_id and message.context_id != context_of(task):
+            problem = f"task {task_id!r} belongs to the context {context_of(task)!r}"
+            raise A2AError(INVALID_PARAMS, problem, "message.contextId")
+        if task.pause is None:
+            state = self.version.states[task.status]
+            problem = f"task {task_id!r} is {state}; only a task that requires input takes a message"
+            raise A2AError(UNSUPPORTED_OPERATION, problem, "message.taskId")
+        answers = read_answers(read_message(message, self.version.user), task.pause.fields)
+        if sum(map(len, answers.values())) > ANSWERS_LIMIT:
+            raise A2AError(INVALID_PARAMS, f"the answers must have at most {ANSWERS_LIMIT} bytes", "message.parts")
+        if params.settings.push is not None:
+            routes.push.set(params.settings.push, task, self.version, self.now)
+        routes.resumes.resume(task_id, self.caller, answers, self.now)
+        return task_id
+
+
+def _digest(message: A2AMessage, tool: str) -> str:
+    """Return the digest of a message, which a client repeats unchanged if it got no answer."""
+    return hashlib.sha256(msgspec.json.encode((tool, message), order="deterministic")).hexdigest()
+
+
+def _version(call: json_rpc.RpcMessage, request: Request) -> A2AVersion:
+    version = version_of_method(call.method)
+    if version is None:
+        raise A2AError(METHOD_NOT_FOUND, f"there is no method {call.method!r}", "method")
+    name = request.headers.get("a2a-version", "").strip()
+    if name and find_version(name) is None:
+        known = ", ".join(each.name for each in VERSIONS)
+        raise A2AError(VERSION_NOT_SUPPORTED, f"version {name!r} is not supported; use one of {known}", "A2A-Version")
+    return version
+
+
+def _unknown(task_id: str) -> A2AError:
+    return A2AError(TASK_NOT_FOUND, f"there is no task {task_id!r}", "id")
+
+
+def _no_extended_card() -> object:
+    raise A2AError(NO_EXTENDED_CARD, "there is no extended card; read /.well-known/agent-card.json")

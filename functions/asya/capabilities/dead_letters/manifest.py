@@ -1,0 +1,54 @@
+"""Declares the function of dead letters."""
+
+from asya.manifest import Capability, Function, Schedule
+from asya.monitoring import Alarm, Metric, Series, Threshold
+from asya.needs import Group, Items, looks_at, sends, writes
+from asya.protocol import names
+from asya.protocol.keys import DEAD_LETTERS_PREFIX
+from asya.protocol.table_keys import LETTER_PREFIX, REPORTED_PREFIX
+from asya.sidecar.needs import CLAIMS, ENDS, JUDGES_SENDERS, REPORTS
+
+FUNCTIONS = (
+    Function(
+        name=names.DLQ,
+        entry_point="asya.capabilities.dead_letters.lambdas.wiring.dlq",
+        # An alarm fires for the first message only, and minutes later. The schedule finds each message within two minutes.
+        called_by=Schedule(
+            minutes=1, rule="dlq-sweep", checks="the dead letters", without="dead letters are not reported"
+        ),
+        timeout=120,
+        # It receives from every dead-letter queue with envelopes, and cannot delete a message. Operators alone reach those of
+        # reports.
+        needs=(
+            looks_at(Group.DEAD_LETTERS),
+            REPORTS,
+            ENDS,
+            sends(Group.FAN_IN),
+            writes(f"{DEAD_LETTERS_PREFIX}*"),
+            Items(table="tasks", calls=("Query",)),
+            # Like the end actors, it claims the end of an envelope: the first claim counts.
+            CLAIMS,
+            # The claims themselves it can neither read nor overwrite.
+            Items(table="sink", calls=("BatchGetItem", "PutItem"), keys=(f"{REPORTED_PREFIX}*", f"{LETTER_PREFIX}*")),
+            *JUDGES_SENDERS,
+        ),
+    ),
+)
+
+METRICS = (Metric("DeadLetters"),)
+
+LETTERS = Threshold(key="dead_letters", text="Messages in a dead-letter queue.")
+
+ALARMS = (
+    Alarm(
+        name="dead-letters",
+        says="Messages could not be delivered: `asya dlq list` shows them.",
+        graph="Dead letters by actor",
+        watched=Series(metric="DeadLetters", statistic="Maximum"),
+        threshold=LETTERS,
+        # A sweep may fail; of two periods, one has a value.
+        periods=(2, 1),
+    ),
+)
+
+CAPABILITY = Capability(name="dead_letters", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS)

@@ -1,0 +1,16 @@
+"""Declares the calls of the gateway about sets of slices (`protocol §13`)."""
+
+from asya.api_call import ApiCall, Named
+from asya.protocol import names
+
+CALLS = (
+    ApiCall(
+        method="GET",
+        path="/api/v1/mesh/{id}/set",
+        handler="asya.gateway.routes.task_sets.TaskSetRoutes.of_task",
+        function=names.GATEWAY_API,
+        summary="Read the set of slices that a task waits for, with the slices that are missing",
+        answers={200: Named("asya.capabilities.fan_in.set_view.TaskSet")},
+        errors=(404,),
+    ),
+)

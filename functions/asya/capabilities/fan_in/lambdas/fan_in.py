@@ -1,0 +1,220 @@
+"""A fan-in actor: stores slices and sends the merged envelope once its set is complete (`protocol §9`)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from msgspec.structs import replace
+
+from asya.capabilities.fan_in.aws.items import SetRecord
+from asya.capabilities.fan_in.aws.sets import SliceCountError
+from asya.capabilities.fan_in.aws.slice_store import UnknownSliceError
+from asya.capabilities.fan_in.lambdas.counting import SliceCounter, StoredSlice
+from asya.capabilities.fan_in.lambdas.repeating import SetRepeater
+from asya.capabilities.fan_in.lambdas.set_coordinator import SetCoordinator
+from asya.capabilities.fan_in.repeats import is_repeat
+from asya.capabilities.fan_in.sets import ORIGIN
+from asya.ends.aws.end_objects import EndObjects
+from asya.ends.ending import report_time
+from asya.ends.lambdas.ends import claim_end
+from asya.function.aws.receipt import Receipt
+from asya.function.delivery import Diversion
+from asya.function.hop import Arrival, Hop
+from asya.function.lambdas.batch import BatchResponse, Record, records
+from asya.function.targets import TargetError
+from asya.protocol.codec import decode, encode
+from asya.protocol.events import INLINE_RESULT_LIMIT
+from asya.protocol.slices import FanInMessage, SetDue, SliceEnded, SliceHeader, decode_message, slice_header
+from asya.protocol.status import succeeded
+from asya.protocol.times import format_time
+from asya.sidecar import outcome, slices
+from asya.sidecar.lambdas.intake import Intake, receive_batch
+from asya.sidecar.lambdas.metrics import record_arrivals, record_diversion
+from asya.sidecar.lambdas.services import Services
+from asya.sidecar.lambdas.traces import trace_hop
+from asya.tasks.reporting import reports
+
+
+@dataclass(frozen=True, slots=True)
+class FanInActor:
+    """Processes slices and the control messages of their sets."""
+
+    services: Services
+    coordinator: SetCoordinator
+    objects: EndObjects
+    repeater: SetRepeater
+
+    def process(self, event: Mapping[str, Any]) -> BatchResponse:
+        """Process one batch of slices and control messages."""
+        items = self.services.admission.admit(records(event))
+        telemetry = self.services.telemetry
+        record_arrivals(self.services, items)
+        control_messages = {
+            record.message_id: message
+            for record in items
+            if not record.arrival.is_new and (message := decode_message(record.arrival.body)) is not None
+        }
+        counter = SliceCounter(self.coordinator)
+        try:
+            intake = receive_batch(
+                self.services, [record for record in items if record.message_id not in control_messages]
+            )
+            return intake.process(
+                items,
+                lambda record: self._handle(intake, counter, record, control_messages.get(record.message_id)),
+                kept=intake.report_problem,
+                worker=self.services.worker.with_outlet(counter, first=True),
+            )
+        finally:
+            self.services.progress.flush()
+            telemetry.flush()
+
+    def _handle(
+        self, intake: Intake, counter: SliceCounter, record: Record, message: FanInMessage | None
+    ) -> list[Receipt]:
+        match message:
+            case SliceEnded():
+                return self._record_slice_end(counter, message, record)
+            case SetDue():
+                # The slices before it in this batch count: they were received in time.
+                counter.flush()
+                return self._check_timeout(message, record)
+        telemetry = self.services.telemetry
+        telemetry.measure("MessageSize", record.arrival.size, "Bytes")
+        lag = (self.services.now() - record.arrival.sent_at).total_seconds() * 1000
+        telemetry.measure("HopLatency", max(0.0, lag), "Milliseconds")
+        started = intake.start(record)
+        stored = self._stored_slice(record) if isinstance(started, Diversion) else None
+        started = stored or started
+        if isinstance(started, Diversion):
+            record_diversion(self.services, started.why)
+            telemetry.log.warning(
+                "slice not stored", why=started.why, envelope_id=started.envelope_id, message_id=record.message_id
+            )
+            return [self.services.outbox.send(delivery) for delivery in started.deliveries]
+        began_at = self.services.now()
+        try:
+            if is_repeat(started.envelope):
+                receipts = self.repeater.repeat(started)
+                self._count("repeated")
+                return receipts
+            header = slices.require_slice_header(started)
+        except (TargetError, SliceCountError) as error:
+            return self._mismatch(started, error, began_at)
+        return self._store(counter, started, header, began_at, is_first=stored is None)
+
+    def _mismatch(self, hop: Hop, error: Exception, began_at: datetime) -> list[Receipt]:
+        """End an envelope that belongs to no set of this actor at x-sump."""
+        self._count("failed")
+        delivery = outcome.mismatch(hop, TargetError(str(error)), now=self.services.now())
+        trace_hop(self.services, hop, began_at, error="RouteMismatch")
+        return [self.services.outbox.send(delivery)]
+
+    def _stored_slice(self, record: Record) -> Hop | None:
+        """The hop of a redelivered slice that is already stored; None for any other message.
+
+        Its set may not know of it, and its end may be claimed but not yet reported. Both are completed even if the deadline has
+        passed since.
+        """
+        if record.arrival.receive_count == 1:
+            return None
+        try:
+            header = slice_header(record.arrival.envelope())
+            if header is None:
+                return None
+            body = self.coordinator.slices.load(header.set_id, header.slice_index, header.slice_count)
+        except (ValueError, UnknownSliceError):
+            return None
+        mesh = self.services.settings.table
+        return Hop.of(decode(body), self.coordinator.actor, mesh.actors[self.coordinator.actor], mesh, record.arrival)
+
+    def _store(
+        self, counter: SliceCounter, hop: Hop, header: SliceHeader, began_at: datetime, *, is_first: bool
+    ) -> list[Receipt]:
+        """Store a slice. Once its set has counted it, report its own task as succeeded.
+
+        Args:
+            is_first: whether an earlier receive has not traced the hop.
+        """
+        body = encode(hop.envelope)
+        coordinator, is_origin = self.coordinator, header.slice_index == ORIGIN
+        times = (
+            coordinator.origin_times(hop) if is_origin else coordinator.new_set_times(self.services.now(), hop.deadline)
+        )
+        uri = self.coordinator.slices.store(header, body, expires_at=times.expires_at)
+
+        def counted(record: SetRecord) -> list[Receipt]:
+            is_late = record.state.is_closed_to(header.slice_index)
+            self._count("late" if record.state.delivered else "stored")
+            if is_late:
+                self.services.telemetry.log.warning(
+                    "slice of a closed set",
+                    envelope_id=hop.envelope.id,
+                    set_id=header.set_id,
+                    slice_index=header.slice_index,
+                )
+            receipts: list[Receipt] = []
+            if header.slice_index != ORIGIN:
+                # A result that a report cannot carry has an address.
+                result_uri = uri if len(body) > INLINE_RESULT_LIMIT else None
+                receipts = self._report_success(hop, result_uri, is_late=is_late)
+            elif is_late:
+                self.objects.supersede(hop.envelope)
+            if is_first:
+                trace_hop(self.services, hop, began_at)
+            return receipts
+
+        def refused(error: SliceCountError) -> list[Receipt]:
+            return self._mismatch(hop, error, began_at)
+
+        is_last = self._is_last_receive(hop.arrival)
+        return counter.add(StoredSlice(header, times, counted, refused, len(body), is_last))
+
+    def _report_success(self, hop: Hop, uri: str | None, *, is_late: bool) -> list[Receipt]:
+        """Report an item's own task as succeeded, unless it has already ended in another way.
+
+        What does not count, in the set or as the task's end, is kept under `superseded/`.
+        """
+        moment = self.services.now()
+        envelope = replace(hop.envelope, status=succeeded(hop.status, now=format_time(moment)))
+        url = self.services.callback(hop.envelope)
+        result = claim_end(self.services, envelope)
+        is_taken = result.outcome == "taken"
+        if is_late or not is_taken:
+            self.objects.supersede(envelope)
+        if url is None or not is_taken:
+            return []
+        event = reports.terminal(envelope, at=report_time(result.claimed_at, moment), result_uri=uri)
+        return [self.services.required_reports.report(url, event)]
+
+    def _record_slice_end(self, counter: SliceCounter, ended: SliceEnded, record: Record) -> list[Receipt]:
+        """Store that a slice ended without a result; its set then counts it."""
+        self._count("slice_ended")
+        times = self.coordinator.new_set_times(self.services.now(), ended.deadline_at)
+        self.coordinator.slices.store_end(ended, expires_at=times.expires_at)
+
+        def refused(error: SliceCountError) -> list[Receipt]:
+            self.services.telemetry.log.warning("slice end does not match its set", problem=str(error))
+            return []
+
+        is_last = self._is_last_receive(record.arrival)
+        return counter.add(StoredSlice(ended, times, lambda _: [], refused, is_last_receive=is_last))
+
+    def _check_timeout(self, check: SetDue, message: Record) -> list[Receipt]:
+        """Advance a set whose timeout check arrived; a check is dropped if a newer one is pending."""
+        record = self.coordinator.sets.get(check.set_id)
+        if record is None:
+            return []
+        is_superseded = record.check_until > self.services.now().timestamp() and check.until != record.check_until
+        if record.state.decision is None and is_superseded:
+            return []
+        is_last = self._is_last_receive(message.arrival)
+        return self.coordinator.advance(record, check_arrived=True, is_last_receive=is_last)
+
+    def _is_last_receive(self, arrival: Arrival) -> bool:
+        """Whether the message becomes a dead letter if it stays on the queue once more."""
+        return arrival.receive_count >= self.services.settings.table.actors[self.coordinator.actor].queue_receives
+
+    def _count(self, how: str) -> None:
+        self.services.telemetry.count("Processed", by=("outcome", how))

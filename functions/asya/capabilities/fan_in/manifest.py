@@ -1,0 +1,49 @@
+"""Declares the functions of fan-in."""
+
+from asya.manifest import CREW_TIMEOUT, ActorFunction, Capability, Function, Queues, Schedule
+from asya.monitoring import Metric
+from asya.needs import Group, Items, Payloads, lists, reads, reads_and_writes, sends, uses, writes
+from asya.protocol import names
+from asya.protocol.keys import BUFFERED_PREFIX, SLICES_PREFIX, SUPERSEDED_PREFIX
+from asya.protocol.table_keys import OPEN_INDEX
+from asya.sidecar.needs import BUFFERS_FRAMES, CLAIMS, ENDS, SIDECAR
+
+FUNCTIONS = (
+    ActorFunction(
+        kind="fan_in",
+        entry_point="asya.capabilities.fan_in.lambdas.wiring.fan_in",
+        timeout=CREW_TIMEOUT,
+        queues=Queues(),
+        crew=(names.FAN_IN,),
+        # It stores slices, claims their ends, and sends the merged envelope along the origin's route.
+        needs=(
+            *SIDECAR,
+            ENDS,
+            sends(Group.TARGETS),
+            Payloads(),
+            *BUFFERS_FRAMES,
+            # It repeats a fan-out from the frames of the actor that fanned out.
+            reads(f"{BUFFERED_PREFIX}*"),
+            reads_and_writes(f"{SLICES_PREFIX}*"),
+            lists(f"{BUFFERED_PREFIX}*", f"{SLICES_PREFIX}*"),
+            uses("fan-in"),
+            CLAIMS,
+            # Ends that do not count.
+            writes(f"{SUPERSEDED_PREFIX}*", store="results"),
+        ),
+    ),
+    Function(
+        name=names.FAN_IN_SWEEP,
+        entry_point="asya.capabilities.fan_in.lambdas.wiring.sweep",
+        called_by=Schedule(
+            minutes=5, rule="fan-in-sweep", checks="the open sets of slices", without="overdue sets may stay open"
+        ),
+        timeout=CREW_TIMEOUT,
+        # It reads the open sets and sends checks to their fan-in actors.
+        needs=(sends(Group.FAN_IN), Items(table="fan-in", calls=("Query",), indexes=(OPEN_INDEX,))),
+    ),
+)
+
+METRICS = (Metric("FanInOpen"),)
+
+CAPABILITY = Capability(name="fan_in", functions=FUNCTIONS, metrics=METRICS)

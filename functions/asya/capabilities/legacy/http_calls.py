@@ -1,0 +1,73 @@
+"""Declares the calls of the gateway about the legacy forms (`protocol §13`)."""
+
+from asya.api_call import EVENT_STREAM, FROM_HEADER, FROM_QUERY, ApiCall, Named
+from asya.protocol import names
+
+CALLS = (
+    ApiCall(
+        method="GET",
+        path="/envelopes/{id}",
+        handler="asya.capabilities.legacy.gateway_calls.LegacyReadRoutes.envelope",
+        function=names.GATEWAY_API,
+        summary="Read a task in the legacy form of `/envelopes`",
+        answers={200: Named("asya.capabilities.legacy.tasks.LegacyEnvelope")},
+        errors=(404,),
+    ),
+    ApiCall(
+        method="POST",
+        path="/envelopes/{id}/progress",
+        handler="asya.capabilities.legacy.gateway_calls.LegacyReportRoutes.progress",
+        function=names.GATEWAY_INGEST,
+        summary="Report progress in the legacy form; for operators",
+        rights="operators",
+        group=None,
+        body=Named("asya.capabilities.legacy.tasks.LegacyProgress"),
+        answers={204: None},
+        errors=(400, 404, 413),
+    ),
+    ApiCall(
+        method="POST",
+        path="/envelopes/{id}/final",
+        handler="asya.capabilities.legacy.gateway_calls.LegacyReportRoutes.final",
+        function=names.GATEWAY_INGEST,
+        summary="Report an end in the legacy form; for operators",
+        rights="operators",
+        group=None,
+        body=Named("asya.capabilities.legacy.tasks.LegacyFinal"),
+        answers={204: None},
+        errors=(400, 404, 413),
+    ),
+    ApiCall(
+        method="GET",
+        path="/envelopes/{id}/stream",
+        handler="asya.gateway.streams.routes.StreamRoutes.legacy_envelope",
+        function=names.GATEWAY_STREAM,
+        summary="Stream a task in the legacy form of `/envelopes`",
+        group="streams",
+        answers=EVENT_STREAM,
+        errors=(404,),
+        query=FROM_QUERY,
+        headers=FROM_HEADER,
+    ),
+    ApiCall(
+        method="GET",
+        path="/jobs/{id}",
+        handler="asya.capabilities.legacy.gateway_calls.LegacyReadRoutes.job",
+        function=names.GATEWAY_API,
+        summary="Read a task in the legacy form of `/jobs`",
+        answers={200: Named("asya.capabilities.legacy.tasks.LegacyJob")},
+        errors=(404,),
+    ),
+    ApiCall(
+        method="GET",
+        path="/jobs/{id}/stream",
+        handler="asya.gateway.streams.routes.StreamRoutes.legacy_job",
+        function=names.GATEWAY_STREAM,
+        summary="Stream a task in the legacy form of `/jobs`",
+        group="streams",
+        answers=EVENT_STREAM,
+        errors=(404,),
+        query=FROM_QUERY,
+        headers=FROM_HEADER,
+    ),
+)

@@ -1,0 +1,214 @@
+"""HTTP routes of Model Context Protocol: stateless streamable HTTP at `POST /mcp` (`protocol §13`).
+
+Any instance of the function answers any request. The client carries what joins two requests: the session id from the
+handshake, the task's id in answers, and the request state of a form. The idempotency key derives from the session and
+the request id, so a repeated call and a cancellation both find the task.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+import msgspec
+from msgspec import UNSET
+
+from asya.capabilities.mcp import http as mcp_http
+from asya.capabilities.mcp import types as mcp
+from asya.capabilities.mcp.calls import CallResult, McpCalls, ToolCall
+from asya.capabilities.mcp.cancel import McpCancellation
+from asya.capabilities.mcp.progress import ProgressNotifications
+from asya.capabilities.mcp.results import error_result
+from asya.capabilities.mcp.revision import McpRequest, decode_params, negotiate, read_request, require_supported
+from asya.capabilities.mcp.tools import INSTRUCTIONS, tool_list
+from asya.gateway.access import AccessRules, Caller
+from asya.gateway.http.failures import public_error, with_request_id
+from asya.gateway.http.origin import Origins
+from asya.gateway.http.preferences import preferred_wait
+from asya.gateway.http.router import Request, Response, check_size, required_identity
+from asya.gateway.json_rpc import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    RpcError,
+    RpcMessage,
+    Success,
+    read,
+)
+from asya.gateway.routes.tool_calls import wait_seconds
+from asya.protocol.api_errors import ApiError
+from asya.protocol.mesh_table import MeshTable
+from asya.tasks.aws.task_store import TaskStoreError
+from asya.tasks.starts.idempotency import IdempotencyKey
+from asya.tasks.starts.tools import InvalidArgumentsError
+
+PATH = "/mcp"
+_Result = TypeVar("_Result", bound=mcp.McpResult)
+_CLIENT_ERRORS = {
+    "unknown_tool": INVALID_PARAMS,
+    "invalid_field": INVALID_PARAMS,
+    "invalid_json": INVALID_PARAMS,
+    "idempotency_mismatch": INVALID_REQUEST,
+    "idempotency_in_progress": INVALID_REQUEST,
+}
+"""Error codes for mistakes of the client, which are errors of JSON-RPC; the model sees all others as results."""
+
+
+@dataclass(frozen=True, slots=True)
+class McpRoutes:
+    """Serves `/mcp`."""
+
+    mesh: MeshTable
+    access: AccessRules
+    origins: Origins
+    calls: McpCalls
+    cancels: McpCancellation
+    new_id: Callable[[], str]
+    warn: Callable[[str], None]
+
+    def refuse(self, request: Request, _now: datetime) -> Response:
+        """Answer clients that would open a stream or end a session: this server has neither."""
+        problem = (
+            f"{PATH} does not support {request.method}: it has no streams to open and no sessions to end; use POST"
+        )
+        return Response(405, {"error": {"code": "method_not_allowed", "message": problem}}, {"allow": "POST"})
+
+    def post(self, request: Request, now: datetime) -> Response:
+        """Answer a request; a notification gets 202."""
+        caller = self.access.caller(required_identity(request))
+        mcp_http.require_same_origin(request)
+        check_size(request, self.mesh.gateway.max_body)
+        message: RpcMessage | None = None
+        try:
+            message = read(request.text)
+            if message.id is UNSET:
+                return self._handle_notification(message, request, caller, now)
+            accepted = mcp_http.accepted_types(request)
+            mcp_request = read_request(message, request.headers)
+        except RpcError as error:
+            return Response(400, error.to_failure(message.id if message else UNSET))
+        return self._handle_request(mcp_request, request, caller, accepted, now)
+
+    def _handle_request(
+        self, mcp_request: McpRequest, request: Request, caller: Caller, accepted: mcp_http.AcceptedTypes, now: datetime
+    ) -> Response:
+        message, token = mcp_request.message, mcp_request.meta.progress_token
+        progress = ProgressNotifications(token) if token is not None and accepted.events else None
+        assert message.id is not UNSET
+        try:
+            headers = {}
+            match message.method:
+                case "tools/call":
+                    result: mcp.McpResult = self._call_tool(mcp_request, request, caller, progress, now)
+                case "tools/list":
+                    result = tool_list(self.mesh, decode_params(message, mcp.ListToolsParams).cursor)
+                case "server/discover" if mcp_request.is_modern:
+                    result = self._discover()
+                case "initialize" if not mcp_request.is_modern:
+                    result, headers = self._initialize(message), {mcp.SESSION_HEADER: self.new_id()}
+                case "ping" if not mcp_request.is_modern:
+                    result = mcp.McpResult()
+                case method:
+                    problem = f"revision {mcp_request.revision} has no method {method[:100]!r}"
+                    raise RpcError(METHOD_NOT_FOUND, problem)  # noqa: TRY301
+        except RpcError as error:
+            return Response(_http_status(error, mcp_request), error.to_failure(message.id))
+        success = Success(id=message.id, result=self._complete(result) if mcp_request.is_modern else result)
+        response = mcp_http.rpc_response(success, progress.items if progress else (), accepted)
+        return Response(response.status, response.content, headers)
+
+    def _call_tool(
+        self,
+        mcp_request: McpRequest,
+        request: Request,
+        caller: Caller,
+        progress: ProgressNotifications | None,
+        now: datetime,
+    ) -> CallResult:
+        params = decode_params(mcp_request.message, mcp.CallToolParams)
+        tool = self.mesh.tools.get(params.name)
+        call = ToolCall(
+            params=params,
+            meta=mcp_request.meta,
+            is_modern=mcp_request.is_modern,
+            caller=caller,
+            origin=self.origins.of(request),
+            base_url=request.base_url,
+            key=_key(mcp_request, request, caller),
+            seconds=wait_seconds(preferred_wait(request)),
+            on_poll=progress.add if progress and (tool is None or tool.progress) else None,
+        )
+        try:
+            return self.calls.answer(call, now)
+        except InvalidArgumentsError as error:
+            problems = (f"- {place or 'arguments'}: {problem}" for place, problem in error.problems)
+            return error_result(
+                f"The arguments do not fit the input schema of {params.name!r}:\n" + "\n".join(problems)
+            )
+        except ApiError as error:
+            if error.code in _CLIENT_ERRORS:
+                raise RpcError(_CLIENT_ERRORS[error.code], _rpc_message(error)) from None
+            return error_result(public_error(error, request.request_id, self.warn).message)
+        except TaskStoreError as error:
+            self.warn(f"request {request.request_id}: the call of tool {params.name!r} failed: {error}")
+            message = with_request_id("the tasks table is temporarily unavailable; try again", request.request_id)
+            raise RpcError(INTERNAL_ERROR, message) from None
+
+    def _handle_notification(self, message: RpcMessage, request: Request, caller: Caller, now: datetime) -> Response:
+        version = request.headers.get(mcp.VERSION_HEADER)
+        if version is not None:
+            require_supported(version)
+        session = mcp_http.session_id(request)
+        # From 2026-07-28 on there are no sessions, and a request id without one is not unique.
+        if message.method == "notifications/cancelled" and session is not None and version != mcp.MODERN:
+            request_id = decode_params(message, mcp.CanceledParams).request_id
+            self.cancels.cancel(mcp_http.idempotency_key(session, request_id), caller, now)
+        return Response(202, None)
+
+    def _initialize(self, message: RpcMessage) -> mcp.InitializeResult:
+        return mcp.InitializeResult(
+            protocol_version=negotiate(decode_params(message, mcp.InitializeParams).protocol_version),
+            capabilities=mcp.Capabilities(),
+            server_info=self._server_info(),
+            instructions=INSTRUCTIONS,
+        )
+
+    def _discover(self) -> mcp.DiscoverResult:
+        return mcp.DiscoverResult(
+            supported_versions=mcp.REVISIONS, capabilities=mcp.Capabilities(), instructions=INSTRUCTIONS
+        )
+
+    def _complete(self, result: _Result) -> _Result:
+        """Add the members that results have from 2026-07-28 on."""
+        meta = {mcp.SERVER_KEY: self._server_info()} | (result.meta if isinstance(result.meta, dict) else {})
+        result_type = "complete" if result.result_type is UNSET else result.result_type
+        completed = msgspec.structs.replace(result, meta=meta, result_type=result_type)
+        if isinstance(completed, mcp.CacheableResult):
+            return msgspec.structs.replace(completed, ttl_ms=mcp.LIST_TTL_MS, cache_scope="private")
+        return completed
+
+    def _server_info(self) -> mcp.Implementation:
+        return mcp.Implementation(f"asya-{self.mesh.namespace}")
+
+
+def _key(mcp_request: McpRequest, request: Request, caller: Caller) -> IdempotencyKey | None:
+    session, request_id = mcp_http.session_id(request), mcp_request.message.id
+    if mcp_request.is_modern or session is None or request_id is UNSET:
+        return None
+    digest = hashlib.sha256(b"mcp\n" + request.body).hexdigest()
+    return IdempotencyKey(caller.principal, mcp_http.idempotency_key(session, request_id), digest)
+
+
+def _rpc_message(error: ApiError) -> str:
+    if error.code.startswith("idempotency"):
+        return "this session has used the request id for another request, or for one in progress; use a new id"
+    return error.message
+
+
+def _http_status(error: RpcError, mcp_request: McpRequest) -> int:
+    """Return the HTTP status of an error; before 2026-07-28 it is 200 for every message that was read."""
+    if not mcp_request.is_modern or error.fault.code == INTERNAL_ERROR:
+        return 200
+    return 404 if error.fault.code == METHOD_NOT_FOUND else 400

@@ -1,0 +1,85 @@
+"""Lambda entry points of pause and wait actors, x-resume and the sweep, and the release of paused envelopes."""
+
+from collections.abc import Callable
+
+from asya.capabilities.pauses.aws.held_envelopes import HeldEnvelopes
+from asya.capabilities.pauses.aws.notices import PauseNotices
+from asya.capabilities.pauses.aws.paused_envelopes import PausedEnvelopes
+from asya.capabilities.pauses.lambdas.pause import PauseActor
+from asya.capabilities.pauses.lambdas.pause_release import PauseReleases
+from asya.capabilities.pauses.lambdas.resume import ResumeActor
+from asya.capabilities.pauses.lambdas.retry_wait import RetryWait
+from asya.capabilities.pauses.lambdas.sweep import PauseSweep
+from asya.capabilities.pauses.lambdas.timers import PauseTimers
+from asya.capabilities.pauses.lambdas.wait import WaitActor
+from asya.capabilities.pauses.lambdas.wait_release import WaitReleases
+from asya.ends.aws.end_claims import EndClaims
+from asya.function.aws import clients
+from asya.function.aws.claim_check import ClaimCheck
+from asya.function.aws.settings import Settings
+from asya.function.aws.submission_sender import SubmissionSender
+from asya.function.aws.token_keys import TokenKeys
+from asya.function.claim_check import INBOX_PREFIX
+from asya.protocol import names
+from asya.sidecar.lambdas.entry_point import queue_entry_point, schedule_entry_point
+from asya.sidecar.lambdas.services import Services
+from asya.tasks.aws.dynamodb_store import DynamoTaskStore
+from asya.tasks.aws.paused_tasks import PausedTasks
+from asya.tasks.aws.tasks import Tasks
+
+
+def build_pause(services: Services) -> PauseActor:
+    """Build this function's pause actor."""
+    return _pause_actor(services, PauseNotices(clients.events(), services.settings.namespace))
+
+
+def build_wait(services: Services) -> PauseActor | WaitActor | RetryWait:
+    """Build this function's wait actor: a pause with a timer if the deadline stands still; x-wait for retries."""
+    if services.settings.actor == names.WAIT:
+        return RetryWait(services, HeldEnvelopes(clients.s3(), services.settings.bucket))
+    if services.settings.table.actors[services.settings.actor].pauses:
+        return _pause_actor(services, None)
+    return WaitActor(services, HeldEnvelopes(clients.s3(), services.settings.bucket))
+
+
+def _pause_actor(services: Services, notices: PauseNotices | None) -> PauseActor:
+    settings = services.settings
+    claims = EndClaims(clients.dynamodb(), settings.table_name("sink"), settings.table.retention.tasks)
+    question = settings.table.actors[settings.actor].pause
+    has_link = settings.token_key is not None and question is not None and question.callback
+    keys = TokenKeys(clients.kms(), settings.token_key or "") if has_link else None
+    return PauseActor(services, PausedEnvelopes(clients.s3(), settings.bucket), claims, notices, keys)
+
+
+def build_resume(services: Services) -> ResumeActor:
+    """Build x-resume."""
+    return ResumeActor(services, PausedEnvelopes(clients.s3(), services.settings.bucket))
+
+
+def build_sweep(services: Services) -> PauseSweep:
+    """Build the sweep over this mesh's pauses."""
+    settings, warn = services.settings, services.telemetry.log.warning
+    table, retention = settings.table_name("tasks"), settings.table.retention.tasks
+    store = DynamoTaskStore(clients.dynamodb(), table, retention, services.environment.sleep)
+    tasks = Tasks(store, warn, threaded=services.environment.is_threaded)
+    releases = build_releases(settings, tasks, warn)
+    held = HeldEnvelopes(clients.s3(), settings.bucket)
+    waits = WaitReleases(settings.table, tasks, held, _sender(settings, diverts=True), warn)
+    timers = PauseTimers(releases, warn)
+    return PauseSweep(services, PausedTasks(clients.dynamodb(), table), store, releases, waits, timers)
+
+
+def build_releases(settings: Settings, tasks: Tasks, warn: Callable[[str], None]) -> PauseReleases:
+    """Build the release of this mesh's paused envelopes."""
+    return PauseReleases(tasks, PausedEnvelopes(clients.s3(), settings.bucket), _sender(settings), warn)
+
+
+def _sender(settings: Settings, *, diverts: bool = False) -> SubmissionSender:
+    offload = ClaimCheck(clients.s3(), settings.bucket, prefix=INBOX_PREFIX).offload
+    return SubmissionSender(clients.sqs(), settings.queue_url, offload, diverts=diverts)
+
+
+pause = queue_entry_point(build_pause)
+wait = queue_entry_point(build_wait)
+resume = queue_entry_point(build_resume)
+sweep = schedule_entry_point(build_sweep)

@@ -1,0 +1,125 @@
+"""Declares the functions of pauses and waits."""
+
+from dataclasses import replace
+
+from asya.capabilities.pauses.limits import longest_wait
+from asya.manifest import CREW_TIMEOUT, ActorFunction, Capability, Function, Queues, Schedule, crew_actor
+from asya.monitoring import Alarm, Metric, Series, Threshold
+from asya.needs import OWN, Calls, Group, Items, Payloads, Resource, lists, reads, reads_and_writes, sends, writes
+from asya.predicates import answers_by_link, holds_retries, only_waits, pauses_tasks, waits_on_routes
+from asya.protocol import names
+from asya.protocol.keys import PAUSES_PREFIX, WAITS_PREFIX
+from asya.protocol.mesh_table import MeshTable
+from asya.protocol.table_keys import WAITING_INDEX
+from asya.sidecar.needs import CLAIMS, ENDS, READS_OWN_PAYLOADS, REPORTER, SIDECAR
+
+_ITSELF = (OWN, names.SINK, names.SUMP)
+_HELD = (*_ITSELF, Group.RETRYING)
+
+FUNCTIONS = (
+    ActorFunction(
+        kind="pause",
+        entry_point="asya.capabilities.pauses.lambdas.wiring.pause",
+        timeout=CREW_TIMEOUT,
+        queues=Queues(),
+        crew=(names.PAUSE,),
+        # It stores envelopes, notes pauses beside the claims on ends, and publishes events. It sends only to the end actors and
+        # to itself.
+        needs=(
+            *SIDECAR,
+            ENDS,
+            sends(*_ITSELF),
+            Payloads(to=_ITSELF),
+            reads_and_writes(f"{PAUSES_PREFIX}*"),
+            lists(f"{PAUSES_PREFIX}*"),
+            CLAIMS,
+            Calls(calls=("events:PutEvents",), on=Resource.EVENT_BUS),
+            Calls(calls=("kms:GenerateMac",), on=Resource.TOKEN_KEY, when=answers_by_link),
+        ),
+    ),
+    ActorFunction(
+        kind="wait",
+        entry_point="asya.capabilities.pauses.lambdas.wiring.wait",
+        timeout=CREW_TIMEOUT,
+        queues=Queues(),
+        # For retries that are due after more than a day.
+        on_demand=(names.WAIT,),
+        # It holds envelopes, and sends them along their routes when they are due. If its wait stops the deadline, it pauses tasks
+        # as a pause actor does, but without an event. x-wait sends to the actors whose retries it holds.
+        needs=(
+            *SIDECAR,
+            ENDS,
+            sends(*_HELD, when=holds_retries),
+            sends(Group.TARGETS, when=waits_on_routes),
+            Payloads(to=_HELD, when=holds_retries),
+            Payloads(to=(Group.TARGETS,), when=waits_on_routes),
+            reads_and_writes(f"{PAUSES_PREFIX}*", when=pauses_tasks),
+            reads_and_writes(f"{WAITS_PREFIX}*", when=only_waits),
+            lists(f"{PAUSES_PREFIX}*", when=pauses_tasks),
+            lists(f"{WAITS_PREFIX}*", when=only_waits),
+            replace(CLAIMS, when=pauses_tasks),
+        ),
+    ),
+    crew_actor(
+        names.RESUME,
+        "asya.capabilities.pauses.lambdas.wiring.resume",
+        # It sends a paused envelope along its route and writes a tombstone.
+        needs=(
+            *REPORTER,
+            sends(Group.TARGETS),
+            *READS_OWN_PAYLOADS,
+            Payloads(),
+            reads_and_writes(f"{PAUSES_PREFIX}*"),
+            lists(f"{PAUSES_PREFIX}*"),
+        ),
+    ),
+    Function(
+        name=names.PAUSE_SWEEP,
+        entry_point="asya.capabilities.pauses.lambdas.wiring.sweep",
+        called_by=Schedule(
+            minutes=1,
+            rule="pause-sweep",
+            checks="the paused tasks",
+            without="an unfinished resume is not repeated, and what waits for a time stays",
+        ),
+        timeout=CREW_TIMEOUT,
+        # It finds pauses with an unfinished release and sends it in place of the gateway, and sends what waited. An earlier
+        # deployment may have held envelopes for actors that no longer wait, or are gone. So it may send to every actor, and read
+        # what waited, also in a mesh without waits.
+        needs=(
+            Items(table="tasks", calls=("Query",), indexes=(WAITING_INDEX,)),
+            Items(table="tasks", calls=("BatchGetItem", "PutItem", "Query")),
+            sends(Group.EVERY_ACTOR),
+            reads(f"{PAUSES_PREFIX}*"),
+            reads_and_writes(f"{WAITS_PREFIX}*"),
+            writes("inbox/*"),
+            lists(f"{PAUSES_PREFIX}*", f"{WAITS_PREFIX}*"),
+        ),
+    ),
+)
+
+METRICS = (Metric("PausesOpen"), Metric("PausedAge", "Seconds"), Metric("WaitsLate", "Seconds"))
+
+
+def most_of_the_longest_pause(mesh: MeshTable) -> float:
+    """Three quarters of the longest pause: somebody must have time to answer."""
+    return 0.75 * longest_wait(mesh.retention).total_seconds()
+
+
+ALARMS = (
+    Alarm(
+        name="oldest-pause",
+        says="A task has waited long for an answer, and will fail without one.",
+        graph="Oldest pause (s)",
+        watched=Series(metric="PausedAge", statistic="Maximum"),
+        threshold=Threshold(
+            key="oldest_pause",
+            form="age",
+            default=21 * 86_400,
+            text="The age of the oldest pause; at most three quarters of the longest pause.",
+        ),
+        at_most=most_of_the_longest_pause,
+    ),
+)
+
+CAPABILITY = Capability(name="pause", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS)

@@ -1,0 +1,136 @@
+"""Declares the functions of the actors that end envelopes or keep checkpoints."""
+
+from asya.ends.result_index import RECENT_PREFIX
+from asya.manifest import ActorFunction, Capability, crew_actor
+from asya.monitoring import Alarm, Metric, Series, Share, Threshold
+from asya.needs import FAILED, OWN, SUCCEEDED, Group, Objects, Payloads, lists, sends
+from asya.predicates import with_chained_triggers, with_index
+from asya.protocol import names
+from asya.protocol.keys import CANCELED_PREFIX, CHECKPOINT_PREFIX, SUMP_PREFIX, SUPERSEDED_PREFIX
+from asya.sidecar.needs import (
+    ADMITS,
+    CLAIMS,
+    ENDS,
+    NOTES_LETTERS,
+    READS_ALL_PAYLOADS,
+    READS_CLAIMS,
+    READS_OWN_PAYLOADS,
+    REPORTER,
+    SIDECAR,
+)
+
+_TOLD_OF_ENDS = (names.SINK, names.SUMP, Group.HOOKS, Group.FAN_IN)
+# Without it S3 answers 403 for a missing object instead of 404.
+_LISTS_RESULTS = lists("*", store="results")
+
+FUNCTIONS = (
+    ActorFunction(
+        kind="end",
+        entry_point="asya.ends.lambdas.wiring.end_actor",
+        # It neither routes nor reports: x-sink and x-sump end its envelopes (`protocol §5`).
+        needs=(
+            sends(OWN, names.SINK, names.SUMP),
+            *READS_OWN_PAYLOADS,
+            # A failed envelope on its way to x-sump may need a claim check.
+            Payloads(to=(OWN, names.SINK, names.SUMP)),
+            *ADMITS,
+            NOTES_LETTERS,
+        ),
+    ),
+    crew_actor(
+        names.SINK,
+        "asya.ends.lambdas.wiring.sink",
+        # It claims and stores ends, reports them, sends copies to hooks, and notifies sets of lost slices (`§11`).
+        in_chains=with_chained_triggers,
+        needs=(
+            *REPORTER,
+            ENDS,
+            sends(*_TOLD_OF_ENDS),
+            *READS_ALL_PAYLOADS,
+            Payloads(to=_TOLD_OF_ENDS),
+            CLAIMS,
+            READS_CLAIMS,
+            _LISTS_RESULTS,
+            # A later generation replaces the object of an earlier one.
+            Objects(
+                calls=("AbortMultipartUpload", "DeleteObject", "GetObject", "PutObject"), keys=("*",), store="results"
+            ),
+        ),
+    ),
+    crew_actor(
+        names.SUMP,
+        "asya.ends.lambdas.wiring.sump",
+        # It claims failed ends, stores a copy, reports and indexes it, and notifies sets of lost slices (`§11`). What it finds
+        # canceled it stores as x-sink does.
+        in_chains=with_chained_triggers,
+        needs=(
+            *REPORTER,
+            ENDS,
+            sends(names.SUMP, Group.FAN_IN),
+            *READS_ALL_PAYLOADS,
+            CLAIMS,
+            READS_CLAIMS,
+            _LISTS_RESULTS,
+            # A conditional write or deletion reads the ETag of the object. The end of a later generation removes older results.
+            Objects(
+                calls=("DeleteObject", "GetObject"),
+                keys=tuple(f"{prefix}*" for prefix in (SUMP_PREFIX, CANCELED_PREFIX, FAILED, SUCCEEDED)),
+                store="results",
+            ),
+            Objects(
+                calls=("AbortMultipartUpload", "PutObject"),
+                keys=tuple(f"{prefix}*" for prefix in (SUMP_PREFIX, SUPERSEDED_PREFIX, CANCELED_PREFIX)),
+                store="results",
+            ),
+            Objects(
+                calls=("AbortMultipartUpload", "PutObject"),
+                keys=(f"{RECENT_PREFIX}*",),
+                store="results",
+                when=with_index,
+            ),
+        ),
+    ),
+    crew_actor(
+        names.CHECKPOINT,
+        "asya.ends.lambdas.wiring.checkpoint",
+        # It stores a copy of each envelope and sends the envelope along its route (`protocol §11`).
+        needs=(
+            *SIDECAR,
+            sends(Group.TARGETS),
+            Payloads(),
+            Objects(calls=("AbortMultipartUpload", "PutObject"), keys=(f"{CHECKPOINT_PREFIX}*",), store="results"),
+        ),
+    ),
+)
+
+METRICS = (Metric("Failed", split="reason"), Metric("TimeToResult", "Milliseconds"))
+
+ALARMS = (
+    Alarm(
+        name=names.SUMP,
+        says="Envelopes have failed for good: x-sump logs each one and keeps a copy under sump/.",
+        graph="Failures",
+        watched=Series(metric="NumberOfMessagesSent", of=names.SUMP),
+        threshold=Threshold(key="failures", text="Envelopes at x-sump."),
+    ),
+    Alarm(
+        name="failure-rate",
+        says="A large share of the envelopes fails.",
+        graph="Failures by actor and reason",
+        # With fewer ended tasks in a period, a single failure would be a high rate; the alarm for failures tells about that one.
+        watched=Share(
+            part=Series(metric="Failed"),
+            rest=Series(metric="Processed", of=names.SINK, by=("outcome", "succeeded")),
+            least=20,
+        ),
+        threshold=Threshold(
+            key="failure_rate",
+            form="percent",
+            default=5,
+            text="The share of failed tasks; periods with fewer than 20 ended tasks do not count.",
+        ),
+        periods=(3, 2),
+    ),
+)
+
+CAPABILITY = Capability(name="crew", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS)

@@ -1,0 +1,115 @@
+"""The resident runs of heavy actors, and which of them takes a formed run as its next batch (`protocol §10.resident`).
+
+The item `HOST#{actor}` / `{number:010d}` of the pending table exists until the job run of a resident run has ended. The transaction
+that places a run counts the batch there, so no two dispatchers give one batch number to two runs, and none places a run
+twice. S3 then decides between the dispatcher and the driver: the manifest of a batch, or the mark that there will be none.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from asya.function.aws.table import Table, delete, put, update, where
+from asya.function.aws.table_items import Item, Value
+from asya.heavy.aws.run_items import digits, host_key, run_key
+from asya.protocol.job_runs import Host
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+
+@dataclass(frozen=True, slots=True)
+class ResidentRun:
+    """A resident run.
+
+    Attributes:
+        job_run_id: its id at EMR Serverless.
+        fingerprint: names the code and the settings that it was started with.
+        batch: the latest batch that was placed on it; 0 for the run itself.
+        is_closed: whether it takes no further batch. It is listed until its job run has ended, which may need a look.
+    """
+
+    actor: str
+    number: int
+    job_run_id: str
+    fingerprint: str
+    batch: int = 0
+    is_closed: bool = False
+
+    @property
+    def next(self) -> Host:
+        """The place of the next batch."""
+        return Host(self.number, self.batch + 1)
+
+
+class Hosts:
+    """The resident runs of a mesh, and the places of their batches.
+
+    Args:
+        retention: how long an item stays that nothing deletes.
+    """
+
+    def __init__(self, dynamodb: "DynamoDBClient", *, table: str, retention: timedelta) -> None:
+        self._table = Table(dynamodb, table)
+        self._retention = retention
+
+    def add(self, run: ResidentRun, *, now: datetime) -> None:
+        """Adds a run that was started; one that is known stays as it is."""
+        attributes: dict[str, Value] = {
+            "job_run_id": run.job_run_id,
+            "fingerprint": run.fingerprint,
+            "placed": run.batch,
+            "expires_at": int((now + self._retention).timestamp()),
+        }
+        self._table.write(put(host_key(run.actor, run.number), attributes).if_absent())
+
+    def all(self, actor: str) -> list[ResidentRun]:
+        """The resident runs of an actor, oldest first."""
+        items = self._table.query(where("pk = :actor", actor=host_key(actor, 0).pk))
+        return [_resident_run(actor, item) for item in items]
+
+    def place(self, actor: str, number: int, host: Host | None) -> bool:
+        """Decides which job run takes a formed run: a resident one, or one of its own for None.
+
+        Returns:
+            Whether this decision was made; False if there is one already, or the resident run has another batch or is gone.
+        """
+        place = update(
+            run_key(actor, digits(number)),
+            "SET host = :host, host_batch = :batch",
+            host=host.number if host else 0,
+            batch=host.batch if host else 0,
+        ).only_if("#state = :formed AND attribute_not_exists(host)", formed="formed")
+        if host is None:
+            return bool(self._table.transact([place]))
+        count = update(host_key(actor, host.number), "SET placed = :batch", batch=host.batch)
+        is_next = count.only_if("placed = :before AND attribute_not_exists(closed)", before=host.batch - 1)
+        return bool(self._table.transact([place, is_next]))
+
+    def displace(self, actor: str, number: int, host: Host) -> None:
+        """Takes back the place of a run whose batch will never be, and closes the resident run; idempotent."""
+        take_back = update(run_key(actor, digits(number)), "REMOVE host, host_batch")
+        is_placed = "#state = :formed AND host = :host AND host_batch = :batch"
+        self._table.transact([take_back.only_if(is_placed, formed="formed", host=host.number, batch=host.batch)])
+        self.close(actor, host.number)
+
+    def close(self, actor: str, number: int) -> None:
+        """Notes that a run takes no batch any more; idempotent."""
+        self._table.write(
+            update(host_key(actor, number), "SET closed = :yes", yes=True).only_if("attribute_exists(pk)")
+        )
+
+    def remove(self, actor: str, number: int) -> None:
+        """Removes a run whose job run has ended; idempotent."""
+        self._table.write(delete(host_key(actor, number)))
+
+
+def _resident_run(actor: str, item: Item) -> ResidentRun:
+    return ResidentRun(
+        actor,
+        int(item.key.sk),
+        item.text("job_run_id"),
+        item.text("fingerprint"),
+        item.integer("placed"),
+        "closed" in item,
+    )

@@ -1,0 +1,157 @@
+"""Follows resident job runs: their commits, their ends, and batches that stay or take too long (`protocol §10.resident`)."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from botocore.exceptions import ClientError
+
+from asya.heavy.aws.emr_serverless import UNKNOWN_RUN, BusyError, JobRunState, is_unknown_run
+from asya.heavy.aws.hosts import ResidentRun
+from asya.heavy.aws.run_events import JobRunEvent
+from asya.heavy.aws.run_items import RunRecord, job_run_number
+from asya.heavy.lambdas.hosting import Hosting
+from asya.heavy.lambdas.services import SparkServices
+from asya.protocol.job_runs import Manifest, RunFolder, parse_run_id, run_id
+
+# Polls of a batch, each 4 s after the one before, until its job run is asked for, and until the job run counts as stuck.
+_TAKEN_TURN = 3
+_STUCK_TURN = 15
+# A driver ends a batch at its limit by itself; one that has not done so after this time is stuck.
+GRACE = timedelta(seconds=60)
+# The beginning of the name of an attempt.
+_ATTEMPT_TIME = "%Y%m%dT%H%M%S"
+
+
+@dataclass(frozen=True, slots=True)
+class ResidentRuns:
+    """The resident runs as the completion and the reconciler see them."""
+
+    services: SparkServices
+
+    def committed(self, folder: RunFolder, key: str) -> RunRecord | None:
+        """The record of the run that this commit is of; None if there is no such commit, or its job run does not linger."""
+        commit = self.services.results.commit(folder, key.split("/")[-2])
+        if commit is None:
+            return None
+        hosted = parse_run_id(commit.run_id, self.services.settings.namespace)
+        place = (folder.actor, folder.number) if folder.host is None else hosted
+        record = self.services.records.get(*place) if place is not None else None
+        # The job writes its commits, and may name any run in them.
+        if record is None or record.folder.prefix != folder.prefix or not (record.lingers or record.host is not None):
+            return None
+        return record
+
+    def end(self, record: RunRecord, event: JobRunEvent) -> RunRecord:
+        """Settles what the job run of a resident run leaves when it has ended.
+
+        Its item is removed, so that it gets no batch. The completion is told of the end of the batch that is open.
+
+        Returns:
+            The record with the end of the job run; unchanged if that has not ended, or is another one.
+
+        Raises:
+            botocore.exceptions.ClientError: the job run cannot be read.
+        """
+        services, actor, number = self.services, record.actor, record.number
+        job_run_id = record.job_run_id or event.job_run_id
+        if not job_run_id:
+            return record
+        name = run_id(services.settings.namespace, actor, number)
+        state = self.state(job_run_id, name)
+        if state.name != name or not state.is_terminal:
+            return record
+        services.records.record_state(
+            actor,
+            number,
+            state.state,
+            details=services.explained(actor, state.details),
+            usage=state.usage,
+            application_id=event.application_id,
+        )
+        services.hosts.remove(actor, number)
+        for hosted in services.records.open_numbers(actor):
+            batch = services.records.get(actor, hosted)
+            if batch is not None and batch.host is not None and batch.host.number == number:
+                services.notify_completion(
+                    run_id(services.settings.namespace, actor, hosted),
+                    job_run_id=job_run_id,
+                    state=state.state,
+                    details=services.explained(actor, state.details),
+                )
+        for heavy_actor in services.heavy_actors():
+            services.requests.expedite(heavy_actor, now=services.now())
+        return services.records.get(actor, number) or record
+
+    def state(self, job_run_id: str, name: str) -> JobRunState:
+        """The state of a job run; one that EMR Serverless no longer knows has failed."""
+        try:
+            return self.services.job_runs.state(job_run_id)
+        except ClientError as error:
+            if not is_unknown_run(error):
+                raise
+            return JobRunState(job_run_id, name, "FAILED", UNKNOWN_RUN)
+
+    def watch(self, record: RunRecord, manifest: Manifest, turn: int) -> None:
+        """Finds a lost notification of a commit, a batch that is not taken, and one that takes too long.
+
+        Args:
+            turn: the number of this poll.
+
+        Raises:
+            botocore.exceptions.ClientError, BusyError: the next poll tries again.
+        """
+        if record.resolution is not None or not (record.lingers or record.host is not None):
+            return
+        services, attempts = self.services, self.services.results.attempts(record.folder)
+        committed = services.results.committed_attempt(record.folder)
+        if committed is not None:
+            services.notify_commit(record.folder, committed)
+        elif attempts:
+            started_at = _started_at(attempts[-1])
+            limit = timedelta(minutes=manifest.time_limit) + GRACE
+            if started_at is not None and services.now() > started_at + limit:
+                self._cancel(record, manifest, "it takes longer than its limit")
+        elif record.host is not None and turn >= _TAKEN_TURN:
+            self._settle_untaken(record, manifest, turn)
+
+    def sweep(self, resident: ResidentRun) -> None:
+        """Tells the completion of the end of a resident job run that no event has told of.
+
+        Raises:
+            botocore.exceptions.ClientError: the job run cannot be read.
+        """
+        services = self.services
+        name = run_id(services.settings.namespace, resident.actor, resident.number)
+        state = self.state(resident.job_run_id, name)
+        if state.is_terminal:
+            services.base.telemetry.log.warning("resident run ended without an event", run_id=name, state=state.state)
+            services.notify_completion(name, job_run_id=state.job_run_id, state=state.state, details=state.details)
+
+    def _settle_untaken(self, record: RunRecord, manifest: Manifest, turn: int) -> None:
+        """Ends a batch whose job run has ended before it took it, and a job run that takes none."""
+        job_run_id = record.job_run_id or ""
+        name = run_id(self.services.settings.namespace, record.actor, job_run_number(record))
+        state = self.state(job_run_id, name)
+        if state.is_terminal:
+            self.services.notify_completion(
+                manifest.run_id, job_run_id=job_run_id, state=state.state, details=state.details
+            )
+        elif turn >= _STUCK_TURN:
+            self._cancel(record, manifest, "its driver does not take the batch")
+
+    def _cancel(self, record: RunRecord, manifest: Manifest, why: str) -> None:
+        if not record.job_run_id or not Hosting(self.services).close_next(record, "ended"):
+            return
+        self.services.base.telemetry.log.warning("resident run canceled", run_id=manifest.run_id, why=why)
+        try:
+            self.services.job_runs.cancel(record.job_run_id)
+        except BusyError as busy:
+            self.services.base.telemetry.log.info("job run not canceled yet", problem=str(busy))
+
+
+def _started_at(attempt: str) -> datetime | None:
+    """When an attempt began, as its name says; None for another name."""
+    try:
+        return datetime.strptime(attempt.partition("-")[0], _ATTEMPT_TIME).replace(tzinfo=UTC)
+    except ValueError:
+        return None

@@ -1,0 +1,324 @@
+"""Routes the results of an ended job run: in chunks, resumable, from one commit (`protocol §10`)."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from asya.function.aws.receipt import Receipt
+from asya.function.delivery import Delivery
+from asya.function.hop import Hop
+from asya.heavy import results as job_results
+from asya.heavy.aws.run_events import JobRunEvent
+from asya.heavy.aws.run_items import Resolution, RoutingCursor, RunRecord
+from asya.heavy.aws.run_results import ResultsError, RunOutput
+from asya.heavy.lambdas.resolution import charge_error, resolve
+from asya.heavy.lambdas.services import SparkServices
+from asya.heavy.part_results import PartResult, part_results, unreadable_results
+from asya.heavy.run_failures import SPARK_JOB_FAILED, FailureDecision, returned_members
+from asya.heavy.run_outcomes import Outcome, outcome_of, outcome_of_charge, outcome_of_diversion
+from asya.heavy.stopped_envelopes import check_after_run, with_late_copy
+from asya.protocol.errors import ErrorInfo
+from asya.protocol.events import TaskEvent
+from asya.protocol.job_runs import Manifest, Member, ResultFrame, ResultHead, ResultPart
+from asya.protocol.mesh_table import Actor
+from asya.protocol.run_progress import RunNote
+from asya.protocol.times import parse_time
+from asya.sidecar.lambdas.metrics import record_diversion, record_job_result
+from asya.sidecar.lambdas.preflight import FRESH_SECONDS
+from asya.sidecar.lambdas.problems import problem_report
+from asya.sidecar.lambdas.traces import trace_job
+from asya.tasks.reporting import reports
+from asya.tasks.task_state import TaskState
+
+# Number of deliveries between two checkpoints.
+CHUNK = 500
+_STATES_AHEAD = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A delivery of the chunk.
+
+    Attributes:
+        last: the report that a problem of its hop would repeat.
+        url: where to report; None without reporting.
+        cursor: the cursor before it.
+        requeued: number of members of the chunk that run again and come before it.
+    """
+
+    receipt: Receipt
+    last: TaskEvent
+    url: str | None
+    cursor: RoutingCursor
+    requeued: int
+
+
+class OutOfTime(Exception):  # noqa: N818 - no error: the rest is for the next invocation
+    """The invocation has no time left; the next one continues at the recorded cursor."""
+
+
+class ResultRouter:
+    """Routes one run, from the cursor of its record."""
+
+    def __init__(
+        self,
+        services: SparkServices,
+        *,
+        manifest: Manifest,
+        spec: Actor,
+        record: RunRecord,
+        event: JobRunEvent,
+        note: RunNote,
+        is_late: Callable[[], bool],
+    ) -> None:
+        self._services = services
+        self._manifest = manifest
+        self._spec = spec
+        self._record = record
+        self._event = event
+        self._note = note
+        self._is_late = is_late
+        self._cursor = self._saved_cursor = record.cursor
+        # A chunk may have failed before: the first delivery of a retry goes alone, so that a refusal repeats no other one.
+        self._chunk = CHUNK if record.resolution is None else 1
+        self._sent: list[_Sent] = []
+        self._requeued: list[Member] = []
+        self._states: dict[str, TaskState] = {}
+        self._states_of = range(0)
+        self._states_read_at = 0.0
+
+    def route(self) -> FailureDecision:
+        """Routes the results after the cursor.
+
+        Returns:
+            The fate of the members without a result.
+
+        Raises:
+            OutOfTime: if results are left.
+            ResultsError, SendError, botocore.exceptions.ClientError: if routing fails; a retry repeats one chunk at most.
+        """
+        services, record = self._services, self._record
+        resolution = record.resolution or resolve(services, self._manifest, record, self._event)
+        output = services.results.read(
+            record.folder,
+            resolution.source,
+            resolution.attempt,
+            parts=resolution.parts,
+            members=len(self._manifest.members),
+        )
+        for index in range(self._cursor.part, len(output.parts)):
+            self._route_part(output.parts[index], resolution.attempt)
+            self._cursor = RoutingCursor(part=index + 1, outcomes=self._cursor.outcomes)
+        self._route_missing(resolution, output)
+        self._checkpoint()
+        return resolution.decision
+
+    def _route_part(self, part: ResultPart, attempt: str) -> None:
+        """Routes the results of one part, from the cursor on."""
+        for result in self._results(part, attempt):
+            if result.line >= self._cursor.line:
+                self._route_result(result)
+                line = result.line + 1 + (result.head.frames if result.head else 0)
+                self._cursor = RoutingCursor(self._cursor.part, line, outcomes=self._cursor.outcomes)
+                self._checkpoint_if_due()
+
+    def _results(self, part: ResultPart, attempt: str) -> Iterator[PartResult]:
+        """The results of a part; all are unreadable if the part is missing or has another size."""
+        try:
+            lines = self._services.results.lines(self._record.folder, attempt, part)
+            first = next(lines, None)
+        except ResultsError as error:
+            return unreadable_results(part, str(error), first=part.first)
+        return part_results(part, chain(() if first is None else (first,), lines))
+
+    def _route_result(self, result: PartResult) -> None:
+        """Sends the deliveries of one member, from the cursor on; one without a readable result is charged."""
+        head, frames = result.head, result.frames
+        if head is None:
+            problem = f"the result of this envelope in {self._manifest.run_id} cannot be read: {result.problem}"
+            self._route_member(result.index, None, ErrorInfo(type=SPARK_JOB_FAILED, message=problem))
+            return
+        member = self._manifest.members[head.index]
+        hop = self._services.hop(self._manifest.actor, self._spec, member)
+        sent_before = self._cursor.frame
+        # After frame 0 was sent, the next actor checks the envelope.
+        if not sent_before and self._divert_stopped(hop, head.index, member):
+            return
+        hop = with_late_copy(hop, None if sent_before else self._state(head.index, member))
+        if not sent_before and not hop.is_late_copy:
+            record_job_result(self._services.base, head, self._manifest.actor)
+            self._trace(hop, None if head.end == "done" else head.error.type if head.error else head.end)
+            frames = self._with_report(hop, member, head, frames)
+        for delivery in job_results.deliveries(
+            hop,
+            head,
+            frames,
+            first=sent_before,
+            now=self._services.now(),
+            jitter=self._services.base.environment.random(),
+        ):
+            if delivery is not None:
+                self._send(delivery, hop)
+            if not self._cursor.frame:
+                self._count(outcome_of(head, delivery))
+            self._cursor = replace(self._cursor, frame=self._cursor.frame + 1)
+            self._checkpoint_if_due()
+        if not self._cursor.frame:
+            self._count(outcome_of(head, None))  # a late copy without further frames
+
+    def _with_report(
+        self, hop: Hop, member: Member, head: ResultHead, frames: Iterator[ResultFrame]
+    ) -> Iterator[ResultFrame]:
+        """The frames; reports `completed` with the first frame, or without frames if the job is done."""
+        first = next(frames, None)
+        if first is None and head.end != "done":
+            return
+        if member.callback is not None:
+            ahead = first.next if first else None
+            event = reports.completed(hop, ahead, now=self._services.now(), duration_ms=head.duration_ms)
+            self._services.base.progress.report(member.callback, reports.with_run(event, self._note))
+        if first is not None:
+            yield first
+            yield from frames
+
+    def _route_missing(self, resolution: Resolution, output: RunOutput) -> None:
+        """Charges the members without a result, or makes them run again."""
+        missing = output.missing(len(self._manifest.members))
+        if len(missing) <= self._cursor.missing:
+            return
+        back = returned_members(self._manifest, resolution.decision, missing)
+        error = (
+            charge_error(
+                self._services,
+                self._manifest,
+                resolution,
+                output,
+                self._event,
+                record=self._record,
+                charged=len(missing) - len(back),
+            )
+            if len(back) < len(missing)
+            else None
+        )
+        self._services.base.telemetry.log.warning(
+            "envelopes without a result",
+            run_id=self._manifest.run_id,
+            charged=len(missing) - len(back),
+            again=len(back),
+            problem=error.message if error else "the run had no time left",
+        )
+        for index in missing[self._cursor.missing :]:
+            self._route_member(index, back.get(index), error)
+            self._cursor = replace(self._cursor, line=0, frame=0, missing=self._cursor.missing + 1)
+            self._checkpoint_if_due()
+
+    def _route_member(self, index: int, again: Member | None, error: ErrorInfo | None) -> None:
+        """Handles one member without a result; a member that runs again needs no read of its envelope."""
+        member = self._manifest.members[index]
+        if again is not None and not self._may_be_stopped(index, member):
+            self._requeue(again)
+            return
+        hop = self._services.hop(self._manifest.actor, self._spec, member)
+        if self._divert_stopped(hop, index, member):
+            return
+        if again is not None:
+            self._requeue(again)
+        elif error is not None:
+            self._charge(with_late_copy(hop, self._state(index, member)), error)
+
+    def _may_be_stopped(self, index: int, member: Member) -> bool:
+        """Whether the task is canceled or its deadline has passed; needs no envelope."""
+        deadline = parse_time(member.deadline_at) if member.deadline_at else None
+        state = self._state(index, member)
+        is_late = deadline is not None and deadline < self._services.now()
+        return is_late or (state is not None and state.is_canceled)
+
+    def _charge(self, hop: Hop, error: ErrorInfo) -> None:
+        base = self._services.base
+        base.telemetry.count("Processed", by=("outcome", "failed"), actor=hop.actor)
+        self._trace(hop, error.type)
+        delivery = job_results.failure(hop, error, now=self._services.now(), jitter=base.environment.random())
+        self._send(delivery, hop)
+        self._count(outcome_of_charge(delivery))
+
+    def _requeue(self, member: Member) -> None:
+        self._requeued.append(member)
+        self._count("again")
+
+    def _count(self, outcome: Outcome) -> None:
+        """Counts a member; a chunk that is routed again begins with the counts of its cursor."""
+        self._cursor = replace(self._cursor, outcomes=self._cursor.outcomes.plus(outcome))
+
+    def _trace(self, hop: Hop, error: str | None) -> None:
+        started_at = parse_time(self._record.running_at or self._record.formed_at)
+        trace_job(self._services.base, hop, started_at, self._manifest.run_id, error)
+
+    def _divert_stopped(self, hop: Hop, index: int, member: Member) -> bool:
+        """Diverts a canceled or late envelope; returns whether it did."""
+        state, outages = self._state(index, member), self._services.base.outages_since
+        diversion = check_after_run(hop, state, now=self._services.now(), outages=outages)
+        if diversion is None:
+            return False
+        record_diversion(self._services.base, diversion.why, actor=self._manifest.actor)
+        for delivery in diversion.deliveries:
+            self._send(delivery, hop)
+        self._count(outcome_of_diversion(diversion))
+        return True
+
+    def _state(self, index: int, member: Member) -> TaskState | None:
+        """The state of a member's task; queried in batches, and again once it is too old (`protocol §5.4.fresh`)."""
+        monotonic = self._services.base.environment.monotonic
+        if index not in self._states_of or monotonic() - self._states_read_at > FRESH_SECONDS:
+            self._states_read_at = monotonic()
+            ahead = self._manifest.members[index : index + _STATES_AHEAD]
+            self._states = self._services.states(ahead)
+            self._states_of = range(index, index + len(ahead))
+        return self._states.get(member.id)
+
+    def _send(self, delivery: Delivery, hop: Hop) -> None:
+        base = self._services.base
+        if delivery.kind == "retry":
+            base.telemetry.count("Retried", actor=self._manifest.actor)
+        report = reports.processing(hop, now=self._services.now())
+        receipt, url = base.outbox.send(delivery), base.callback(hop.envelope)
+        if delivery.retry is not None and url is not None:
+            base.progress.report(url, reports.retried(hop, delivery.retry, now=self._services.now()))
+        self._sent.append(_Sent(receipt, report, url, self._cursor, len(self._requeued)))
+
+    def _checkpoint_if_due(self) -> None:
+        chunk = self._chunk
+        if len(self._sent) + len(self._requeued) >= chunk:
+            self._checkpoint()
+            if chunk == CHUNK and self._is_late():
+                raise OutOfTime
+
+    def _checkpoint(self) -> None:
+        """Sends all deliveries, then records the cursor; it stops before the first delivery that was not accepted."""
+        base = self._services.base
+        base.outbox.flush()
+        failed = next((sent for sent in self._sent if sent.receipt.error is not None), None)
+        if failed is not None:
+            self._report_problems()
+        for sent in self._sent:
+            if sent.receipt.error is None:
+                base.telemetry.count("Sent", by=("kind", sent.receipt.kind), actor=self._manifest.actor)
+        requeued = self._requeued if failed is None else self._requeued[: failed.requeued]
+        self._services.pending.requeue(self._manifest.actor, requeued, now=self._services.now())
+        cursor = self._cursor if failed is None else failed.cursor
+        self._services.records.advance(self._manifest.actor, self._manifest.number, self._saved_cursor, cursor)
+        self._saved_cursor = cursor
+        if failed is not None and failed.receipt.error is not None:
+            raise failed.receipt.error
+        self._sent, self._requeued, self._chunk = [], [], CHUNK
+        base.progress.flush()
+        base.telemetry.flush()
+
+    def _report_problems(self) -> None:
+        """Reports which envelopes a refusal of a queue holds up."""
+        base = self._services.base
+        for sent in self._sent:
+            error = sent.receipt.error
+            event = problem_report(sent.last, error, now=self._services.now()) if error is not None else None
+            if event is not None and sent.url is not None:
+                base.progress.report(sent.url, event)
+        base.progress.flush()

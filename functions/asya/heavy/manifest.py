@@ -1,0 +1,146 @@
+"""Declares the functions of heavy actors and their job runs."""
+
+from asya.manifest import ActorFunction, Capability, Function, Queues, Schedule
+from asya.monitoring import Alarm, Metric, Series, Threshold
+from asya.needs import (
+    EACH,
+    OWN,
+    Calls,
+    Group,
+    Payloads,
+    Resource,
+    lists,
+    reads,
+    reads_and_writes,
+    sends,
+    uses,
+    writes,
+)
+from asya.predicates import always, keeps_input, with_jobs
+from asya.protocol import names
+from asya.protocol.job_runs import BATCHES_FOLDER, PENDING_PREFIX, RUNS_PREFIX
+from asya.protocol.keys import INPUTS_PREFIX
+from asya.sidecar.needs import COUNTS_STARTS, READS_ROLES, READS_STATES, REPORTS, SIDECAR
+
+_TIMEOUT = 120
+
+FUNCTIONS = (
+    ActorFunction(
+        kind="spark",
+        is_named=False,
+        entry_point="asya.heavy.lambdas.wiring.enqueue",
+        timeout=_TIMEOUT,
+        # Large batches save calls of DynamoDB. The wait for a batch is short compared with a job run.
+        queues=Queues(batch=100, window=1),
+        # For the index of results.
+        on_demand=(names.INDEX,),
+        # It makes envelopes pending. User code runs in the job, with the job's role.
+        needs=(
+            *SIDECAR,
+            sends(OWN, names.SINK, names.SUMP, names.DISPATCH),
+            Payloads(to=(OWN, names.SINK, names.SUMP)),
+            writes(f"{PENDING_PREFIX}{OWN}/*"),
+            # Only the gateway reads them.
+            writes(f"{INPUTS_PREFIX}*", when=keeps_input),
+            uses("pending"),
+        ),
+    ),
+    Function(
+        name=names.DISPATCH,
+        entry_point="asya.heavy.lambdas.wiring.dispatch",
+        # The runs of one actor are formed one after another. Concurrency lets several actors dispatch independently.
+        called_by=Queues(concurrency=5),
+        timeout=_TIMEOUT,
+        exists=with_jobs,
+        in_chains=always,
+        # It forms job runs from pending envelopes and starts them.
+        needs=(
+            *COUNTS_STARTS,
+            READS_ROLES,
+            sends(names.SINK, names.SUMP, names.DISPATCH, names.COMPLETION),
+            REPORTS,
+            READS_STATES,
+            uses("pending"),
+            reads_and_writes(f"{RUNS_PREFIX}*"),
+            reads(f"{PENDING_PREFIX}*"),
+            Payloads(to=(names.SINK, names.SUMP)),
+            lists(f"{RUNS_PREFIX}*", f"{PENDING_PREFIX}*"),
+            Calls(calls=("emr-serverless:ListJobRuns", "emr-serverless:StartJobRun"), on=Resource.APPLICATION),
+            Calls(calls=("emr-serverless:GetJobRun", "emr-serverless:TagResource"), on=Resource.JOB_RUNS),
+            Calls(calls=("iam:PassRole",), on=Resource.JOB_ROLES),
+        ),
+    ),
+    Function(
+        name=names.COMPLETION,
+        entry_point="asya.heavy.lambdas.wiring.complete",
+        # A run may have thousands of envelopes, so an invocation takes one event. Routing the results of a large run
+        # takes minutes; the concurrency leaves invocations for the frequent, short checks of other runs.
+        called_by=Queues(batch=1, concurrency=30),
+        timeout=300,
+        memory=1024,
+        exists=with_jobs,
+        traces=True,
+        in_chains=always,
+        # It reads the commit of an ended run and routes its frames, for every heavy actor.
+        needs=(
+            *COUNTS_STARTS,
+            READS_ROLES,
+            sends(names.SINK, names.SUMP, names.COMPLETION, names.DISPATCH, Group.TARGETS_OF_JOBS),
+            REPORTS,
+            READS_STATES,
+            uses("pending"),
+            reads(f"{RUNS_PREFIX}*", f"{PENDING_PREFIX}*"),
+            Payloads(),
+            lists(f"{RUNS_PREFIX}*", f"{PENDING_PREFIX}*"),
+            Calls(calls=("emr-serverless:CancelJobRun", "emr-serverless:GetJobRun"), on=Resource.JOB_RUNS),
+            # A resident run gets no further batch before its job run is canceled.
+            writes(f"{RUNS_PREFIX}{EACH}/*/{BATCHES_FOLDER}/*", each=Group.LINGERING),
+        ),
+    ),
+    Function(
+        name=names.RECONCILE,
+        entry_point="asya.heavy.lambdas.wiring.reconcile",
+        called_by=Schedule(
+            minutes=5, rule="reconcile", checks="lost job runs", without="lost job runs are not repaired"
+        ),
+        timeout=_TIMEOUT,
+        exists=with_jobs,
+        # It finds lost envelopes and runs, and sends them to the dispatcher or the completion.
+        needs=(
+            sends(names.DISPATCH, names.COMPLETION),
+            uses("pending"),
+            reads(f"{RUNS_PREFIX}*"),
+            lists(f"{RUNS_PREFIX}*"),
+            Calls(calls=("emr-serverless:GetJobRun",), on=Resource.JOB_RUNS),
+        ),
+    ),
+)
+
+METRICS = (
+    Metric("PendingEnvelopes"),
+    Metric("EnvelopesPerRun"),
+    Metric("JobRuns", split="state"),
+    Metric("RunsQueued"),
+    Metric("RunsRunning"),
+    Metric("RunDelay", "Seconds"),
+)
+
+ALARMS = (
+    Alarm(
+        name="stuck-runs",
+        says="A job run waits too long for its start, or exceeds max_run.",
+        graph="Longest delay of a job run",
+        watched=Series(metric="RunDelay", statistic="Maximum"),
+        threshold=Threshold(
+            key="stuck_runs",
+            form="age",
+            default=3600,
+            text="How long a job run waits to run, or exceeds `max_run`.",
+        ),
+        # The reconciler measures every 5 minutes; of two periods, one has a value.
+        periods=(2, 1),
+        when=with_jobs,
+    ),
+)
+
+CAPABILITY = Capability(name="spark", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS)

@@ -1,0 +1,1 @@
+"""Light actors: their functions run Python handlers of users."""

@@ -1,0 +1,1 @@
+"""Entry points of light actors, and what they consist of."""

@@ -1,0 +1,293 @@
+"""Runs one hop: calls the handler, sends its frames, routes its end and reports progress (`protocol §5`, 6 to 12)."""
+
+from collections.abc import Generator, Mapping
+from contextlib import closing
+from typing import Any
+
+from msgspec.structs import replace
+
+from asya.function.aws.receipt import Receipt
+from asya.function.delivery import Delivery
+from asya.function.hop import Hop
+from asya.function.nack import OutdatedError
+from asya.function.targets import TargetError, with_versions
+from asya.light.envelope_view import envelope_view
+from asya.light.lambdas.circuit_guard import CircuitGuard, CircuitOpenError
+from asya.protocol.errors import ErrorInfo
+from asya.protocol.events import TaskEvent
+from asya.protocol.frame import Frame
+from asya.runtime.abi import EnvelopeView
+from asya.runtime.call import HandlerCrashed, HandlerFailed, HandlerTimedOut, Invoker
+from asya.sidecar import children, outcome, slices
+from asya.sidecar.lambdas.services import Services
+from asya.sidecar.lambdas.traces import trace_hop
+from asya.tasks.reporting import reports
+
+
+class _UnreadableError(ValueError):
+    """The payload is valid JSON, but holds a number out of range."""
+
+
+class HopRun:
+    """The run of one hop; used once.
+
+    Attributes:
+        last_report: its last progress report; None if nothing is reported for this envelope.
+        is_delayed: whether the circuit breaker delays the envelope, so the same attempt comes again.
+    """
+
+    def __init__(self, services: Services, call: Invoker, hop: Hop) -> None:
+        self._services = services
+        self._call = call
+        self._hop = hop
+        # The hop of a late copy was reported when its frame 0 left.
+        self._callback = None if hop.is_late_copy else services.callback(hop.envelope)
+        self._circuit = CircuitGuard(services, hop)
+        self._receipts: list[Receipt] = []
+        # Frames that have left, also those that an earlier run of this hop may have sent.
+        self._frames_sent = int(hop.is_late_copy)
+        self._has_stored_frames = False
+        self._partial_count = 0
+        self.last_report: TaskEvent | None = None
+        self.is_delayed = False
+        # A fan-out is always buffered. A first delivery can find its frames only if the message was sent twice. It looks
+        # for them if it fails, and else reads no object.
+        self._is_buffered = hop.spec.frames == "buffered"
+        self._looks_first = self._is_buffered or hop.arrival.receive_count > 1 or hop.is_late_copy
+        self._started_at = self._services.environment.monotonic()
+        self._began_at = services.now()
+        self._limit, self._by_deadline = hop.time_limit(services.now())
+
+    def run(self) -> list[Receipt]:
+        """Run the handler and send its frames, or the envelope that ends the hop.
+
+        Raises:
+            ClientError, BotoCoreError: buffered frames can be neither read nor stored.
+            OutdatedError: a stored frame has a target that this version of the mesh does not know.
+        """
+        self._report_start()
+        final: Delivery | None = None
+        result = "failed"
+        error: str | None = None  # its type, for the trace
+        try:
+            with closing(self._frames()) as frames:
+                for index, frame in enumerate(frames):
+                    self._send_frame(frame, index)
+            if not self._receipts and not self._hop.is_late_copy:
+                self._report_completed(None)
+                final = outcome.empty(self._hop, now=self._services.now())
+            result = "succeeded"
+            self._circuit.record("succeeded")
+        except CircuitOpenError as rejection:
+            result, error = "rejected", "CircuitOpen"
+            final = self._rejection(rejection)
+        except _UnreadableError as problem:
+            error = "ParseError"
+            final = outcome.unreadable(self._hop, str(problem), now=self._services.now(), frames_sent=self._frames_sent)
+        except (TargetError, children.TooManyChildrenError) as problem:
+            self._circuit.record("succeeded")
+            final, error = self._refusal(problem)
+        except HandlerTimedOut:
+            result, error = "timed_out", "Timeout"
+            if self._by_deadline:
+                self._services.telemetry.count("SlaExpired")
+            final = self._timeout()
+            limit = ErrorInfo(type="Timeout", message=f"no answer within {self._limit.total_seconds():g} s")
+            self._circuit.record("released" if self._by_deadline else "failed", limit)
+        except HandlerCrashed as crash:
+            result, error = "crashed", crash.error.type
+            self._circuit.record("failed", crash.error)
+            final = outcome.crashed(self._hop, crash.error, now=self._services.now(), frames_sent=self._frames_sent)
+        except HandlerFailed as failure:
+            error = failure.error.type
+            self._circuit.record("failed", failure.error)
+            final = self._failure(failure)
+        finally:
+            self._circuit.record("released")
+        is_delayed = final is not None and final.kind == "later"
+        if result != "succeeded" and not is_delayed and self._send_stored_frames():
+            final, result, error = None, "succeeded", None
+        self._send_final(final)
+        trace_hop(self._services, self._hop, self._began_at, error=error)
+        self._services.telemetry.count("Processed", by=("outcome", result))
+        if result != "rejected":
+            self._services.telemetry.measure("HandlerDuration", self._duration_ms, "Milliseconds")
+        return self._receipts
+
+    def _frames(self) -> Generator[Frame, None, None]:
+        """The handler's frames: as they come, all at once if buffered, or those stored by an earlier run."""
+        envelope, is_buffered = self._hop.envelope, self._is_buffered
+        if self._looks_first and (stored := self._stored_frames()) is not None:
+            self._frames_sent = len(stored)
+            self._has_stored_frames = True
+            yield from stored
+            return
+        try:
+            payload = self._call.read(envelope.payload)
+        except ValueError as error:
+            raise _UnreadableError(str(error)) from None
+        self._circuit.acquire()
+        # The limit counts from the call: the steps before it take time, and the deadline is fixed.
+        self._limit, self._by_deadline = self._hop.time_limit(self._services.now())
+        seconds = self._limit.total_seconds()
+        with closing(self._call.frames(payload.value, self._view, seconds, payload.digits)) as given:
+            frames = children.bounded(self._hop, given)
+            first = next(frames, None)
+            if self._hop.is_late_copy and first is not None and first.opens_set:
+                return  # the first run did not open this set: its list would be stored
+            if first is None:
+                yield from self._store([]) if is_buffered else ()
+            elif is_buffered or slices.must_leave_together(self._hop, first):
+                yield from self._check_all([first, *frames], stores=is_buffered or first.opens_set)
+            else:
+                yield first
+                yield from frames
+
+    def _send_stored_frames(self) -> bool:
+        """Send the frames of another copy of this message, which a failed run would contradict; False without any.
+
+        A message may be sent twice, so this may be the first delivery of a hop that has already fanned out.
+        """
+        if self._looks_first or self._receipts:
+            return False
+        frames = self._stored_frames()
+        if frames is None:
+            return False
+        self._has_stored_frames = True
+        for index, frame in enumerate(frames):
+            self._send_frame(frame, index)
+        return True
+
+    def _stored_frames(self) -> list[Frame] | None:
+        """The frames that an earlier run of this hop has stored."""
+        return self._services.frame_buffer.load(self._hop.envelope)
+
+    def _check_all(self, frames: list[Frame], *, stores: bool) -> list[Frame]:
+        """Check frames that must leave together, and store them if asked to."""
+        frames = [replace(frame, alone=len(frames) == 1) for frame in frames]
+        try:
+            slices.check_frames(self._hop, frames)
+        except slices.SecondFrameError as error:
+            raise HandlerFailed(error.error) from None
+        return self._store(frames) if stores else frames
+
+    def _store(self, frames: list[Frame]) -> list[Frame]:
+        """Store the frames. A frame with an unknown target fails the hop before any frame leaves."""
+        moment = self._services.now()
+        for index, frame in enumerate(frames):
+            outcome.frame(self._hop, frame, index, now=moment)
+        return self._services.frame_buffer.save(self._hop.envelope, frames)
+
+    def _send_frame(self, frame: Frame, index: int) -> None:
+        if self._hop.is_late_copy and not index:
+            return
+        try:
+            delivery = outcome.frame(self._hop, frame, index, now=self._services.now())
+        except TargetError as problem:
+            if not self._has_stored_frames:
+                raise
+            # The version that stored the list knew the target. Whether its frame 0 has left, nobody knows: an end
+            # could contradict it, and a failed child could be all that is left of the id.
+            text = with_versions(f"{problem}, but a stored frame goes there", self._hop.envelope, self._hop.mesh)
+            raise OutdatedError(text) from problem
+        if not index:
+            self._report_completed(frame.next)
+        self._receipts.append(self._services.outbox.send(delivery))
+        self._frames_sent = max(self._frames_sent, index + 1)
+
+    def _refusal(self, problem: TargetError | children.TooManyChildrenError) -> tuple[Delivery, str]:
+        """The end of a hop whose frames may not leave, and the type of its error."""
+        now, sent = self._services.now(), self._frames_sent
+        if isinstance(problem, TargetError):
+            return outcome.mismatch(self._hop, problem, now=now, frames_sent=sent), "RouteMismatch"
+        return outcome.too_many_children(self._hop, problem, now=now, frames_sent=sent), children.REASON
+
+    def _timeout(self) -> Delivery:
+        return outcome.timed_out(
+            self._hop,
+            self._limit,
+            by_deadline=self._by_deadline,
+            outages=self._services.outages_since(self._hop.began_at) if self._by_deadline else "",
+            now=self._services.now(),
+            jitter=self._services.environment.random(),
+            frames_sent=self._frames_sent,
+        )
+
+    def _failure(self, failure: HandlerFailed) -> Delivery:
+        self._services.telemetry.log.warning(
+            "handler failed",
+            envelope_id=self._hop.envelope.id,
+            attempt=self._hop.attempt,
+            error_type=failure.error.type,
+            error_message=failure.error.message,
+        )
+        return outcome.failed(
+            self._hop,
+            failure.error,
+            now=self._services.now(),
+            jitter=self._services.environment.random(),
+            frames_sent=self._frames_sent,
+        )
+
+    def _rejection(self, rejection: CircuitOpenError) -> Delivery:
+        delivery = outcome.rejected(
+            self._hop,
+            rejection.error,
+            until=rejection.until,
+            now=self._services.now(),
+            jitter=self._services.environment.random(),
+            frames_sent=self._frames_sent,
+        )
+        self.is_delayed = delivery.kind == "later"
+        if self.is_delayed:
+            self._report_delay(rejection)
+        return delivery
+
+    def _report_delay(self, rejection: CircuitOpenError) -> None:
+        """Tell why the envelope waits: its message alone would be an envelope that does not move."""
+        problem = rejection.problem.message
+        self._services.telemetry.log.info("envelope waits", problem=problem, envelope_id=self._hop.envelope.id)
+        if self._callback is not None and self.last_report is not None:
+            event = reports.with_problem(self.last_report, rejection.problem, now=self._services.now())
+            self._services.progress.report(self._callback, event)
+
+    def _send_final(self, delivery: Delivery | None) -> None:
+        """Send the envelope that ends the hop, unless frames did."""
+        if delivery is None:
+            return
+        self._receipts.append(self._services.outbox.send(delivery))
+        if delivery.kind == "retry":
+            self._services.telemetry.count("Retried")
+        if delivery.retry is not None and self._callback is not None:
+            event = reports.retried(self._hop, delivery.retry, now=self._services.now())
+            self._services.progress.report(self._callback, event)
+
+    def _report_start(self) -> None:
+        if self._callback is not None:
+            moment = self._services.now()
+            self._services.progress.report(self._callback, reports.received(self._hop, now=moment))
+            self.last_report = reports.processing(self._hop, now=moment)
+            self._services.progress.report(self._callback, self.last_report)
+
+    def _view(self) -> EnvelopeView:
+        view = envelope_view(self._hop.envelope)
+        view.publish_partial = self._publish_partial if self._callback is not None else None
+        return view
+
+    def _publish_partial(self, message: Mapping[str, Any]) -> None:
+        """Report a partial of the handler (`protocol §7`, FLY)."""
+        if self._callback is not None:
+            event = reports.partial(self._hop, message, self._partial_count, now=self._services.now())
+            self._partial_count += 1
+            self._services.progress.report(self._callback, event)
+
+    def _report_completed(self, next_actors: tuple[str, ...] | None) -> None:
+        if self._callback is not None:
+            self.last_report = reports.completed(
+                self._hop, next_actors, now=self._services.now(), duration_ms=self._duration_ms
+            )
+            self._services.progress.report(self._callback, self.last_report)
+
+    @property
+    def _duration_ms(self) -> float:
+        return (self._services.environment.monotonic() - self._started_at) * 1000

@@ -1,1 +1,0 @@
-"""Held envelopes in S3."""

@@ -1,0 +1,191 @@
+"""protocol §4, claim check: a message above the limit leaves its payload in the mesh's own bucket."""
+
+import hashlib
+import json
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from asya.function.aws.claim_check import ClaimCheck
+from asya.function.delivery import Delivery
+from asya.protocol.codec import ParseError, decode
+from tests.doubles.envelopes import message, status
+from tests.doubles.s3 import FakeS3
+
+LIMIT = 2000
+
+
+def make(s3: FakeS3, limit: int = LIMIT) -> ClaimCheck:
+    return ClaimCheck(s3, "mesh-bucket", limit)  # type: ignore[arg-type]
+
+
+def delivery(**members: Any) -> Delivery:
+    return Delivery("post", message(**members), "next", delay=7, group="acme")
+
+
+def reference(**changes: Any) -> dict[str, Any]:
+    text = b'{"big":1}'
+    known = {"key": "payloads/ab/object.json", "size": len(text), "sha256": hashlib.sha256(text).hexdigest()}
+    return known | changes
+
+
+def refused(s3: FakeS3, header: Any) -> ParseError:
+    with pytest.raises(ParseError) as caught:
+        make(s3).redeem(decode(message(payload=None, headers={"x-asya-payload-ref": header})))
+    return caught.value
+
+
+@pytest.mark.rule("4.claim-check")
+def test_a_small_message_is_left_alone() -> None:
+    s3 = FakeS3()
+    small = delivery()
+    assert make(s3).offload(small) is small
+    envelope = decode(small.body)
+    assert make(s3).redeem(envelope) is envelope
+    assert s3.calls == []
+
+
+@pytest.mark.rule("3.payload-ref", "4.claim-check")
+def test_a_large_payload_travels_by_reference_and_comes_back_byte_for_byte() -> None:
+    s3 = FakeS3()
+    text = '{ "a" : 1.50, "text": "' + "ü" * LIMIT + '" }'
+    body = message(payload=None).replace(b'"payload":null', b'"payload":' + text.encode())
+    offloaded = make(s3).offload(Delivery("post", body, "next", delay=7, group="acme"))
+    assert (offloaded.actor, offloaded.kind, offloaded.delay, offloaded.group) == ("post", "next", 7, "acme")
+    assert len(offloaded.body) <= LIMIT
+    assert json.loads(offloaded.body)["payload"] is None
+    (key,) = s3.keys("payloads/")
+    assert key.startswith("payloads/post/")
+    assert s3.content(key) == text.encode()
+    back = make(s3).redeem(decode(offloaded.body))
+    assert back == decode(body)
+    assert "x-asya-payload-ref" not in back.headers
+
+
+@pytest.mark.rule("4.claim-check.reference")
+def test_offloading_again_writes_the_same_object() -> None:
+    s3 = FakeS3()
+    large = delivery(payload="x" * LIMIT)
+    assert make(s3).offload(large) == make(s3).offload(large)
+    assert len(s3.objects) == 1
+
+
+def test_characters_that_sqs_refuses_travel_by_reference_too() -> None:
+    s3 = FakeS3()
+    body = '{"id":"e","route":{"prev":[],"curr":"post","next":[]},"payload":"\uffff"}'.encode()
+    offloaded = make(s3).offload(Delivery("post", body, "next"))
+    assert offloaded.body.isascii()
+    assert make(s3).redeem(decode(offloaded.body)) == decode(body)
+
+
+@pytest.mark.rule("4.claim-check.readers")
+def test_an_actor_restores_its_own_payloads_and_fetches_no_other() -> None:
+    s3 = FakeS3()
+    body = make(s3).offload(delivery(payload="x" * LIMIT)).body
+    s3.calls.clear()
+    mine, others = (ClaimCheck(s3, "mesh-bucket", reader=reader) for reader in ("post", "infer"))  # type: ignore[arg-type]
+    with pytest.raises(ParseError, match="is not a payload for infer"):
+        others.redeem(decode(body))
+    assert s3.calls == []
+    assert mine.redeem(decode(body)).payload == make(s3).redeem(decode(body)).payload
+
+
+@pytest.mark.rule("4.too-large-for-its-headers")
+def test_an_envelope_too_large_for_its_headers_goes_to_x_sump_without_them() -> None:
+    s3 = FakeS3()
+    headers = {"mine": "h" * LIMIT, "x-asya-root": "env-0"}
+    offloaded = make(s3).offload(delivery(headers=headers, payload={"kept": True}))
+    assert (offloaded.actor, offloaded.kind, offloaded.delay) == ("x-sump", "sump", 0)
+    envelope = make(s3).redeem(decode(offloaded.body))
+    assert set(envelope.headers) == {"x-asya-root"}
+    assert json.loads(bytes(envelope.payload)) == {"kept": True}
+    assert envelope.status is not None
+    assert envelope.status.phase == "failed"
+    assert envelope.status.error is not None
+    assert f"{LIMIT} at most can be sent; its headers were dropped" in envelope.status.error.message
+
+
+def test_an_envelope_too_large_for_its_route_loses_that_too() -> None:
+    route = {"prev": [], "curr": "post", "next": ["post"] * LIMIT}
+    s3 = FakeS3()
+    offloaded = make(s3).offload(delivery(route=route, status=status(own="x" * LIMIT)))
+    envelope = make(s3).redeem(decode(offloaded.body))
+    assert offloaded.actor == "x-sump"
+    assert envelope.route.curr == "x-sump"
+
+
+@pytest.mark.rule("4.claim-check.trouble")
+def test_a_refusal_of_s3_keeps_the_message() -> None:
+    s3 = FakeS3(fails=lambda operation, key: True)
+    with pytest.raises(ClientError):
+        make(s3).offload(delivery(payload="x" * LIMIT))
+    with pytest.raises(ClientError):
+        make(s3).redeem(decode(message(payload=None, headers={"x-asya-payload-ref": reference()})))
+
+
+@pytest.mark.rule("4.claim-check.bad-reference")
+@pytest.mark.parametrize(
+    "key",
+    [
+        "runs/x",
+        "other/payloads/x",
+        "payloads/../runs/x",
+        "/payloads/x",
+        "s3://other/payloads/x",
+        "",
+        "payloads",
+        "inbox/..",
+    ],
+)
+def test_a_reference_to_anywhere_else_is_a_parse_error(key: str) -> None:
+    s3 = FakeS3()
+    error = refused(s3, reference(key=key))
+    assert "headers.x-asya-payload-ref" in str(error)
+    assert error.envelope_id == "env-1"
+    assert s3.calls == []
+
+
+@pytest.mark.rule("4.claim-check.reference")
+@pytest.mark.parametrize(
+    "header",
+    [
+        "payloads/x",
+        5,
+        None,
+        [],
+        {"key": "payloads/x"},
+        reference(bucket="other"),
+        reference(size=-1),
+        reference(size="9"),
+    ],
+)
+def test_a_malformed_reference_is_a_parse_error(header: Any) -> None:
+    assert "x-asya-payload-ref" in str(refused(FakeS3(), header))
+
+
+@pytest.mark.rule("4.claim-check.bad-reference")
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (None, "does not exist"),
+        (b'{"big":2}', "does not match the size or hash"),
+        (b'{"big":1} and more', "does not match the size or hash"),
+        (b"", "does not match the size or hash"),
+    ],
+)
+def test_a_missing_or_another_object_is_a_parse_error(content: bytes | None, problem: str) -> None:
+    objects = {("mesh-bucket", "payloads/ab/object.json"): content} if content is not None else {}
+    assert problem in str(refused(FakeS3(objects=objects), reference()))
+
+
+@pytest.mark.parametrize("content", [b"no json", b"[1,", b'"\xff"', b"[" * 100_000])
+def test_an_object_that_is_not_json_is_a_parse_error(content: bytes) -> None:
+    digest = hashlib.sha256(content).hexdigest()
+    s3 = FakeS3(objects={("mesh-bucket", "inbox/x"): content})
+    assert "is not JSON" in str(refused(s3, reference(key="inbox/x", size=len(content), sha256=digest)))
+
+
+def test_a_payload_that_only_contains_the_name_of_the_header_is_left_alone() -> None:
+    envelope = decode(message(payload="x-asya-payload-ref"))
+    assert make(FakeS3()).redeem(envelope) is envelope
