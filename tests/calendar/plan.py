@@ -53,7 +53,7 @@ SAMPLE = (
     "tests/unit/asya/gateway/lambdas/test_deadline_sweep.py",
     "tests/unit/asya/capabilities/triggers/test_slots.py",
     "tests/unit/asya/capabilities/triggers/test_due_slots.py",
-    "tests/unit/asya/capabilities/pauses/waits/test_due_times.py",
+    "tests/unit/asya/capabilities/pauses/test_due_times.py",
     "tests/unit/asya_cli/job/test_listing.py",
     "tests/unit/asya_cli/tasks/test_selection.py",
     "tests/unit/asya_cli/tasks/test_listing.py",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
-PACKAGES = ("protocol", "starts", "triggers", "fan_in", "reporting")
+PACKAGES = ("protocol", "tasks/starts", "capabilities/triggers", "capabilities/fan_in", "tasks/reporting")
 _NAME = re.compile(r"x.+__mutmut_(\d+|orig)")
 # mutmut's mark between the parts of the name of a method.
 _MARK = "ǁ"

@@ -51,7 +51,7 @@ def root(tmp_path: Path) -> Path:
     for package in PACKAGES:
         (source / "asya" / package).mkdir(parents=True)
         (source / "asya" / package / "empty.py").touch()
-    (source / "asya" / "starts" / "lanes.py").write_text(MODULE, encoding="utf-8")
+    (source / "asya" / "tasks/starts" / "lanes.py").write_text(MODULE, encoding="utf-8")
     reached = {"asya.tasks.starts.lanes.x_settle": ["test"], "asya.tasks.starts.lanes.xǁLaneǁends": ["test"]}
     statistics = {"tests_by_mangled_function_name": reached}
     (tmp_path / "mutmut-stats.json").write_text(json.dumps(statistics), encoding="utf-8")
@@ -61,13 +61,19 @@ def root(tmp_path: Path) -> Path:
 def write_codes(root: Path, **codes: int | None) -> None:
     """The results of mutmut, by the names of mutants without their module."""
     named = {f"asya.tasks.starts.lanes.{name}": code for name, code in codes.items()}
-    (root / "asya" / "starts" / "lanes.py.meta").write_text(json.dumps({"exit_code_by_key": named}), encoding="utf-8")
+    (root / "asya" / "tasks/starts" / "lanes.py.meta").write_text(
+        json.dumps({"exit_code_by_key": named}), encoding="utf-8"
+    )
 
 
 def test_the_sample_has_changes_of_reached_code_without_those_of_texts(root: Path) -> None:
     chosen = sample(root, 10)
     assert {mutant.change for mutant in chosen.mutants} == {SETTLE, ENDS}
-    assert (chosen.all["starts"], chosen.reached["starts"], chosen.all["triggers"]) == (3, 2, 0)
+    assert (chosen.all["tasks/starts"], chosen.reached["tasks/starts"], chosen.all["capabilities/triggers"]) == (
+        3,
+        2,
+        0,
+    )
     assert [mutant.change for mutant in sample(root, 1).mutants] == [min(SETTLE, ENDS, key=lambda each: each.order)]
 
 
@@ -84,10 +90,12 @@ def test_a_score_falls_with_what_tests_find_or_reach(tmp_path: Path) -> None:
     kept = Score(20, 18, equivalent=1, reached=0.95)
     assert f"{kept.share:.3f}" == "0.947"
     for fallen in (Score(20, 17, 1, 0.95), Score(20, 18, 0, 0.95), Score(20, 18, 1, 0.9)):
-        assert lower({"starts": kept}, {"starts": fallen, "triggers": Score(20, 1)}) == ["starts"]
-    assert lower({"starts": kept}, {"starts": Score(20, 18, 1, 0.945)}) == []
-    write_scores({"starts": kept}, tmp_path / "scores.json")
-    assert read_scores(tmp_path / "scores.json") == {"starts": kept}
+        assert lower({"tasks/starts": kept}, {"tasks/starts": fallen, "capabilities/triggers": Score(20, 1)}) == [
+            "tasks/starts"
+        ]
+    assert lower({"tasks/starts": kept}, {"tasks/starts": Score(20, 18, 1, 0.945)}) == []
+    write_scores({"tasks/starts": kept}, tmp_path / "scores.json")
+    assert read_scores(tmp_path / "scores.json") == {"tasks/starts": kept}
 
 
 def test_a_verdict_has_a_reason(tmp_path: Path) -> None:

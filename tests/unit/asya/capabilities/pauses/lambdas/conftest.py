@@ -1,10 +1,13 @@
-"""Fixtures of the functions of pauses."""
+"""Fixtures of the functions of pauses and waits."""
+
+from collections.abc import Iterator
 
 import pytest
 
 from asya.function.aws import clients
 from tests.doubles.mesh_world import MeshWorld
 from tests.doubles.pausing import FakeEvents
+from tests.doubles.waiting import WaitingWorld, waiting_world
 
 
 @pytest.fixture
@@ -13,3 +16,10 @@ def bus(monkeypatch: pytest.MonkeyPatch, world: MeshWorld) -> FakeEvents:
     found = FakeEvents()
     monkeypatch.setattr(clients, "events", lambda: found)
     return found
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[WaitingWorld]:
+    """A mesh with wait actors."""
+    with waiting_world(monkeypatch) as world:
+        yield world
