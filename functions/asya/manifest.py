@@ -10,7 +10,7 @@ from typing import Any
 
 from asya.api_call import ApiCall
 from asya.function import sqs_limits
-from asya.monitoring import Alarm, Metric
+from asya.monitoring import Alarm, Graph, Metric
 from asya.needs import Need
 from asya.option import Option
 from asya.predicates import Predicate, always, is_actor, never
@@ -178,6 +178,7 @@ class Capability:
         commands: The subcommands of `asya`, beside those of `asya_cli`.
         metrics: The metrics that its functions write.
         alarms: The alarms of a mesh.
+        graphs: The graphs on its dashboards.
     """
 
     name: str
@@ -187,6 +188,7 @@ class Capability:
     commands: tuple[Command, ...] = ()
     metrics: tuple[Metric, ...] = ()
     alarms: tuple[Alarm, ...] = ()
+    graphs: tuple[Graph, ...] = ()
 
 
 def crew_actor(name: str, entry_point: str, needs: tuple[Need, ...], *, in_chains: Predicate = never) -> Function:

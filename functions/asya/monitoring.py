@@ -56,9 +56,15 @@ class Of(Enum):
 
     MESH = "the mesh"
     ACCOUNT = "all functions of the account"
-    QUEUES = "each queue of the mesh, without those of reports"
+    QUEUES = "each queue; alarms leave out those of reports, which have their own"
+    FUNCTIONS = "each function"
     UNQUEUED = "each function without a queue"
     SWEEPS = "each function that a schedule calls"
+    ACTORS = "each actor"
+    OWN_ACTORS = "each actor of the mesh file"
+    CREW = "each actor that the mesh brings along"
+    PICKED = "the actor that the page of an actor shows, its queue or its function"
+    PICKED_LETTERS = "the dead-letter queue of this actor"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,13 +97,13 @@ class Series:
         metric: Its name: of a declared metric, or of one in `AWS_METRICS`.
         statistic: The statistic of each period.
         of: What it is about. The name of an actor also names its queue or its function, and `{name}-dlq` the dead-letter queue.
-        by: One value of the dimension that splits the metric.
+        values: Values of the dimension that splits the metric; empty for all. An alarm reads one.
     """
 
     metric: str
     statistic: Statistic = "Sum"
     of: str | Of = Of.MESH
-    by: tuple[Dimension, str] | None = None
+    values: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -172,3 +178,76 @@ class Alarm:
             if placeholder is not None and placeholder not in _PLACEHOLDERS:
                 known = ", ".join(_PLACEHOLDERS)
                 raise ValueError(f"alarm {self.name!r}: unknown placeholder {{{placeholder}}}; known are {known}")
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a dashboard.
+
+    Attributes:
+        page: The dashboard: that of the mesh, or that of one actor.
+        title: Its heading; empty for none.
+        at: Its place on the page.
+        columns: How many graphs lie side by side; 0 for all.
+        when: Whether a mesh has it.
+    """
+
+    page: Literal["overview", "actor"]
+    title: str
+    at: int
+    columns: int = 3
+    when: Predicate = always
+
+
+NUMBERS = Section("overview", "", 1, columns=0)
+TASKS = Section("overview", "Tasks", 2, columns=4)
+ACTORS = Section("overview", "Actors: the ten with the highest values", 3, columns=4)
+CREW = Section("overview", "Crew, sets and pauses", 5)
+ENVELOPES = Section("actor", "Envelopes", 1)
+KINDS = Section("actor", "Job runs, sets, pauses, dead letters and sweeps: actors of these kinds", 3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line(Series):
+    """A series in a graph, or several: one for each that it is about.
+
+    Attributes:
+        drawn: Whether each is shown, the ten highest ones, or one value of all.
+        label: The text in the legend. By default the metric, or what tells one line from the others.
+        period: Seconds.
+    """
+
+    drawn: Literal["each", "top", "MAX", "SUM"] = "each"
+    label: str = ""
+    period: int = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class Graph:
+    """A graph or a number on a dashboard.
+
+    Attributes:
+        section: Where it is. Several capabilities have graphs in one section.
+        at: Its place in the section; by default after those with a place.
+        title: Its title.
+        lines: What it shows.
+        number: Whether it shows the latest values as numbers, or the values of the whole time range.
+        when: Whether a mesh has it.
+    """
+
+    section: Section
+    at: int = 100
+    title: str
+    lines: tuple[Line, ...]
+    number: Literal["", "latest", "whole range"] = ""
+    when: Predicate = always
+
+
+def lines(*metrics: str, of: str | Of = Of.MESH, statistic: Statistic = "Sum") -> tuple[Line, ...]:
+    """Declare a line for each metric."""
+    return tuple(Line(metric=each, of=of, statistic=statistic) for each in metrics)
+
+
+def statistics(metric: str, *names: Statistic, of: str | Of = Of.MESH) -> tuple[Line, ...]:
+    """Declare a line for each statistic of a metric."""
+    return tuple(Line(metric=metric, of=of, statistic=each, label=each) for each in names)

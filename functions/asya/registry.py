@@ -16,7 +16,7 @@ from asya.gateway.manifest import CAPABILITY as _GATEWAY
 from asya.heavy.manifest import CAPABILITY as _SPARK
 from asya.light.manifest import CAPABILITY as _SIDECAR
 from asya.manifest import ActorFunction, Capability, Function, Queues, Schedule
-from asya.monitoring import Alarm, Metric, Threshold
+from asya.monitoring import Alarm, Graph, Metric, Threshold
 from asya.option import Option
 from asya.predicates import is_actor
 from asya.protocol.mesh_table import MeshTable
@@ -84,6 +84,12 @@ class Registry:
     def alarms(self) -> tuple[Alarm, ...]:
         """The alarms, whether a mesh has them or not."""
         return tuple(each for capability in self.capabilities for each in capability.alarms)
+
+    @cached_property
+    def graphs(self) -> tuple[Graph, ...]:
+        """The graphs of dashboards in their order, whether a mesh has them or not."""
+        graphs = [each for capability in self.capabilities for each in capability.graphs]
+        return tuple(sorted(graphs, key=lambda each: (each.section.page, each.section.at, each.section.title, each.at)))
 
     @cached_property
     def thresholds(self) -> dict[str, Threshold]:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from asya_infra.constructs.observability.alarms import MAX_METRICS
-from asya_infra.constructs.observability.inventory import queue_actors, unqueued_functions
 from asya_infra.constructs.observability.mesh_alarms import mesh_alarms
+from asya_infra.constructs.observability.series import queue_actors, unqueued_functions
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file import load_mesh
 from asya_infra.mesh_file.notify_model import ThresholdsSection

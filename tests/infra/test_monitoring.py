@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from asya import registry
-from asya_infra.constructs.observability.actor_page import PLACEHOLDER, actor_page
+from asya_infra.constructs.observability.actor_page import actor_page
 from asya_infra.constructs.observability.overview import overview
+from asya_infra.constructs.observability.series import PLACEHOLDER
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file import load_mesh
 from asya_infra.options import Options

@@ -2,7 +2,23 @@
 
 from asya.ends.result_index import RECENT_PREFIX
 from asya.manifest import ActorFunction, Capability, crew_actor
-from asya.monitoring import Alarm, Metric, Series, Share, Threshold
+from asya.monitoring import (
+    ACTORS,
+    CREW,
+    ENVELOPES,
+    NUMBERS,
+    TASKS,
+    Alarm,
+    Graph,
+    Line,
+    Metric,
+    Of,
+    Series,
+    Share,
+    Threshold,
+    lines,
+    statistics,
+)
 from asya.needs import FAILED, OWN, SUCCEEDED, Group, Objects, Payloads, lists, sends
 from asya.predicates import with_chained_triggers, with_index
 from asya.protocol import names
@@ -120,7 +136,7 @@ ALARMS = (
         # With fewer ended tasks in a period, a single failure would be a high rate; the alarm for failures tells about that one.
         watched=Share(
             part=Series(metric="Failed"),
-            rest=Series(metric="Processed", of=names.SINK, by=("outcome", "succeeded")),
+            rest=Series(metric="Processed", of=names.SINK, values=("succeeded",)),
             least=20,
         ),
         threshold=Threshold(
@@ -133,4 +149,38 @@ ALARMS = (
     ),
 )
 
-CAPABILITY = Capability(name="crew", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS)
+GRAPHS = (
+    Graph(
+        section=NUMBERS,
+        at=1,
+        title="Failures",
+        number="whole range",
+        lines=(Line(metric="Failed", label="in this time range"),),
+    ),
+    Graph(
+        section=TASKS,
+        at=1,
+        title="Throughput",
+        lines=(
+            Line(metric="Received", label="messages received"),
+            Line(metric="TimeToResult", statistic="SampleCount", label="tasks ended"),
+        ),
+    ),
+    Graph(section=TASKS, at=2, title="Time to result (ms)", lines=statistics("TimeToResult", "p50", "p95")),
+    Graph(
+        section=ACTORS,
+        at=1,
+        title="Failures by actor and reason",
+        lines=(Line(metric="Failed", of=Of.OWN_ACTORS, drawn="top"),),
+    ),
+    Graph(section=CREW, at=2, title="Ends at x-sink", lines=lines("Processed", of=names.SINK)),
+    Graph(section=ENVELOPES, at=2, title="Failures by reason", lines=lines("Failed", of=Of.PICKED)),
+    Graph(
+        section=ENVELOPES,
+        at=9,
+        title="Time to result (ms), at x-sink",
+        lines=statistics("TimeToResult", "p50", "p95", of=Of.PICKED),
+    ),
+)
+
+CAPABILITY = Capability(name="crew", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS, graphs=GRAPHS)

@@ -2,7 +2,7 @@
 
 from asya.capabilities.dead_letters.manifest import LETTERS
 from asya.manifest import Capability, Deployments, Function, Queues, Requests, Schedule, TableChanges
-from asya.monitoring import Alarm, Delay, Metric, Series, Threshold
+from asya.monitoring import TASKS, Alarm, Delay, Graph, Line, Metric, Section, Series, Threshold, lines
 from asya.needs import (
     Calls,
     Group,
@@ -249,4 +249,43 @@ def _reports(queue: str, what: str) -> tuple[Alarm, Alarm]:
 
 ALARMS = (*_reports(names.REPORTS, "progress of tasks"), *_reports(names.ENDS, "ends of tasks"))
 
-CAPABILITY = Capability(name="gateway", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS)
+_REPORTS = Section("overview", "Reports", 7)
+
+
+def _of_reports(metric: str, label: str, suffix: str = "") -> tuple[Line, ...]:
+    """Declare a line for each queue of reports."""
+    return tuple(
+        Line(metric=metric, statistic="Maximum", of=f"{queue}{suffix}", label=label.format(queue))
+        for queue in names.REPORT_QUEUES
+    )
+
+
+GRAPHS = (
+    Graph(
+        section=TASKS,
+        at=3,
+        title="Retries and losses",
+        lines=lines(
+            *("Retried", "SlaExpired", "HopLimit", "Redelivered"),
+            *("ReportsDropped", "ReportsRefused", "PreflightsSkipped"),
+        ),
+    ),
+    Graph(section=_REPORTS, at=1, title="Oldest report (s)", lines=_of_reports("ApproximateAgeOfOldestMessage", "{}")),
+    Graph(
+        section=_REPORTS,
+        at=2,
+        title="Messages with reports",
+        lines=(
+            *_of_reports("ApproximateNumberOfMessagesVisible", "{} waiting"),
+            *_of_reports("ApproximateNumberOfMessagesNotVisible", "{} in flight"),
+        ),
+    ),
+    Graph(
+        section=_REPORTS,
+        at=3,
+        title="Dead letters of reports",
+        lines=_of_reports("ApproximateNumberOfMessagesVisible", "{}", "-dlq"),
+    ),
+)
+
+CAPABILITY = Capability(name="gateway", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS, graphs=GRAPHS)

@@ -1,7 +1,7 @@
 """Declares the functions of heavy actors and their job runs."""
 
 from asya.manifest import ActorFunction, Capability, Function, Queues, Schedule
-from asya.monitoring import Alarm, Metric, Series, Threshold
+from asya.monitoring import KINDS, NUMBERS, Alarm, Graph, Line, Metric, Of, Section, Series, Threshold, lines
 from asya.needs import (
     EACH,
     OWN,
@@ -143,4 +143,63 @@ ALARMS = (
     ),
 )
 
-CAPABILITY = Capability(name="spark", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS)
+_JOB_RUNS = Section("overview", "Job runs", 4, when=with_jobs)
+
+GRAPHS = (
+    Graph(
+        section=NUMBERS,
+        at=4,
+        title="Job runs",
+        number="latest",
+        lines=(
+            Line(metric="RunsRunning", statistic="Maximum", of=Of.ACTORS, drawn="SUM", label="running"),
+            Line(metric="RunsQueued", statistic="Maximum", of=Of.ACTORS, drawn="SUM", label="queued"),
+        ),
+        when=with_jobs,
+    ),
+    Graph(
+        section=_JOB_RUNS,
+        at=1,
+        title="Pending envelopes",
+        lines=(Line(metric="PendingEnvelopes", statistic="Maximum", of=Of.ACTORS, drawn="top"),),
+    ),
+    Graph(
+        section=_JOB_RUNS,
+        at=2,
+        title="Longest delay of a job run (s)",
+        lines=(Line(metric="RunDelay", statistic="Maximum", of=Of.ACTORS, drawn="top"),),
+    ),
+    Graph(
+        section=_JOB_RUNS,
+        at=3,
+        title="Job runs that failed, waited or were refused",
+        lines=(Line(metric="JobRuns", of=Of.ACTORS, values=("failed", "waiting", "refused"), drawn="top"),),
+    ),
+    Graph(
+        section=KINDS,
+        at=1,
+        title="Job runs",
+        lines=lines("RunsRunning", "RunsQueued", of=Of.PICKED, statistic="Maximum"),
+    ),
+    Graph(section=KINDS, at=2, title="Job runs by state", lines=lines("JobRuns", of=Of.PICKED)),
+    Graph(
+        section=KINDS,
+        at=3,
+        title="Longest delay of a job run (s)",
+        lines=lines("RunDelay", of=Of.PICKED, statistic="Maximum"),
+    ),
+    Graph(
+        section=KINDS,
+        at=4,
+        title="Pending envelopes",
+        lines=lines("PendingEnvelopes", of=Of.PICKED, statistic="Maximum"),
+    ),
+    Graph(
+        section=KINDS,
+        at=5,
+        title="Envelopes of a job run",
+        lines=lines("EnvelopesPerRun", of=Of.PICKED, statistic="Average"),
+    ),
+)
+
+CAPABILITY = Capability(name="spark", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS, graphs=GRAPHS)

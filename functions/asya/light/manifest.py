@@ -2,7 +2,27 @@
 
 from asya.function.sqs_limits import QUEUE_RETENTION_DAYS
 from asya.manifest import ActorFunction, Capability
-from asya.monitoring import Alarm, Largest, Metric, Of, Series, Silence, Threshold, Total
+from asya.monitoring import (
+    ACTORS,
+    CREW,
+    ENVELOPES,
+    KINDS,
+    NUMBERS,
+    TASKS,
+    Alarm,
+    Graph,
+    Largest,
+    Line,
+    Metric,
+    Of,
+    Section,
+    Series,
+    Silence,
+    Threshold,
+    Total,
+    lines,
+    statistics,
+)
 from asya.needs import Group, Items, Payloads, sends, writes
 from asya.predicates import declares_targets, deduplicates, has_circuit_breaker, keeps_input, sends_everywhere
 from asya.protocol.keys import INPUTS_PREFIX
@@ -118,4 +138,125 @@ ALARMS = (
     ),
 )
 
-CAPABILITY = Capability(name="sidecar", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS)
+_QUEUE_AND_FUNCTION = Section("actor", "Queue and function", 2, columns=4)
+_COMPARISON = Section("actor", "All actors: the ten with the highest values", 4)
+# They are not on the overview, because a dashboard has 2,500 metrics at most.
+_COMPARED = (
+    ("Messages received", Line(metric="Received", of=Of.OWN_ACTORS, drawn="top")),
+    ("Handler p95 (ms)", Line(metric="HandlerDuration", statistic="p95", of=Of.OWN_ACTORS, drawn="top")),
+    ("From sent to received p95 (ms)", Line(metric="HopLatency", statistic="p95", of=Of.OWN_ACTORS, drawn="top")),
+)
+
+GRAPHS = (
+    Graph(
+        section=NUMBERS,
+        at=2,
+        title="Oldest waiting message",
+        number="latest",
+        lines=(
+            Line(
+                metric="ApproximateAgeOfOldestMessage",
+                statistic="Maximum",
+                of=Of.QUEUES,
+                drawn="MAX",
+                label="seconds",
+                period=60,
+            ),
+        ),
+    ),
+    Graph(
+        section=TASKS,
+        at=4,
+        title="Throttled calls of the account",
+        lines=(Line(metric="Throttles", of=Of.ACCOUNT, label="throttled calls"),),
+    ),
+    Graph(
+        section=ACTORS,
+        at=3,
+        title="Oldest message by queue (s)",
+        lines=(Line(metric="ApproximateAgeOfOldestMessage", statistic="Maximum", of=Of.QUEUES, drawn="top"),),
+    ),
+    Graph(
+        section=ACTORS,
+        at=4,
+        title="Errors by function",
+        lines=(Line(metric="Errors", of=Of.FUNCTIONS, drawn="top"),),
+    ),
+    Graph(section=CREW, at=1, title="Messages received by the crew", lines=lines("Received", of=Of.CREW)),
+    Graph(section=CREW, at=4, title="Finished sweeps", lines=lines("Sweeps", of=Of.SWEEPS)),
+    Graph(
+        section=ENVELOPES,
+        at=1,
+        title="Received and processed",
+        lines=lines("Received", "Processed", of=Of.PICKED),
+    ),
+    Graph(section=ENVELOPES, at=3, title="Sent by kind", lines=lines("Sent", of=Of.PICKED)),
+    Graph(
+        section=ENVELOPES,
+        at=4,
+        title="Handler (ms)",
+        lines=statistics("HandlerDuration", "p50", "p95", of=Of.PICKED),
+    ),
+    Graph(
+        section=ENVELOPES,
+        at=5,
+        title="From sent to received (ms)",
+        lines=statistics("HopLatency", "p50", "p95", of=Of.PICKED),
+    ),
+    Graph(
+        section=ENVELOPES,
+        at=6,
+        title="Retries and losses",
+        lines=lines(
+            *("Retried", "SlaExpired", "HopLimit", "Redelivered", "ReportsDropped", "PreflightsSkipped"), of=Of.PICKED
+        ),
+    ),
+    Graph(
+        section=ENVELOPES,
+        at=7,
+        title="Message size (bytes)",
+        lines=statistics("MessageSize", "p95", "Maximum", of=Of.PICKED),
+    ),
+    Graph(
+        section=ENVELOPES,
+        at=8,
+        title="Messages of an invocation",
+        lines=statistics("InFlight", "Average", "Maximum", of=Of.PICKED),
+    ),
+    Graph(
+        section=_QUEUE_AND_FUNCTION,
+        at=1,
+        title="Waiting messages, and dead letters",
+        lines=(
+            Line(metric="ApproximateNumberOfMessagesVisible", statistic="Maximum", of=Of.PICKED, label="waiting"),
+            Line(
+                metric="ApproximateNumberOfMessagesVisible",
+                statistic="Maximum",
+                of=Of.PICKED_LETTERS,
+                label="dead letters",
+            ),
+        ),
+    ),
+    Graph(
+        section=_QUEUE_AND_FUNCTION,
+        at=2,
+        title="Oldest message (s)",
+        lines=(Line(metric="ApproximateAgeOfOldestMessage", statistic="Maximum", of=Of.PICKED, label="oldest"),),
+    ),
+    Graph(
+        section=_QUEUE_AND_FUNCTION,
+        at=3,
+        title="Errors and throttles",
+        lines=lines("Errors", "Throttles", of=Of.PICKED),
+    ),
+    Graph(
+        section=_QUEUE_AND_FUNCTION,
+        at=4,
+        title="Instances",
+        lines=lines("ConcurrentExecutions", of=Of.PICKED, statistic="Maximum"),
+    ),
+    Graph(section=KINDS, at=9, title="Finished sweeps", lines=lines("Sweeps", of=Of.PICKED)),
+    *(Graph(section=_COMPARISON, title=title, lines=(line,)) for title, line in _COMPARED),
+)
+
+CAPABILITY = Capability(name="sidecar", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS, graphs=GRAPHS)

@@ -1,7 +1,7 @@
 """Declares the function of dead letters."""
 
 from asya.manifest import Capability, Function, Schedule
-from asya.monitoring import Alarm, Metric, Series, Threshold
+from asya.monitoring import ACTORS, CREW, KINDS, Alarm, Graph, Line, Metric, Of, Series, Threshold, lines
 from asya.needs import Group, Items, looks_at, sends, writes
 from asya.protocol import names
 from asya.protocol.keys import DEAD_LETTERS_PREFIX
@@ -51,4 +51,20 @@ ALARMS = (
     ),
 )
 
-CAPABILITY = Capability(name="dead_letters", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS)
+GRAPHS = (
+    Graph(
+        section=ACTORS,
+        at=2,
+        title="Dead letters by actor",
+        lines=(Line(metric="DeadLetters", statistic="Maximum", of=Of.OWN_ACTORS, drawn="top"),),
+    ),
+    Graph(
+        section=CREW,
+        at=3,
+        title="Dead letters of the crew",
+        lines=lines("DeadLetters", of=Of.CREW, statistic="Maximum"),
+    ),
+    Graph(section=KINDS, at=6, title="Dead letters", lines=lines("DeadLetters", of=Of.PICKED, statistic="Maximum")),
+)
+
+CAPABILITY = Capability(name="dead_letters", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS, graphs=GRAPHS)

@@ -1,7 +1,7 @@
 """Declares the functions of fan-in."""
 
 from asya.manifest import CREW_TIMEOUT, ActorFunction, Capability, Function, Queues, Schedule
-from asya.monitoring import Metric
+from asya.monitoring import CREW, Graph, Metric, Of, lines
 from asya.needs import Group, Items, Payloads, lists, reads, reads_and_writes, sends, uses, writes
 from asya.protocol import names
 from asya.protocol.keys import BUFFERED_PREFIX, SLICES_PREFIX, SUPERSEDED_PREFIX
@@ -46,4 +46,6 @@ FUNCTIONS = (
 
 METRICS = (Metric("FanInOpen"),)
 
-CAPABILITY = Capability(name="fan_in", functions=FUNCTIONS, metrics=METRICS)
+GRAPHS = (Graph(section=CREW, at=5, title="Open sets", lines=lines("FanInOpen", of=Of.ACTORS, statistic="Maximum")),)
+
+CAPABILITY = Capability(name="fan_in", functions=FUNCTIONS, metrics=METRICS, graphs=GRAPHS)

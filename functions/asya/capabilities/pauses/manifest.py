@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from asya.capabilities.pauses.limits import longest_wait
 from asya.manifest import CREW_TIMEOUT, ActorFunction, Capability, Function, Queues, Schedule, crew_actor
-from asya.monitoring import Alarm, Metric, Series, Threshold
+from asya.monitoring import CREW, KINDS, NUMBERS, Alarm, Graph, Line, Metric, Of, Series, Threshold, lines
 from asya.needs import OWN, Calls, Group, Items, Payloads, Resource, lists, reads, reads_and_writes, sends, writes
 from asya.predicates import answers_by_link, holds_retries, only_waits, pauses_tasks, waits_on_routes
 from asya.protocol import names
@@ -122,4 +122,25 @@ ALARMS = (
     ),
 )
 
-CAPABILITY = Capability(name="pause", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS)
+GRAPHS = (
+    Graph(
+        section=NUMBERS,
+        at=3,
+        title="Open pauses",
+        number="latest",
+        lines=(Line(metric="PausesOpen", statistic="Maximum", of=Of.ACTORS, drawn="SUM", label="pauses", period=60),),
+    ),
+    Graph(section=CREW, at=6, title="Oldest pause (s)", lines=lines("PausedAge", of=Of.ACTORS, statistic="Maximum")),
+    Graph(
+        section=KINDS,
+        at=7,
+        title="Open sets and open pauses",
+        lines=lines("FanInOpen", "PausesOpen", of=Of.PICKED, statistic="Maximum"),
+    ),
+    Graph(section=KINDS, at=8, title="Oldest pause (s)", lines=lines("PausedAge", of=Of.PICKED, statistic="Maximum")),
+    Graph(
+        section=KINDS, at=12, title="Lateness of waits (s)", lines=lines("WaitsLate", of=Of.PICKED, statistic="Maximum")
+    ),
+)
+
+CAPABILITY = Capability(name="pause", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS, graphs=GRAPHS)

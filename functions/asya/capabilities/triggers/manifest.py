@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from asya.capabilities.triggers.lanes import window_kind
 from asya.manifest import Capability, Function, Queues, Requests
-from asya.monitoring import Alarm, Metric, Series, Threshold
+from asya.monitoring import KINDS, Alarm, Graph, Metric, Of, Section, Series, Threshold, lines
 from asya.needs import EACH, Calls, Group, Items, Resource, lists, reads, sends, uses, writes
 from asya.predicates import with_chained_triggers, with_jobs, with_pauses, with_triggers, with_webhooks
 from asya.protocol import names
@@ -110,4 +110,19 @@ ALARMS = (
     ),
 )
 
-CAPABILITY = Capability(name="triggers", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS)
+_TRIGGERS = Section("overview", "Triggers", 6, when=with_triggers)
+
+GRAPHS = (
+    Graph(section=_TRIGGERS, at=1, title="Starts", lines=lines("TriggersFired", "TriggersSkipped")),
+    Graph(section=_TRIGGERS, at=2, title="Failures and missed slots", lines=lines("TriggersFailed", "SlotsMissed")),
+    Graph(section=_TRIGGERS, at=3, title="Webhooks", lines=lines("WebhooksTaken", "WebhooksRefused")),
+    Graph(
+        section=KINDS,
+        at=10,
+        title="Triggers",
+        lines=lines("TriggersFired", "TriggersFailed", "TriggersSkipped", "SlotsMissed", of=Of.PICKED),
+    ),
+    Graph(section=KINDS, at=11, title="Webhooks", lines=lines("WebhooksTaken", "WebhooksRefused", of=Of.PICKED)),
+)
+
+CAPABILITY = Capability(name="triggers", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS, graphs=GRAPHS)

@@ -17,7 +17,7 @@ from asya_infra.constructs.observability.alarms import (
     MetricSource,
     queue_metric,
 )
-from asya_infra.constructs.observability.inventory import members
+from asya_infra.constructs.observability.series import members, source
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.notify_model import value_of
 
@@ -62,7 +62,7 @@ class _Maker:
     threshold: float
 
     def plain(self, series: Series) -> Alarm:
-        return self._alarm((self._source(series, series.of),), self._text(of=series.of))
+        return self._alarm((source(self.mesh, series, series.of),), self._text(of=series.of))
 
     def groups(self, series: Series, function: str) -> Iterator[Alarm]:
         about = members(self.mesh, series.of)
@@ -70,14 +70,14 @@ class _Maker:
             group = about[start : start + MAX_METRICS]
             metrics = ", ".join(f"m{index}" for index in range(len(group)))
             yield self._alarm(
-                tuple(self._source(series, each) for each in group),
+                tuple(source(self.mesh, series, each) for each in group),
                 self._text(each=", ".join(group)),
                 name=self._name_of_group(number),
                 expression=f"{function}([{metrics}])",
             )
 
     def share(self, share: Share) -> Alarm:
-        sources = (self._source(share.part, share.part.of), self._source(share.rest, share.rest.of))
+        sources = (source(self.mesh, share.part, share.part.of), source(self.mesh, share.rest, share.rest.of))
         # SUM over an array ignores a metric without data; m0 / (m0 + m1) would have no value if nothing succeeds.
         expression = f"IF(SUM([m0, m1]) >= {share.least}, 100 * m0 / SUM([m0, m1]), 0)"
         return self._alarm(sources, self._text(), expression=expression)
@@ -105,7 +105,7 @@ class _Maker:
             yield Alarm(
                 name=self.declared.name.format(each=each),
                 description=self._text(each=each, log=self.declared.log or each),
-                sources=(self._source(series, each),),
+                sources=(source(self.mesh, series, each),),
                 threshold=1,
                 periods=(periods, periods),
                 needs_data=True,
@@ -142,19 +142,3 @@ class _Maker:
         )
         graph = self.declared.graph
         return f"{text} See the graph '{graph}' of the dashboard asya-{mesh.namespace}." if graph else text
-
-    def _source(self, series: Series, of: str | Of) -> MetricSource:
-        namespace = self.mesh.namespace
-        service = monitoring.AWS_METRICS.get(series.metric, names.METRICS_NAMESPACE)
-        dimensions: dict[str, str] = {}
-        if service == names.METRICS_NAMESPACE:
-            dimensions = {"namespace": namespace} | ({"actor": of} if isinstance(of, str) else {})
-            dimensions |= dict([series.by] if series.by else [])
-        elif isinstance(of, str):
-            is_queue = service == monitoring.SQS
-            dimensions = (
-                {"QueueName": names.queue_name(namespace, of)}
-                if is_queue
-                else {"FunctionName": names.function_name(namespace, of)}
-            )
-        return MetricSource(namespace=service, metric=series.metric, statistic=series.statistic, dimensions=dimensions)
