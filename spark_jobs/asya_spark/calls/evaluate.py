@@ -133,7 +133,7 @@ def _check_output(guard: OutputGuard, value: object) -> None:
 def _slices(fan_out: FanOut, view: EnvelopeView, envelope: Envelope) -> Iterator[str]:
     """The frames of a fan-out: the origin, with the payload as received, and one frame for each item."""
     for fan_out_slice in fan_out.slices(view):
-        members = {"payload": _with_models(fan_out_slice.item)} if fan_out_slice.index else {}
+        members = {"payload": _with_models(fan_out_slice.item)} if fan_out_slice.number else {}
         slice_view = replace(
             view,
             next=list(fan_out_slice.next),
