@@ -16,6 +16,7 @@ from asya.capabilities.triggers.aws.webhook_keys import WebhookKeys
 from asya.capabilities.triggers.aws.webhook_memory import WebhookMemory
 from asya.capabilities.triggers.aws.webhook_queue import WebhookQueue
 from asya.capabilities.triggers.http_calls import WEBHOOK_PATH
+from asya.function.aws import table
 from asya.function.lambdas.environment import REAL
 from asya.gateway.call_table import CALLS
 from asya.gateway.http.router import HttpRoute, answer
@@ -50,7 +51,7 @@ class Queue:
         message = json.loads(MessageBody)
         self.messages.append(message)
         task = record_key(ids.occurrence_id(message["trigger"], message["webhook"]["key"]))
-        self.tables.put_item(TableName="tasks", Item=task | {"expires_at": {"N": "99999999999"}})
+        table.Table(self.tables, "tasks").write(table.put(task, {"expires_at": 99999999999}))
 
 
 @pytest.fixture

@@ -141,6 +141,11 @@ def where(
     return Query(condition, values, index, consistent, backwards)
 
 
+def in_partition(pk: str, prefix: str = "") -> Query:
+    """Query the items of a partition whose sort keys begin with a prefix."""
+    return where("pk = :pk AND begins_with(sk, :prefix)", pk=pk, prefix=prefix) if prefix else where("pk = :pk", pk=pk)
+
+
 @dataclass(frozen=True, slots=True)
 class Written:
     """The result of a write: true if it was made, false if a condition refused it.

@@ -10,18 +10,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING
 
+from asya.function.aws.table import Table, delete, in_partition, put
+from asya.function.aws.table_items import Key
 from asya.function.lambdas.environment import Environment
 from asya.gateway.waits import LEASE, SlotPool, slot_pools
 from asya.protocol.mesh_table import Gateway
 from asya.tasks.aws.table_calls import table_errors
 from asya.tasks.aws.task_store import TaskStoreError
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
-
-    from asya.tasks.aws.items import Item
 
 _SLOT = "slot#"
 # Writes after which a call that lost each of them to another call is refused.
@@ -34,8 +30,8 @@ class _Slot:
     number: int
 
     @property
-    def key(self) -> "Item":
-        return {"pk": {"S": self.pool}, "sk": {"S": f"{_SLOT}{self.number:04d}"}}
+    def key(self) -> Key:
+        return Key(self.pool, f"{_SLOT}{self.number:04d}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +39,11 @@ class WaitSlots:
     """The slots of a mesh's waiting calls.
 
     Attributes:
-        table: the name of the tasks table.
+        table: the tasks table.
         warn: logs a slot that could not be freed.
     """
 
-    client: "DynamoDBClient"
-    table: str
+    table: Table
     limits: Gateway
     environment: Environment
     warn: Callable[[str], None]
@@ -85,53 +80,28 @@ class WaitSlots:
 
     def _put(self, slot: _Slot, holder: str, now: datetime) -> bool:
         """Write a slot that is free, expired, or this holder's own after a lost answer."""
+        expires_at = math.ceil(now.timestamp() + LEASE)
+        change = put(slot.key, {"holder": holder, "expires_at": expires_at}).only_if(
+            "attribute_not_exists(pk) OR expires_at <= :now OR holder = :holder",
+            now=int(now.timestamp()),
+            holder=holder,
+        )
         with table_errors("take a slot of a waiting call"):
-            try:
-                self.client.put_item(
-                    TableName=self.table,
-                    Item={
-                        **slot.key,
-                        "holder": {"S": holder},
-                        "expires_at": {"N": str(math.ceil(now.timestamp() + LEASE))},
-                    },
-                    ConditionExpression="attribute_not_exists(pk) OR expires_at <= :now OR holder = :holder",
-                    ExpressionAttributeValues={
-                        ":now": {"N": str(int(now.timestamp()))},
-                        ":holder": {"S": holder},
-                    },
-                )
-            except self.client.exceptions.ConditionalCheckFailedException:
-                return False
-        return True
+            return bool(self.table.write(change))
 
     def _taken(self, pool: SlotPool, now: datetime) -> set[int]:
         """The numbers of the taken slots; a pool has at most 1,000 small items, which are one page."""
         with table_errors("read the slots of waiting calls"):
-            items = self.client.query(
-                TableName=self.table,
-                # A task may have the name of the pool as its id.
-                KeyConditionExpression="pk = :pk AND begins_with(sk, :slot)",
-                ExpressionAttributeValues={":pk": {"S": pool.name}, ":slot": {"S": _SLOT}},
-                ConsistentRead=True,
-            )["Items"]
+            # A task may have the name of the pool as its id.
+            items = self.table.page(in_partition(pool.name, _SLOT)).items
         return {
-            int(item["sk"]["S"].removeprefix(_SLOT))
-            for item in items
-            if int(item["expires_at"]["N"]) > int(now.timestamp())
+            int(item.key.sk.removeprefix(_SLOT)) for item in items if item.integer("expires_at") > int(now.timestamp())
         }
 
     def _free(self, slot: _Slot, holder: str) -> None:
         """Free a slot, unless it expired and another call took it; a slot that stays expires."""
         try:
             with table_errors("free a slot of a waiting call"):
-                try:
-                    self.client.delete_item(
-                        TableName=self.table,
-                        Key=slot.key,
-                        ConditionExpression="holder = :holder",
-                        ExpressionAttributeValues={":holder": {"S": holder}},
-                    )
-                except self.client.exceptions.ConditionalCheckFailedException:
-                    return
+                self.table.write(delete(slot.key).only_if("holder = :holder", holder=holder))
         except TaskStoreError as error:
             self.warn(f"slot {slot.number} of {slot.pool} stays taken for up to {LEASE:g} s: {error}")

@@ -19,6 +19,7 @@ from asya.function.aws.claim_check import ClaimCheck
 from asya.function.aws.outage_notes import OutageNotes
 from asya.function.aws.settings import Settings
 from asya.function.aws.submission_sender import SubmissionSender
+from asya.function.aws.table import Table
 from asya.function.aws.telemetry import Telemetry
 from asya.function.aws.token_keys import TokenKeys
 from asya.function.claim_check import INBOX_PREFIX
@@ -96,7 +97,7 @@ def build_api(
     releases = build_releases(settings, tasks, warn)
     cancels = CancelRoutes(build_task_cancels(settings, tasks, store, environment, warn), access)
     resumes = ResumeRoutes(mesh, tasks, access, releases)
-    slots = WaitSlots(client, table, mesh.gateway, environment, warn)
+    slots = WaitSlots(Table(client, table), mesh.gateway, environment, warn)
     tool_calls = ToolCalls(mesh, tasks, starter, slots, environment, new_id)
     sources = ReplaySources(clients.s3(), settings.bucket, settings.results_uri, mesh.sink)
     replay_starts = ReplayStarts(tasks, starter)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from asya.function.aws.table import Table, delete, put, update, where
+from asya.function.aws.table import Table, delete, in_partition, put, update
 from asya.function.aws.table_items import Item, Value
 from asya.heavy.aws.run_items import digits, host_key, run_key
 from asya.protocol.job_runs import Host
@@ -65,7 +65,7 @@ class Hosts:
 
     def all(self, actor: str) -> list[ResidentRun]:
         """The resident runs of an actor, oldest first."""
-        items = self._table.query(where("pk = :actor", actor=host_key(actor, 0).pk))
+        items = self._table.query(in_partition(host_key(actor, 0).pk))
         return [_resident_run(actor, item) for item in items]
 
     def place(self, actor: str, number: int, host: Host | None) -> bool:

@@ -23,7 +23,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from asya.function.aws.conditional_writes import put_if_absent
-from asya.function.aws.table import Change, Query, Table, chunks, delete, put, where
+from asya.function.aws.table import Change, Query, Table, chunks, delete, in_partition, put, where
 from asya.function.aws.table_items import Item, Key
 from asya.function.nack import ServiceError
 from asya.protocol.job_runs import NUMBER_DIGITS, Member, pending_prefix
@@ -193,7 +193,7 @@ class Pending:
 
 def _shard(actor: str, number: int, condition: str = "") -> Query:
     if not condition:
-        return where("pk = :shard", shard=_shard_key(actor, number))
+        return in_partition(_shard_key(actor, number))
     return where(f"pk = :shard AND {condition}", shard=_shard_key(actor, number), round=_ROUND)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from asya.function.aws.table import Table, delete, put, update, where
+from asya.function.aws.table import Table, delete, in_partition, put, update, where
 from asya.function.aws.table_items import Item, Value
 from asya.heavy.aws.run_items import (
     NO_MEMBER,
@@ -218,7 +218,7 @@ class RunRecords:
 
     def open_numbers(self, actor: str) -> Iterator[int]:
         """The numbers of the open runs, oldest first."""
-        open_runs = self._table.query(where("pk = :actor", actor=open_key(actor, 0).pk))
+        open_runs = self._table.query(in_partition(open_key(actor, 0).pk))
         return (int(item.key.sk) for item in open_runs)
 
     def recent(self, actor: str, *, before: int | None = None) -> Iterator[RunRecord]:

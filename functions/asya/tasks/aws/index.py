@@ -14,21 +14,21 @@ Reads of an index are eventually consistent.
 """
 
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
+from asya.function.aws.table import Page, Table, put, where
+from asya.function.aws.table_items import Item, Key, Value
 from asya.protocol.table_keys import CHILDREN_INDEX, DUE_INDEX, LISTED_INDEX
 from asya.protocol.task import TaskRecord
 from asya.tasks.aws.table_calls import table_errors
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef, QueryOutputTypeDef
 
 SHARDS = 4
 HOURS = "LISTED"
@@ -87,19 +87,19 @@ class IndexPage:
     complete_to: ListKey | None
 
 
-def index_attributes(record: TaskRecord) -> "dict[str, AttributeValueTypeDef]":
+def index_attributes(record: TaskRecord) -> dict[str, Value]:
     """The attributes of a record that the indexes use as keys."""
     shard = shard_of(record.id)
-    attributes: dict[str, AttributeValueTypeDef] = {
-        "listed_in": {"S": _listed_key(_state(record), hour_of(record), shard)},
-        "listed_at": {"S": list_key(record).listed_at},
+    attributes: dict[str, Value] = {
+        "listed_in": _listed_key(_state(record), hour_of(record), shard),
+        "listed_at": list_key(record).listed_at,
     }
     if record.parent_id is not None:
-        attributes["child_of"] = {"S": f"{shard}#{record.parent_id}"}
+        attributes["child_of"] = f"{shard}#{record.parent_id}"
     if record.deadline_at is not None:
         # A task may be overdue when its first report arrives; a later sweep must still find it.
         due = max(record.deadline_at, record.created_at, record.due_at or "")
-        attributes["due_in"] = {"S": f"{due[:_MINUTE_LENGTH]}#{shard}"}
+        attributes["due_in"] = f"{due[:_MINUTE_LENGTH]}#{shard}"
     return attributes
 
 
@@ -133,27 +133,23 @@ class TaskIndex:
     """
 
     def __init__(self, client: "DynamoDBClient", table: str, *, threaded: bool = True) -> None:
-        self._client = client
-        self._table = table
+        self._table = Table(client, table)
         self._pool = ThreadPoolExecutor(_READERS, thread_name_prefix="index") if threaded else None
 
     def hours(self, before: ListKey, now: datetime) -> Iterator[str]:
         """The hours that contain tasks, newest first, starting with the hour of a key."""
         with table_errors("read the hours that contain tasks"):
-            pages = self._client.get_paginator("query").paginate(
-                TableName=self._table,
-                KeyConditionExpression="pk = :hours AND sk BETWEEN :first AND :last",
-                ExpressionAttributeValues={
-                    ":hours": {"S": HOURS},
-                    ":first": {"S": HOUR_PREFIX},
-                    ":last": {"S": HOUR_PREFIX + before.hour},
-                },
-                ScanIndexForward=False,
+            query = where(
+                "pk = :hours AND sk BETWEEN :first AND :last",
+                hours=HOURS,
+                first=HOUR_PREFIX,
+                last=HOUR_PREFIX + before.hour,
+                consistent=False,
+                backwards=True,
             )
-            for page in pages:
-                for item in page["Items"]:
-                    if int(item["expires_at"]["N"]) > now.timestamp():
-                        yield item["sk"]["S"].removeprefix(HOUR_PREFIX)
+            for item in self._table.query(query):
+                if item.integer("expires_at") > now.timestamp():
+                    yield item.key.sk.removeprefix(HOUR_PREFIX)
 
     def listed(self, hour: str, states: Collection[ListState], before: ListKey, limit: int) -> IndexPage:
         """Read a page of the tasks of an hour; `limit` is a target, and the page may be longer or shorter.
@@ -172,14 +168,8 @@ class TaskIndex:
         """The ids of the tasks whose deadline is in a minute, including ended tasks."""
         with table_errors("read the tasks that are due"):
             for partition in _due_partitions(minute):
-                pages = self._client.get_paginator("query").paginate(
-                    TableName=self._table,
-                    IndexName=DUE_INDEX,
-                    KeyConditionExpression="due_in = :key",
-                    ExpressionAttributeValues={":key": {"S": partition}},
-                )
-                for page in pages:
-                    yield from (item["pk"]["S"] for item in page["Items"])
+                items = self._table.query(where("due_in = :key", key=partition, index=DUE_INDEX))
+                yield from (item.key.pk for item in items)
 
     def due_in(self, minutes: Iterable[str], limit: int) -> list[str] | None:
         """The ids of the tasks whose deadlines are in these minutes, including ended tasks; None if there are many.
@@ -189,20 +179,14 @@ class TaskIndex:
             limit: the most tasks of one shard of a minute.
         """
 
-        def read(partition: str) -> "QueryOutputTypeDef":
-            return self._client.query(
-                TableName=self._table,
-                IndexName=DUE_INDEX,
-                KeyConditionExpression="due_in = :key",
-                ExpressionAttributeValues={":key": {"S": partition}},
-                Limit=limit + 1,
-            )
+        def read(partition: str) -> Page:
+            return self._table.page(where("due_in = :key", key=partition, index=DUE_INDEX), limit + 1)
 
         with table_errors("read the tasks that are due"):
             pages = self._map(read, chain.from_iterable(map(_due_partitions, minutes)))
-        if any(len(page["Items"]) > limit or "LastEvaluatedKey" in page for page in pages):
+        if any(len(page.items) > limit or page.has_more for page in pages):
             return None
-        return [item["pk"]["S"] for page in pages for item in page["Items"]]
+        return [item.key.pk for page in pages for item in page.items]
 
     def _page(self, index: str, attribute: str, partitions: Sequence[str], before: ListKey, limit: int) -> IndexPage:
         """Merge one query per partition, down to the key to which all of them are complete."""
@@ -216,17 +200,12 @@ class TaskIndex:
     def _query(self, index: str, attribute: str, partition: str, before: ListKey, limit: int) -> IndexPage:
         # No id is below the empty one: the tasks of that time have been read.
         sign = "<=" if before.task_id else "<"
+        condition = f"{attribute} = :key AND listed_at {sign} :before"
+        query = where(condition, key=partition, before=before.listed_at, index=index, backwards=True)
         with table_errors(f"read the index {index} of tasks"):
-            page = self._client.query(
-                TableName=self._table,
-                IndexName=index,
-                KeyConditionExpression=f"{attribute} = :key AND listed_at {sign} :before",
-                ExpressionAttributeValues={":key": {"S": partition}, ":before": {"S": before.listed_at}},
-                ScanIndexForward=False,
-                Limit=limit,
-            )
-        keys = _keys(page["Items"])
-        if "LastEvaluatedKey" not in page or not keys:
+            page = self._table.page(query, limit)
+        keys = _keys(page.items)
+        if not page.has_more or not keys:
             return IndexPage([key for key in keys if key < before], None)
         # The page may lack tasks with the same time as its last one; the next page reads all of them.
         last = keys[-1].listed_at
@@ -239,13 +218,8 @@ class TaskIndex:
     def _of_time(self, index: str, attribute: str, partition: str, listed_at: str) -> list[ListKey]:
         """Read all tasks of a partition with the same sort key: their order is undefined, so no page can end among them."""
         with table_errors(f"read the index {index} of tasks"):
-            pages = self._client.get_paginator("query").paginate(
-                TableName=self._table,
-                IndexName=index,
-                KeyConditionExpression=f"{attribute} = :key AND listed_at = :listed_at",
-                ExpressionAttributeValues={":key": {"S": partition}, ":listed_at": {"S": listed_at}},
-            )
-            return [key for page in pages for key in _keys(page["Items"])]
+            condition = f"{attribute} = :key AND listed_at = :listed_at"
+            return _keys(self._table.query(where(condition, key=partition, listed_at=listed_at, index=index)))
 
     def _map(self, function: Callable[[A], B], values: Iterable[A]) -> list[B]:
         return list(self._pool.map(function, values) if self._pool else map(function, values))
@@ -255,8 +229,7 @@ class ListedHours:
     """Registers the hours that contain tasks, before the first record of an hour is written."""
 
     def __init__(self, client: "DynamoDBClient", table: str) -> None:
-        self._client = client
-        self._table = table
+        self._table = Table(client, table)
         self._registered: dict[str, int] = {}
 
     def ensure(self, record: TaskRecord, expires_at: int) -> None:
@@ -269,14 +242,10 @@ class ListedHours:
         if self._registered.get(hour, 0) >= expires_at:
             return
         until = expires_at + 86400
-        registered_for_longer = suppress(self._client.exceptions.ConditionalCheckFailedException)
-        with table_errors("register an hour that contains tasks"), registered_for_longer:
-            self._client.put_item(
-                TableName=self._table,
-                Item={"pk": {"S": HOURS}, "sk": {"S": HOUR_PREFIX + hour}, "expires_at": {"N": str(until)}},
-                ConditionExpression="attribute_not_exists(pk) OR expires_at < :until",
-                ExpressionAttributeValues={":until": {"N": str(until)}},
-            )
+        change = put(Key(HOURS, HOUR_PREFIX + hour), {"expires_at": until})
+        with table_errors("register an hour that contains tasks"):
+            # A refusal means that it is registered for longer.
+            self._table.write(change.only_if("attribute_not_exists(pk) OR expires_at < :until", until=until))
         self._registered[hour] = until
 
 
@@ -284,8 +253,8 @@ def _due_partitions(minute: str) -> list[str]:
     return [f"{minute}#{shard}" for shard in range(SHARDS)]
 
 
-def _keys(items: "Iterable[Mapping[str, AttributeValueTypeDef]]") -> list[ListKey]:
-    return [ListKey(item["listed_at"]["S"], item["pk"]["S"]) for item in items]
+def _keys(items: Iterable[Item]) -> list[ListKey]:
+    return [ListKey(item.text("listed_at"), item.key.pk) for item in items]
 
 
 def _state(record: TaskRecord) -> ListState:

@@ -7,24 +7,20 @@ time at which it is due. `asya.tasks.aws.index` defines the other indexes.
 """
 
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
+from asya.function.aws.table import Change, delete, put
+from asya.function.aws.table_items import Item, Key, Value
 from asya.protocol.hops import HopKey, HopRecord
 from asya.protocol.pause import PauseRelease
 from asya.protocol.task import TaskRecord
 from asya.tasks.aws.index import index_attributes
 from asya.tasks.aws.task_store import UnreadableRecordError
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef, DeleteTypeDef
-
-Item = Mapping[str, "AttributeValueTypeDef"]
 
 RECORD = "record"
 HOP_PREFIX = "hop#"
@@ -71,20 +67,14 @@ WAITING_SHARDS = 8
 _pause_release_decoder = msgspec.json.Decoder(PauseRelease)
 
 
-def record_key(task_id: str) -> "dict[str, AttributeValueTypeDef]":
+def record_key(task_id: str) -> Key:
     """The key of a task's record."""
-    return {"pk": {"S": task_id}, "sk": {"S": RECORD}}
+    return Key(task_id, RECORD)
 
 
-def withdrawal(table: str, task_id: str) -> "DeleteTypeDef":
-    """The deletion of a record that has not changed since its creation."""
-    return {
-        "TableName": table,
-        "Key": record_key(task_id),
-        "ConditionExpression": "revision = :first AND #status = :pending",
-        "ExpressionAttributeNames": {"#status": "status"},
-        "ExpressionAttributeValues": {":first": {"N": "1"}, ":pending": {"S": "pending"}},
-    }
+def withdrawal(task_id: str) -> Change:
+    """Delete a record that has not changed since its creation."""
+    return delete(record_key(task_id)).only_if("revision = :first AND #status = :pending", first=1, pending="pending")
 
 
 def hop_prefix(generation: int) -> str:
@@ -92,19 +82,20 @@ def hop_prefix(generation: int) -> str:
     return f"{HOP_PREFIX}{generation:04d}#"
 
 
-def record_item(record: TaskRecord, revision: int, expires_at: int) -> "dict[str, AttributeValueTypeDef]":
-    """Encode a record. Structures are JSON text, because DynamoDB numbers do not preserve JSON numbers."""
-    item = record_key(record.id) | _attributes(record, _RECORD_TEXTS, _RECORD_NUMBERS)
-    item |= {"revision": {"N": str(revision)}, "expires_at": {"N": str(expires_at)}}
+def put_record(record: TaskRecord, revision: int, expires_at: int) -> Change:
+    """Write a record. Structures are JSON text, because DynamoDB numbers do not preserve JSON numbers."""
+    attributes: dict[str, Value] = {name: getattr(record, name) for name in (*_RECORD_TEXTS, *_RECORD_NUMBERS)}
     for name in (*_RECORD_STRUCTURES, "result", "handover"):
         value = getattr(record, name)
         if value is not None and value is not UNSET and value != ():
-            item[name] = {"S": msgspec.json.encode(value).decode()}
-    if record.is_watched:
-        item[WATCHED] = {"BOOL": True}
-    if record.provisional:
-        item[PROVISIONAL] = {"BOOL": True}
-    return item | _waiting(record) | index_attributes(record)
+            attributes[name] = msgspec.json.encode(value).decode()
+    attributes |= {
+        WATCHED: record.is_watched or None,
+        PROVISIONAL: record.provisional or None,
+        "revision": revision,
+        "expires_at": expires_at,
+    }
+    return put(record_key(record.id), attributes | _waiting(record) | index_attributes(record))
 
 
 def record_of(item: Item) -> TaskRecord:
@@ -116,19 +107,22 @@ def record_of(item: Item) -> TaskRecord:
     try:
         return _record_of(item)
     except (msgspec.MsgspecError, KeyError, ValueError, TypeError) as error:
-        owner, created_at = (item.get(name, {}).get("S") for name in ("owner", "created_at"))
-        raise UnreadableRecordError(item["pk"]["S"], f"{type(error).__name__}: {error}", owner, created_at) from error
+        problem = f"{type(error).__name__}: {error}"
+        owner, created_at = (
+            text if isinstance(text := item.get(name), str) else None for name in ("owner", "created_at")
+        )
+        raise UnreadableRecordError(item.key.pk, problem, owner, created_at) from error
 
 
 def _record_of(item: Item) -> TaskRecord:
-    fields: dict[str, object] = {name: _text(item, name) for name in _RECORD_TEXTS}
-    fields |= {name: int(item[name]["N"]) for name in _RECORD_NUMBERS if name in item}
-    fields |= {name: msgspec.json.decode(item[name]["S"]) for name in _RECORD_STRUCTURES if name in item}
+    fields: dict[str, object] = {name: item.text(name, None) for name in _RECORD_TEXTS}
+    fields |= {name: item.integer(name) for name in _RECORD_NUMBERS if name in item}
+    fields |= {name: msgspec.json.decode(item.text(name)) for name in _RECORD_STRUCTURES if name in item}
     fields |= {name: name in item for name in (WATCHED, PROVISIONAL)}
-    record = msgspec.convert(fields | {"id": item["pk"]["S"]}, TaskRecord)
+    record = msgspec.convert(fields | {"id": item.key.pk}, TaskRecord)
     if "handover" in item:
-        record = replace(record, handover=_pause_release_decoder.decode(item["handover"]["S"]))
-    return replace(record, result=Raw(item["result"]["S"].encode())) if "result" in item else record
+        record = replace(record, handover=_pause_release_decoder.decode(item.text("handover")))
+    return replace(record, result=Raw(item.text("result").encode())) if "result" in item else record
 
 
 def waiting_key(state: str, shard: int) -> str:
@@ -145,7 +139,7 @@ def waiting_shards(moment: datetime) -> Iterator[int]:
     return ((first + number) % WAITING_SHARDS for number in range(WAITING_SHARDS))
 
 
-def _waiting(record: TaskRecord) -> "dict[str, AttributeValueTypeDef]":
+def _waiting(record: TaskRecord) -> dict[str, Value]:
     if record.handover is not None:
         state, since = "handover", record.handover.at
     elif record.status == "paused" and record.pause is not None:
@@ -156,45 +150,43 @@ def _waiting(record: TaskRecord) -> "dict[str, AttributeValueTypeDef]":
     else:
         return {}
     shard = zlib.crc32(record.id.encode("utf-8", "surrogatepass")) % WAITING_SHARDS
-    return {"waits_in": {"S": waiting_key(state, shard)}, "waits_since": {"S": since}}
+    return {"waits_in": waiting_key(state, shard), "waits_since": since}
 
 
-def hop_item(hop: HopRecord, expires_at: int) -> "dict[str, AttributeValueTypeDef]":
-    """Encode a hop record; the item has less than 1 KB, except for very long routes."""
+def put_hop(hop: HopRecord, expires_at: int) -> Change:
+    """Write a hop record; the item has less than 1 KB, except for very long routes."""
     sort_key = f"{hop_prefix(hop.generation)}{hop.position:06d}#{hop.attempt:06d}#{hop.stage}"
-    item: dict[str, AttributeValueTypeDef] = {"pk": {"S": hop.id}, "sk": {"S": sort_key}}
-    item |= _attributes(hop, _HOP_TEXTS, _HOP_NUMBERS)
-    item["next"] = {"L": [{"S": actor} for actor in hop.next]}
-    if hop.prev is not None:
-        item["prev"] = {"L": [{"S": actor} for actor in hop.prev]}
-    if hop.run is not None:
-        item["run"] = {"S": msgspec.json.encode(hop.run).decode()}
-    if hop.note_at is not None:
-        item[NOTE_AT] = {"S": hop.note_at}
-    if hop.problem is not None:
-        item["problem"] = {"S": msgspec.json.encode(hop.problem).decode()}
-    item["expires_at"] = {"N": str(expires_at)}
-    return item
+    attributes: dict[str, Value] = {name: getattr(hop, name) for name in _HOP_TEXTS}
+    attributes |= {name: _rounded(getattr(hop, name)) for name in _HOP_NUMBERS}
+    attributes |= {
+        "next": hop.next,
+        "prev": hop.prev,
+        "run": None if hop.run is None else msgspec.json.encode(hop.run).decode(),
+        NOTE_AT: hop.note_at,
+        "problem": None if hop.problem is None else msgspec.json.encode(hop.problem).decode(),
+        "expires_at": expires_at,
+    }
+    return put(Key(hop.id, sort_key), attributes)
 
 
 def hop_of(item: Item) -> HopRecord:
     """Decode a hop record."""
-    _, generation, position, attempt, stage = item["sk"]["S"].split("#")
-    fields: dict[str, object] = {name: _text(item, name) for name in _HOP_TEXTS}
-    fields |= {name: float(item[name]["N"]) for name in _HOP_NUMBERS if name in item}
+    _, generation, position, attempt, stage = item.key.sk.split("#")
+    fields: dict[str, object] = {name: item.text(name, None) for name in _HOP_TEXTS}
+    fields |= {name: item.number(name) for name in _HOP_NUMBERS if name in item}
     return msgspec.convert(
         fields
         | {
-            "id": item["pk"]["S"],
+            "id": item.key.pk,
             "generation": int(generation),
             "position": int(position),
             "attempt": int(attempt),
             "stage": stage,
-            "percent": int(item["percent"]["N"]),
-            "next": [actor["S"] for actor in item["next"]["L"]],
-            "prev": [actor["S"] for actor in item["prev"]["L"]] if "prev" in item else None,
-            "run": msgspec.json.decode(item["run"]["S"]) if "run" in item else None,
-            "problem": msgspec.json.decode(item["problem"]["S"]) if "problem" in item else None,
+            "percent": item.integer("percent"),
+            "next": item.list_of(str, "next"),
+            "prev": item.list_of(str, "prev") if "prev" in item else None,
+            "run": msgspec.json.decode(item.text("run")) if "run" in item else None,
+            "problem": msgspec.json.decode(item.text("problem")) if "problem" in item else None,
         },
         HopRecord,
     )
@@ -207,24 +199,13 @@ def after_hop(key: HopKey) -> str:
 
 def is_hop(item: Item) -> bool:
     """Whether an item of a task's partition is a hop record."""
-    return item["sk"]["S"].startswith(HOP_PREFIX)
+    return item.key.sk.startswith(HOP_PREFIX)
 
 
 def is_expired(item: Item, now: int) -> bool:
     """Whether an item has expired; DynamoDB may take days to remove it."""
-    return int(item["expires_at"]["N"]) <= now
+    return item.integer("expires_at") <= now
 
 
-def _attributes(source: object, texts: tuple[str, ...], numbers: tuple[str, ...]) -> "dict[str, AttributeValueTypeDef]":
-    attributes: dict[str, AttributeValueTypeDef] = {}
-    for name in texts:
-        if (text := getattr(source, name)) is not None:
-            attributes[name] = {"S": text}
-    for name in numbers:
-        if (number := getattr(source, name)) is not None:
-            attributes[name] = {"N": str(number if isinstance(number, int) else round(number, 3))}
-    return attributes
-
-
-def _text(item: Item, name: str) -> str | None:
-    return item[name]["S"] if name in item else None
+def _rounded(number: float | None) -> float | None:
+    return number if number is None or isinstance(number, int) else round(number, 3)

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 
+from asya.function.aws.table import chunks
 from asya.protocol.hops import HopKey
 from asya.protocol.task import TaskRecord
 from asya.tasks.aws.index import NEWEST, ListKey
 from asya.tasks.aws.list_scan import ListScan
-from asya.tasks.aws.table_calls import chunks
 from asya.tasks.aws.task_store import TaskStore
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.filters import TaskFilter

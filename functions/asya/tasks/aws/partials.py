@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from asya.function.aws.table import Change, Table, put, where
+from asya.function.aws.table_items import Item, Key
 from asya.protocol.events import PartialEvent
-from asya.tasks.aws.table_calls import table_errors, write_items
+from asya.tasks.aws.table_calls import table_errors
 from asya.tasks.partials import Partial, PartialBatch, PartialKey, partial_batches
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
-
-    from asya.tasks.aws.items import Item
 
 RETENTION = 3600  # seconds
 _PREFIX = "fly#"
@@ -31,8 +30,7 @@ class PartialStore:
     """The partials of a mesh's tasks."""
 
     def __init__(self, client: "DynamoDBClient", table: str, sleep: Callable[[float], None]) -> None:
-        self._client = client
-        self._table = table
+        self._table = Table(client, table)
         self._sleep = sleep
 
     def save(self, events: Sequence[PartialEvent], now: datetime) -> frozenset[str]:
@@ -42,8 +40,10 @@ class PartialStore:
             TaskStoreError: the table is unavailable.
         """
         expires_at = int(now.timestamp()) + RETENTION
-        items = [_item(batch, expires_at) for batch in partial_batches(events)]
-        return write_items(self._client, self._table, items, self._sleep)
+        changes = [_put(batch, expires_at) for batch in partial_batches(events)]
+        with table_errors("write to the table of tasks"):
+            unwritten = self._table.write_many(changes, pause=self._sleep)
+        return frozenset(key.pk for key in unwritten)
 
     def read(self, task_id: str, now: datetime, after: PartialKey | None = None) -> Iterator[PartialBatch]:
         """Read the stored partials of a task consistently, in order.
@@ -58,16 +58,10 @@ class PartialStore:
         """
         first = f"{_sort_key(after)}~" if after else _PREFIX
         with table_errors(f"read the partials of task {task_id}"):
-            pages = self._client.get_paginator("query").paginate(
-                TableName=self._table,
-                KeyConditionExpression="pk = :id AND sk BETWEEN :first AND :end",
-                ExpressionAttributeValues={":id": {"S": task_id}, ":first": {"S": first}, ":end": {"S": _END}},
-                ConsistentRead=True,
-            )
-            for page in pages:
-                for item in page["Items"]:
-                    if int(item["expires_at"]["N"]) > now.timestamp():
-                        yield _batch(item)
+            stored = where("pk = :id AND sk BETWEEN :first AND :end", id=task_id, first=first, end=_END)
+            for item in self._table.query(stored):
+                if item.integer("expires_at") > now.timestamp():
+                    yield _batch(item)
 
 
 def _sort_key(key: PartialKey) -> str:
@@ -75,24 +69,20 @@ def _sort_key(key: PartialKey) -> str:
     return f"{_PREFIX}{run}#{key.sequence:06d}"
 
 
-def _item(batch: PartialBatch, expires_at: int) -> "dict[str, AttributeValueTypeDef]":
-    return {
-        "pk": {"S": batch.id},
-        "sk": {"S": _sort_key(batch.key)},
-        "actor": {"S": batch.actor},
-        "messages": {"S": msgspec.json.encode(batch.messages).decode()},
-        "expires_at": {"N": str(expires_at)},
-    }
+def _put(batch: PartialBatch, expires_at: int) -> Change:
+    messages = msgspec.json.encode(batch.messages).decode()
+    key = Key(batch.id, _sort_key(batch.key))
+    return put(key, {"actor": batch.actor, "messages": messages, "expires_at": expires_at})
 
 
-def _batch(item: "Item") -> PartialBatch:
-    _, generation, position, attempt, receive, _ = item["sk"]["S"].split("#")
+def _batch(item: Item) -> PartialBatch:
+    _, generation, position, attempt, receive, _ = item.key.sk.split("#")
     return PartialBatch(
-        id=item["pk"]["S"],
+        id=item.key.pk,
         generation=int(generation),
         position=int(position),
         attempt=int(attempt),
         receive=int(receive),
-        actor=item["actor"]["S"],
-        messages=_messages_decoder.decode(item["messages"]["S"]),
+        actor=item.text("actor"),
+        messages=_messages_decoder.decode(item.text("messages")),
     )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
+from asya.function.aws.table import Table, where
 from asya.protocol.table_keys import WAITING_INDEX
 from asya.protocol.times import format_time, parse_time
 from asya.tasks.aws.items import waiting_key, waiting_shards
@@ -32,8 +33,7 @@ class PausedTasks:
     """The index `waiting` of the tasks table; its reads are eventually consistent."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
-        self._dynamodb = dynamodb
-        self._table = table
+        self._table = Table(dynamodb, table)
 
     def paused(self, until: datetime) -> Iterator[PausedTask]:
         """Find the tasks that were paused before `until`.
@@ -60,20 +60,10 @@ class PausedTasks:
         return self._waiting("wait", now)
 
     def _waiting(self, state: Literal["paused", "handover", "wait"], until: datetime) -> Iterator[PausedTask]:
-        paginator = self._dynamodb.get_paginator("query")
         with table_errors("read the waiting tasks"):
             for shard in waiting_shards(until):
-                pages = paginator.paginate(
-                    TableName=self._table,
-                    IndexName=WAITING_INDEX,
-                    KeyConditionExpression="waits_in = :key AND waits_since <= :until",
-                    ExpressionAttributeValues={
-                        ":key": {"S": waiting_key(state, shard)},
-                        ":until": {"S": format_time(until)},
-                    },
-                )
-                for page in pages:
-                    for item in page["Items"]:
-                        since = parse_time(item["waits_since"]["S"])
-                        actor = item["actor"]["S"] if "actor" in item else ""
-                        yield PausedTask(item["pk"]["S"], actor, since)
+                key = waiting_key(state, shard)
+                condition = "waits_in = :key AND waits_since <= :until"
+                query = where(condition, key=key, until=format_time(until), index=WAITING_INDEX)
+                for item in self._table.query(query):
+                    yield PausedTask(item.key.pk, item.text("actor", ""), parse_time(item.text("waits_since")))

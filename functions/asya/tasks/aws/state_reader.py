@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError, HTTPClientError
 from botocore.exceptions import ConnectionError as NoConnectionError
 
+from asya.function.aws.table import Batch, Table
+from asya.function.aws.table_items import Item
 from asya.protocol.table_keys import STATE_ATTRIBUTES
 from asya.tasks.aws.items import is_expired, record_key
 from asya.tasks.aws.task_store import TaskStoreError
@@ -15,15 +17,9 @@ from asya.tasks.task_state import UNKNOWN, StateQuery, TaskState
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import BatchGetItemOutputTypeDef
-
-    from asya.tasks.aws.items import Item
 
 # The limit of BatchGetItem.
 READ_LIMIT = 100
-# `status` is a reserved word of DynamoDB.
-_NAMES = {f"#{number}": name for number, name in enumerate(STATE_ATTRIBUTES)}
-_PROJECTION = ", ".join(_NAMES)
 
 
 class NoAnswerError(TaskStoreError):
@@ -39,8 +35,7 @@ class StateReader:
     """
 
     def __init__(self, client: "DynamoDBClient", table: str) -> None:
-        self._client = client
-        self._table = table
+        self._table = Table(client, table)
 
     def read(self, queries: Sequence[StateQuery], now: datetime) -> dict[str, TaskState]:
         """The states by task id, read consistently with one call; those that a busy table leaves out are missing.
@@ -54,15 +49,13 @@ class StateReader:
             TaskStoreError: the table refused the call.
         """
         ids = sorted(task_ids(queries))
-        answer = self._call(ids)
+        items, unread = self._call(ids)
         epoch = int(now.timestamp())
-        items = answer["Responses"].get(self._table, [])
         records = {record.id: record for item in items if (record := _record(item, epoch)) is not None}
-        unread = answer["UnprocessedKeys"].get(self._table)
-        left_out = {key["pk"]["S"] for key in unread["Keys"]} if unread else set()
+        left_out = {key.pk for key in unread}
         return {query.id: _state(query, records) for query in queries if left_out.isdisjoint(task_ids([query]))}
 
-    def _call(self, ids: Sequence[str]) -> "BatchGetItemOutputTypeDef":
+    def _call(self, ids: Sequence[str]) -> Batch:
         try:
             try:
                 return self._batch_get(ids)
@@ -74,17 +67,8 @@ class StateReader:
         except (ClientError, BotoCoreError) as error:
             raise TaskStoreError(f"cannot read the states of tasks: {error}") from error
 
-    def _batch_get(self, ids: Sequence[str]) -> "BatchGetItemOutputTypeDef":
-        return self._client.batch_get_item(
-            RequestItems={
-                self._table: {
-                    "Keys": [record_key(task_id) for task_id in ids],
-                    "ConsistentRead": True,
-                    "ProjectionExpression": _PROJECTION,
-                    "ExpressionAttributeNames": _NAMES,
-                }
-            }
-        )
+    def _batch_get(self, ids: Sequence[str]) -> Batch:
+        return self._table.get_batch(map(record_key, ids), STATE_ATTRIBUTES)
 
 
 def task_ids(queries: Iterable[StateQuery]) -> set[str]:
@@ -102,14 +86,13 @@ class _Record:
     pause_epoch: int | None
 
 
-def _record(item: "Item", epoch: int) -> _Record | None:
+def _record(item: Item, epoch: int) -> _Record | None:
     """The record of an item; None if it has expired, or another version wrote it in a way that this one cannot read."""
     try:
         if is_expired(item, epoch):
             return None
-        pauses = [int(item[name]["N"]) for name in ("pause_epoch", "resumed_epoch") if name in item]
-        generation = int(item["generation"]["N"])
-        return _Record(item["pk"]["S"], item["status"]["S"], generation, max(pauses, default=None))
+        pauses = [item.integer(name) for name in ("pause_epoch", "resumed_epoch") if name in item]
+        return _Record(item.text("pk"), item.text("status"), item.integer("generation"), max(pauses, default=None))
     except (KeyError, ValueError):
         return None
 

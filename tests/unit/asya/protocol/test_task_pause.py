@@ -216,17 +216,17 @@ def test_13_paused_a_task_is_never_overdue() -> None:
 
 @pytest.mark.parametrize("record", [merged(*hop("t", 0), paused(1)), resumed(merged(paused(1))), merged(paused(2))])
 def test_a_record_survives_the_table(record: TaskRecord) -> None:
-    assert task_items.record_of(task_items.record_item(record, 1, 2**40)) == record
+    assert task_items.record_of(task_items.put_record(record, 1, 2**40).item) == record
 
 
 def test_the_index_holds_only_waiting_tasks() -> None:
     waits = merged(*hop("t", 0), paused(1))
-    item = task_items.record_item(waits, 1, 2**40)
-    assert item["waits_in"]["S"].startswith("paused#")
-    assert item["waits_since"]["S"] == "2026-11-20T09:00:12.000000Z"
-    assert task_items.record_item(resumed(waits), 2, 2**40)["waits_in"]["S"].startswith("handover#")
+    item = task_items.put_record(waits, 1, 2**40).item
+    assert item.text("waits_in").startswith("paused#")
+    assert item.text("waits_since") == "2026-11-20T09:00:12.000000Z"
+    assert task_items.put_record(resumed(waits), 2, 2**40).item.text("waits_in").startswith("handover#")
     done = replace(resumed(waits), handover=None)
-    assert "waits_in" not in task_items.record_item(done, 3, 2**40)
+    assert "waits_in" not in task_items.put_record(done, 3, 2**40).item
 
 
 STEPS = st.one_of(
@@ -261,4 +261,4 @@ def test_in_any_order_of_reports_only_a_resume_ends_a_pause(steps: list[tuple[st
         if record.handover is not None and record.handover.to == "x-sink" and not was_replaced:
             assert record.status in ("canceled", "failed")
             assert (record.handover.failure is UNSET) == (record.status == "canceled")
-        assert task_items.record_of(task_items.record_item(record, 1, 2**40)) == record
+        assert task_items.record_of(task_items.put_record(record, 1, 2**40).item) == record

@@ -113,10 +113,10 @@ def test_a_pause_with_a_timer_is_found_by_its_due_time() -> None:
     keys = _keys(record)
     assert keys is not None
     assert (keys[0].rpartition("#")[0], keys[1]) == ("wait", UNTIL)
-    assert task_items.record_of(task_items.record_item(record, 1, 9_999_999_999)) == record
+    assert task_items.record_of(task_items.put_record(record, 1, 9_999_999_999).item) == record
 
 
 def _keys(record: TaskRecord) -> tuple[str, str] | None:
-    item = task_items.record_item(record, 1, 9_999_999_999)
+    item = task_items.put_record(record, 1, 9_999_999_999).item
     assert task_items.record_of(item) == record
-    return (item["waits_in"]["S"], item["waits_since"]["S"]) if "waits_in" in item else None
+    return (item.text("waits_in"), item.text("waits_since")) if "waits_in" in item else None

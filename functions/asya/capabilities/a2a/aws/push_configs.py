@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from asya.capabilities.a2a.push import PushTarget
+from asya.function.aws.table import Table, delete, in_partition, put
+from asya.function.aws.table_items import Item, Key
 from asya.tasks.aws.table_calls import table_errors
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
-
-    from asya.tasks.aws.items import Item
 
 PREFIX = "a2a-push#"
 MAX_CONFIGS = 10
@@ -33,8 +32,7 @@ class PushConfigStore:
     """
 
     def __init__(self, client: "DynamoDBClient", table: str, retention: float) -> None:
-        self._client = client
-        self._table = table
+        self._table = Table(client, table)
         self._retention = retention
 
     def put(self, task_id: str, config_id: str, target: PushTarget, until: datetime) -> None:
@@ -45,38 +43,30 @@ class PushConfigStore:
         """
         expires_at = int(until.timestamp() + self._retention)
         with table_errors(f"store push configuration {config_id!r} of task {task_id}"):
-            self._client.put_item(
-                TableName=self._table,
-                Item=_key(task_id, config_id)
-                | {"target": {"S": msgspec.json.encode(target).decode()}, "expires_at": {"N": str(expires_at)}},
-            )
+            content = msgspec.json.encode(target).decode()
+            self._table.write(put(_key(task_id, config_id), {"target": content, "expires_at": expires_at}))
 
     def read(self, task_id: str, config_id: str) -> PushTarget | None:
         """Return a configuration; None if it does not exist."""
         with table_errors(f"read push configuration {config_id!r} of task {task_id}"):
-            response = self._client.get_item(TableName=self._table, Key=_key(task_id, config_id), ConsistentRead=True)
-        return _target_of(response["Item"]) if "Item" in response else None
+            item = self._table.get(_key(task_id, config_id))
+        return _target_of(item) if item else None
 
     def all(self, task_id: str) -> dict[str, PushTarget]:
         """Return all configurations of a task by id."""
         with table_errors(f"read the push configurations of task {task_id}"):
-            response = self._client.query(
-                TableName=self._table,
-                KeyConditionExpression="pk = :id AND begins_with(sk, :prefix)",
-                ExpressionAttributeValues={":id": {"S": task_id}, ":prefix": {"S": PREFIX}},
-                ConsistentRead=True,
-            )
-        return {item["sk"]["S"].removeprefix(PREFIX): _target_of(item) for item in response["Items"]}
+            items = self._table.page(in_partition(task_id, PREFIX)).items
+        return {item.key.sk.removeprefix(PREFIX): _target_of(item) for item in items}
 
     def delete(self, task_id: str, config_id: str) -> None:
         """Delete a configuration if it exists."""
         with table_errors(f"delete push configuration {config_id!r} of task {task_id}"):
-            self._client.delete_item(TableName=self._table, Key=_key(task_id, config_id))
+            self._table.write(delete(_key(task_id, config_id)))
 
 
-def _key(task_id: str, config_id: str) -> "dict[str, AttributeValueTypeDef]":
-    return {"pk": {"S": task_id}, "sk": {"S": PREFIX + config_id}}
+def _key(task_id: str, config_id: str) -> Key:
+    return Key(task_id, PREFIX + config_id)
 
 
-def _target_of(item: "Item") -> PushTarget:
-    return _decoder.decode(item["target"]["S"])
+def _target_of(item: Item) -> PushTarget:
+    return _decoder.decode(item.text("target"))

@@ -8,15 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from asya.capabilities.a2a.push_shares import WINDOW, Share, ShareUsedError, shares
+from asya.function.aws.table import Table, update
+from asya.function.aws.table_items import Key
 from asya.function.lambdas.environment import Environment
 from asya.tasks.aws.table_calls import table_errors
 from asya.tasks.aws.task_store import TaskStoreError
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
 
 _KEPT_WINDOWS = 10
 
@@ -26,13 +24,12 @@ class PushShares:
     """The shares of a mesh's hosts and owners.
 
     Attributes:
-        table: the name of the tasks table.
+        table: the tasks table.
         limit: the seconds that one notification may take.
         warn: logs a share that could not be given back.
     """
 
-    client: "DynamoDBClient"
-    table: str
+    table: Table
     environment: Environment
     limit: float
     warn: Callable[[str], None]
@@ -61,36 +58,24 @@ class PushShares:
                 self._give_back(share, self.limit - used)
 
     def _reserve(self, share: Share, now: datetime) -> None:
+        change = update(
+            Key(share.pk, share.sk),
+            "SET expires_at = :expires ADD seconds_used :limit",
+            expires=int(now.timestamp()) + _KEPT_WINDOWS * WINDOW,
+            limit=round(self.limit, 3),
+        )
+        has_room = "attribute_not_exists(seconds_used) OR seconds_used <= :most"
         with table_errors("reserve the time of a push notification"):
-            try:
-                self.client.update_item(
-                    TableName=self.table,
-                    Key={"pk": {"S": share.pk}, "sk": {"S": share.sk}},
-                    UpdateExpression="SET expires_at = :expires ADD seconds_used :limit",
-                    ConditionExpression="attribute_not_exists(seconds_used) OR seconds_used <= :most",
-                    ExpressionAttributeValues={
-                        ":expires": {"N": str(int(now.timestamp()) + _KEPT_WINDOWS * WINDOW)},
-                        ":limit": _number(self.limit),
-                        ":most": _number(share.seconds - self.limit),
-                    },
-                )
-            except self.client.exceptions.ConditionalCheckFailedException:
-                problem = f"notifications {share.of} take more than {share.seconds:g} s in {WINDOW} s"
-                raise ShareUsedError(f"{problem}; this one waits, so that others are delivered") from None
+            written = self.table.write(change.only_if(has_room, most=round(share.seconds - self.limit, 3)))
+        if not written:
+            problem = f"notifications {share.of} take more than {share.seconds:g} s in {WINDOW} s"
+            raise ShareUsedError(f"{problem}; this one waits, so that others are delivered")
 
     def _give_back(self, share: Share, seconds: float) -> None:
         """Take unused time off a share, or add what a notification took beyond its limit."""
+        change = update(Key(share.pk, share.sk), "ADD seconds_used :unused", unused=round(-seconds, 3))
         try:
             with table_errors("give back the time of a push notification"):
-                self.client.update_item(
-                    TableName=self.table,
-                    Key={"pk": {"S": share.pk}, "sk": {"S": share.sk}},
-                    UpdateExpression="ADD seconds_used :unused",
-                    ExpressionAttributeValues={":unused": _number(-seconds)},
-                )
+                self.table.write(change)
         except TaskStoreError as error:
             self.warn(f"the time of notifications {share.of} stays reserved for this minute: {error}")
-
-
-def _number(seconds: float) -> dict[str, str]:
-    return {"N": f"{seconds:.3f}"}

@@ -13,6 +13,7 @@ import msgspec
 
 from asya.capabilities.a2a.aws.push_configs import PushConfigStore
 from asya.capabilities.a2a.push import PushNotification, is_status_change
+from asya.function.aws.table_items import Item
 from asya.protocol.hops import fold
 from asya.protocol.strict_json import escape
 from asya.protocol.task import TaskRecord
@@ -52,15 +53,15 @@ class PushFeed:
     def _changed_records(self, event: Mapping[str, Any]) -> Iterator[TaskRecord]:
         for change in event["Records"]:
             images = change["dynamodb"]
-            before, after = images.get("OldImage"), images.get("NewImage")
-            if after is None or after["sk"]["S"] != RECORD:
+            before, after = Item(images.get("OldImage")), Item(images.get("NewImage"))
+            if not after or after.key.sk != RECORD:
                 continue
             try:
                 record = record_of(after)
                 has_changed = is_status_change(record_of(before) if before else None, record)
             except (TaskStoreError, KeyError, ValueError, msgspec.MsgspecError):
                 # A retry would fail again and block the other records.
-                self.services.telemetry.log.exception("skipped an unreadable task record", task=after["pk"]["S"])
+                self.services.telemetry.log.exception("skipped an unreadable task record", task=after.key.pk)
                 continue
             if has_changed:
                 yield record
@@ -69,5 +70,4 @@ class PushFeed:
 def is_watched(change: Mapping[str, Any]) -> bool:
     """Return whether a change is of a record that an agent watches, as the filter of the event source does."""
     images: Mapping[str, Any] = change["dynamodb"]
-    watched: Mapping[str, bool] = images.get("NewImage", {}).get(WATCHED, {})
-    return images["Keys"]["sk"]["S"] == RECORD and watched.get("BOOL", False)
+    return Item(images["Keys"]).key.sk == RECORD and Item(images.get("NewImage")).flag(WATCHED, False)

@@ -6,6 +6,7 @@ from asya.capabilities.a2a.aws.push_share_items import PushShares
 from asya.capabilities.a2a.lambdas.push import PushDelivery
 from asya.capabilities.a2a.lambdas.push_feed import PushFeed
 from asya.function.aws import clients
+from asya.function.aws.table import Table
 from asya.function.lambdas.batch import BatchProcessor
 from asya.protocol import names
 from asya.sidecar.lambdas.entry_point import ChangesEntryPoint, queue_entry_point
@@ -22,8 +23,7 @@ def build_push(services: Services) -> PushDelivery:
         _configs(services),
         PushSender(settings.table.gateway.notification_hosts),
         PushShares(
-            clients.dynamodb(),
-            settings.table_name("tasks"),
+            Table(clients.dynamodb(), settings.table_name("tasks")),
             services.environment,
             limit=SECONDS,
             warn=services.telemetry.log.warning,

@@ -16,6 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.capabilities.pauses.lambdas.pause_release import PauseReleases
 from asya.ends.aws.end_claims import Claim, EndClaims
+from asya.function.aws.table import chunks
 from asya.function.lambdas.environment import Environment
 from asya.heavy.aws.cancel_requests import CancelRequests
 from asya.protocol.api_errors import ApiError
@@ -24,7 +25,6 @@ from asya.protocol.hops import HopFold
 from asya.protocol.keys import canceled_key
 from asya.protocol.task import TaskRecord
 from asya.tasks.aws.index import NEWEST, TaskIndex
-from asya.tasks.aws.table_calls import chunks
 from asya.tasks.aws.task_store import TaskStore
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.cancellation import cancel_record, cancellation_report

@@ -8,7 +8,7 @@ import msgspec
 
 from asya.capabilities.fan_in.repeats import SetRepeat
 from asya.capabilities.fan_in.sets import Decision, SetState
-from asya.function.aws.table import Query, where
+from asya.function.aws.table import Query, in_partition
 from asya.function.aws.table_items import Item, Key
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.times import parse_time
@@ -78,8 +78,7 @@ def ended_key(set_id: str, index: int, slice_count: int) -> Key:
 
 def slices_of(set_id: str, shard: int) -> Query:
     """The stored slices of a shard."""
-    prefix = _SLICE[shard > 0]
-    return where("pk = :shard AND begins_with(sk, :slice)", shard=_partition(set_id, shard), slice=prefix)
+    return in_partition(_partition(set_id, shard), _SLICE[shard > 0])
 
 
 def slice_index(item: Item) -> int:

@@ -1,5 +1,6 @@
 """The states of backfills in the tasks table: `pk` = `BACKFILLS`, `sk` = `backfill#{id}` (`protocol §16.backfill.state`)."""
 
+import math
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -7,13 +8,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from asya.capabilities.triggers.operators.backfill import Backfill
-from asya.tasks.aws.table_calls import read_items, table_errors
+from asya.function.aws.table import Change, Table, in_partition, put
+from asya.function.aws.table_items import Item, Key, Value
+from asya.tasks.aws.table_calls import table_errors
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
-
-    from asya.tasks.aws.items import Item
 
 PARTITION = "BACKFILLS"
 # Keeps the items apart from a task whose sender chose `BACKFILLS` as its id.
@@ -40,8 +40,7 @@ class Backfills:
     """
 
     def __init__(self, client: "DynamoDBClient", table: str, retention: float) -> None:
-        self._client = client
-        self._table = table
+        self._table = Table(client, table)
         self._retention = retention
 
     def create(self, backfill: Backfill, now: datetime) -> bool:
@@ -51,15 +50,7 @@ class Backfills:
             TaskStoreError: the table is unavailable.
         """
         with table_errors("write a backfill"):
-            try:
-                self._client.put_item(
-                    TableName=self._table,
-                    Item=self._item(backfill, 1, now),
-                    ConditionExpression="attribute_not_exists(pk)",
-                )
-            except self._client.exceptions.ConditionalCheckFailedException:
-                return False
-        return True
+            return bool(self._table.write(self._put(backfill, 1, now).if_absent()))
 
     def read(self, backfill_id: str) -> StoredBackfill | None:
         """Read the latest state of a backfill; None if it does not exist.
@@ -68,7 +59,7 @@ class Backfills:
             TaskStoreError: the table is unavailable.
         """
         with table_errors("read a backfill"):
-            item = self._client.get_item(TableName=self._table, Key=_key(backfill_id), ConsistentRead=True).get("Item")
+            item = self._table.get(_key(backfill_id))
         return _stored(item) if item else None
 
     def read_all(self, now: datetime) -> list[Backfill]:
@@ -78,8 +69,8 @@ class Backfills:
             TaskStoreError: the table is unavailable.
         """
         with table_errors("read the backfills"):
-            items = list(read_items(self._client, self._table, PARTITION, _PREFIX))
-        alive = [item for item in items if int(item.get("expires_at", _NEVER)["N"]) > now.timestamp()]
+            items = list(self._table.query(in_partition(PARTITION, _PREFIX)))
+        alive = [item for item in items if item.number("expires_at", math.inf) > now.timestamp()]
         return sorted((_stored(item).backfill for item in alive), key=lambda each: each.created_at, reverse=True)
 
     def replace(self, seen: StoredBackfill, backfill: Backfill, now: datetime) -> StoredBackfill | None:
@@ -89,35 +80,23 @@ class Backfills:
             TaskStoreError: the table is unavailable.
         """
         revision = seen.revision + 1
+        change = self._put(backfill, revision, now).only_if("revision = :seen", seen=seen.revision)
         with table_errors("write a backfill"):
-            try:
-                self._client.put_item(
-                    TableName=self._table,
-                    Item=self._item(backfill, revision, now),
-                    ConditionExpression="revision = :seen",
-                    ExpressionAttributeValues={":seen": {"N": str(seen.revision)}},
-                )
-            except self._client.exceptions.ConditionalCheckFailedException:
-                return None
-        return StoredBackfill(backfill, revision)
+            return StoredBackfill(backfill, revision) if self._table.write(change) else None
 
-    def _item(self, backfill: Backfill, revision: int, now: datetime) -> "dict[str, AttributeValueTypeDef]":
-        item: dict[str, AttributeValueTypeDef] = {
-            **_key(backfill.id),
-            "revision": {"N": str(revision)},
-            "backfill": {"S": msgspec.json.encode(backfill).decode()},
+    def _put(self, backfill: Backfill, revision: int, now: datetime) -> Change:
+        has_ended = not backfill.is_open and backfill.state != "stopped"
+        attributes: dict[str, Value] = {
+            "revision": revision,
+            "backfill": msgspec.json.encode(backfill).decode(),
+            "expires_at": int(now.timestamp() + self._retention) if has_ended else None,
         }
-        if not backfill.is_open and backfill.state != "stopped":
-            item["expires_at"] = {"N": str(int(now.timestamp() + self._retention))}
-        return item
+        return put(_key(backfill.id), attributes)
 
 
-_NEVER = {"N": "99999999999"}
+def _key(backfill_id: str) -> Key:
+    return Key(PARTITION, f"{_PREFIX}{backfill_id}")
 
 
-def _key(backfill_id: str) -> "dict[str, AttributeValueTypeDef]":
-    return {"pk": {"S": PARTITION}, "sk": {"S": f"{_PREFIX}{backfill_id}"}}
-
-
-def _stored(item: "Item") -> StoredBackfill:
-    return StoredBackfill(_decoder.decode(item["backfill"]["S"]), int(item["revision"]["N"]))
+def _stored(item: Item) -> StoredBackfill:
+    return StoredBackfill(_decoder.decode(item.text("backfill")), item.integer("revision"))

@@ -8,11 +8,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 from asya.capabilities.triggers.ends import EndNotice, encode_end_notice, end_notice
 from asya.function.aws import clients
 from asya.function.aws.settings import Settings
+from asya.function.aws.table import chunks
 from asya.function.sqs_limits import BATCH_ENTRIES
 from asya.protocol import names
 from asya.protocol.task import TaskRecord
 from asya.protocol.triggers import Trigger
-from asya.tasks.aws.table_calls import chunks
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

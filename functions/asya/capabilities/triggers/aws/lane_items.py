@@ -4,27 +4,21 @@ No sort key is one of a task, whose sender may choose any id.
 """
 
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Raw
 
 from asya.capabilities.triggers.lanes import Entry, Lane, LaneKey, Start, check_time
 from asya.capabilities.triggers.occurrences import Occurrence
+from asya.function.aws.table import Change, put
+from asya.function.aws.table_items import Item, Key, Value
 from asya.protocol.task import StartedBy
 from asya.protocol.times import format_time
 from asya.tasks.aws.items import WAITING_SHARDS, waiting_key
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
-
-    from asya.tasks.aws.items import Item
-
-    NewItem = dict[str, AttributeValueTypeDef]
 
 LANE = "trigger#lane"
 DECIDED = "trigger#decided"
@@ -61,72 +55,71 @@ def partition(digest: str) -> str:
     return f"TRIGGER#{digest}"
 
 
-def lane_key(key: LaneKey) -> "NewItem":
+def lane_key(key: LaneKey) -> Key:
     """The key of the item of a lane."""
-    return {"pk": {"S": partition(key.digest)}, "sk": {"S": LANE}}
+    return Key(partition(key.digest), LANE)
 
 
-def decision_key(task_id: str) -> "NewItem":
+def decision_key(task_id: str) -> Key:
     """The key of the decision about an occurrence."""
-    return {"pk": {"S": partition(task_id)}, "sk": {"S": DECIDED}}
+    return Key(partition(task_id), DECIDED)
 
 
-def lane_item(key: LaneKey, lane: Lane, revision: int, now: datetime, expires_at: int) -> "NewItem":
-    """The item of a lane. One that waits for something is in the index `waiting`."""
-    item = lane_key(key) | {
-        "trigger": {"S": key.trigger},
-        "state": {"S": msgspec.json.encode(lane).decode()},
-        "revision": {"N": str(revision)},
-        "expires_at": {"N": str(expires_at)},
+def put_lane(key: LaneKey, lane: Lane, revision: int, now: datetime, expires_at: int) -> Change:
+    """Write a lane. One that waits for something is in the index `waiting`."""
+    since = check_time(lane, format_time(now))
+    shard = zlib.crc32(key.digest.encode()) % WAITING_SHARDS
+    attributes: dict[str, Value] = {
+        "trigger": key.trigger,
+        "state": msgspec.json.encode(lane).decode(),
+        "revision": revision,
+        "expires_at": expires_at,
+        "waits_in": None if since is None else waiting_key(WAITS_IN, shard),
+        "waits_since": since,
     }
-    if (since := check_time(lane, format_time(now))) is not None:
-        shard = zlib.crc32(key.digest.encode()) % WAITING_SHARDS
-        item |= {"waits_in": {"S": waiting_key(WAITS_IN, shard)}, "waits_since": {"S": since}}
-    return item
+    return put(lane_key(key), attributes)
 
 
-def stored_lane(item: "Item") -> StoredLane:
+def stored_lane(item: Item) -> StoredLane:
     """Decode a lane."""
-    lane = _lane_decoder.decode(item["state"]["S"])
-    return StoredLane(lane, int(item["revision"]["N"]), int(item["expires_at"]["N"]))
+    lane = _lane_decoder.decode(item.text("state"))
+    return StoredLane(lane, item.integer("revision"), item.integer("expires_at"))
 
 
-def key_of(item: "Item") -> LaneKey:
+def key_of(item: Item) -> LaneKey:
     """The key of the lane of an item."""
-    return LaneKey(item["trigger"]["S"], item["pk"]["S"].removeprefix(partition("")))
+    return LaneKey(item.text("trigger"), item.key.pk.removeprefix(partition("")))
 
 
-def decision_item(task_id: str, key: LaneKey, outcome: str, expires_at: int) -> "NewItem":
-    """The item of a decision."""
-    return decision_key(task_id) | {
-        "trigger": {"S": key.trigger},
-        "lane": {"S": key.digest},
-        "outcome": {"S": outcome},
-        "expires_at": {"N": str(expires_at)},
+def put_decision(task_id: str, key: LaneKey, outcome: str, expires_at: int) -> Change:
+    """Write a decision."""
+    attributes: dict[str, Value] = {
+        "trigger": key.trigger,
+        "lane": key.digest,
+        "outcome": outcome,
+        "expires_at": expires_at,
     }
+    return put(decision_key(task_id), attributes)
 
 
-def decision_of(item: "Item") -> Decision:
+def decision_of(item: Item) -> Decision:
     """Decode a decision."""
-    return Decision(LaneKey(item["trigger"]["S"], item["lane"]["S"]), item["outcome"]["S"])
+    return Decision(LaneKey(item.text("trigger"), item.text("lane")), item.text("outcome"))
 
 
-def queued_key(key: LaneKey, start: Start) -> "NewItem":
+def queued_key(key: LaneKey, start: Start) -> Key:
     """The key of a start that waits; the oldest comes first."""
-    return {"pk": {"S": partition(key.digest)}, "sk": {"S": f"{QUEUED_PREFIX}{start.at}#{start.id}"}}
+    return Key(partition(key.digest), f"{QUEUED_PREFIX}{start.at}#{start.id}")
 
 
-def queued_item(key: LaneKey, start: Start, expires_at: int) -> "NewItem":
-    """The item of a start that waits."""
-    return queued_key(key, start) | {
-        "start": {"S": msgspec.json.encode(start).decode()},
-        "expires_at": {"N": str(expires_at)},
-    }
+def put_queued(key: LaneKey, start: Start, expires_at: int) -> Change:
+    """Write a start that waits."""
+    return put(queued_key(key, start), {"start": msgspec.json.encode(start).decode(), "expires_at": expires_at})
 
 
-def queued_start(item: "Item") -> Start:
+def queued_start(item: Item) -> Start:
     """Decode a start that waits."""
-    return _start_decoder.decode(item["start"]["S"])
+    return _start_decoder.decode(item.text("start"))
 
 
 def payload_prefix(start: Start) -> str:
@@ -134,8 +127,8 @@ def payload_prefix(start: Start) -> str:
     return f"{_PAYLOAD_PREFIX}{start.id}#"
 
 
-def payload_items(key: LaneKey, start: Start, entry: Entry, expires_at: int) -> "Iterator[NewItem]":
-    """The items of an occurrence that a start has. Only a batch has several; another one replaces the last.
+def put_payload(key: LaneKey, start: Start, entry: Entry, expires_at: int) -> Iterator[Change]:
+    """Write the items of an occurrence that a start has. Only a batch has several; another one replaces the last.
 
     Args:
         key: the lane.
@@ -147,22 +140,21 @@ def payload_items(key: LaneKey, start: Start, entry: Entry, expires_at: int) -> 
     texts = [text[place : place + _PART] for place in range(0, len(text), _PART)] or [""]
     place = f"{entry.start.at}#{entry.start.id}" if start.window == "batch" else "last"
     for number, part in enumerate(texts):
-        yield {
-            "pk": {"S": partition(key.digest)},
-            "sk": {"S": f"{payload_prefix(start)}{place}#{_part_name(number)}"},
-            "key": {"S": entry.occurrence.key},
-            "started_by": {"S": msgspec.json.encode(entry.occurrence.started_by).decode()},
-            "parts": {"N": str(len(texts))},
-            "payload": {"S": part},
-            "expires_at": {"N": str(expires_at)},
+        attributes: dict[str, Value] = {
+            "key": entry.occurrence.key,
+            "started_by": msgspec.json.encode(entry.occurrence.started_by).decode(),
+            "parts": len(texts),
+            "payload": part,
+            "expires_at": expires_at,
         }
+        yield put(Key(partition(key.digest), f"{payload_prefix(start)}{place}#{_part_name(number)}"), attributes)
 
 
 def _part_name(number: int) -> str:
     return f"{number:02d}"
 
 
-def occurrences_of(key: LaneKey, items: "Iterator[Item]") -> list[Occurrence]:
+def occurrences_of(key: LaneKey, items: Iterator[Item]) -> list[Occurrence]:
     """The occurrences of a start from its items, which are in the order of their keys.
 
     One that lacks an item is left out: it has expired, or the process that has started the task is deleting it.
@@ -171,19 +163,19 @@ def occurrences_of(key: LaneKey, items: "Iterator[Item]") -> list[Occurrence]:
     return [_occurrence(key, group) for group in groups if _is_complete(group)]
 
 
-def _place(item: Mapping[str, "AttributeValueTypeDef"]) -> str:
-    return item["sk"]["S"].rpartition("#")[0]
+def _place(item: Item) -> str:
+    return item.key.sk.rpartition("#")[0]
 
 
-def _is_complete(items: "list[Item]") -> bool:
-    names = [item["sk"]["S"].rpartition("#")[2] for item in items]
-    count = int(items[0]["parts"]["N"])
+def _is_complete(items: list[Item]) -> bool:
+    names = [item.key.sk.rpartition("#")[2] for item in items]
+    count = items[0].integer("parts")
     return names[:count] == [_part_name(number) for number in range(count)]
 
 
-def _occurrence(key: LaneKey, items: "list[Item]") -> Occurrence:
+def _occurrence(key: LaneKey, items: list[Item]) -> Occurrence:
     # A shorter payload that replaced a longer one leaves the last parts of that one.
     first = items[0]
-    text = "".join(item["payload"]["S"] for item in items[: int(first["parts"]["N"])])
-    started_by = _started_by_decoder.decode(first["started_by"]["S"])
-    return Occurrence(key.trigger, first["key"]["S"], Raw(text.encode()), started_by)
+    text = "".join(item.text("payload") for item in items[: first.integer("parts")])
+    started_by = _started_by_decoder.decode(first.text("started_by"))
+    return Occurrence(key.trigger, first.text("key"), Raw(text.encode()), started_by)

@@ -1,32 +1,25 @@
 """The lanes of triggers in the tasks table (`protocol §16.lane`)."""
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
-
-from botocore.exceptions import ClientError
 
 from asya.capabilities.triggers.aws import lane_items
 from asya.capabilities.triggers.aws.lane_items import Decision, StoredLane
 from asya.capabilities.triggers.lane_changes import Change
 from asya.capabilities.triggers.lanes import Entry, Lane, LaneKey, Start
 from asya.capabilities.triggers.occurrences import Occurrence
-from asya.function.aws.conditional_writes import failed_conditions
+from asya.function.aws.table import Change as ItemChange
+from asya.function.aws.table import Table, Written, delete, in_partition, where
+from asya.function.aws.table_items import Item
 from asya.protocol.table_keys import WAITING_INDEX
 from asya.protocol.times import format_time
 from asya.tasks.aws.items import waiting_key, waiting_shards
-from asya.tasks.aws.table_calls import chunks, read_items, table_errors
+from asya.tasks.aws.table_calls import table_errors
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import PutTypeDef, TransactWriteItemTypeDef
-
-    from asya.tasks.aws.items import Item
-
-# Somebody else was faster, or is at work on one of the items.
-_CONFLICTS = frozenset({"None", "TransactionConflict", "ConditionalCheckFailed"})
-
-_READ_BATCH = 100  # the limit of BatchGetItem
 
 Refused = Literal["conflict", "decided"]
 
@@ -38,12 +31,15 @@ class LaneStore:
         client: the client of DynamoDB.
         table: the name of the tasks table.
         retention: seconds until what a lane keeps expires, as for tasks.
+        pause: sleeps for about so many seconds, with jitter.
     """
 
-    def __init__(self, client: "DynamoDBClient", table: str, retention: float) -> None:
-        self._client = client
-        self._table = table
+    def __init__(
+        self, client: "DynamoDBClient", table: str, retention: float, pause: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._table = Table(client, table)
         self._retention = retention
+        self._pause = pause
 
     def read(self, key: LaneKey) -> StoredLane:
         """Read a lane consistently.
@@ -52,9 +48,7 @@ class LaneStore:
             TaskStoreError: the table is unavailable.
         """
         with table_errors("read the lane of a trigger"):
-            item = self._client.get_item(TableName=self._table, Key=lane_items.lane_key(key), ConsistentRead=True).get(
-                "Item"
-            )
+            item = self._table.get(lane_items.lane_key(key))
         return lane_items.stored_lane(item) if item else StoredLane(Lane(), 0)
 
     def decision(self, task_id: str) -> Decision | None:
@@ -64,9 +58,7 @@ class LaneStore:
             TaskStoreError: the table is unavailable.
         """
         with table_errors("read a decision about an occurrence"):
-            item = self._client.get_item(
-                TableName=self._table, Key=lane_items.decision_key(task_id), ConsistentRead=True
-            ).get("Item")
+            item = self._table.get(lane_items.decision_key(task_id))
         return lane_items.decision_of(item) if item else None
 
     def oldest(self, key: LaneKey) -> Start | None:
@@ -76,16 +68,8 @@ class LaneStore:
             TaskStoreError: the table is unavailable.
         """
         with table_errors("read the starts that wait in a lane"):
-            items = self._client.query(
-                TableName=self._table,
-                KeyConditionExpression="pk = :pk AND begins_with(sk, :prefix)",
-                ExpressionAttributeValues={
-                    ":pk": {"S": lane_items.partition(key.digest)},
-                    ":prefix": {"S": lane_items.QUEUED_PREFIX},
-                },
-                ConsistentRead=True,
-                Limit=1,
-            )["Items"]
+            queued = in_partition(lane_items.partition(key.digest), lane_items.QUEUED_PREFIX)
+            items = self._table.page(queued, limit=1).items
         return lane_items.queued_start(items[0]) if items else None
 
     def waits(self, key: LaneKey, start: Start) -> bool:
@@ -95,9 +79,7 @@ class LaneStore:
             TaskStoreError: the table is unavailable.
         """
         with table_errors("read a start that waits in a lane"):
-            return "Item" in self._client.get_item(
-                TableName=self._table, Key=lane_items.queued_key(key, start), ConsistentRead=True
-            )
+            return bool(self._table.get(lane_items.queued_key(key, start)))
 
     def decide(
         self, key: LaneKey, seen: StoredLane, change: Change, entry: Entry, now: datetime
@@ -118,22 +100,16 @@ class LaneStore:
             TaskStoreError: the table is unavailable; everything or nothing was written.
         """
         expires_at = self._expiry(now)
-        parts = [
-            self._put(
-                lane_items.decision_item(entry.start.id, key, change.outcome, expires_at),
-                "attribute_not_exists(pk) OR expires_at <= :now",
-                {":now": {"N": str(int(now.timestamp()))}},
-            )
-        ]
+        decision = lane_items.put_decision(entry.start.id, key, change.outcome, expires_at)
+        parts = [decision.only_if("attribute_not_exists(pk) OR expires_at <= :now", now=int(now.timestamp()))]
         if change.kept_for is not None:
-            kept = lane_items.payload_items(key, change.kept_for, entry, expires_at)
-            parts += [self._put(item) for item in kept]
+            parts += lane_items.put_payload(key, change.kept_for, entry, expires_at)
         if change.lane != seen.lane:
             parts += self._changes(key, seen, change, now)
-        failed = self._transact(parts)
-        if failed is None:
+        written = self._transact(parts)
+        if written:
             return StoredLane(change.lane, seen.revision + (change.lane != seen.lane), expires_at)
-        return "decided" if 0 in failed else "conflict"
+        return "decided" if 0 in written.failed else "conflict"
 
     def change(self, key: LaneKey, seen: StoredLane, change: Change, now: datetime) -> StoredLane | None:
         """Write a change that no occurrence causes; None if somebody else has changed the lane.
@@ -151,8 +127,8 @@ class LaneStore:
         parts = self._changes(key, seen, change, now)
         if change.closed is not None:
             # Its end belongs to the lane too.
-            parts.append(self._put(lane_items.decision_item(change.closed.id, key, change.outcome, expires_at)))
-        if self._transact(parts) is not None:
+            parts.append(lane_items.put_decision(change.closed.id, key, change.outcome, expires_at))
+        if not self._transact(parts):
             return None
         return StoredLane(change.lane, seen.revision + 1, expires_at)
 
@@ -173,9 +149,9 @@ class LaneStore:
         """
         with table_errors("delete the payloads of a start"):
             for item in list(self._payloads(key, start)):
-                self._client.delete_item(TableName=self._table, Key={"pk": item["pk"], "sk": item["sk"]})
+                self._table.write(delete(item.key))
 
-    def due(self, until: datetime) -> "Iterator[tuple[LaneKey, StoredLane]]":
+    def due(self, until: datetime) -> Iterator[tuple[LaneKey, StoredLane]]:
         """The lanes that somebody must look at since a time, read consistently.
 
         Raises:
@@ -183,19 +159,12 @@ class LaneStore:
         """
         with table_errors("read the lanes that wait"):
             for shard in waiting_shards(until):
-                pages = self._client.get_paginator("query").paginate(
-                    TableName=self._table,
-                    IndexName=WAITING_INDEX,
-                    KeyConditionExpression="waits_in = :key AND waits_since <= :until",
-                    ExpressionAttributeValues={
-                        ":key": {"S": waiting_key(lane_items.WAITS_IN, shard)},
-                        ":until": {"S": format_time(until)},
-                    },
-                )
-                for page in pages:
-                    for entries in chunks(page["Items"], _READ_BATCH):
-                        for item in self._items([{"pk": entry["pk"], "sk": entry["sk"]} for entry in entries]):
-                            yield lane_items.key_of(item), lane_items.stored_lane(item)
+                key = waiting_key(lane_items.WAITS_IN, shard)
+                condition = "waits_in = :key AND waits_since <= :until"
+                waiting = where(condition, key=key, until=format_time(until), index=WAITING_INDEX)
+                for page in self._table.pages(waiting):
+                    for item in self._table.get_many([entry.key for entry in page], pause=self._pause):
+                        yield lane_items.key_of(item), lane_items.stored_lane(item)
 
     def prolong(self, key: LaneKey, seen: StoredLane, now: datetime) -> None:
         """Keep a lane that nobody has written for long. The sweep does so again if somebody else writes it.
@@ -206,53 +175,24 @@ class LaneStore:
         if seen.expires_at < now.timestamp() + self._retention / 2:
             self.change(key, seen, Change(seen.lane, "started"), now)
 
-    def _items(self, keys: "Sequence[Item]") -> "Iterator[Item]":
-        """Read up to 100 items consistently."""
-        while keys:
-            answer = self._client.batch_get_item(RequestItems={self._table: {"Keys": keys, "ConsistentRead": True}})
-            yield from answer["Responses"].get(self._table, [])
-            # DynamoDB returns at most 16 MB in one answer, and names the keys that it has left out.
-            keys = answer["UnprocessedKeys"].get(self._table, {"Keys": []})["Keys"]
+    def _payloads(self, key: LaneKey, start: Start) -> Iterator[Item]:
+        return self._table.query(in_partition(lane_items.partition(key.digest), lane_items.payload_prefix(start)))
 
-    def _payloads(self, key: LaneKey, start: Start) -> "Iterator[Item]":
-        prefix = lane_items.payload_prefix(start)
-        return read_items(self._client, self._table, lane_items.partition(key.digest), prefix)
-
-    def _changes(
-        self, key: LaneKey, seen: StoredLane, change: Change, now: datetime
-    ) -> "list[TransactWriteItemTypeDef]":
+    def _changes(self, key: LaneKey, seen: StoredLane, change: Change, now: datetime) -> list[ItemChange]:
         """The parts of a transaction that replace a lane which was seen."""
         expires_at = self._expiry(now)
-        item = lane_items.lane_item(key, change.lane, seen.revision + 1, now, expires_at)
-        if seen.revision:
-            parts = [self._put(item, "revision = :seen", {":seen": {"N": str(seen.revision)}})]
-        else:
-            parts = [self._put(item, "attribute_not_exists(pk)")]
+        lane = lane_items.put_lane(key, change.lane, seen.revision + 1, now, expires_at)
+        parts = [lane.only_if("revision = :seen", seen=seen.revision) if seen.revision else lane.if_absent()]
         if change.queued is not None:
-            parts.append(self._put(lane_items.queued_item(key, change.queued, expires_at)))
+            parts.append(lane_items.put_queued(key, change.queued, expires_at))
         if change.released is not None:
-            parts.append({"Delete": {"TableName": self._table, "Key": lane_items.queued_key(key, change.released)}})
+            parts.append(delete(lane_items.queued_key(key, change.released)))
         return parts
 
-    def _put(self, item: "Item", condition: str = "", values: "Item | None" = None) -> "TransactWriteItemTypeDef":
-        put: PutTypeDef = {"TableName": self._table, "Item": item}
-        if condition:
-            put["ConditionExpression"] = condition
-        if values:
-            put["ExpressionAttributeValues"] = values
-        return {"Put": put}
-
-    def _transact(self, parts: "Sequence[TransactWriteItemTypeDef]") -> set[int] | None:
-        """Write all or nothing; returns None, or the indexes of the failed conditions if somebody else was faster."""
+    def _transact(self, parts: Sequence[ItemChange]) -> Written:
+        """Write all or nothing: nothing if somebody else was faster, or is at work on one of the items."""
         with table_errors("write the lane of a trigger"):
-            try:
-                self._client.transact_write_items(TransactItems=parts)
-            except ClientError as error:
-                codes = {reason.get("Code", "None") for reason in error.response.get("CancellationReasons", [])}
-                if not codes or codes - _CONFLICTS:
-                    raise
-                return failed_conditions(error)
-        return None
+            return self._table.transact(parts, yields=True)
 
     def _expiry(self, now: datetime) -> int:
         return int(now.timestamp() + self._retention)

@@ -4,14 +4,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from asya.capabilities.triggers.schedule_state import ScheduleState
+from asya.function.aws.table import Table, in_partition, put, update
+from asya.function.aws.table_items import Item, Key, Value
 from asya.protocol.times import format_time, parse_time
-from asya.tasks.aws.table_calls import read_items, table_errors
+from asya.tasks.aws.table_calls import table_errors
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
-
-    from asya.tasks.aws.items import Item
 
 PARTITION = "TRIGGERS"
 # Keeps the items apart from a task whose sender chose `TRIGGERS` as its id.
@@ -27,8 +26,7 @@ class ScheduleStates:
     """
 
     def __init__(self, client: "DynamoDBClient", table: str) -> None:
-        self._client = client
-        self._table = table
+        self._table = Table(client, table)
 
     def read_all(self) -> dict[str, ScheduleState]:
         """Read the states by the name of the trigger.
@@ -37,8 +35,8 @@ class ScheduleStates:
             TaskStoreError: the table is unavailable.
         """
         with table_errors("read the states of schedules"):
-            items = read_items(self._client, self._table, PARTITION, _PREFIX)
-            return {item["sk"]["S"].removeprefix(_PREFIX): _state(item) for item in items}
+            items = self._table.query(in_partition(PARTITION, _PREFIX))
+            return {item.key.sk.removeprefix(_PREFIX): _state(item) for item in items}
 
     def write(self, trigger: str, state: ScheduleState, seen: ScheduleState | None) -> bool:
         """Replace the state that was seen; False if another process has changed it.
@@ -49,24 +47,14 @@ class ScheduleStates:
         Raises:
             TaskStoreError: the table is unavailable.
         """
-        item = state_key(trigger) | _attributes(state)
+        change = put(state_key(trigger), _attributes(state))
+        if seen is None:
+            change = change.if_absent()
+        else:
+            is_seen = "decided = :decided AND schedule = :schedule AND paused = :paused AND #off = :off"
+            change = change.only_if(is_seen, **_attributes(seen))
         with table_errors("write the state of a schedule"):
-            try:
-                if seen is None:
-                    self._client.put_item(
-                        TableName=self._table, Item=item, ConditionExpression="attribute_not_exists(pk)"
-                    )
-                else:
-                    self._client.put_item(
-                        TableName=self._table,
-                        Item=item,
-                        ConditionExpression="decided = :decided AND schedule = :schedule AND paused = :paused AND #off = :off",
-                        ExpressionAttributeNames={"#off": "off"},
-                        ExpressionAttributeValues={f":{name}": value for name, value in _attributes(seen).items()},
-                    )
-            except self._client.exceptions.ConditionalCheckFailedException:
-                return False
-        return True
+            return bool(self._table.write(change))
 
     def pause(self, trigger: str, now: datetime) -> None:
         """Pause a trigger; one that is paused stays so.
@@ -74,20 +62,17 @@ class ScheduleStates:
         Raises:
             TaskStoreError: the table is unavailable.
         """
+        change = update(
+            state_key(trigger),
+            "SET paused = :yes, decided = if_not_exists(decided, :now), "
+            "#off = if_not_exists(#off, :no), schedule = if_not_exists(schedule, :none)",
+            yes=True,
+            now=format_time(now),
+            no=False,
+            none="",
+        )
         with table_errors("pause a trigger"):
-            self._client.update_item(
-                TableName=self._table,
-                Key=state_key(trigger),
-                UpdateExpression="SET paused = :yes, decided = if_not_exists(decided, :now), "
-                "#off = if_not_exists(#off, :no), schedule = if_not_exists(schedule, :none)",
-                ExpressionAttributeNames={"#off": "off"},
-                ExpressionAttributeValues={
-                    ":yes": {"BOOL": True},
-                    ":now": {"S": format_time(now)},
-                    ":no": {"BOOL": False},
-                    ":none": {"S": ""},
-                },
-            )
+            self._table.write(change)
 
     def resume(self, trigger: str, now: datetime) -> None:
         """Resume a paused trigger: its schedule begins now. One that is not paused does not change.
@@ -95,42 +80,30 @@ class ScheduleStates:
         Raises:
             TaskStoreError: the table is unavailable.
         """
+        change = update(state_key(trigger), "SET paused = :no, decided = :now", no=False, now=format_time(now))
         with table_errors("resume a trigger"):
-            try:
-                self._client.update_item(
-                    TableName=self._table,
-                    Key=state_key(trigger),
-                    UpdateExpression="SET paused = :no, decided = :now",
-                    # A second call would leave out the slots since the first.
-                    ConditionExpression="paused = :yes",
-                    ExpressionAttributeValues={
-                        ":yes": {"BOOL": True},
-                        ":no": {"BOOL": False},
-                        ":now": {"S": format_time(now)},
-                    },
-                )
-            except self._client.exceptions.ConditionalCheckFailedException:
-                return
+            # A second call would leave out the slots since the first.
+            self._table.write(change.only_if("paused = :yes", yes=True))
 
 
-def state_key(trigger: str) -> "dict[str, AttributeValueTypeDef]":
+def state_key(trigger: str) -> Key:
     """The key of the item of a trigger."""
-    return {"pk": {"S": PARTITION}, "sk": {"S": f"{_PREFIX}{trigger}"}}
+    return Key(PARTITION, f"{_PREFIX}{trigger}")
 
 
-def _attributes(state: ScheduleState) -> "dict[str, AttributeValueTypeDef]":
+def _attributes(state: ScheduleState) -> dict[str, Value]:
     return {
-        "decided": {"S": format_time(state.decided)},
-        "schedule": {"S": state.schedule},
-        "paused": {"BOOL": state.paused},
-        "off": {"BOOL": state.off},
+        "decided": format_time(state.decided),
+        "schedule": state.schedule,
+        "paused": state.paused,
+        "off": state.off,
     }
 
 
-def _state(item: "Item") -> ScheduleState:
+def _state(item: Item) -> ScheduleState:
     return ScheduleState(
-        decided=parse_time(item["decided"]["S"]),
-        schedule=item["schedule"]["S"],
-        paused=item["paused"]["BOOL"],
-        off=item["off"]["BOOL"],
+        decided=parse_time(item.text("decided")),
+        schedule=item.text("schedule"),
+        paused=item.flag("paused"),
+        off=item.flag("off"),
     )

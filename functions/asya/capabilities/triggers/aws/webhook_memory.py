@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from asya.capabilities.triggers.aws.lane_items import decision_key
 from asya.capabilities.triggers.aws.schedule_states import state_key
+from asya.function.aws.table import Table
 from asya.protocol.table_keys import WEBHOOK_ATTRIBUTES
 from asya.tasks.aws.items import is_expired, record_key
 from asya.tasks.aws.table_calls import table_errors
@@ -16,8 +17,6 @@ from asya.tasks.aws.task_store import TaskStoreError
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-
-_NAMES = {f"#{number}": name for number, name in enumerate(WEBHOOK_ATTRIBUTES)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +48,7 @@ class WebhookMemory:
     """
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
-        self._dynamodb = dynamodb
-        self._table = table
+        self._table = Table(dynamodb, table)
 
     def read(self, trigger: str, task_id: str, now: datetime) -> KnownWebhook:
         """Read what is known about the webhook with a task id, with one call.
@@ -60,27 +58,14 @@ class WebhookMemory:
         """
         keys = [record_key(task_id), decision_key(task_id), state_key(trigger)]
         with table_errors("read whether a webhook has started its task"):
-            answer = self._dynamodb.batch_get_item(
-                RequestItems={
-                    self._table: {
-                        "Keys": keys,
-                        "ConsistentRead": True,
-                        "ProjectionExpression": ", ".join(_NAMES),
-                        "ExpressionAttributeNames": _NAMES,
-                    }
-                }
-            )
-        if answer.get("UnprocessedKeys"):
+            items, left_out = self._table.get_batch(keys, WEBHOOK_ATTRIBUTES)
+        if left_out:
             raise TaskStoreError("the tasks table is busy")
         epoch = int(now.timestamp())
-        found = {
-            (item["pk"]["S"], item["sk"]["S"]): item
-            for item in answer["Responses"].get(self._table, [])
-            if "expires_at" not in item or not is_expired(item, epoch)
-        }
-        task, decision, state = ((key["pk"]["S"], key["sk"]["S"]) for key in keys)
+        found = {item.key: item for item in items if "expires_at" not in item or not is_expired(item, epoch)}
+        task, decision, state = keys
         return KnownWebhook(
             has_task=task in found,
             is_decided=decision in found,
-            is_paused=state in found and found[state]["paused"]["BOOL"],
+            is_paused=state in found and found[state].flag("paused"),
         )

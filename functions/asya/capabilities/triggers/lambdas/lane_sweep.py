@@ -11,9 +11,9 @@ from asya.capabilities.triggers.aws.lane_items import StoredLane
 from asya.capabilities.triggers.aws.lane_store import LaneStore
 from asya.capabilities.triggers.lane_changes import awaited, ends, startable
 from asya.capabilities.triggers.lanes import Lane
+from asya.function.aws.table import chunks
 from asya.protocol.triggers import Trigger
 from asya.sidecar.lambdas.services import Services
-from asya.tasks.aws.table_calls import chunks
 from asya.tasks.aws.task_store import TaskStore
 
 # Somebody is probably at work on a lane that changed lately.

@@ -23,6 +23,7 @@ from asya.function.aws.settings import Settings
 from asya.function.aws.submission_sender import SubmissionSender
 from asya.function.claim_check import INBOX_PREFIX
 from asya.function.lambdas.batch import BatchProcessor
+from asya.function.lambdas.environment import Environment
 from asya.protocol import names
 from asya.sidecar.lambdas.entry_point import queue_entry_point
 from asya.sidecar.lambdas.services import Services
@@ -50,7 +51,7 @@ def build_triggers(services: Services) -> TriggerQueue:
     failed = FailedMessages(clients.sqs(), f"{url}-dlq")
     starts = OccurrenceStarts(services, starter, environment.new_span)
     cancels = build_task_cancels(settings, tasks, store, environment, warn)
-    lane_store = _lane_store(settings)
+    lane_store = _lane_store(settings, environment)
     lanes = LaneQueue(
         services=services,
         store=lane_store,
@@ -81,11 +82,12 @@ def build_lane_sweep(services: Services) -> LaneSweep:
     """Build the sweep of lanes."""
     settings, environment, warn = services.settings, services.environment, services.telemetry.log.warning
     checks = LaneChecks(clients.sqs(), settings.queue_url(names.TRIGGERS), warn)
-    return LaneSweep(services, _lane_store(settings), build_store(settings, environment), checks)
+    return LaneSweep(services, _lane_store(settings, environment), build_store(settings, environment), checks)
 
 
-def _lane_store(settings: Settings) -> LaneStore:
-    return LaneStore(clients.dynamodb(), settings.table_name("tasks"), settings.table.retention.tasks)
+def _lane_store(settings: Settings, environment: Environment) -> LaneStore:
+    retention = settings.table.retention.tasks
+    return LaneStore(clients.dynamodb(), settings.table_name("tasks"), retention, environment.sleep)
 
 
 def build_backfills(settings: Settings) -> Backfills:

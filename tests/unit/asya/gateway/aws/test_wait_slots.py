@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
+from asya.function.aws.table import Table
 from asya.function.lambdas.environment import REAL
 from asya.gateway.aws.wait_slots import WaitSlots
 from asya.gateway.waits import LEASE
@@ -28,7 +29,7 @@ def client() -> "Iterator[DynamoDBClient]":
 
 def slots(client: Any, waits: int = 50, waits_per_caller: int = 10) -> WaitSlots:
     limits = Gateway(waits=waits, waits_per_caller=waits_per_caller)
-    return WaitSlots(client, "tasks", limits, REAL, pytest.fail)
+    return WaitSlots(Table(client, "tasks"), limits, REAL, pytest.fail)
 
 
 def items(client: "DynamoDBClient") -> list[tuple[str, str]]:
@@ -83,7 +84,7 @@ def test_13_waits_a_caller_gets_so_many_slots_and_others_get_theirs(client: "Dyn
 @pytest.mark.rule("13.waits")
 def test_13_waits_the_slots_of_a_process_that_died_expire(client: "DynamoDBClient") -> None:
     pool = slots(client, waits=1)
-    dead = WaitSlots(Failing(client, "delete_item", Died()), "tasks", Gateway(waits=1), REAL, pytest.fail)  # type: ignore[arg-type]
+    dead = WaitSlots(Table(Failing(client, "delete_item", Died()), "tasks"), Gateway(waits=1), REAL, pytest.fail)  # type: ignore[arg-type]
     with pytest.raises(Died), dead.hold("ALICE", at(0)):
         pass
     with pytest.raises(ApiError), pool.hold("BOB", at(LEASE - 1)):
@@ -113,7 +114,7 @@ def test_a_failed_call_frees_its_slots(client: "DynamoDBClient") -> None:
 def test_a_slot_that_cannot_be_freed_is_logged_and_the_answer_stands(client: "DynamoDBClient") -> None:
     logged: list[str] = []
     failing: Any = Failing(client, "delete_item", THROTTLED)
-    with WaitSlots(failing, "tasks", Gateway(), REAL, logged.append).hold("ALICE", at(0)):
+    with WaitSlots(Table(failing, "tasks"), Gateway(), REAL, logged.append).hold("ALICE", at(0)):
         pass
     assert len(logged) == 2
     assert all("stays taken for up to 35 s" in line and "slow down" in line for line in logged)

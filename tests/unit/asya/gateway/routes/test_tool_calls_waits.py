@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace as changed
 
 from asya.function.aws import clients
+from asya.function.aws.table import Table
 from asya.function.aws.telemetry import Telemetry
 from asya.function.lambdas.environment import REAL, RealEnvironment
 from asya.gateway.aws.wait_slots import WaitSlots
@@ -33,7 +34,7 @@ def limited(gateway: Gateway, with_tools: None) -> None:
 @contextmanager
 def waiting(*principals: str) -> Iterator[None]:
     """Hold the slots of calls of these callers."""
-    slots = WaitSlots(clients.dynamodb(), "asya-flights-tasks", LIMITS, REAL, pytest.fail)
+    slots = WaitSlots(Table(clients.dynamodb(), "asya-flights-tasks"), LIMITS, REAL, pytest.fail)
     with ExitStack() as held:
         for principal in principals:
             held.enter_context(slots.hold(principal, at(0)))

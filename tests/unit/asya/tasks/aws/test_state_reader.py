@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from asya.protocol.table_keys import STATE_ATTRIBUTES
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
-from asya.tasks.aws.items import record_item
+from asya.tasks.aws.items import put_record
 from asya.tasks.aws.state_reader import NoAnswerError, StateReader
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.tasks.task_state import StateQuery, TaskState
@@ -47,7 +47,7 @@ class Client:
         return answer | ({"UnprocessedKeys": {TABLE: {"Keys": self.left_out}}} if self.left_out else {})
 
     def put(self, record: TaskRecord, expires_at: int = LATER, **more: Any) -> None:
-        self.tables.put_item(TableName=TABLE, Item=record_item(record, 1, expires_at) | more)
+        self.tables.put_item(TableName=TABLE, Item=put_record(record, 1, expires_at).request(TABLE)["Item"] | more)
 
 
 @pytest.fixture

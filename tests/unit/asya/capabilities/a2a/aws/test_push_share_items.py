@@ -9,6 +9,7 @@ from botocore.exceptions import ClientError
 
 from asya.capabilities.a2a.aws.push_share_items import PushShares
 from asya.capabilities.a2a.push_shares import ShareUsedError
+from asya.function.aws.table import Table
 from asya.tasks.aws.task_store import TaskStoreError
 from tests.doubles.dynamo import emulated_tasks
 from tests.doubles.streams import FakeClock
@@ -33,7 +34,7 @@ class World:
         self.client = client
         self.clock = FakeClock(0.0)
         self.logged: list[str] = []
-        self.shares = PushShares(client, "tasks", self.clock, 10.0, self.logged.append)
+        self.shares = PushShares(Table(client, "tasks"), self.clock, 10.0, self.logged.append)
 
     def send(self, host: str, owner: str | None, *, takes: float, second: float = 0.0) -> None:
         with self.shares.hold(host, owner, at(second)):

@@ -19,13 +19,14 @@ from asya.protocol.pause import TaskPause
 from asya.protocol.task import TaskRecord
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
-from asya.tasks.aws.items import record_item
+from asya.tasks.aws.items import put_record
 from tests.doubles.gateway_functions import ALICE, MESH, Gateway, report, route_event, settings_with
 from tests.doubles.notified_clients import Client, client
 
 Json = dict[str, Any]
 RECORD = TaskRecord(id="t", status="running", created_at="2026-11-20T09:00:00Z", updated_at="2026-11-20T09:00:00Z")
 WATCHED = changed(RECORD, is_watched=True)
+IMAGE = put_record(WATCHED, 1, 1).request("tasks")["Item"]
 PAUSE = TaskPause(prompt="?", fields=(), since="2026-11-20T09:00:00Z")
 
 
@@ -202,8 +203,8 @@ def test_a_batch_that_cannot_be_sent_fails(world: World) -> None:
 @pytest.mark.rule("13.a2a.push")
 def test_an_unreadable_record_does_not_block_the_others(world: World) -> None:
     change = world.change(world.start_watched(), "succeeded")
-    broken = {"dynamodb": {"NewImage": {**record_item(WATCHED, 1, 1), "status": {"S": "lost"}}}}
-    world.feed(broken, {"dynamodb": {"OldImage": record_item(WATCHED, 1, 1)}}, change)
+    broken = {"dynamodb": {"NewImage": {**IMAGE, "status": {"S": "lost"}}}}
+    world.feed(broken, {"dynamodb": {"OldImage": IMAGE}}, change)
     world.deliver()
     assert len(world.client.notifications) == 1
 

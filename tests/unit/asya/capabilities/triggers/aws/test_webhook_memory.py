@@ -8,6 +8,7 @@ import pytest
 from asya.capabilities.triggers.aws.lane_items import decision_key
 from asya.capabilities.triggers.aws.schedule_states import ScheduleStates
 from asya.capabilities.triggers.aws.webhook_memory import KnownWebhook, WebhookMemory
+from asya.function.aws import table
 from asya.tasks.aws.items import record_key
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.testing.dynamo.tables import MemoryDynamo, Table
@@ -34,8 +35,8 @@ def read(tables: Any, seconds: float = 0.0) -> KnownWebhook:
 def test_16_a_webhook_is_known_until_its_item_expires(tables: MemoryDynamo, key: Any, known: KnownWebhook) -> None:
     """DynamoDB may take days to remove an item."""
     assert read(tables) == KnownWebhook()
-    expires_at = {"N": str(int(NOW.timestamp()) + 100)}
-    tables.put_item(TableName=TABLE, Item=key | {"expires_at": expires_at, "state": {"S": "secret"}})
+    expires_at = int(NOW.timestamp()) + 100
+    table.Table(tables, TABLE).write(table.put(key, {"expires_at": expires_at, "state": "secret"}))  # type: ignore[arg-type]
     assert [read(tables, seconds) == known for seconds in (0, 99, 100)] == [True, True, False]
     assert read(tables).is_repeated
 
@@ -53,7 +54,7 @@ def test_16_a_paused_trigger_is_known(tables: MemoryDynamo) -> None:
 
 @pytest.mark.rule("16.webhooks.once")
 @pytest.mark.parametrize(
-    "answer", [None, {"Responses": {}, "UnprocessedKeys": {TABLE: {"Keys": [record_key("task")]}}}]
+    "answer", [None, {"Responses": {}, "UnprocessedKeys": {TABLE: {"Keys": [record_key("task").encoded()]}}}]
 )
 def test_16_an_outage_of_the_table_is_told(answer: Any) -> None:
     class Down:
