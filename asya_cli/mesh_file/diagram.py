@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,6 +92,7 @@ def _ways(mesh: MeshFile) -> Iterator[Way]:
 def _kind(name: str, actor: ActorSection | None) -> NodeKind:
     if actor is None:
         return _CREW_KINDS.get(name, "light")
-    if actor.kind is not None:
-        return actor.kind
-    return "heavy" if actor.spark is not None else "light"
+    if actor.spark is not None:
+        return "heavy"
+    # A kind of a capability that the mesh file names is drawn as a light actor.
+    return next((kind for kind in get_args(NodeKind) if kind == actor.kind), "light")

@@ -120,6 +120,11 @@ class Function:
     traces: bool = False
 
     @property
+    def is_in_layer(self) -> bool:
+        """Whether the layer has its code, and not the folder of the mesh's own code."""
+        return _is_in_layer(self.entry_point)
+
+    @property
     def queues(self) -> Queues | None:
         """The queues that call the function; None if something else does."""
         return self.called_by if isinstance(self.called_by, Queues) else None
@@ -149,6 +154,15 @@ class ActorFunction:
     crew: tuple[str, ...] = ()
     on_demand: tuple[str, ...] = ()
     is_named: bool = True
+
+    @property
+    def is_in_layer(self) -> bool:
+        """Whether the layer has its code, and not the folder of the mesh's own code."""
+        return _is_in_layer(self.entry_point)
+
+
+def _is_in_layer(entry_point: str) -> bool:
+    return entry_point.startswith("asya.")
 
 
 @dataclass(frozen=True, kw_only=True)

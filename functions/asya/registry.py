@@ -43,6 +43,11 @@ class Registry:
         """The kinds that `kind` in the mesh file names."""
         return tuple(sorted(kind for kind, each in self.actor_functions.items() if each.is_named))
 
+    @property
+    def handler_kinds(self) -> frozenset[str]:
+        """The kinds of actors with a handler of the user."""
+        return frozenset(kind for kind, each in self.actor_functions.items() if each.queues is None)
+
     @cached_property
     def options(self) -> dict[str, Option[Any]]:
         """The options of actors by key, beside those of the actor table."""
@@ -132,6 +137,19 @@ def _with_named(named: tuple[tuple[str, str], ...]) -> Registry:
 def functions_of(mesh: MeshTable) -> list[Function]:
     """Return the mesh's own functions."""
     return [each for each in of(mesh).functions.values() if each.exists(mesh, each.name)]
+
+
+def own_functions(mesh: MeshTable) -> list[Function]:
+    """Return the mesh's own functions that capabilities in its mesh file declare."""
+    return [each for each in functions_of(mesh) if not each.is_in_layer]
+
+
+def with_own_code(mesh: MeshTable) -> list[str]:
+    """Return the actors and functions whose code the folder of handlers has."""
+    found = of(mesh)
+    kinds = {*found.handler_kinds, *(kind for kind, each in found.actor_functions.items() if not each.is_in_layer)}
+    actors = [name for name, actor in mesh.actors.items() if actor.kind in kinds]
+    return [*actors, *(each.name for each in own_functions(mesh))]
 
 
 def sweeps_of(mesh: MeshTable) -> dict[str, Schedule]:

@@ -8,10 +8,11 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 
 from asya import registry
+from asya.manifest import ActorFunction, Function
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable, encode_table, with_version
 from asya_infra.addresses import Addresses
-from asya_infra.build.functions import build_table
+from asya_infra.build.functions import build_handlers, build_table
 from asya_infra.build.job_packages import needs_packages
 from asya_infra.contracts.mesh_contracts import MeshContracts
 from asya_infra.limits.aws_limits import LOG_DAYS
@@ -94,6 +95,24 @@ class Mesh:
     def table_code(self) -> lambda_.Code:
         """Return the code of a function without user code: `mesh.json`. The layer has the rest."""
         return lambda_.Code.from_asset(str(build_table(self.options.build_folder, self.table_bytes)))
+
+    def code_of(self, function: Function | ActorFunction) -> lambda_.Code:
+        """Return the code of a function: `mesh.json` if the layer has the rest, or the folder of the mesh's own code."""
+        return self.table_code() if function.is_in_layer else self.own_code()
+
+    def own_code(self) -> lambda_.Code:
+        """Return the folder of the mesh's own code, with its packages and `mesh.json`."""
+        return lambda_.Code.from_asset(
+            str(
+                build_handlers(
+                    self.options.build_folder,
+                    self.options.packages_target,
+                    self.loaded.code_folder,
+                    self.table_bytes,
+                    hashed=self.file.requires_hashes,
+                )
+            )
+        )
 
     @cached_property
     def addresses(self) -> Addresses:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from asya import registry
 from asya.protocol import names
 from asya_infra.build.functions import build_handlers
 from asya_infra.build.jobs import pack_user_jobs
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from asya_infra.mesh_file import LoadedMesh
 
 _JOB_CODE = "ASYA_JOB_CODE"
-_LIGHT = ("handler", "end")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -42,7 +42,10 @@ class CodeUpdate:
     deployer: AccessKey
 
     def replace_handlers(self) -> None:
-        """Give all light actors the code of the handlers' folder; calls at work end with the code that they started with."""
+        """Give light actors, and the capabilities of the mesh file, the code of the handlers' folder.
+
+        Calls at work end with the code that they started with.
+        """
         folder = build_handlers(
             self.options.build_folder,
             self.options.packages_target,
@@ -52,7 +55,7 @@ class CodeUpdate:
         )
         key, functions = self._store(zipped(folder), ".zip"), self._client("lambda")
         table = to_table(self.mesh, existing_application=self.application_id)
-        for actor in sorted(name for name, actor in table.actors.items() if actor.kind in _LIGHT):
+        for actor in sorted(registry.with_own_code(table)):
             functions.update_function_code(
                 FunctionName=names.function_name(self.mesh.namespace, actor), S3Bucket=self._bucket, S3Key=key
             )

@@ -5,6 +5,9 @@ Each function finds its own calls here. API Gateway's routes, the OpenAPI docume
 
 from collections.abc import Iterable
 
+import msgspec
+from msgspec import UNSET
+
 from asya.api_call import ApiCall
 from asya.capabilities.a2a.http_calls import CALLS as _A2A
 from asya.capabilities.dead_letters.http_calls import CALLS as _DEAD_LETTERS
@@ -21,12 +24,19 @@ from asya.protocol.mesh_table import MeshTable
 CALLS: tuple[ApiCall, ...] = (
     *(*_GATEWAY, *_FAN_IN, *_PAUSE, *_DEAD_LETTERS, *_MCP, *_A2A, *_STREAMS, *_OPERATIONS, *_TRIGGERS, *_LEGACY),
 )
-"""The calls of all capabilities."""
+"""The calls of all capabilities of the product."""
 
 
 def calls_of(mesh: MeshTable) -> tuple[ApiCall, ...]:
     """Return the calls of a mesh."""
-    return tuple(call for call in CALLS if call.is_in(mesh))
+    return (*(call for call in CALLS if call.is_in(mesh)), *own_calls(mesh))
+
+
+def own_calls(mesh: MeshTable) -> tuple[ApiCall, ...]:
+    """Return the calls of capabilities that the mesh file names."""
+    if mesh.own_calls is UNSET:
+        return ()
+    return tuple(msgspec.convert(call, ApiCall, str_keys=True) for call in mesh.own_calls.calls)
 
 
 def find_call(calls: Iterable[ApiCall], method: str, path: str) -> ApiCall | None:

@@ -320,6 +320,18 @@ class SparkApplication(msgspec.Struct, frozen=True, kw_only=True):
     release: str | None = None
 
 
+class OwnCalls(msgspec.Struct, frozen=True, kw_only=True):
+    """The calls of capabilities that the mesh file names, which no function of the product imports.
+
+    Attributes:
+        calls: each call (`asya.api_call`), with JSON Schema in place of types.
+        schemas: the schemas that they refer to, by name.
+    """
+
+    calls: tuple[dict[str, object], ...] = ()
+    schemas: dict[str, object] = {}
+
+
 class Retention(msgspec.Struct, frozen=True, kw_only=True):
     """How long the mesh keeps state."""
 
@@ -349,6 +361,7 @@ class MeshTable(MeshLimits, frozen=True, kw_only=True):
 
     Attributes:
         capabilities: the packages of the capabilities that the mesh file names, each with the digest of its manifest.
+        own_calls: their calls of the gateway.
         xray_share: the share of traces that X-Ray gets; None if spans do not go there.
         version: names this table and the form of its messages; empty if nothing gave it one.
     """
@@ -366,6 +379,7 @@ class MeshTable(MeshLimits, frozen=True, kw_only=True):
     version: str = ""
     # Absent in a mesh with the product's capabilities alone.
     capabilities: dict[str, str] | UnsetType = UNSET
+    own_calls: OwnCalls | UnsetType = UNSET
 
     @property
     def named_capabilities(self) -> dict[str, str]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 from unittest import mock
 
 from asya.runtime.time_limit import run_within
@@ -39,6 +39,11 @@ class UserProcess(Process):
     faults: PlannedFaults | None = None
     allowed_endpoints: tuple[str, ...] = ()
     exit_code: int = 137
+
+    def entry_point(self, name: str) -> Any:
+        """See `Process`; capabilities that the mesh file names have their code in its folder."""
+        with CODE_FOLDERS.using(self.folder):
+            return super().entry_point(name)
 
     def run_within(self, seconds: float, run: Callable[[], T]) -> T:
         """See `Environment`; a call with a planned fault fails instead."""

@@ -113,6 +113,7 @@ def declared(
         environment=environment or {},
         in_chains=mesh.is_in_chains(name),
         reserved=reserved,
+        in_vpc=not function.is_in_layer,
     )
 
 

@@ -129,7 +129,7 @@ class ActorSection(ActorSettings, Completed, frozen=True, kw_only=True):
     handler: Annotated[str | None, After("fair_by")] = None
     """`module.function` or `module.Class.method` in the `code` folder."""
     spark: SparkSection | None = None
-    kind: Literal["fan_in", "pause", "wait", "end"] | None = None
+    kind: str | None = None
     fan_in: FanIn | None = None
     pause: PauseSection | None = None
     wait: Wait | None = None

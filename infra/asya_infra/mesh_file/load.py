@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asya_infra.build.code_files import CodeFiles, code_files
+from asya_infra.mesh_file.capabilities import ONLY_THE_PRODUCTS, NamedCapabilities
 from asya_infra.mesh_file.checks import run_checks
 from asya_infra.mesh_file.checks.context import Context
 from asya_infra.mesh_file.mesh_model import MeshFile
@@ -21,6 +22,7 @@ class LoadedMesh:
 
     Attributes:
         notes: what synthesis tells of types that it cannot read (`asya_infra.contracts`).
+        capabilities: the capabilities of the mesh.
     """
 
     path: Path
@@ -28,6 +30,7 @@ class LoadedMesh:
     namespace: str
     source: Source
     notes: tuple[str, ...] = ()
+    capabilities: NamedCapabilities = ONLY_THE_PRODUCTS
 
     @property
     def code_folder(self) -> Path:
@@ -42,7 +45,7 @@ class LoadedMesh:
     def deployed_code(self) -> Iterator[CodeFiles]:
         """Yield the files of the folders that the actors of this mesh are deployed with, as they are now."""
         actors = self.mesh.actors.values()
-        if any(actor.handler for actor in actors):
+        if self.mesh.capabilities or any(actor.handler for actor in actors):
             yield code_files(self.code_folder)
         if any(actor.spark for actor in actors):
             yield code_files(self.jobs_folder, without=JOB_LIBRARY)
@@ -63,13 +66,15 @@ def load_mesh(path: Path, stage: str | None = None) -> LoadedMesh:
     base = read_source(path)
     stages = declared_stages(base)
     source = with_stage(base, stage) if stage in stages else base
-    validated = validate(source)
+    validated = validate(source, path.parent)
     problems = [*validated.problems, *_check(source, validated, path, stage)]
     if stages:
         problems = [*stage_problems(base, stage), *_by_stage(base, path, {stage: problems})]
     if problems or validated.mesh is None:
         raise MeshFileError(problems)
-    return LoadedMesh(path, validated.mesh, _namespace(validated.mesh, stage), source)
+    return LoadedMesh(
+        path, validated.mesh, _namespace(validated.mesh, stage), source, capabilities=validated.capabilities
+    )
 
 
 def _namespace(mesh: MeshFile, stage: str) -> str:
@@ -80,7 +85,9 @@ def _check(source: Source, validated: ValidationResult, path: Path, stage: str) 
     """Return the findings of all checks but those that are consequences of reported problems."""
     if validated.mesh is None:
         return []
-    findings = run_checks(Context(validated.mesh, path.parent, _namespace(validated.mesh, stage)))
+    findings = run_checks(
+        Context(validated.mesh, path.parent, _namespace(validated.mesh, stage), validated.capabilities.registry)
+    )
     return [source.problem(place, text) for place, text in findings if not validated.is_consequence(place)]
 
 
@@ -94,11 +101,11 @@ def _by_stage(base: Source, path: Path, problems: dict[str, list[Problem]]) -> I
     """
     for stage in declared_stages(base).keys() - problems.keys():
         source = with_stage(base, stage)
-        validated = validate(source)
+        validated = validate(source, path.parent)
         problems[stage] = [*validated.problems, *_check(source, validated, path, stage)]
     if not any(problems.values()):
         return
-    validated = validate(base.copy())
+    validated = validate(base.copy(), path.parent)
     known = {*validated.problems, *_check(base, validated, path, "")}
     for stage, own in problems.items():
         yield from (problem if problem in known or not stage else name_stage(problem, stage) for problem in own)

@@ -150,6 +150,8 @@ class MeshFile(MeshLimits, Completed, frozen=True, kw_only=True):
     """The folder of the handlers, relative to this file."""
     jobs: str = "spark_jobs"
     """The folder of the job functions, relative to this file."""
+    capabilities: tuple[str, ...] = ()
+    """Packages in the `code` folder whose `manifest.py` declares a capability: kinds of actors, options, functions, calls."""
     requirements_hashes: Literal["optional", "required"] = "optional"
     """`required`: the packages of `requirements.txt` in both folders are installed only if each is pinned with hashes."""
     defaults: ActorSettings = ActorSettings()

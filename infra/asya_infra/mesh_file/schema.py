@@ -6,6 +6,8 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import StringSchema
 
+from asya.registry import PRODUCT
+from asya_infra.mesh_file.capability_model import mesh_model
 from asya_infra.mesh_file.mesh_model import GatewaySection, MeshFile
 from asya_infra.mesh_file.sections import json_schema
 from asya_infra.mesh_file.stages import FIXED_KEYS, KEY
@@ -24,9 +26,13 @@ class _SchemaOfTheFile(GenerateJsonSchema):
         return {**super().str_schema(schema), "type": ["string", "number", "boolean"]}
 
 
-def schema_text() -> str:
-    """Return the schema as JSON text."""
-    schema = json_schema(MeshFile, _SchemaOfTheFile)
+def schema_text(model: type[MeshFile] | None = None) -> str:
+    """Return the schema as JSON text.
+
+    Args:
+        model: the model of a mesh with capabilities of its own; None for the product's.
+    """
+    schema = json_schema(model or mesh_model(PRODUCT), _SchemaOfTheFile)
     _restore_file_units(schema)
     _describe_stages(schema)
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

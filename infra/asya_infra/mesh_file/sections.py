@@ -50,6 +50,7 @@ class Completed:
         raise NotImplementedError
 
 
+@cache
 def keys_of(section: type[Struct]) -> dict[str, FieldInfo]:
     """Return the fields of a section by the key in the file, in the order of the schema."""
     keys: list[str] = []
@@ -98,6 +99,12 @@ def plain(value: Any) -> Any:
 def json_schema(section: type[Struct], generator: type[GenerateJsonSchema] = GenerateJsonSchema) -> dict[str, Any]:
     """Return the JSON Schema of a section, with what its source says of each key."""
     return _model(section, described=True).model_json_schema(by_alias=True, schema_generator=generator)
+
+
+def prepare(kind: Any) -> None:
+    """Make the models of a type now, because its module may not stay imported."""
+    for described in (False, True):
+        _annotation(kind, described=described)
 
 
 class _Strict(BaseModel):

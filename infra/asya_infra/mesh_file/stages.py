@@ -14,7 +14,7 @@ from asya_infra.mesh_file.source import Location, Source, places
 
 KEY = "stages"
 # The same in every stage: the stage's own namespace is made of the base's, and the code is tested before it is promoted.
-FIXED_KEYS = ("namespace", "code", "jobs", KEY)
+FIXED_KEYS = ("namespace", "code", "jobs", "capabilities", KEY)
 
 
 def declared_stages(source: Source) -> dict[str, dict[str, Any]]:

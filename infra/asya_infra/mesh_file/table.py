@@ -4,6 +4,8 @@ import hashlib
 import json
 from typing import Literal
 
+import msgspec
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from asya import registry
@@ -40,7 +42,7 @@ def to_table(loaded: LoadedMesh, *, existing_application: str | None = None) -> 
         *([names.WAIT] if _holds_retries(mesh) else []),
     )
     actors = {name: _actor(loaded, name, section_of(mesh, name)) for name in dict.fromkeys((*mesh.actors, *crew))}
-    return table.MeshTable(
+    made = table.MeshTable(
         namespace=loaded.namespace,
         actors={**actors, **{name: _crew_actor(name) for name in registry.PRODUCT.crew}},
         tools={
@@ -61,7 +63,10 @@ def to_table(loaded: LoadedMesh, *, existing_application: str | None = None) -> 
         retention=_retention(mesh),
         **shared_fields(table.MeshLimits, mesh),
         xray_share=mesh.telemetry.sample if mesh.telemetry.xray else None,
+        capabilities=dict(loaded.capabilities.digests) or UNSET,
     )
+    calls = loaded.capabilities.calls_of({each.name for each in registry.functions_of(made)})
+    return replace(made, own_calls=calls) if calls.calls else made
 
 
 def section_of(mesh: MeshFile, name: str) -> ActorSection:
@@ -98,7 +103,14 @@ def _actor(loaded: LoadedMesh, name: str, actor: ActorSection) -> table.Actor:
         gives_one_frame=_gives_one_frame(loaded, actor),
         secrets=dict(actor.secrets),
         access=tuple(map(_access, actor.access)),
+        options=_options(loaded, actor) or UNSET,
     )
+
+
+def _options(loaded: LoadedMesh, actor: ActorSection) -> dict[str, object]:
+    """Return the options of capabilities that the mesh file names, as JSON."""
+    written = [key for key in loaded.capabilities.registry.options if key in actor.written]
+    return {key: msgspec.to_builtins(getattr(actor, key)) for key in written}
 
 
 def _access(entry: AccessEntry) -> table.Access:

@@ -3,12 +3,14 @@
 import copy
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from asya_infra.mesh_file.actor_model import ActorSettings
+from asya_infra.mesh_file.capabilities import NamedCapabilities, named_capabilities
+from asya_infra.mesh_file.capability_model import mesh_model, settings_model
 from asya_infra.mesh_file.legacy import upgrade
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.problems import Problem, did_you_mean
@@ -19,7 +21,6 @@ from asya_infra.mesh_file.text.written_text import WrittenText
 from asya_infra.mesh_file.triggers.model import SOURCES
 from asya_infra.mesh_file.units import format_duration
 
-_SETTINGS = keys_of(ActorSettings).keys()
 # An actor that sets one of them does not get the other from `defaults`.
 _ALTERNATIVES = {"concurrency": "pollers", "pollers": "concurrency"}
 _KIND_KEYS = {"handler", "spark", "kind", *SOURCES}
@@ -61,12 +62,17 @@ class ValidationResult:
     Attributes:
         mesh: the model without the invalid values, for further checks; None if the rest is not valid either.
         problems: the problems of the invalid values.
+        capabilities: those of the mesh.
     """
 
-    def __init__(self, mesh: MeshFile | None, problems: list[Problem], removals: set[Location]) -> None:
+    def __init__(
+        self, mesh: MeshFile | None, problems: list[Problem], removals: set[Location], capabilities: NamedCapabilities
+    ) -> None:
         self.mesh = mesh
         self.problems = problems
+        self.capabilities = capabilities
         self._removals = removals
+        self._model = mesh_model(capabilities.registry)
 
     def is_consequence(self, place: Location) -> bool:
         """Return whether a finding may be a mere consequence of a removed value.
@@ -75,7 +81,7 @@ class ValidationResult:
         the kind of an actor or the source of a trigger, at the actor or trigger.
         """
         for location in self._removals:
-            keys = {location[-1], _nearest(location)}
+            keys = {location[-1], _nearest(location, self._model)}
             if place[: len(location)] == location or (place and place[:-1] == location[:-1] and place[-1] in keys):
                 return True
             if place == location[:-1] and keys & _KIND_KEYS:
@@ -83,36 +89,43 @@ class ValidationResult:
         return False
 
 
-def validate(source: Source) -> ValidationResult:
-    """Upgrade legacy forms, merge `defaults` into the actors, and validate all values against the model."""
+def validate(source: Source, folder: Path) -> ValidationResult:
+    """Upgrade legacy forms, merge `defaults` into the actors, and validate all values against the model.
+
+    Args:
+        source: the values.
+        folder: the folder of the mesh file, with the code of the capabilities that it names.
+    """
+    named = named_capabilities(source, folder)
+    model = mesh_model(named.registry)
     upgraded = upgrade(source)
-    values = _with_defaults(source, upgraded.values)
-    text = WrittenText(source)
+    values = _with_defaults(source, upgraded.values, {*keys_of(settings_model(model))})
+    text = WrittenText(source, model)
     text.restore(values)
-    problems = [*upgraded.problems, *(source.problem(*found) for found in text.problems.items())]
+    problems = [*named.problems, *upgraded.problems, *(source.problem(*found) for found in text.problems.items())]
     removals = set(text.problems)
     for location in removals:
         _remove(values, location)
     for _ in range(_MAX_PASSES):
         try:
-            return ValidationResult(read_section(MeshFile, values), problems, removals)
+            return ValidationResult(read_section(model, values), problems, removals, named)
         except ValidationError as error:
             for detail in error.errors(include_url=False):
                 location = tuple(detail["loc"])
                 if location not in removals:
-                    problems.append(source.problem(location, _message(detail, location, values)))
+                    problems.append(source.problem(location, _message(detail, location, values, model)))
                 elif len(location) > 1:
                     location = location[:-1]  # a required value that is reported already: remove its parent
                 removals.add(location)
             if not all(_remove(values, location) for location in removals):
                 break
-    return ValidationResult(None, problems, removals)
+    return ValidationResult(None, problems, removals, named)
 
 
-def _with_defaults(source: Source, values: dict[str, Any]) -> dict[str, Any]:
+def _with_defaults(source: Source, values: dict[str, Any], settings: set[str]) -> dict[str, Any]:
     defaults, actors = values.get("defaults"), values.get("actors")
     if isinstance(defaults, dict) and isinstance(actors, dict):
-        known = {key: value for key, value in defaults.items() if key in _SETTINGS}
+        known = {key: value for key, value in defaults.items() if key in settings}
         for name, actor in actors.items():
             if isinstance(actor, dict):
                 fitting = {key: value for key, value in known.items() if _ALTERNATIVES.get(key) not in actor}
@@ -155,12 +168,12 @@ def value_at(values: Any, location: Sequence[str | int]) -> Any:
     return values
 
 
-def _message(detail: ErrorDetails, location: Location, values: dict[str, Any]) -> str:
+def _message(detail: ErrorDetails, location: Location, values: dict[str, Any], model: type[MeshFile]) -> str:
     kind, context = detail["type"], detail.get("ctx", {})
     value = value_at(values, location)
     got = "nothing" if value is None else _TYPE_NAMES.get(type(value)) or repr(value)
     if kind == "extra_forbidden":
-        message = _FORMER_KEYS.get(location) or _unknown_key(location)
+        message = _FORMER_KEYS.get(location) or _unknown_key(location, model)
     elif kind == "literal_error":
         suggestion = did_you_mean(value, context["expected"].split("'")) if isinstance(value, str) else ""
         message = f"should be {context['expected']}; got {got}{suggestion}"
@@ -180,8 +193,8 @@ def _message(detail: ErrorDetails, location: Location, values: dict[str, Any]) -
     return message
 
 
-def _unknown_key(location: Location) -> str:
-    known = keys_at(location[:-1])
+def _unknown_key(location: Location, model: type[MeshFile]) -> str:
+    known = keys_at(location[:-1], model)
     advice = did_you_mean(str(location[-1]), known)
     if not advice and 0 < len(known) <= _LISTED_KEYS:
         advice = f"; the keys are {', '.join(known)}"
@@ -193,6 +206,6 @@ def _format_bound(bound: Any, value: Any) -> str:
     return format_duration(bound) if isinstance(bound, float) and isinstance(value, str) else f"{bound:g}"
 
 
-def _nearest(location: Location) -> str | None:
-    near = get_close_matches(str(location[-1]), keys_at(location[:-1]), n=1)
+def _nearest(location: Location, model: type[MeshFile]) -> str | None:
+    near = get_close_matches(str(location[-1]), keys_at(location[:-1], model), n=1)
     return near[0] if near else None

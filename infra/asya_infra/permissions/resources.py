@@ -9,6 +9,7 @@ from asya.capabilities.pauses.aws.notices import source_of
 from asya.needs import Calls, Resource
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
+from asya.registry import own_functions
 from asya_infra.addresses import Addresses
 from asya_infra.permissions.grant import Grant
 from asya_infra.permissions.groups import heavy_actors
@@ -84,7 +85,8 @@ def _job_roles(place: Place) -> _Found:
 
 def _log_groups(place: Place) -> _Found:
     """Find the log groups of actors and system functions, never a pattern of names: those of a stage begin alike."""
-    functions, addresses = (*place.table.actors, *names.SYSTEM_FUNCTIONS), place.addresses
+    own, addresses = (each.name for each in own_functions(place.table)), place.addresses
+    functions = (*place.table.actors, *names.SYSTEM_FUNCTIONS, *own)
     groups = [addresses.arn("logs", f"log-group:{addresses.log_group_name(each)}") for each in functions]
     # AWS checks the form with the log streams, the local cloud the one without. A large mesh has no room for both.
     forms = ("", ":*") if len(groups) <= _MOST_IN_BOTH_FORMS else (":*",)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from asya import registry
 from asya.function.aws.settings import Settings, SparkSettings
 from asya.protocol.mesh_table import Batch, MeshTable, encode_table, with_version
 from asya_infra.mesh_file import to_table
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from asya_infra.addresses import Addresses
     from asya_infra.mesh_file import LoadedMesh
 
-LIGHT_KINDS = ("handler", "end")
-"""The kinds of actors with a handler of the user."""
 CODE_BUCKET = f"cdk-asya-assets-{ACCOUNT_ID}-{REGION}"
 """The bucket with the code of jobs."""
 
@@ -84,7 +83,8 @@ class Deployment:
     @property
     def light_actors(self) -> list[str]:
         """The actors with handlers."""
-        return [name for name, actor in self.table.actors.items() if actor.kind in LIGHT_KINDS]
+        kinds = registry.of(self.table).handler_kinds
+        return [name for name, actor in self.table.actors.items() if actor.kind in kinds]
 
     @property
     def heavy_actors(self) -> list[str]:

@@ -31,6 +31,7 @@ from asya_local.dev.handlers import Handlers, described
 from asya_local.dev.job_code import upload_jobs
 from asya_local.dev.job_output import JobOutput
 from asya_local.dev.lane import WorkerDiedError
+from asya_local.dev.own_code import OwnCode
 from asya_local.dev.told_lines import ToldLines
 from asya_local.dev.worker_process import LiveCode, WorkerProcess, start_worker
 from asya_local.errors import LocalCloudError
@@ -61,7 +62,7 @@ class _Sources:
     def of(cls, loaded: LoadedMesh) -> _Sources:
         code, jobs = loaded.code_folder, loaded.jobs_folder
         return cls(
-            mesh=digest([msgspec.json.encode(loaded.mesh).decode()]),
+            mesh=digest([msgspec.json.encode(loaded.mesh).decode(), *loaded.capabilities.digests.values()]),
             handlers=digest([code]),
             packages=digest(package_inputs(code)),
             jobs=digest([jobs, *package_inputs(jobs)]),
@@ -93,6 +94,7 @@ class RunningMesh:
         self._gateway = _open_gateway(folder, tell)
         self._worker: WorkerProcess | None = None
         self._code = LiveCode(folder.temporary / "task")
+        self._own_code = OwnCode()
         self._handlers = Handlers(Path(), lambda level, text: tell(level, self._code.as_written(text)))
         self._connections = Connections(emulator.poll_client(), emulator.streams_client(), self._handlers, tell)
         self._ended = threading.Event()
@@ -246,6 +248,7 @@ class RunningMesh:
         """Let all functions be those of this state of the mesh."""
         self._deployment = mesh
         self._update_code(mesh)
+        self._own_code.renew(self._code.root, mesh.loaded.mesh.capabilities)
         self._load(mesh)
         self._connections.update(mesh)
         functions = build_functions(mesh, self._tell, self._lines)

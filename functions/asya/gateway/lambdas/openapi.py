@@ -1,18 +1,22 @@
 """Builds the OpenAPI document from the calls (`GET /openapi.json`)."""
 
 import re
+from collections.abc import Iterable
 from typing import Any, get_args
 
 import msgspec
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from asya.api_call import ID, ApiCall, Named, Schema
 from asya.gateway.call_table import CALLS, calls_of
 from asya.gateway.lambdas.api_types import Error, GatewayMessage
 from asya.gateway.streams import sse
-from asya.protocol.mesh_table import MeshTable
+from asya.protocol.mesh_table import MeshTable, OwnCalls
 
 _REFERENCE = "#/components/schemas/{name}"
+_TYPED = ("body", "answers", "query", "headers")
+"""The parts of a call that may have types."""
 _BYTES = "application/octet-stream"
 
 # Clients read this either as the schema of the whole text or of each event, so it has no type.
@@ -38,8 +42,9 @@ def document(mesh: MeshTable, url: str, *, takes_tokens: bool = False) -> Schema
     scheme = "jwt" if takes_tokens else "sigv4"
     groups = mesh.gateway.token_calls
     calls = [call for call in calls_of(mesh) if call.audience != "other systems"]
-    types = [Error, GatewayMessage, *_types()]
-    _, schemas = msgspec.json.schema_components(types, schema_hook=_any_json, ref_template=_REFERENCE)
+    schemas = _schemas([Error, GatewayMessage, *_types(CALLS)])
+    if mesh.own_calls is not UNSET:
+        schemas |= mesh.own_calls.schemas
     paths: dict[str, Schema] = {}
     for call in calls:
         if not takes_tokens or call.is_for_tokens(groups):
@@ -54,6 +59,20 @@ def document(mesh: MeshTable, url: str, *, takes_tokens: bool = False) -> Schema
             "securitySchemes": {scheme: _BEARER if takes_tokens else _SIGNED},
         },
     }
+
+
+def described(calls: Iterable[ApiCall]) -> OwnCalls:
+    """Return calls with JSON Schema in place of their types."""
+    own = tuple(calls)
+    plain = [replace(call, **{name: _schema(getattr(call, name)) for name in _TYPED}) for call in own]
+    return OwnCalls(
+        calls=tuple(msgspec.to_builtins(call, str_keys=True) for call in plain), schemas=_schemas(_types(own))
+    )
+
+
+def _schemas(types: Iterable[type]) -> Schema:
+    """Return the schemas of types by their names."""
+    return msgspec.json.schema_components(types, schema_hook=_any_json, ref_template=_REFERENCE)[1]
 
 
 def _operation(call: ApiCall, scheme: str) -> Schema:
@@ -117,10 +136,10 @@ def _schema(template: Any) -> Any:
     return [_schema(item) for item in template] if isinstance(template, list) else template
 
 
-def _types() -> list[type]:
-    """Return the types of all calls."""
+def _types(calls: Iterable[ApiCall]) -> list[type]:
+    """Return the types of calls."""
     types: set[type] = set()
-    pending: list[Any] = [content for call in CALLS for content in (call.body, *call.answers.values())]
+    pending: list[Any] = [content for call in calls for content in (call.body, *call.answers.values())]
     while pending:
         content = pending.pop()
         if isinstance(content, Named):

@@ -1,6 +1,5 @@
 """The mesh's functions: real entry points with simulated clients, in processes that stay warm until they crash."""
 
-import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -114,9 +113,8 @@ class Started:
 def build(services: Services) -> EntryPoint:
     """Build the function of an actor or of a queue of the mesh, as Lambda does."""
     settings = services.settings
-    entry_point: QueueEntryPoint = pkgutil.resolve_name(
-        registry.function_of(settings.actor, settings.table).entry_point
-    )
+    function = registry.function_of(settings.actor, settings.table)
+    entry_point: QueueEntryPoint = current_process().entry_point(function.entry_point)
     return Started(entry_point.start(services))
 
 

@@ -1,6 +1,5 @@
 """The gateway: its functions, in processes that stay warm until they crash."""
 
-import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -72,9 +71,7 @@ class GatewayFunction:
 
 def started(settings: Settings) -> Callable[[Process], Invocation]:
     """Return what starts the function of the gateway with these settings in a process, as Lambda does."""
-    entry_point: HttpEntryPoint = pkgutil.resolve_name(
-        registry.of(settings.table).functions[settings.actor].entry_point
-    )
+    declared = registry.of(settings.table).functions[settings.actor]
 
     def start(process: Process) -> Invocation:
         telemetry: Any = QuietTelemetry(process)
@@ -87,6 +84,7 @@ def started(settings: Settings) -> Callable[[Process], Invocation]:
             on_lambda=False,
             read_secret=lambda _: SECRET,  # all webhooks have one
         )
+        entry_point: HttpEntryPoint = process.entry_point(declared.entry_point)
         return entry_point.start(own)
 
     return start

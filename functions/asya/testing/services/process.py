@@ -1,12 +1,13 @@
 """A process of the simulated cloud; faults may crash it at each call of a service."""
 
+import pkgutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from random import Random
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from botocore.exceptions import ClientError
 
@@ -106,6 +107,10 @@ class Process:
     def new_span(self) -> str:
         """Return 16 hexadecimal digits."""
         return f"{self.simulation.random.getrandbits(64):016x}"
+
+    def entry_point(self, name: str) -> Any:
+        """Import the entry point of its function."""
+        return pkgutil.resolve_name(name)
 
     def run_within(self, seconds: float, run: Callable[[], T]) -> T:
         """Run user code with a time limit; `spend` raises at the limit."""

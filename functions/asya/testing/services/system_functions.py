@@ -1,6 +1,5 @@
 """The scheduled functions: the sweep of open sets, the DLQ function and the reconciler."""
 
-import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -62,9 +61,8 @@ class SystemFunctions:
         process.invocation = self.simulation.new_invocation(name, [], self.simulation.scheduler.seconds)
         with running(process):
             try:
-                entry_point: ScheduleEntryPoint = pkgutil.resolve_name(
-                    registry.of(self.mesh).functions[name].entry_point
-                )
+                declared = registry.of(self.mesh).functions[name]
+                entry_point: ScheduleEntryPoint = process.entry_point(declared.entry_point)
                 entry_point.sweep(self.new_services(self.settings[name], process))
             except ProcessCrashed:
                 pass

@@ -7,7 +7,6 @@ from constructs import Construct
 
 from asya import registry
 from asya_infra import timings
-from asya_infra.build.functions import build_handlers
 from asya_infra.constructs.function import EventSourceSettings, FunctionSettings, MeshFunction
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.mesh import Mesh
@@ -23,13 +22,6 @@ def light_actor(
 ) -> MeshFunction:
     """Add a light actor, or a user's end actor, and connect it to its queue."""
     section, actor, addresses = mesh.file.actors[name], mesh.table.actors[name], mesh.addresses
-    folder = build_handlers(
-        mesh.options.build_folder,
-        mesh.options.packages_target,
-        mesh.loaded.code_folder,
-        mesh.table_bytes,
-        hashed=mesh.file.requires_hashes,
-    )
     access = [*access_grants(section.access, addresses), *secret_grants(section.secrets.values(), addresses)]
     place = Place(addresses=addresses, table=mesh.table)
     function = MeshFunction(
@@ -39,7 +31,7 @@ def light_actor(
         FunctionSettings(
             name=name,
             handler=registry.of(mesh.table).actor_functions[actor.kind].entry_point,
-            code=lambda_.Code.from_asset(str(folder)),
+            code=mesh.own_code(),
             grants=[*function_grants(name, place), *access],
             timeout=timings.function_timeout(actor.timeout, actor.batch.size),
             memory=section.memory,

@@ -38,13 +38,14 @@ def system_actor(
     settings = FunctionSettings(
         name=name,
         handler=declaration.entry_point,
-        code=mesh.table_code(),
+        code=mesh.code_of(declaration),
         grants=function_grants(name, place),
         timeout=timeout,
         memory=section.memory,
         environment={"ASYA_GATEWAY_URL": gateway.url, **environment},
         in_chains=mesh.is_in_chains(name),
         reserved=section.reserved,
+        in_vpc=not declaration.is_in_layer,
     )
     function = MeshFunction(scope, mesh, layer, settings)
     function.add_event_source(

@@ -4,18 +4,9 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from asya.protocol import names
-from asya_infra.constructs.actors.system_actor import system_actor
 from asya_infra.constructs.event_rules import add_sweep
-from asya_infra.constructs.function import MeshFunction, declared
-from asya_infra.constructs.gateway.gateway import GatewayAddress
+from asya_infra.constructs.function import declared
 from asya_infra.mesh import Mesh
-
-
-def fan_in_actor(
-    scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress, name: str
-) -> MeshFunction:
-    """Add a fan-in actor."""
-    return system_actor(scope, mesh, layer, gateway, name)
 
 
 def fan_in_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:

@@ -21,13 +21,6 @@ def pause_actor(
     return system_actor(scope, mesh, layer, gateway, name, environment=environment)
 
 
-def wait_actor(
-    scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress, name: str
-) -> MeshFunction:
-    """Add a wait actor."""
-    return system_actor(scope, mesh, layer, gateway, name)
-
-
 def pause_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
     """Add the function that completes unfinished releases, sends what waited, and measures the oldest pauses."""
     settings = declared(mesh, names.PAUSE_SWEEP, code=mesh.table_code())

@@ -13,7 +13,9 @@ from aws_cdk.aws_apigatewayv2_authorizers import HttpIamAuthorizer
 from constructs import Construct
 
 from asya.gateway.call_table import calls_of
+from asya.manifest import Requests
 from asya.protocol import names
+from asya.registry import own_functions
 from asya_infra.build.functions import build_gateway, build_table
 from asya_infra.constructs.customer_key import customer_key
 from asya_infra.constructs.function import FunctionSettings, MeshFunction, declared
@@ -107,6 +109,9 @@ class Gateway(Construct):
             # The arguments of tools are checked before an answer names their task.
             code = api if calls_tools else table
             functions += (_function(mesh, names.WEBHOOKS, code),)
+        for each in own_functions(mesh.table):
+            if isinstance(each.called_by, Requests):
+                functions += (declared(mesh, each.name, code=mesh.code_of(each)),)
         made = {each.name: MeshFunction(self, mesh, layer, each) for each in functions}
         if mesh.records_contracts:
             made[names.GATEWAY_API].record(TOOLS, tools_record(mesh.contracts))

@@ -7,7 +7,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk.aws_apigatewayv2_authorizers import HttpJwtAuthorizer
 from constructs import Construct
 
-from asya.gateway.call_table import CALLS
+from asya.gateway.call_table import CALLS, own_calls
 from asya_infra.constructs.customer_key import customer_key
 from asya_infra.constructs.gateway.http_api import ApiSettings, http_api
 from asya_infra.mesh import Mesh
@@ -36,7 +36,7 @@ def jwt_api(
             f"gateway.jwt.issuer: should be an https:// URL, because API Gateway needs TLS; got {jwt.issuer!r}"
         )
     # Links lead to the API for signed calls.
-    calls = [call for call in CALLS if call.is_for_tokens(jwt.calls)]
+    calls = [call for call in (*CALLS, *own_calls(mesh.table)) if call.is_for_tokens(jwt.calls)]
     answering = {call.function for call in calls}
     tokens = Construct(scope, "Tokens")
     return http_api(

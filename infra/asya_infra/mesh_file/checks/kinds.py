@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from asya.registry import Registry
 from asya_infra.mesh_file.actor_model import ActorSection
 from asya_infra.mesh_file.checks.context import Context, Finding
 
@@ -9,7 +10,7 @@ from asya_infra.mesh_file.checks.context import Context, Finding
 def check(context: Context) -> Iterator[Finding]:
     """Check that each actor has one kind, and only the keys of that kind."""
     for name, actor in context.mesh.actors.items():
-        for key, message in _findings(actor):
+        for key, message in (*_findings(actor), *_options(actor, context.registry)):
             yield (("actors", name, key) if key else ("actors", name)), message
 
 
@@ -31,6 +32,17 @@ def _findings(actor: ActorSection) -> Iterator[tuple[str, str]]:
     for kind in ("fan_in", "pause", "wait"):
         if getattr(actor, kind) is not None and actor.kind != kind:
             yield kind, f"needs kind: {kind}"
+
+
+def _options(actor: ActorSection, registry: Registry) -> Iterator[tuple[str, str]]:
+    """Check the options of capabilities that the mesh file names."""
+    for key, option in registry.options.items():
+        if key not in actor.written:
+            continue
+        if option.kinds and actor.kind not in option.kinds:
+            yield key, f"needs kind: {' or '.join(option.kinds)}"
+        elif option.handler_modes and actor.handler and actor.handler_mode not in option.handler_modes:
+            yield key, f"needs handler_mode: {' or '.join(option.handler_modes)}"
 
 
 def _end_actor(actor: ActorSection) -> Iterator[tuple[str, str]]:

@@ -28,8 +28,8 @@ def type_below(kind: Any, part: str | int, values: Mapping[str, Any] = _NO_VALUE
     if section is not None:
         if section is PauseField and values.get("type") == "string" and part in _OFFERED:
             return _OFFERED[str(part)]
-        if section is MeshFile and part == "stages":
-            return dict[str, MeshFile]  # a stage has the keys of the mesh file
+        if issubclass(section, MeshFile) and part == "stages":
+            return dict[str, section]  # type: ignore[valid-type]  # a stage has the keys of the mesh file
         key = keys_of(section).get(str(part))
         return None if key is None else key.type
     for option in _options(kind):
@@ -40,9 +40,9 @@ def type_below(kind: Any, part: str | int, values: Mapping[str, Any] = _NO_VALUE
     return None
 
 
-def keys_at(location: Location) -> list[str]:
-    """Return the keys that the model has at a location."""
-    kind: Any = MeshFile
+def keys_at(location: Location, model: type[MeshFile] = MeshFile) -> list[str]:
+    """Return the keys that a model has at a location."""
+    kind: Any = model
     for part in location:
         kind = type_below(kind, part)
     section = _section(kind)

@@ -19,13 +19,13 @@ class WrittenText:
         problems: the locations of these numbers, each with what is wrong.
     """
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
+    def __init__(self, source: Source, model: type[MeshFile] = MeshFile) -> None:
+        self._source, self._model = source, model
         self.problems: dict[Location, str] = {}
 
     def restore(self, values: dict[str, Any]) -> None:
         """Replace the values of all keys that take text, in place."""
-        self._restore(values, MeshFile, ())
+        self._restore(values, self._model, ())
 
     def _restore(self, value: Any, kind: Any, location: Location) -> Any:
         if isinstance(value, dict):

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("folder")
         ),
         (
             "kind: pauze",
-            "4: actors.a.kind: should be 'fan_in', 'pause', 'wait' or 'end'; got 'pauze'; did you mean 'pause'?",
+            "4: actors.a.kind: should be 'end', 'fan_in', 'pause' or 'wait'; got 'pauze'; did you mean 'pause'?",
         ),
     ],
 )

@@ -1,0 +1,107 @@
+"""Checks what a capability declares that a mesh file names: its names are free, and its code exists."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from asya.gateway.call_table import CALLS
+from asya.manifest import ActorFunction, Capability, Function, Queues, Requests, Schedule
+from asya.predicates import is_actor
+from asya.protocol import names
+from asya.registry import Registry
+from asya_infra.mesh_file.actor_model import ActorSection
+from asya_infra.mesh_file.sections import keys_of
+from asya_infra.mesh_file.user_code import CodeError, find_definition
+
+_CALLERS = (Queues, Schedule, Requests)
+
+
+def findings(capability: Capability, package: str, code: Path, others: Registry) -> Iterator[str]:
+    """Yield what is wrong with a capability.
+
+    Args:
+        capability: what its manifest declares.
+        package: its package in the folder of code.
+        code: the folder.
+        others: the capabilities before it.
+    """
+    for each in capability.functions:
+        yield from _of_mesh(each, others) if isinstance(each, Function) else _of_kind(each, others)
+        yield from _code(code, package, each.entry_point, _place(each))
+    yield from _options(capability, others)
+    yield from _calls(capability, package, code, others)
+    for command in capability.commands:
+        yield from _code(code, package, command.entry_point, f"the command {command.name!r}")
+
+
+def _place(function: Function | ActorFunction) -> str:
+    name = function.name if isinstance(function, Function) else function.kind
+    return f"the {'function' if isinstance(function, Function) else 'kind'} {name!r}"
+
+
+def _of_mesh(function: Function, others: Registry) -> Iterator[str]:
+    place, name = _place(function), function.name
+    try:
+        names.check_label(name, "function")
+    except ValueError as error:
+        yield str(error)
+    if not name.startswith("x-"):
+        yield f"{place}: the name should begin with x-, which no actor of a mesh has"
+    if name in others.functions or name in (*names.SYSTEM_FUNCTIONS, *others.own_queues):
+        yield f"{place}: the mesh has a function of this name already; rename it"
+    if not isinstance(function.called_by, _CALLERS) or function.exists is is_actor:
+        yield f"{place}: should be called by Queues, Schedule or Requests"
+    if isinstance(function.called_by, Queues) and (function.called_by.names or function.called_by.has_envelopes):
+        yield f"{place}: takes from the queue of its own name, without envelopes (has_envelopes=False); actors have kinds"
+
+
+def _of_kind(function: ActorFunction, others: Registry) -> Iterator[str]:
+    place = _place(function)
+    if function.kind in others.actor_functions or function.kind == "crew":
+        yield f"{place}: the mesh has a kind of this name already; rename it"
+    if function.queues is None or function.timeout is None:
+        yield f"{place}: needs queues and a timeout, because its actors have no handler"
+    if function.crew or function.on_demand or not function.is_named:
+        yield f"{place}: the mesh file has its actors; leave crew, on_demand and is_named out"
+
+
+def _options(capability: Capability, others: Registry) -> Iterator[str]:
+    kinds = {*others.actor_functions, *(each.kind for each in capability.functions if isinstance(each, ActorFunction))}
+    taken = {*keys_of(ActorSection), "written", *others.options}
+    for option in capability.options:
+        place = f"the option {option.key!r}"
+        if not option.key.isidentifier() or option.key in taken:
+            yield f"{place}: actors have a key of this name already, or it is no name; rename it"
+        if unknown := sorted({*option.kinds} - kinds):
+            yield f"{place}: there is no kind {unknown[0]!r}"
+        taken.add(option.key)
+
+
+def _calls(capability: Capability, package: str, code: Path, others: Registry) -> Iterator[str]:
+    answering = {
+        each.name
+        for each in capability.functions
+        if isinstance(each, Function) and isinstance(each.called_by, Requests)
+    }
+    calls = [*CALLS, *(call for other in others.capabilities for call in other.calls)]
+    routes = {key for call in calls for key in call.route_keys}
+    for call in capability.calls:
+        place = f"the call {call.route}"
+        if call.function not in answering:
+            yield f"{place}: should be answered by a function of the capability that Requests call; got {call.function!r}"
+        if routes & {*call.route_keys}:
+            yield f"{place}: the gateway has this call already"
+        if not call.path.startswith("/"):
+            yield f"{place}: the path should begin with /"
+        yield from _code(code, package, call.handler, place)
+        routes |= {*call.route_keys}
+
+
+def _code(code: Path, package: str, name: str, place: str) -> Iterator[str]:
+    """Check that a name leads to code of the package, and to no other code of the mesh."""
+    if not name.startswith(f"{package}."):
+        yield f"{place}: the code should be in the package {package!r}; got {name!r}"
+        return
+    try:
+        find_definition(code, name)
+    except CodeError as error:
+        yield f"{place}: {error}"

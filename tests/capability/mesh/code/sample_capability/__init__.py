@@ -1,0 +1,1 @@
+"""Stamps envelopes, and counts the stamps."""

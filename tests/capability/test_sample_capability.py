@@ -1,0 +1,114 @@
+"""A capability that no file of the product names: a mesh file names `mesh/code/sample_capability`."""
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asya import testing
+from asya.gateway.call_table import calls_of
+from asya.gateway.lambdas.openapi import document
+from asya.protocol.mesh_table import MeshTable, decode_table, encode_table
+from asya_infra.limits.gate import check_mesh
+from asya_infra.mesh import Mesh
+from asya_infra.mesh_file import load_mesh, to_table
+from asya_infra.options import read_options
+from tests.infra.conftest import SynthesizedMesh, synthesize
+from tests.paths import PROJECT
+
+MESH = Path(__file__).parent / "mesh" / "mesh.yaml"
+FOLDER = MESH.parent / "code" / "sample_capability"
+
+
+@pytest.fixture(scope="module")
+def table() -> MeshTable:
+    return decode_table(encode_table(to_table(load_mesh(MESH))))
+
+
+def test_it_is_small_and_no_file_of_the_product_names_it() -> None:
+    assert len([*FOLDER.glob("*.py")]) <= 10
+    found = subprocess.run(
+        [
+            "git",
+            "grep",
+            "-lE",
+            "sample_capability|x-stamp",
+            "--",
+            "functions",
+            "infra",
+            "asya_cli",
+            "console",
+            "app.py",
+        ],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.stdout == ""
+
+
+def test_the_table_has_its_options_and_its_calls(table: MeshTable) -> None:
+    assert table.actors["seal"].options == {"stamp": {"ink": "red", "copies": 2}}
+    assert calls_of(table)[-1].route == "GET /api/v1/stamps"
+    assert re.fullmatch(r"[0-9a-f]{12}", table.named_capabilities["sample_capability"])
+    assert "/api/v1/stamps" in document(table, "https://gateway.example")["paths"]
+
+
+def test_it_runs_in_the_kit() -> None:
+    mesh = testing.Mesh(MESH)
+    assert mesh.ask("GET", "/api/v1/stamps", dict[str, int]) == {}
+    run = mesh.call("welcome", {"name": "Ada"})
+    assert (run.result, run.actors) == ({"text": "Hello Ada"}, ("greet", "seal"))
+    assert {key: content for key, content in mesh.objects.items() if key.startswith("stamps/")} == {
+        f"stamps/seal/{run.id}-0": b"red",
+        f"stamps/seal/{run.id}-1": b"red",
+    }
+    mesh.travel(minutes=2)
+    assert mesh.ask("GET", "/api/v1/stamps", dict[str, int]) == {"seal": 2}
+
+
+@pytest.fixture(scope="module")
+def synthesized(tmp_path_factory: pytest.TempPathFactory) -> SynthesizedMesh:
+    """Its templates: no finding of cdk-nag is unexplained."""
+    return synthesize(tmp_path_factory.mktemp("stamped"), mesh=str(MESH))
+
+
+def test_it_is_deployed_and_stays_within_the_limits(synthesized: SynthesizedMesh) -> None:
+    functions = {each["FunctionName"]: each for each in synthesized.resources("AWS::Lambda::Function")}
+    own = {
+        name: each["Handler"] for name, each in functions.items() if each["Handler"].startswith("sample_capability.")
+    }
+    assert own == {
+        "asya-stamped-seal": "sample_capability.functions.stamp",
+        "asya-stamped-x-stamp-count": "sample_capability.functions.count",
+        "asya-stamped-x-stamps": "sample_capability.functions.calls",
+    }
+    routes = {each["RouteKey"]: each for each in synthesized.resources("AWS::ApiGatewayV2::Route")}
+    assert routes["GET /api/v1/stamps"]["AuthorizationType"] == "AWS_IAM"
+    rule = synthesized.one("AWS::Events::Rule", Name="asya-stamped-stamp-count")
+    assert rule["ScheduleExpression"] == "rate(1 minute)"
+    loaded = Mesh(load_mesh(MESH), read_options({"mesh": str(MESH)}.get, PROJECT))
+    assert check_mesh(loaded, synthesized.folder) == []
+
+
+def test_the_roles_have_what_the_manifest_declares_and_no_more(synthesized: SynthesizedMesh) -> None:
+    allowed = {name: _actions(synthesized, name) for name in ("x-stamps", "x-stamp-count")}
+    logs = {"logs:CreateLogStream", "logs:PutLogEvents"}
+    assert allowed == {
+        "x-stamps": logs | {"s3:GetObject", "s3:ListBucket"},
+        "x-stamp-count": logs | {"s3:ListBucket", "s3:PutObject"},
+    }
+    assert not any("stamps" in str(each) for each in _statements(synthesized, "x-gateway-api"))
+
+
+def _statements(mesh: SynthesizedMesh, function: str) -> list[dict[str, Any]]:
+    role = mesh.one("AWS::IAM::Role", RoleName=f"asya-stamped-{function}-<Region>")
+    return [each for policy in role["Policies"] for each in policy["PolicyDocument"]["Statement"]]
+
+
+def _actions(mesh: SynthesizedMesh, function: str) -> set[str]:
+    found = [each["Action"] for each in _statements(mesh, function)]
+    return {action for each in found for action in ([each] if isinstance(each, str) else each)}
