@@ -73,7 +73,7 @@ class MeshStorage(Construct):
                 ),
                 *(
                     s3.LifecycleRule(id=prefix.rstrip("/"), prefix=prefix, expiration=Duration.days(_days(seconds)))
-                    for prefix, seconds in lifetimes.items()
+                    for prefix, seconds in sorted(lifetimes.items())
                 ),
             ],
         )
