@@ -15,6 +15,7 @@ from asya.needs import Need
 from asya.option import Option
 from asya.predicates import Predicate, always, is_actor, never
 from asya.protocol.mesh_table import QUEUE_RECEIVES, MeshTable
+from asya.stores import Prefix, Table
 
 CREW_TIMEOUT = 120
 """Seconds of the functions of the crew, which run no code of users."""
@@ -193,6 +194,8 @@ class Capability:
         metrics: The metrics that its functions write.
         alarms: The alarms of a mesh.
         graphs: The graphs on its dashboards.
+        tables: The tables that it owns; other capabilities may need them too.
+        prefixes: The prefixes that it owns, with the lifetime of their objects.
     """
 
     name: str
@@ -203,6 +206,8 @@ class Capability:
     metrics: tuple[Metric, ...] = ()
     alarms: tuple[Alarm, ...] = ()
     graphs: tuple[Graph, ...] = ()
+    tables: tuple[Table, ...] = ()
+    prefixes: tuple[Prefix, ...] = ()
 
 
 def crew_actor(name: str, entry_point: str, needs: tuple[Need, ...], *, in_chains: Predicate = never) -> Function:

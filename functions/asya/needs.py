@@ -19,7 +19,6 @@ SUCCEEDED, FAILED = "{succeeded}", "{failed}"
 OWN_DEAD_LETTERS = f"{OWN}-dlq"
 """The dead-letter queue of the function itself."""
 
-Table = Literal["tasks", "sink", "pending", "fan-in", "hops", "breaker"]
 ItemCall = Literal[
     "BatchGetItem",
     "BatchWriteItem",
@@ -86,12 +85,13 @@ class Items:
     """Calls on items of a table of the mesh.
 
     Attributes:
+        table: its name in the manifest of its capability.
         keys: what the partition keys begin with; empty for all items.
         attributes: the only attributes that may be read; empty for all.
         indexes: the indexes; empty for the table itself.
     """
 
-    table: Table
+    table: str
     calls: tuple[ItemCall, ...]
     keys: tuple[str, ...] = ()
     attributes: tuple[str, ...] = ()
@@ -182,7 +182,7 @@ def lists(*keys: str, store: Store = "bucket", when: Predicate = always) -> Keys
     return Keys(keys=keys, store=store, when=when)
 
 
-def uses(table: Table) -> Items:
+def uses(table: str) -> Items:
     """Declare that a function reads and writes all items of a table."""
     calls: tuple[ItemCall, ...] = (
         *("BatchGetItem", "BatchWriteItem", "ConditionCheckItem", "DeleteItem", "GetItem", "PutItem", "Query"),

@@ -20,6 +20,7 @@ from asya.monitoring import Alarm, Graph, Metric, Threshold
 from asya.option import Option
 from asya.predicates import is_actor
 from asya.protocol.mesh_table import MeshTable
+from asya.stores import Prefix, Table
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,17 @@ class Registry:
         consumers = [(name, each) for name, each in self.functions.items() if name not in self.crew]
         others = [queue for name, each in consumers if each.queues for queue in each.queues.names or (name,)]
         return (*self.crew, *self.crew_of_kinds, *self.on_demand, *others)
+
+    @cached_property
+    def tables(self) -> dict[str, Table]:
+        """The tables by name."""
+        return {each.name: each for capability in self.capabilities for each in capability.tables}
+
+    @cached_property
+    def prefixes(self) -> tuple[Prefix, ...]:
+        """The prefixes with the lifetime of their objects, by name."""
+        found = [each for capability in self.capabilities for each in capability.prefixes]
+        return tuple(sorted(found, key=lambda each: (each.store, each.name)))
 
     @cached_property
     def sweeps(self) -> tuple[str, ...]:

@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 
 from asya.protocol import names
+from asya.protocol.keys import DATA_PREFIX, RESULTS_PREFIX
 from asya.protocol.s3_prefix import S3Prefix
-
-DATA_PREFIX = "data/"
-RESULTS_PREFIX = "results/"
 
 
 @dataclass(frozen=True, kw_only=True)

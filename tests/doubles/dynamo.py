@@ -1,4 +1,4 @@
-"""Creates the tasks table and the fan-in table as the deployment does."""
+"""Creates tables in an emulated account as the deployment does."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import boto3
 from moto import mock_aws
 
-from asya.testing.dynamo.indexes import TASK_INDEXES
+from asya import registry
+from asya_local.dev.tables import table_request
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -24,48 +25,9 @@ def emulated_tasks() -> "Iterator[DynamoDBClient]":
 
 def create_tasks_table(client: "DynamoDBClient", name: str) -> None:
     """Create a tasks table with its indexes."""
-    keys = {name: (partition, sort) for name, (partition, sort, _) in TASK_INDEXES.items()}
-    client.create_table(
-        TableName=name,
-        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-        AttributeDefinitions=[
-            {"AttributeName": attribute, "AttributeType": "S"}
-            for attribute in sorted({"pk", "sk", *(key for pair in keys.values() for key in pair)})
-        ],
-        GlobalSecondaryIndexes=[
-            {
-                "IndexName": index,
-                "KeySchema": [
-                    {"AttributeName": partition, "KeyType": "HASH"},
-                    {"AttributeName": sort, "KeyType": "RANGE"},
-                ],
-                "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(included)}
-                if included
-                else {"ProjectionType": "KEYS_ONLY"},
-            }
-            for index, (partition, sort, included) in TASK_INDEXES.items()
-        ],
-        BillingMode="PAY_PER_REQUEST",
-    )
+    client.create_table(**table_request(registry.PRODUCT.tables["tasks"], name))
 
 
 def create_fan_in_table(client: "DynamoDBClient", name: str) -> None:
     """Create a fan-in table with its index of open sets."""
-    client.create_table(
-        TableName=name,
-        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-        AttributeDefinitions=[
-            {"AttributeName": attribute, "AttributeType": "S"} for attribute in ("pk", "sk", "open_in", "due_at")
-        ],
-        GlobalSecondaryIndexes=[
-            {
-                "IndexName": "open",
-                "KeySchema": [
-                    {"AttributeName": "open_in", "KeyType": "HASH"},
-                    {"AttributeName": "due_at", "KeyType": "RANGE"},
-                ],
-                "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["actor"]},
-            }
-        ],
-        BillingMode="PAY_PER_REQUEST",
-    )
+    client.create_table(**table_request(registry.PRODUCT.tables["fan-in"], name))

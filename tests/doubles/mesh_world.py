@@ -15,7 +15,8 @@ from asya.function.aws.settings import Settings
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.sidecar.lambdas.services import Services
-from asya.testing.dynamo.tables import MemoryDynamo, Table
+from asya.testing.dynamo.indexes import new_tables
+from asya.testing.dynamo.tables import MemoryDynamo
 from tests.doubles.dynamo import create_tasks_table
 from tests.doubles.envelopes import mesh
 from tests.doubles.gateway import FakeGateway, running_gateway
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 EVENTS = PROJECT / "events" / "lambda"
-KINDS = ("tasks", "sink", "hops", "pending")
 BUCKET = "asya-shop-123456789012-eu-west-1"
 
 
@@ -69,7 +69,7 @@ class MeshWorld:
     monkeypatch: pytest.MonkeyPatch
     handlers: dict[str, Callable[[Any], Any]] = field(default_factory=dict)
     dynamodb: MemoryDynamo = field(
-        default_factory=lambda: MemoryDynamo({f"asya-shop-{kind}": Table() for kind in KINDS})
+        default_factory=lambda: MemoryDynamo(new_tables(MeshTable(namespace="shop", actors={})))
     )
 
     def __post_init__(self) -> None:

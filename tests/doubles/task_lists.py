@@ -20,8 +20,8 @@ from asya.tasks.failures import FailureGroup
 from asya.tasks.filters import TaskFilter
 from asya.tasks.listing import ListQuery
 from asya.tasks.view import TaskView
-from asya.testing.dynamo.tables import Index, MemoryDynamo, Table
-from tests.doubles.dynamo import TASK_INDEXES
+from asya.testing.dynamo.indexes import new_table
+from asya.testing.dynamo.tables import MemoryDynamo, Table
 from tests.doubles.tasks import at
 
 TABLE = "asya-shop-tasks"
@@ -51,8 +51,7 @@ class World:
     """Tasks in a table in memory, and their lists."""
 
     def __init__(self, page_size: int = 1000) -> None:
-        indexes = {name: Index(partition, sort, included) for name, (partition, sort, included) in TASK_INDEXES.items()}
-        self.tables = ReadTables({TABLE: Table(indexes)}, page_size)
+        self.tables = ReadTables({TABLE: new_table("tasks")}, page_size)
         client: Any = self.tables
         self.store = DynamoTaskStore(client, TABLE, 86400.0, threaded=False)
         self.index = TaskIndex(client, TABLE, threaded=False)

@@ -21,11 +21,11 @@ from asya.protocol import codec
 from asya.protocol.mesh_table import Actor, FanIn, MeshTable, SparkApplication, SparkJob
 from asya.protocol.pause import Pause, PauseField
 from asya.sidecar.lambdas.services import Services
-from asya.testing.dynamo.tables import MemoryDynamo, Table
+from asya.testing.dynamo.indexes import new_tables
+from asya.testing.dynamo.tables import MemoryDynamo
 from tests.doubles.envelopes import mesh
 from tests.doubles.mesh_world import MeshWorld, mesh_world, sqs_event
 
-KINDS = ("tasks", "sink", "hops", "pending", "fan-in")
 CONTROL_QUEUES = ("x-dispatch", "x-completion", "x-reports", "x-ends")
 """Their messages are no envelopes."""
 
@@ -69,7 +69,7 @@ class Edges:
         """Give a batch to the function of an actor."""
         self.world.sqs.sent.clear()
         self.world.s3.objects.clear()
-        self.world.dynamodb.tables = {f"asya-shop-{kind}": Table() for kind in KINDS}
+        self.world.dynamodb.tables = new_tables(TABLE)
         return self._function(actor)(sqs_event(*bodies))
 
     @property

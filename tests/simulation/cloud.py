@@ -20,7 +20,7 @@ from asya.gateway.lambdas import wiring as gateway_wiring
 from asya.protocol import names
 from asya.protocol.mesh_table import QUEUE_RECEIVES, MeshTable
 from asya.senders.lambdas import wiring as sender_wiring
-from asya.testing.dynamo.indexes import KINDS, new_table
+from asya.testing.dynamo.indexes import new_tables
 from asya.testing.dynamo.tables import MemoryDynamo
 from asya.testing.dynamo.values import Item
 from asya.testing.permissions import Guarded, Permissions, of_events, of_items, of_objects, of_queues
@@ -196,12 +196,9 @@ def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_fault
     """Deploy a mesh to a new cloud."""
     simulation = Simulation(Scheduler(), Faults(random, profile), random, EventLog())
     namespace = mesh.table.namespace
-    tables = MemoryDynamo(
-        {names.table_name(namespace, kind): new_table(kind) for kind in KINDS},
-        page_size=random.choice((2, 1000)),
-    )
+    tables = MemoryDynamo(new_tables(mesh.table), page_size=random.choice((2, 1000)))
     objects: dict[str, bytes] = {}
-    views = {kind: tables.tables[names.table_name(namespace, kind)].items for kind in KINDS}
+    views = {kind: tables.tables[names.table_name(namespace, kind)].items for kind in registry.of(mesh.table).tables}
     # A later version of the mesh adds its actors to the ledger's table only.
     ledger = Ledger(simulation, structs.replace(mesh.table, actors=dict(mesh.table.actors)), objects, views)
     simulation.new_invocation = ledger.new_invocation

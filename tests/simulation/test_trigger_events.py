@@ -28,7 +28,7 @@ from asya.protocol.mesh_table import QUEUE_RECEIVES, Actor, MeshTable
 from asya.protocol.triggers import EventSource, ObjectSource, Trigger
 from asya.senders.lambdas import wiring as sender_wiring
 from asya.tasks.starts.idempotency import STARTERS
-from asya.testing.dynamo.indexes import KINDS, new_table
+from asya.testing.dynamo.indexes import new_tables
 from asya.testing.dynamo.tables import MemoryDynamo
 from asya.testing.history import History
 from asya.testing.services.event_log import EventLog
@@ -145,7 +145,7 @@ def deploy(random: Random) -> World:
         concurrency=5,
         new_process=lambda name: Process(name, simulation),
     )
-    tables = MemoryDynamo({names.table_name("sim", kind): new_table(kind) for kind in KINDS})
+    tables = MemoryDynamo(new_tables(FIRST))
     return World(simulation, queues, tables, sources, Bucket(history, {}))
 
 

@@ -19,6 +19,7 @@ from asya.client.messages import send_envelope
 from asya.client.objects import put_data, read_object
 from asya.client.signing import signable, signed_headers
 from asya.protocol.keys import CANCELED_PREFIX, PAUSED_PREFIX, SUMP_PREFIX, safe_segment
+from asya.protocol.mesh_table import Sink
 from asya.protocol.times import format_time
 from asya.tasks.filters import TaskFilter
 from asya.tasks.listing import LARGEST_LIMIT, TaskList, Timeline
@@ -45,7 +46,7 @@ DEPLOY_ADVICE = "Deploy the mesh with the version of this command."
 THREADS = 32
 """How many threads of a program call at once without a connection of their own for each call."""
 
-RESULT_PREFIXES = ("succeeded/", "failed/", CANCELED_PREFIX, PAUSED_PREFIX, SUMP_PREFIX)
+RESULT_PREFIXES = (Sink().succeeded_prefix, Sink().failed_prefix, CANCELED_PREFIX, PAUSED_PREFIX, SUMP_PREFIX)
 """The prefixes to search for the object of an envelope without a record (`protocol §11`, layout `by-id`)."""
 
 

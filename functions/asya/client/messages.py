@@ -9,10 +9,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 from asya.client.errors import MeshError, NotFoundError, OversizedEnvelopeError, UnreachableError
 from asya.function.aws.claim_check import ClaimCheck
 from asya.function.aws.missing_queues import is_missing_queue
-from asya.function.claim_check import INBOX_PREFIX, EnvelopeTooLargeError
+from asya.function.claim_check import EnvelopeTooLargeError
 from asya.function.delivery import Delivery
 from asya.protocol import names
 from asya.protocol.codec import encode
+from asya.protocol.keys import INBOX_PREFIX
 
 if TYPE_CHECKING:
     from asya.client.connection import Connection

@@ -34,6 +34,7 @@ from asya.sidecar.needs import (
     REPORTER,
     SIDECAR,
 )
+from asya.stores import Prefix, Table
 
 _TOLD_OF_ENDS = (names.SINK, names.SUMP, Group.HOOKS, Group.FAN_IN)
 # Without it S3 answers 403 for a missing object instead of 404.
@@ -183,4 +184,19 @@ GRAPHS = (
     ),
 )
 
-CAPABILITY = Capability(name="crew", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS, graphs=GRAPHS)
+TABLES = (
+    Table(
+        name="sink",
+        holds="Claims on ends, and what judges senders: roles, owners of ids, reported dead letters, starts, outages",
+    ),
+)
+
+PREFIXES = (
+    Prefix(name="", holds="Results", kept="results", store="results"),
+    # Each night x-index merges them into a day. It may rebuild a day for a month (`OLDEST` in that job).
+    Prefix(name=RECENT_PREFIX, holds="New rows of the index of results", kept=30, store="results", exists=with_index),
+)
+
+CAPABILITY = Capability(
+    name="crew", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS, graphs=GRAPHS, tables=TABLES, prefixes=PREFIXES
+)

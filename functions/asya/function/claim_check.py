@@ -18,10 +18,9 @@ from asya.protocol import headers, names, status
 from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.errors import ErrorInfo
+from asya.protocol.keys import INBOX_PREFIX, PAYLOADS_PREFIX
 from asya.protocol.route import UNKNOWN_HOP
 
-PAYLOADS_PREFIX = "payloads/"
-INBOX_PREFIX = "inbox/"
 _LONGEST_MANAGED_HEADER = 4 * 1024  # bytes
 
 

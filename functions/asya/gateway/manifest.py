@@ -23,13 +23,17 @@ from asya.protocol.job_runs import LOGS_FOLDER, RUNS_PREFIX
 from asya.protocol.keys import (
     BUFFERED_PREFIX,
     DEAD_LETTERS_PREFIX,
+    INBOX_PREFIX,
     INPUTS_PREFIX,
     PAUSES_PREFIX,
+    PAYLOADS_PREFIX,
     REFUSED_REPORTS_PREFIX,
+    REPORTS_PREFIX,
 )
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.table_keys import CHILDREN_INDEX, DUE_INDEX, LISTED_INDEX, ROLE_PREFIX, SHARE_PREFIX, WAITING_INDEX
 from asya.sidecar.needs import CLAIMS, JUDGES_SENDERS, READS_CLAIMS, READS_OUTAGES, READS_ROLES
+from asya.stores import Index, Prefix, Table
 from asya.tasks.starts.idempotency import STARTERS
 
 CALL_TIMEOUT = STARTERS[names.GATEWAY_API]
@@ -61,7 +65,9 @@ def _calls(name: str, entry_point: str, *needs: Need, changes: bool = True, trac
 
 
 _QUERIES_TASKS = Items(table="tasks", calls=("Query",))
-_COPIES = tuple(f"{prefix}*" for prefix in (INPUTS_PREFIX, DEAD_LETTERS_PREFIX, PAUSES_PREFIX, "payloads/", "inbox/"))
+_COPIES = tuple(
+    f"{prefix}*" for prefix in (INPUTS_PREFIX, DEAD_LETTERS_PREFIX, PAUSES_PREFIX, PAYLOADS_PREFIX, INBOX_PREFIX)
+)
 _SIGNS_TOKENS = ("kms:GenerateMac",)
 
 FUNCTIONS = (
@@ -79,7 +85,7 @@ FUNCTIONS = (
         Items(table="tasks", calls=("Query",), indexes=(LISTED_INDEX, CHILDREN_INDEX, DUE_INDEX)),
         # A redrive sends to every queue that has dead letters.
         sends(Group.WATCHED, *names.REPORT_QUEUES),
-        writes("inbox/*"),
+        writes(f"{INBOX_PREFIX}*"),
         *JUDGES_SENDERS,
         # A cancellation claims the end of its task. The same read has the notes of outages.
         CLAIMS,
@@ -288,4 +294,23 @@ GRAPHS = (
     ),
 )
 
-CAPABILITY = Capability(name="gateway", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS, graphs=GRAPHS)
+TABLES = (
+    Table(
+        name="tasks",
+        holds="Tasks with their reports, lists and links, and the states of triggers",
+        indexes=(
+            # Paused tasks, unfinished releases, and lanes with something to do.
+            Index(name=WAITING_INDEX, partition="waits_in", sort="waits_since", included=("actor",)),
+            Index(name=LISTED_INDEX, partition="listed_in", sort="listed_at"),
+            Index(name=CHILDREN_INDEX, partition="child_of", sort="listed_at"),
+            Index(name=DUE_INDEX, partition="due_in", sort="deadline_at"),
+        ),
+        streams_changes=True,
+    ),
+)
+
+PREFIXES = (Prefix(name=REPORTS_PREFIX, holds="Refused reports", kept="payloads"),)
+
+CAPABILITY = Capability(
+    name="gateway", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS, graphs=GRAPHS, tables=TABLES, prefixes=PREFIXES
+)

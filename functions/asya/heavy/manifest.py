@@ -21,6 +21,7 @@ from asya.protocol import names
 from asya.protocol.job_runs import BATCHES_FOLDER, PENDING_PREFIX, RUNS_PREFIX
 from asya.protocol.keys import INPUTS_PREFIX
 from asya.sidecar.needs import COUNTS_STARTS, READS_ROLES, READS_STATES, REPORTS, SIDECAR
+from asya.stores import Prefix, Table
 
 _TIMEOUT = 120
 
@@ -202,4 +203,13 @@ GRAPHS = (
     ),
 )
 
-CAPABILITY = Capability(name="spark", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS, graphs=GRAPHS)
+TABLES = (Table(name="pending", holds="Pending envelopes and job runs"),)
+
+PREFIXES = (
+    Prefix(name=PENDING_PREFIX, holds="Pending envelopes of heavy actors", kept="payloads"),
+    Prefix(name=RUNS_PREFIX, holds="Files of job runs", kept="runs"),
+)
+
+CAPABILITY = Capability(
+    name="spark", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS, graphs=GRAPHS, tables=TABLES, prefixes=PREFIXES
+)

@@ -25,8 +25,9 @@ from asya.monitoring import (
 )
 from asya.needs import Group, Items, Payloads, sends, writes
 from asya.predicates import declares_targets, deduplicates, has_circuit_breaker, keeps_input, sends_everywhere
-from asya.protocol.keys import INPUTS_PREFIX
+from asya.protocol.keys import BUFFERED_PREFIX, INBOX_PREFIX, INPUTS_PREFIX, PAYLOADS_PREFIX
 from asya.sidecar.needs import BUFFERS_FRAMES, SIDECAR
+from asya.stores import Prefix, Table
 
 _DAY = 86_400
 _LONGEST_DELAY = 900
@@ -259,4 +260,18 @@ GRAPHS = (
     *(Graph(section=_COMPARISON, title=title, lines=(line,)) for title, line in _COMPARED),
 )
 
-CAPABILITY = Capability(name="sidecar", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS, graphs=GRAPHS)
+TABLES = (
+    Table(name="hops", holds="The hops of actors that deduplicate"),
+    Table(name="breaker", holds="Circuit breakers"),
+)
+
+PREFIXES = (
+    Prefix(name=PAYLOADS_PREFIX, holds="Claim checks of functions", kept="payloads"),
+    Prefix(name=INBOX_PREFIX, holds="Claim checks of senders", kept="payloads"),
+    Prefix(name=BUFFERED_PREFIX, holds="Buffered frames", kept="payloads"),
+    Prefix(name=INPUTS_PREFIX, holds="Inputs of hops (`keep_input`)", kept="payloads"),
+)
+
+CAPABILITY = Capability(
+    name="sidecar", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS, graphs=GRAPHS, tables=TABLES, prefixes=PREFIXES
+)

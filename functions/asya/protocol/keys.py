@@ -11,19 +11,25 @@ from asya.protocol.headers import is_managed
 from asya.protocol.mesh_table import Sink
 from asya.protocol.times import format_time, parse_time
 
+DATA_PREFIX = "data/"
+RESULTS_PREFIX = "results/"
+# Among the results.
 SUMP_PREFIX = "sump/"
 CANCELED_PREFIX = "canceled/"
 PAUSED_PREFIX = "paused/"
 CHECKPOINT_PREFIX = "checkpoint/"
 SUPERSEDED_PREFIX = "superseded/"
-# In the mesh's own bucket.
+# In the mesh's own bucket, beside these two.
+PAYLOADS_PREFIX = "payloads/"
+INBOX_PREFIX = "inbox/"
 SLICES_PREFIX = "slices/"
 BUFFERED_PREFIX = "buffered/"
 INPUTS_PREFIX = "hops/"
 DEAD_LETTERS_PREFIX = "dlq/"
 PAUSES_PREFIX = "paused/"
 WAITS_PREFIX = "waiting/"
-REFUSED_REPORTS_PREFIX = "reports/refused/"
+REPORTS_PREFIX = "reports/"
+REFUSED_REPORTS_PREFIX = f"{REPORTS_PREFIX}refused/"
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _SINGLE_DOT_WITHIN = re.compile(r"(?<=[^.])\.(?=[^.])")

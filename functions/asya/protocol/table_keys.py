@@ -25,9 +25,12 @@ WAITING_INDEX = "waiting"
 OPEN_INDEX = "open"
 """The index of open sets of slices."""
 
-STATE_ATTRIBUTES = ("pk", "sk", "status", "generation", "pause_epoch", "resumed_epoch", "expires_at")
+EXPIRY = "expires_at"
+"""The attribute with the time to live, in every table."""
+
+STATE_ATTRIBUTES = ("pk", "sk", "status", "generation", "pause_epoch", "resumed_epoch", EXPIRY)
 """The attributes of a task that the roles of actors may read. They may read no others (`protocol §13.states`)."""
-WEBHOOK_ATTRIBUTES = ("pk", "sk", "expires_at", "paused")
+WEBHOOK_ATTRIBUTES = ("pk", "sk", EXPIRY, "paused")
 """The attributes that the function of webhooks may read. They tell nothing of a task but that it exists."""
 
 

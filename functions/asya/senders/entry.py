@@ -6,11 +6,12 @@ from datetime import datetime, timedelta
 from msgspec import Raw
 from msgspec.structs import replace
 
-from asya.function.claim_check import INBOX_PREFIX, read_reference
+from asya.function.claim_check import read_reference
 from asya.function.hop import Arrival
 from asya.protocol import headers, ids, status
 from asya.protocol.codec import ParseError, encode, readable_headers
 from asya.protocol.envelope import NO_UNKNOWN_MEMBERS, NULL, Envelope
+from asya.protocol.keys import INBOX_PREFIX
 from asya.protocol.mesh_table import MeshTable, Retention
 from asya.protocol.route import UNKNOWN_HOP
 from asya.protocol.times import format_time, parse_time

@@ -11,7 +11,7 @@ from asya.needs import (
     sends,
 )
 from asya.protocol import names
-from asya.protocol.keys import BUFFERED_PREFIX
+from asya.protocol.keys import BUFFERED_PREFIX, INBOX_PREFIX, PAYLOADS_PREFIX
 from asya.protocol.table_keys import (
     LETTER_PREFIX,
     OUTAGE_KEY,
@@ -60,11 +60,14 @@ COUNTS_STARTS = (READS_OUTAGES, Items(table="sink", calls=("UpdateItem",), keys=
 """A system function counts the starts of its messages (`protocol §4.starts`), and notes outages."""
 
 READS_OWN_PAYLOADS = (
-    reads(f"payloads/{OWN}/*", f"inbox/{OWN}/*"),
-    lists(f"payloads/{OWN}/*", f"inbox/{OWN}/*"),
+    reads(f"{PAYLOADS_PREFIX}{OWN}/*", f"{INBOX_PREFIX}{OWN}/*"),
+    lists(f"{PAYLOADS_PREFIX}{OWN}/*", f"{INBOX_PREFIX}{OWN}/*"),
 )
 """The payloads of messages for one actor."""
-READS_ALL_PAYLOADS = (reads("payloads/*", "inbox/*"), lists("payloads/*", "inbox/*"))
+READS_ALL_PAYLOADS = (
+    reads(f"{PAYLOADS_PREFIX}*", f"{INBOX_PREFIX}*"),
+    lists(f"{PAYLOADS_PREFIX}*", f"{INBOX_PREFIX}*"),
+)
 """The payloads of all messages: for those who get references that other actors received."""
 BUFFERS_FRAMES = (
     reads_and_writes(f"{BUFFERED_PREFIX}{OWN}/*"),

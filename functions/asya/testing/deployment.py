@@ -25,7 +25,7 @@ from asya.protocol.mesh_table import MeshTable
 from asya.protocol.slices import SetDue, decode_message
 from asya.senders.lambdas import wiring as sender_wiring
 from asya.testing.code_views import view_of
-from asya.testing.dynamo.indexes import KINDS, new_table
+from asya.testing.dynamo.indexes import new_tables
 from asya.testing.dynamo.tables import MemoryDynamo
 from asya.testing.errors import TestKitError
 from asya.testing.history import History
@@ -47,7 +47,16 @@ from asya.testing.services.event_log import EventLog
 from asya.testing.services.event_source import EventSources
 from asya.testing.services.events import EventBus, EventsClient
 from asya.testing.services.faults import FaultProfile
-from asya.testing.services.functions import ACCOUNT, BUCKET, QUEUES, REGION, EntryPoint, Function, SimulatedServices
+from asya.testing.services.functions import (
+    ACCOUNT,
+    BUCKET,
+    QUEUES,
+    REGION,
+    RESULTS_URI,
+    EntryPoint,
+    Function,
+    SimulatedServices,
+)
 from asya.testing.services.gateway import URL, Gateway, GatewayFunction, started
 from asya.testing.services.keys import KmsClient
 from asya.testing.services.notifications import Notifications
@@ -266,7 +275,7 @@ def deploy(
     faults = PlannedFaults(random, FaultProfile(), namespace=table.namespace)
     simulation = Simulation(Scheduler(limit=MAX_TURNS, start_time=start), faults, random, EventLog())
     history = History()
-    tables = MemoryDynamo({names.table_name(table.namespace, kind): new_table(kind) for kind in KINDS})
+    tables = MemoryDynamo(new_tables(table))
     sources = EventSources(simulation, history, {})
     queues = Queues(simulation, history, sources.wake)
     sources.queues = queues
@@ -297,7 +306,7 @@ def deploy(
             region=REGION,
             bucket=BUCKET,
             data_uri=data_uri,
-            results_uri=f"s3://{BUCKET}/results/",
+            results_uri=RESULTS_URI,
             queue_url_prefix=QUEUES,
             gateway_url=URL,
             token_key=TOKEN_KEY,

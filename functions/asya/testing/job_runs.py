@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from asya.function.aws import clients
 from asya.function.aws.settings import SparkSettings
 from asya.protocol import names
+from asya.protocol.keys import RESULTS_PREFIX
 from asya.runtime.load import load
 from asya.testing.isolation.clock import load_own_clock
 from asya.testing.permissions import Guarded, Permissions, of_job_runs
@@ -81,7 +82,7 @@ class JobRuns:
     def _start_driver(self, run: JobRun, ended: Callable[[bool], None]) -> DriverHandle:
         actor = run.name.split(".")[-2]
         process = self.new_process(f"{actor}/{run.job_run_id}")
-        process.variables = {**process.variables, "ASYA_RESULTS_URI": f"file://{self._folder.name}/results/"}
+        process.variables = {**process.variables, "ASYA_RESULTS_URI": f"file://{self._folder.name}/{RESULTS_PREFIX}"}
         driver = _Driver(run, process, self.bucket, Path(self._folder.name))
         self.simulation.scheduler.start(lambda: driver.work(ended))
         return driver

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec import UNSET
 
+from asya.protocol.keys import RESULTS_PREFIX
 from asya.protocol.pause import PauseField
 from asya.protocol.task import Resolution
 from asya.protocol.times import parse_time
@@ -225,7 +226,7 @@ class Run:
         return view
 
     def _stored(self, prefix: str) -> Mapping[str, Any] | None:
-        body = self.mesh.objects.get(f"results/{prefix}/{self.id}.json")
+        body = self.mesh.objects.get(f"{RESULTS_PREFIX}{prefix}/{self.id}.json")
         stored: Mapping[str, Any] | None = json.loads(body) if body is not None else None
         return stored
 

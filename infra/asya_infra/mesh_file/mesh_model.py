@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from asya.api_call import Group
 from asya.protocol import names
 from asya.protocol.mesh_keys import After, Seconds, Texts
-from asya.protocol.mesh_table import Agent, GatewayOptions, MeshLimits, Retention, SinkOptions, ToolOptions
+from asya.protocol.mesh_table import Agent, GatewayOptions, MeshLimits, Retention, Sink, SinkOptions, ToolOptions
 from asya_infra.mesh_file.account_model import Account, KmsKey, Region, VpcSection
 from asya_infra.mesh_file.actor_model import ActorSection, ActorSettings
 from asya_infra.mesh_file.notify_model import NotifySection
@@ -36,7 +36,7 @@ def _check_schema(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
 
 InputSchema = Annotated[dict[str, JsonValue] | str, WrapValidator(_check_schema)]
 
-_SINK_PREFIXES = {"by-id": ("succeeded/", "failed/"), "by-time": ("happy-asya/", "error-asya/")}
+_SINK_PREFIXES = {"by-id": (Sink().succeeded_prefix, Sink().failed_prefix), "by-time": ("happy-asya/", "error-asya/")}
 _ANY_OBJECT: dict[str, JsonValue] = {"type": "object"}
 
 # `mesh_file.stages` merges a stage into the file before the values are validated, and `schema` describes them.

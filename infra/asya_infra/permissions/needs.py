@@ -19,6 +19,7 @@ from asya.needs import (
     Payloads,
     Store,
 )
+from asya.protocol.keys import PAYLOADS_PREFIX
 from asya.protocol.s3_prefix import S3Prefix
 from asya_infra.addresses import Addresses
 from asya_infra.permissions.grant import Grant
@@ -133,8 +134,8 @@ def _on_keys(need: Keys, name: str, addresses: Addresses) -> Grant:
 
 def _on_payloads(need: Payloads, name: str, place: Place) -> Grant:
     targets = sorted(_named(need.to, name, place))
-    keys = [f"payloads/{target}/*" for target in targets] if 0 < len(targets) <= _MOST_TARGETS else ["payloads/*"]
-    arns = tuple(place.addresses.objects_arn(place.addresses.bucket, key) for key in keys)
+    keys = [""] if not 0 < len(targets) <= _MOST_TARGETS else [f"{target}/" for target in targets]
+    arns = tuple(place.addresses.objects_arn(place.addresses.bucket, f"{PAYLOADS_PREFIX}{key}*") for key in keys)
     return Grant(("s3:PutObject",), arns, reason=_KEYS_REASON)
 
 

@@ -1,4 +1,4 @@
-"""`python -m asya_infra.permissions.page` writes docs/reference/permissions.md: what each function may do, from the manifests."""
+"""`python -m asya_infra.permissions.page` writes docs/reference/permissions.md: what functions may do, tables and prefixes."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -8,6 +8,9 @@ from asya import registry
 from asya.manifest import ActorFunction, Deployments, Function, Queues, Requests, Schedule, TableChanges
 from asya.needs import EACH, OWN, Calls, Group, ItemCall, Items, Keys, Messages, Need, Objects, Payloads
 from asya.predicates import always
+from asya.protocol.keys import PAYLOADS_PREFIX, RESULTS_PREFIX
+from asya.protocol.table_keys import EXPIRY
+from asya.stores import Prefix, Table
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "permissions.md"
 _HEAD = """# Permissions
@@ -31,13 +34,36 @@ _CALLED_BY = {
 
 
 def as_page() -> str:
-    """Return the page: the functions of actors by kind, and the functions of the mesh."""
+    """Return the page: the functions of actors by kind, those of the mesh, and what they keep."""
     declared = registry.PRODUCT
     kinds = [each for _, function in sorted(declared.actor_functions.items()) for each in _of_kind(function)]
     functions = [each for _, function in sorted(declared.functions.items()) for each in _of_mesh(function)]
     return (
-        "\n".join([_HEAD, "## Actors by kind", "", *kinds, "## Functions of the mesh", "", *functions]).rstrip() + "\n"
+        "\n".join(
+            [
+                *(_HEAD, "## Actors by kind", "", *kinds, "## Functions of the mesh", "", *functions),
+                *(*_tables(registry.PRODUCT.tables.values()), *_prefixes(registry.PRODUCT.prefixes)),
+            ]
+        ).rstrip()
+        + "\n"
     )
+
+
+def _tables(tables: Iterable[Table]) -> Iterator[str]:
+    yield from ("## Tables", "", "| table | has | indexes |", "|---|---|---|")
+    for table in sorted(tables, key=lambda each: each.name):
+        indexes = (f"`{index.name}` by `{index.partition}`, `{index.sort}`" for index in table.indexes)
+        yield f"| `{table.name}` | {table.holds} | {'; '.join(indexes)} |"
+    yield from ("", f"Each has the keys `pk` and `sk`, and the time to live `{EXPIRY}`.", "")
+
+
+def _prefixes(prefixes: Iterable[Prefix]) -> Iterator[str]:
+    yield from ("## Prefixes", "", "| prefix | has | kept for |", "|---|---|---|")
+    for prefix in prefixes:
+        kept = f"{prefix.kept} days" if isinstance(prefix.kept, int) else f"`storage.retention.{prefix.kept}`"
+        place = RESULTS_PREFIX if prefix.store == "results" else ""
+        yield f"| `{place}{prefix.name}` | {prefix.holds} | {kept} |"
+    yield ""
 
 
 def _of_kind(function: ActorFunction) -> Iterator[str]:
@@ -86,7 +112,7 @@ def _row(need: Need, name: str) -> tuple[str, str]:
         case Keys():
             return "`s3:ListBucket`", _keys(need.keys, need.store, name)
         case Payloads():
-            return "`s3:PutObject`", f"`payloads/` below the names of {_queues(need.to, name) or 'all actors'}"
+            return "`s3:PutObject`", f"`{PAYLOADS_PREFIX}` below the names of {_queues(need.to, name) or 'all actors'}"
         case Calls():
             return ", ".join(f"`{call}`" for call in need.calls), need.on.value
 

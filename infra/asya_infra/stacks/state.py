@@ -3,12 +3,12 @@
 from aws_cdk import CfnOutput, RemovalPolicy
 from constructs import Construct
 
+from asya import registry
 from asya.protocol import names
 from asya_infra.constructs.storage.bucket import MeshStorage
 from asya_infra.constructs.storage.tables import Table
 from asya_infra.mesh import Mesh
 from asya_infra.stacks.base import MeshStack
-from asya_infra.table_settings import TABLES
 
 # `keep` still removes what a failed first deployment has created, which would block the second one.
 _REMOVAL = {"keep": RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE, "delete": RemovalPolicy.DESTROY}
@@ -16,9 +16,6 @@ _REMOVAL = {"keep": RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE, "delete": RemovalP
 
 class StateStack(MeshStack):
     """Tables and the bucket.
-
-    All tables exist, whether an actor needs them or not. A kept table of a feature that was turned off would block the
-    deployment that turns it on again.
 
     Attributes:
         task_changes: the ARN of the stream of the tasks table. It is always exported: CloudFormation cannot remove an
@@ -28,7 +25,8 @@ class StateStack(MeshStack):
     def __init__(self, scope: Construct, mesh: Mesh) -> None:
         super().__init__(scope, mesh, "state")
         removal = _REMOVAL[mesh.file.storage.removal]
-        tables = {kind: Table(self, mesh, kind, removal) for kind in TABLES}
+        declared = registry.of(mesh.table).tables
+        tables = {name: Table(self, mesh, table, removal) for name, table in declared.items()}
         self.task_changes = self.export_value(tables["tasks"].changes)
         MeshStorage(self, mesh, removal)
         CfnOutput(self, "DataUri", value=mesh.addresses.data.uri)

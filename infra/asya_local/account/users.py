@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from asya.protocol import names
+from asya.protocol.job_runs import RUNS_PREFIX
+from asya.protocol.keys import INBOX_PREFIX
 from asya_local.account.clients import aws_client
 from asya_local.account.keys import ACCOUNT_ID, REGION, AccessKey
 
@@ -91,12 +93,12 @@ def operator_statements(scope: OperatorScope) -> list[dict[str, Any]]:
         _allow(["execute-api:Invoke"], f"arn:aws:execute-api:{REGION}:{ACCOUNT_ID}:{scope.api_id}/*"),
         _allow(["s3:GetObject", "s3:PutObject", "s3:DeleteObject"], f"arn:aws:s3:::{scope.data}*"),
         _allow(["s3:GetObject"], f"arn:aws:s3:::{scope.results}*"),
-        _allow(["s3:PutObject"], f"arn:aws:s3:::{scope.bucket}/inbox/*"),
+        _allow(["s3:PutObject"], f"arn:aws:s3:::{scope.bucket}/{INBOX_PREFIX}*"),
         _allow(["s3:ListBucket", "s3:GetBucketLocation"], *buckets),
         _allow(
             ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:Scan", "dynamodb:DescribeTable"], table, f"{table}/index/*"
         ),
-        _allow(["s3:GetObject"], f"arn:aws:s3:::{scope.bucket}/runs/*"),
+        _allow(["s3:GetObject"], f"arn:aws:s3:::{scope.bucket}/{RUNS_PREFIX}*"),
         _allow(["dynamodb:GetItem", "dynamodb:Query"], pending),
         _allow(["dynamodb:PutItem", "dynamodb:DeleteItem"], pending) | drains,
         _allow(["lambda:InvokeFunction"], f"arn:aws:lambda:{REGION}:{ACCOUNT_ID}:function:{reconciler}"),

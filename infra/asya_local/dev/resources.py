@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from asya import registry
 from asya.protocol import names
 from asya.senders.aws.role_list import RoleItems
 from asya.senders.roles import ListChange
@@ -19,11 +20,11 @@ from asya_infra.permissions.grant import document
 from asya_infra.permissions.groups import lingering_actors
 from asya_infra.permissions.job_runs import run_access, run_files
 from asya_infra.queue_settings import QueueSettings, actor_queue, system_queues
-from asya_infra.table_settings import TABLES, IndexSettings
 from asya_local.account.clients import aws_client
 from asya_local.account.keys import ACCOUNT_ID, REGION, AccessKey
 from asya_local.account.users import OperatorScope, make_operator, operator_name
 from asya_local.dev.deployment import CODE_BUCKET
+from asya_local.dev.tables import table_request
 from asya_local.triggers.connect import Clients, connect
 from asya_local.triggers.existing import ExistingSources, create_existing
 
@@ -101,16 +102,10 @@ class Resources:
     def _create_tables(self, mesh: Deployment) -> None:
         dynamodb = aws_client("dynamodb", self.endpoint, self.root)
         existing = set(dynamodb.list_tables()["TableNames"])
-        for kind, indexes in TABLES.items():
-            name = names.table_name(mesh.loaded.namespace, kind)
+        for table in registry.of(mesh.table).tables.values():
+            name = names.table_name(mesh.loaded.namespace, table.name)
             if name not in existing:
-                stream = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
-                dynamodb.create_table(
-                    TableName=name,
-                    BillingMode="PAY_PER_REQUEST",
-                    StreamSpecification=stream if kind == "tasks" else {"StreamEnabled": False},
-                    **_keys(indexes),
-                )
+                dynamodb.create_table(**table_request(table, name))
 
     def _list_functions(self, mesh: Deployment, now: datetime) -> None:
         """List root, as which all functions sign, as the function that may report about all and tell `x-triggers` everything."""
@@ -180,28 +175,3 @@ class Resources:
     @cached_property
     def _iam(self) -> Any:
         return aws_client("iam", self.endpoint, self.root)
-
-
-def _keys(indexes: tuple[IndexSettings, ...]) -> dict[str, Any]:
-    """Return the keys and indexes of a table in the form of CreateTable."""
-    attributes = {"pk", "sk", *(key for index in indexes for key in (index.partition, index.sort))}
-    keys: dict[str, Any] = {
-        "KeySchema": _schema("pk", "sk"),
-        "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in sorted(attributes)],
-    }
-    if indexes:
-        keys["GlobalSecondaryIndexes"] = [
-            {
-                "IndexName": index.name,
-                "KeySchema": _schema(index.partition, index.sort),
-                "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(index.included)}
-                if index.included
-                else {"ProjectionType": "KEYS_ONLY"},
-            }
-            for index in indexes
-        ]
-    return keys
-
-
-def _schema(partition: str, sort: str) -> list[dict[str, str]]:
-    return [{"AttributeName": partition, "KeyType": "HASH"}, {"AttributeName": sort, "KeyType": "RANGE"}]

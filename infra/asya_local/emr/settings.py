@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from asya.protocol.job_runs import COMMIT_FILE, RUNS_PREFIX
 from asya_local.state_folder import write_private
 
 
@@ -41,8 +42,8 @@ class WorkerSettings:
 class ControlRule:
     """Selects the control files of a job, which refer to other files and must reach S3 after them."""
 
-    prefix: str = "runs/"
-    commit_name: str = "commit.json"
+    prefix: str = RUNS_PREFIX
+    commit_name: str = COMMIT_FILE
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from asya.protocol import names
 from asya.protocol.keys import DEAD_LETTERS_PREFIX
 from asya.protocol.table_keys import LETTER_PREFIX, REPORTED_PREFIX
 from asya.sidecar.needs import CLAIMS, ENDS, JUDGES_SENDERS, REPORTS
+from asya.stores import Prefix
 
 FUNCTIONS = (
     Function(
@@ -67,4 +68,8 @@ GRAPHS = (
     Graph(section=KINDS, at=6, title="Dead letters", lines=lines("DeadLetters", of=Of.PICKED, statistic="Maximum")),
 )
 
-CAPABILITY = Capability(name="dead_letters", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS, graphs=GRAPHS)
+PREFIXES = (Prefix(name=DEAD_LETTERS_PREFIX, holds="Copies of dead letters", kept="payloads"),)
+
+CAPABILITY = Capability(
+    name="dead_letters", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS, graphs=GRAPHS, prefixes=PREFIXES
+)

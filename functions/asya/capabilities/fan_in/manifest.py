@@ -7,6 +7,7 @@ from asya.protocol import names
 from asya.protocol.keys import BUFFERED_PREFIX, SLICES_PREFIX, SUPERSEDED_PREFIX
 from asya.protocol.table_keys import OPEN_INDEX
 from asya.sidecar.needs import BUFFERS_FRAMES, CLAIMS, ENDS, SIDECAR
+from asya.stores import Index, Prefix, Table
 
 FUNCTIONS = (
     ActorFunction(
@@ -48,4 +49,17 @@ METRICS = (Metric("FanInOpen"),)
 
 GRAPHS = (Graph(section=CREW, at=5, title="Open sets", lines=lines("FanInOpen", of=Of.ACTORS, statistic="Maximum")),)
 
-CAPABILITY = Capability(name="fan_in", functions=FUNCTIONS, metrics=METRICS, graphs=GRAPHS)
+TABLES = (
+    Table(
+        name="fan-in",
+        holds="Sets of slices",
+        # Open sets, for the sweep.
+        indexes=(Index(name=OPEN_INDEX, partition="open_in", sort="due_at", included=("actor",)),),
+    ),
+)
+
+PREFIXES = (Prefix(name=SLICES_PREFIX, holds="Large slices", kept="payloads"),)
+
+CAPABILITY = Capability(
+    name="fan_in", functions=FUNCTIONS, metrics=METRICS, graphs=GRAPHS, tables=TABLES, prefixes=PREFIXES
+)

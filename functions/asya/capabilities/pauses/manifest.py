@@ -8,10 +8,11 @@ from asya.monitoring import CREW, KINDS, NUMBERS, Alarm, Graph, Line, Metric, Of
 from asya.needs import OWN, Calls, Group, Items, Payloads, Resource, lists, reads, reads_and_writes, sends, writes
 from asya.predicates import answers_by_link, holds_retries, only_waits, pauses_tasks, waits_on_routes
 from asya.protocol import names
-from asya.protocol.keys import PAUSES_PREFIX, WAITS_PREFIX
+from asya.protocol.keys import INBOX_PREFIX, PAUSES_PREFIX, WAITS_PREFIX
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.table_keys import WAITING_INDEX
 from asya.sidecar.needs import CLAIMS, ENDS, READS_OWN_PAYLOADS, REPORTER, SIDECAR
+from asya.stores import Prefix
 
 _ITSELF = (OWN, names.SINK, names.SUMP)
 _HELD = (*_ITSELF, Group.RETRYING)
@@ -92,7 +93,7 @@ FUNCTIONS = (
             sends(Group.EVERY_ACTOR),
             reads(f"{PAUSES_PREFIX}*"),
             reads_and_writes(f"{WAITS_PREFIX}*"),
-            writes("inbox/*"),
+            writes(f"{INBOX_PREFIX}*"),
             lists(f"{PAUSES_PREFIX}*", f"{WAITS_PREFIX}*"),
         ),
     ),
@@ -143,4 +144,11 @@ GRAPHS = (
     ),
 )
 
-CAPABILITY = Capability(name="pause", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS, graphs=GRAPHS)
+PREFIXES = (
+    Prefix(name=PAUSES_PREFIX, holds="Paused envelopes", kept="payloads"),
+    Prefix(name=WAITS_PREFIX, holds="Envelopes that wait for a time", kept="payloads"),
+)
+
+CAPABILITY = Capability(
+    name="pause", functions=FUNCTIONS, metrics=METRICS, alarms=ALARMS, graphs=GRAPHS, prefixes=PREFIXES
+)

@@ -8,7 +8,7 @@ from asya.monitoring import KINDS, Alarm, Graph, Metric, Of, Section, Series, Th
 from asya.needs import EACH, Calls, Group, Items, Resource, lists, reads, sends, uses, writes
 from asya.predicates import with_chained_triggers, with_jobs, with_pauses, with_triggers, with_webhooks
 from asya.protocol import names
-from asya.protocol.keys import PAUSES_PREFIX
+from asya.protocol.keys import INBOX_PREFIX, PAUSES_PREFIX
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.table_keys import CHILDREN_INDEX, WEBHOOK_ATTRIBUTES
 from asya.sidecar.needs import CLAIMS, GIVES_UP, READS_CLAIMS, READS_ROLES
@@ -53,8 +53,8 @@ FUNCTIONS = (
             uses("tasks"),
             sends(Group.STARTED),
             GIVES_UP,
-            writes(f"inbox/{EACH}/*", each=Group.STARTED),
-            reads(f"inbox/{names.TRIGGERS}/*", when=with_webhooks),
+            writes(f"{INBOX_PREFIX}{EACH}/*", each=Group.STARTED),
+            reads(f"{INBOX_PREFIX}{names.TRIGGERS}/*", when=with_webhooks),
             READS_ROLES,
             # Windows close by messages to the function itself (`protocol §16.window.close`).
             sends(names.TRIGGERS, when=with_windows),
@@ -65,7 +65,7 @@ FUNCTIONS = (
             sends(names.COMPLETION, when=cancels_jobs),
             sends(names.RESUME, names.SINK, when=cancels_pauses),
             reads(f"{PAUSES_PREFIX}*", when=cancels_pauses),
-            writes(f"inbox/{names.RESUME}/*", f"inbox/{names.SINK}/*", when=cancels_pauses),
+            writes(f"{INBOX_PREFIX}{names.RESUME}/*", f"{INBOX_PREFIX}{names.SINK}/*", when=cancels_pauses),
             lists(f"{PAUSES_PREFIX}*", when=cancels_pauses),
         ),
     ),
@@ -79,7 +79,7 @@ FUNCTIONS = (
         needs=(
             Calls(calls=("secretsmanager:GetSecretValue", "ssm:GetParameter"), on=Resource.WEBHOOK_KEYS),
             sends(names.TRIGGERS),
-            writes(f"inbox/{names.TRIGGERS}/*"),
+            writes(f"{INBOX_PREFIX}{names.TRIGGERS}/*"),
             Items(table="tasks", calls=("BatchGetItem",), attributes=WEBHOOK_ATTRIBUTES),
         ),
     ),

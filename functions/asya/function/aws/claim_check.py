@@ -7,7 +7,6 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from asya.function.claim_check import (
-    PAYLOADS_PREFIX,
     PayloadReference,
     check_payload,
     needs_claim_check,
@@ -20,6 +19,7 @@ from asya.function.sqs_limits import MESSAGE_BYTES, MESSAGE_MARGIN
 from asya.protocol import headers
 from asya.protocol.codec import ParseError, decode
 from asya.protocol.envelope import Envelope
+from asya.protocol.keys import PAYLOADS_PREFIX
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

@@ -22,7 +22,6 @@ from asya.function.aws.submission_sender import SubmissionSender
 from asya.function.aws.table import Table
 from asya.function.aws.telemetry import Telemetry
 from asya.function.aws.token_keys import TokenKeys
-from asya.function.claim_check import INBOX_PREFIX
 from asya.function.delivery import Delivery
 from asya.function.lambdas.environment import REAL, Environment
 from asya.function.spans import submission_span
@@ -49,6 +48,7 @@ from asya.gateway.routes.tool_calls import ToolCalls
 from asya.gateway.routes.tools import ToolRoutes
 from asya.gateway.triggers.wiring import build_backfill_calls, build_slot_calls, build_trigger_calls
 from asya.protocol import names
+from asya.protocol.keys import INBOX_PREFIX
 from asya.senders.lambdas.wiring import build_admission
 from asya.tasks.aws.failure_groups import Failures
 from asya.tasks.aws.index import TaskIndex

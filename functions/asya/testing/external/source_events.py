@@ -15,7 +15,7 @@ from asya.protocol.mesh_table import MeshTable
 from asya.protocol.times import format_time
 from asya.protocol.triggers import ObjectSource
 from asya.testing.errors import TestKitError
-from asya.testing.services.functions import ACCOUNT, BUCKET, REGION
+from asya.testing.services.functions import ACCOUNT, REGION, RESULTS_URI
 
 SERVICE_SENDER = "AIDAOFAWS"
 """The `SenderId` of what S3 and EventBridge send: an id of AWS, and no role of the mesh."""
@@ -32,7 +32,7 @@ class Sources:
 
     def __init__(self, table: MeshTable, data_uri: str) -> None:
         self._table = table
-        self._buckets = Buckets(data_uri, f"s3://{BUCKET}/results/")
+        self._buckets = Buckets(data_uri, RESULTS_URI)
         self._numbers = count(1)
 
     def start_of(self, name: str, at: datetime, *, key: str | None, event: Mapping[str, Any] | None) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from asya import registry
 from asya.function.aws.service_health import ServiceHealth
 from asya.function.aws.settings import Settings
 from asya.function.lambdas.batch import BatchResponse
+from asya.protocol.keys import RESULTS_PREFIX
 from asya.sidecar.lambdas.entry_point import Invocation, QueueEntryPoint
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.reporting.aws.gateway_client import CredentialsSource
@@ -17,6 +18,7 @@ from asya.testing.services.process import Process, current_process, running
 REGION = "eu-west-1"
 ACCOUNT = "123456789012"
 BUCKET = "asya-sim-123456789012-eu-west-1"
+RESULTS_URI = f"s3://{BUCKET}/{RESULTS_PREFIX}"
 QUEUES = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/"
 
 

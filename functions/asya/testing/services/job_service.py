@@ -7,6 +7,7 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
+from asya.protocol.job_runs import COMMIT_FILE, RUNS_PREFIX
 from asya.testing.services.job_faults import JobFaults
 from asya.testing.services.process import Simulation
 
@@ -222,7 +223,7 @@ class JobService:
 
     def object_written(self, key: str) -> None:
         """S3 notifies EventBridge of a new object."""
-        if fnmatchcase(key, "runs/*/commit.json"):
+        if fnmatchcase(key, f"{RUNS_PREFIX}*/{COMMIT_FILE}"):
             detail = {"bucket": {"name": "the mesh's"}, "object": {"key": key}}
             text = json.dumps({"source": "aws.s3", "detail-type": "Object Created", "detail": detail})
             self._send(text, f"that {key} was written")

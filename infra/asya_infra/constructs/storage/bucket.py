@@ -1,23 +1,22 @@
 """The mesh's own bucket: payloads, runs and frames, and by default data and results."""
 
 import math
+from collections.abc import Iterator
 
 from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from asya.ends.result_index import RECENT_PREFIX
-from asya_infra.addresses import RESULTS_PREFIX
+from asya import registry
+from asya.protocol.keys import RESULTS_PREFIX
 from asya_infra.checkov import acknowledge_check
 from asya_infra.constructs.customer_key import customer_key
 from asya_infra.constructs.trigger_sources import bucket_notifications
 from asya_infra.mesh import Mesh
-from asya_infra.mesh_file.result_index import has_index
 from asya_infra.nag import acknowledge
 
 _DAY = 86400
 _UNFINISHED_UPLOADS = 7
-_RECENT_ROWS = 30
 _NO_ACCESS_LOGS = "Server access logs would need a second bucket per mesh; an account may use CloudTrail data events."
 
 
@@ -29,31 +28,6 @@ class MeshStorage(Construct):
 
     def __init__(self, scope: Construct, mesh: Mesh, removal: RemovalPolicy) -> None:
         super().__init__(scope, "Storage")
-        retention = mesh.file.storage.retention
-        lifetimes = {
-            # The objects that a message or a replay may need.
-            **dict.fromkeys(
-                (
-                    "payloads/",
-                    "inbox/",
-                    "pending/",
-                    "buffered/",
-                    "slices/",
-                    "hops/",
-                    "paused/",
-                    "waiting/",
-                    "dlq/",
-                    "reports/",
-                ),
-                retention.payloads,
-            ),
-            "runs/": retention.runs,
-        }
-        if has_index(mesh.file) and not mesh.file.storage.results_bucket:
-            # Each night x-index merges them into a day. It may rebuild a day for a month (`OLDEST` in that job).
-            lifetimes[RESULTS_PREFIX + RECENT_PREFIX] = _RECENT_ROWS * _DAY
-        if retention.results is not None:
-            lifetimes[RESULTS_PREFIX] = retention.results
         key = customer_key(self, mesh)
         bucket = s3.Bucket(
             self,
@@ -72,8 +46,8 @@ class MeshStorage(Construct):
                     abort_incomplete_multipart_upload_after=Duration.days(_UNFINISHED_UPLOADS),
                 ),
                 *(
-                    s3.LifecycleRule(id=prefix.rstrip("/"), prefix=prefix, expiration=Duration.days(_days(seconds)))
-                    for prefix, seconds in sorted(lifetimes.items())
+                    s3.LifecycleRule(id=prefix.rstrip("/"), prefix=prefix, expiration=Duration.days(days))
+                    for prefix, days in sorted(_lifetimes(mesh))
                 ),
             ],
         )
@@ -93,5 +67,13 @@ class MeshStorage(Construct):
         )
 
 
-def _days(seconds: float) -> int:
-    return math.ceil(seconds / _DAY)
+def _lifetimes(mesh: Mesh) -> Iterator[tuple[str, int]]:
+    """Yield prefixes of the bucket with the days after which their objects expire.
+
+    Results of this bucket expire also after a change to another bucket.
+    """
+    retention = mesh.file.storage.retention
+    for each in registry.of(mesh.table).prefixes:
+        seconds = each.kept * _DAY if isinstance(each.kept, int) else getattr(retention, each.kept)
+        if seconds is not None and each.exists(mesh.table, each.name):
+            yield (RESULTS_PREFIX if each.store == "results" else "") + each.name, math.ceil(seconds / _DAY)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
 
+from asya.protocol.keys import DATA_PREFIX, RESULTS_PREFIX
 from asya_infra.limits.aws_limits import RUN_MINUTES, WORKERS
 from asya_infra.mesh_file.actor_model import ActorSection
 from asya_infra.mesh_file.checks.context import Context, Finding
@@ -153,8 +154,8 @@ def _files(actor: ActorSection, spark: SparkSection, storage: StorageSection, na
 
 def _is_readable(actor: ActorSection, storage: StorageSection, namespace: str, bucket: str, key: str) -> bool:
     folders: Mapping[str, tuple[str, str | None]] = {
-        "data": ("data/", storage.data_bucket),
-        "results": ("results/", storage.results_bucket),
+        "data": (DATA_PREFIX, storage.data_bucket),
+        "results": (RESULTS_PREFIX, storage.results_bucket),
     }
     for entry in actor.access:
         if entry.statement is not None:

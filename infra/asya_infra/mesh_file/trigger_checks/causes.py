@@ -7,10 +7,17 @@ from fnmatch import fnmatchcase
 
 from asya.ends.result_index import RECENT_PREFIX
 from asya.protocol import names
-from asya.protocol.keys import CANCELED_PREFIX, CHECKPOINT_PREFIX, PAUSED_PREFIX, SUMP_PREFIX, SUPERSEDED_PREFIX
+from asya.protocol.keys import (
+    CANCELED_PREFIX,
+    CHECKPOINT_PREFIX,
+    DATA_PREFIX,
+    PAUSED_PREFIX,
+    RESULTS_PREFIX,
+    SUMP_PREFIX,
+    SUPERSEDED_PREFIX,
+)
 from asya.protocol.s3_prefix import S3Prefix
 from asya.protocol.triggers import EventSource
-from asya_infra.addresses import DATA_PREFIX, RESULTS_PREFIX
 from asya_infra.mesh_file.actor_model import AccessEntry, Statement
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.result_index import has_index

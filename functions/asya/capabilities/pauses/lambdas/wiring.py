@@ -19,8 +19,8 @@ from asya.function.aws.claim_check import ClaimCheck
 from asya.function.aws.settings import Settings
 from asya.function.aws.submission_sender import SubmissionSender
 from asya.function.aws.token_keys import TokenKeys
-from asya.function.claim_check import INBOX_PREFIX
 from asya.protocol import names
+from asya.protocol.keys import INBOX_PREFIX
 from asya.sidecar.lambdas.entry_point import queue_entry_point, schedule_entry_point
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore

@@ -7,9 +7,10 @@ from msgspec.structs import replace
 
 from asya.capabilities.triggers.messages import UnusableMessageError, read_webhook_message
 from asya.capabilities.triggers.webhooks.deliveries import Delivery, webhook_message
-from asya.function.claim_check import INBOX_PREFIX, PayloadReference, reference_to
+from asya.function.claim_check import PayloadReference, reference_to
 from asya.function.sqs_limits import MESSAGE_BYTES, MESSAGE_MARGIN
 from asya.protocol import names
+from asya.protocol.keys import INBOX_PREFIX
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

@@ -21,10 +21,10 @@ from asya.function.aws.claim_check import ClaimCheck
 from asya.function.aws.failed_messages import FailedMessages
 from asya.function.aws.settings import Settings
 from asya.function.aws.submission_sender import SubmissionSender
-from asya.function.claim_check import INBOX_PREFIX
 from asya.function.lambdas.batch import BatchProcessor
 from asya.function.lambdas.environment import Environment
 from asya.protocol import names
+from asya.protocol.keys import INBOX_PREFIX
 from asya.sidecar.lambdas.entry_point import queue_entry_point
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.tasks import Tasks

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from asya import registry
 from asya.gateway.lambdas.wiring import build_report_queues
 from asya.light.lambdas.wiring import build_sidecar
 from asya.protocol.mesh_table import Actor
 from asya.protocol.status import created
 from asya.senders.aws.role_list import RoleItems
-from tests.doubles.dynamo import TASK_INDEXES
 from tests.doubles.mesh_world import MeshWorld, batch_failures, mesh_world, sqs_event
 
 pytestmark = pytest.mark.slow
@@ -58,8 +58,8 @@ class Counts:
         """An item was written."""
         kind = after["sk"]["S"].partition("#")[0]
         self.writes[kind] += 1
-        for partition, sort, _ in TASK_INDEXES.values():
-            was, is_now = (_entry(item or {}, partition, sort) for item in (before, after))
+        for index in registry.PRODUCT.tables["tasks"].indexes:
+            was, is_now = (_entry(item or {}, index.partition, index.sort) for item in (before, after))
             if was != is_now:
                 self.index_writes[kind] += (was is not None) + (is_now is not None)
         if kind == "hop":
