@@ -8,13 +8,12 @@ and makes whole numbers ints. The library checks everything else.
 import math
 import re
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
 from typing import Any
 
 from asya.contracts.codec import Schema
 from asya.contracts.errors import ContractError, mismatch, shown
 from asya.contracts.forms import FORMS, INTEGER_KEY, Form
-from asya.protocol.numbers import ExactNumber, whole
+from asya.protocol.numbers import is_same, whole
 
 _TYPES: dict[type, tuple[str, ...]] = {
     bool: ("boolean",),
@@ -181,32 +180,9 @@ class CommonValues:
         return schema if isinstance(schema, dict) else {}
 
 
-def is_same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal: 1 and 1.0 are, 1 and true are not."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(is_same, one, other))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(is_same(each, other[key]) for key, each in one.items())
-    if isinstance(one, ExactNumber) or isinstance(other, ExactNumber):
-        return bool(_exact(one) == _exact(other))
-    return bool(one == other)
-
-
 def have_numbers(values: Iterable[Any]) -> bool:
     """Whether values of an enum have a number among them, which only the text of another number tells from it."""
     return any(isinstance(each, int | float) and not isinstance(each, bool) for each in values)
-
-
-def _exact(value: Any) -> Any:
-    match value:
-        case ExactNumber():
-            return value.decimal()
-        case float():
-            return Decimal(repr(value))
-        case _:
-            return value
 
 
 def _allows(schema: Schema, name: str) -> bool:

@@ -7,6 +7,7 @@ from msgspec import Raw
 
 from asya.protocol import headers as header_names
 from asya.protocol import ids
+from asya.protocol.exact_json import encode_json
 from asya.protocol.route import Route
 from asya.protocol.status import Status
 
@@ -93,4 +94,4 @@ def changed(members: Mapping[str, Raw], changes: Mapping[str, Raw | None]) -> di
 
 def json_text(value: object) -> Raw:
     """JSON text of a value that the mesh made; values of users go through `strict_json`."""
-    return Raw(_encoder.encode(value))
+    return Raw(encode_json(value))

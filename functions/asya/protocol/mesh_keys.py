@@ -16,7 +16,18 @@ class Form(Struct, frozen=True):
     """How a value is written in the mesh file, if not as in the table, or which text it is (`asya_infra.mesh_file.forms`)."""
 
     name: Literal[
-        "address", "bytes", "cron", "duration", "host", "lifetime", "pointer", "secret", "texts", "webhook id", "zone"
+        "address",
+        "bytes",
+        "cron",
+        "duration",
+        "floats",
+        "host",
+        "lifetime",
+        "pointer",
+        "secret",
+        "texts",
+        "webhook id",
+        "zone",
     ]
 
 
@@ -40,5 +51,7 @@ TaskTimeout = Annotated[Seconds, Meta(ge=SHORTEST_TIMEOUT, le=LONGEST_TIMEOUT)]
 """The time that a task has until its deadline, as callers of the gateway may give it."""
 Pointer = Annotated[str, Form("pointer")]
 """A JSON pointer."""
+JsonOfFloats = Annotated[object, Form("floats")]
+"""JSON whose numbers are floats, because AWS reads it so. All other JSON of the mesh file keeps the digits of its numbers."""
 Texts = Annotated[tuple[str, ...], Form("texts")]
 """A list of texts. One text needs no brackets in the mesh file."""

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
+from asya.protocol.exact_json import exact_decoder, write_exact
 from asya.protocol.mesh_keys import Form, Seconds, TaskTimeout, Texts
 from asya.protocol.pause import Pause
 from asya.protocol.triggers import Trigger, Webhook
@@ -342,6 +343,7 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     results: Annotated[float | None, Form("lifetime")] = None
 
 
+_encoder = msgspec.json.Encoder(enc_hook=write_exact, order="deterministic")
 # Raised when the form of messages or their meaning changes.
 WIRE_VERSION = 1
 
@@ -405,7 +407,7 @@ def with_version(table: MeshTable) -> MeshTable:
 
 def encode_table(table: MeshTable) -> bytes:
     """The content of `mesh.json`. Equal tables give equal bytes, so an unchanged function is not redeployed."""
-    return msgspec.json.format(msgspec.json.encode(table, order="deterministic"), indent=1)
+    return msgspec.json.format(_encoder.encode(table), indent=1)
 
 
 def decode_table(content: bytes) -> MeshTable:
@@ -415,6 +417,6 @@ def decode_table(content: bytes) -> MeshTable:
         ValueError: the content does not fit these types, because functions and layer have different versions.
     """
     try:
-        return msgspec.json.decode(content, type=MeshTable)
+        return exact_decoder(MeshTable).decode(content)
     except msgspec.MsgspecError as error:
         raise ValueError(f"mesh.json does not fit this version of asya; deploy the mesh again: {error}") from error

@@ -175,3 +175,26 @@ def json_text(value: object, *, separators: tuple[str, str] = (", ", ": "), ensu
             return f"[{separators[0].join(entries)}]"
         case _:
             return json.dumps(value, ensure_ascii=ensure_ascii)
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal: 1 and 1.0 are, 1 and true are not."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(is_same, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(is_same(each, other[key]) for key, each in one.items())
+    if isinstance(one, ExactNumber) or isinstance(other, ExactNumber):
+        return bool(_exact(one) == _exact(other))
+    return bool(one == other)
+
+
+def _exact(value: Any) -> Any:
+    match value:
+        case ExactNumber():
+            return value.decimal()
+        case float():
+            return Decimal(repr(value))
+        case _:
+            return value

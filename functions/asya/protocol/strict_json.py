@@ -12,20 +12,12 @@ import re
 import msgspec
 from msgspec import Raw
 
-from asya.protocol.numbers import Digits, ExactNumber, read_number
+from asya.protocol.exact_json import read_exact, write_exact
+from asya.protocol.numbers import Digits
 
-
-def _written(value: object) -> Raw:
-    if isinstance(value, ExactNumber):
-        return Raw(value.text.encode("ascii"))
-    raise TypeError(f"a value of type {_type_name(value)} has no form in JSON")
-
-
-_encoder = msgspec.json.Encoder(enc_hook=_written)
+_encoder = msgspec.json.Encoder(enc_hook=write_exact)
 _decoder: msgspec.json.Decoder[object] = msgspec.json.Decoder()
-_exact_decoder: msgspec.json.Decoder[object] = msgspec.json.Decoder(
-    float_hook=lambda text: _in_range(read_number(text))
-)
+_exact_decoder: msgspec.json.Decoder[object] = msgspec.json.Decoder(float_hook=read_exact)
 # Finds all numbers that a float would not give back, and some others: numbers with a zero at the end, with an exponent, or with
 # eight digits before or after the point. A number with sixteen digits has eight of them on one side.
 _INEXACT = re.compile(rb"\.(?:\d+0(?!\d)|\d{8}|(?<=\d{8}\.)|\d+[eE])")

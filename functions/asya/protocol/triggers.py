@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from asya.protocol.mesh_keys import Form, Pointer, Seconds, TaskTimeout, Texts
+from asya.protocol.mesh_keys import Form, JsonOfFloats, Pointer, Seconds, TaskTimeout, Texts
 
 OWNER_PREFIX = "trigger:"
 """What the owners of triggered tasks begin with. No principal of IAM or of a token does."""
@@ -43,7 +43,7 @@ class EventSource(msgspec.Struct, frozen=True, kw_only=True):
 
     source: Texts | None = None
     detail_type: Texts | None = msgspec.field(default=None, name="detail-type")
-    detail: dict[str, object] | None = None
+    detail: dict[str, JsonOfFloats] | None = None
     resources: Texts | None = None
     account: Texts | None = None
     region: Texts | None = None

@@ -26,6 +26,7 @@ from asya.protocol.events import (
     TaskEvent,
     is_end,
 )
+from asya.protocol.exact_json import encode_json, exact_decoder
 from asya.protocol.times import format_time, parse_time
 
 BATCH_LIMIT = 500
@@ -55,7 +56,7 @@ class _EventType(msgspec.Struct):
 
 
 _list_decoder = msgspec.json.Decoder(list[Raw])
-_event_decoder = msgspec.json.Decoder(TaskEvent)
+_event_decoder = exact_decoder(TaskEvent)
 _partial_decoder = msgspec.json.Decoder(PartialEvent)
 _object_decoder = msgspec.json.Decoder(dict[str, Raw])
 _type_decoder = msgspec.json.Decoder(_EventType)
@@ -170,7 +171,7 @@ def _hop_problems(data: EventData) -> Iterator[str]:
 
 
 def _pause_problems(data: EventData) -> Iterator[str]:
-    size = len(msgspec.json.encode((data.prompt, data.fields)))
+    size = len(encode_json((data.prompt, data.fields)))
     if size > PAUSE_LIMIT:
         yield f"data.prompt and data.fields have {size} bytes; they may have {PAUSE_LIMIT} together"
     size = len(msgspec.json.encode(data.shown))

@@ -93,6 +93,7 @@ FORMS: dict[str, tuple[Any, ...]] = {
     "bytes": get_args(Bytes)[1:],
     "cron": (AfterValidator(check_cron),),
     "duration": get_args(Duration)[1:],
+    "floats": (),
     "host": (AfterValidator(_check_host),),
     "lifetime": get_args(Lifetime)[1:],
     "pointer": (AfterValidator(check_pointer),),

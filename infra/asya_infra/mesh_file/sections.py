@@ -107,6 +107,15 @@ def prepare(kind: Any) -> None:
         _annotation(kind, described=described)
 
 
+def _as_given(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+    validate(value)
+    return value
+
+
+# The library makes a plain float of an `ExactNumber`.
+_JSON = Annotated[JsonValue, WrapValidator(_as_given)]
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -163,7 +172,7 @@ def _annotation(kind: Any, *, described: bool) -> Any:
     if isinstance(kind, type) and issubclass(kind, Struct):
         return Annotated[_model(kind, described=described), WrapValidator(partial(_build, kind))]
     if kind is object:
-        return JsonValue
+        return _JSON
     if origin in (tuple, dict):
         return origin[tuple(each if each is ... else inner(each) for each in arguments)]
     if origin in (Union, UnionType):

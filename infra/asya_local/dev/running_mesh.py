@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.gateway.call_table import calls_of
 from asya.protocol import names
+from asya.protocol.exact_json import encode_json
 from asya_infra.build.code_files import CodeFilesError
 from asya_infra.build.folder import digest
 from asya_infra.build.folder_packages import package_inputs
@@ -62,7 +62,7 @@ class _Sources:
     def of(cls, loaded: LoadedMesh) -> _Sources:
         code, jobs = loaded.code_folder, loaded.jobs_folder
         return cls(
-            mesh=digest([msgspec.json.encode(loaded.mesh).decode(), *loaded.capabilities.digests.values()]),
+            mesh=digest([encode_json(loaded.mesh).decode(), *loaded.capabilities.digests.values()]),
             handlers=digest([code]),
             packages=digest(package_inputs(code)),
             jobs=digest([jobs, *package_inputs(jobs)]),

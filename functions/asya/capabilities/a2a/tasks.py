@@ -15,6 +15,7 @@ from asya.capabilities.a2a.types import (
 )
 from asya.capabilities.a2a.versions import A2AVersion
 from asya.protocol.events import TERMINAL_STATUSES
+from asya.protocol.exact_json import encode_json
 from asya.protocol.strict_json import decode_value
 from asya.tasks.stream_events import StreamPartial
 from asya.tasks.view import TaskView
@@ -128,7 +129,7 @@ def _status_parts(task: TaskView, version: A2AVersion) -> tuple[MessagePart, ...
         question: dict[str, object] = {"fields": task.pause.fields}
         if task.pause.shown is not UNSET:
             question["shown"] = task.pause.shown
-        return (version.text(task.pause.prompt), version.data(Raw(msgspec.json.encode(question))))
+        return (version.text(task.pause.prompt), version.data(Raw(encode_json(question))))
     if task.status == "failed":
         message = task.error.message if task.error else "the task failed"
         details = {"reason": task.reason, "error": task.error.type if task.error else None}

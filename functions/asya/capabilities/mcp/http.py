@@ -13,6 +13,7 @@ from asya.capabilities.mcp.types import SESSION_HEADER
 from asya.gateway.http.router import Request, Response, TextBody
 from asya.gateway.json_rpc import Failure, MessageId, RpcNotification, Success
 from asya.protocol.api_errors import ApiError
+from asya.protocol.exact_json import encode_json
 
 JSON, EVENTS = "application/json", "text/event-stream"
 _SESSION = re.compile(r"[!-~]{1,128}")
@@ -77,7 +78,7 @@ def rpc_response(
 
 def _event(message: RpcNotification | Success | Failure) -> str:
     # A result keeps its line breaks; the data of an event must be one line.
-    text = msgspec.json.format(msgspec.json.encode(message), indent=-1).decode("utf-8")
+    text = msgspec.json.format(encode_json(message), indent=-1).decode("utf-8")
     return f"event: message\ndata: {text}\n\n"
 
 

@@ -7,12 +7,12 @@ of the task can use it.
 
 from collections.abc import Mapping
 
-import msgspec
 from msgspec import UNSET
 
 from asya.capabilities.mcp.types import InputRequired, InputResponse, RequestMeta
 from asya.capabilities.pauses.resume_input import Answers
 from asya.capabilities.pauses.shown import text_lines
+from asya.protocol.exact_json import encode_json
 from asya.protocol.pause import PauseField, TaskPause
 
 INPUT_REQUEST = "pause"
@@ -77,7 +77,7 @@ def _property(field: PauseField) -> dict[str, object] | None:
             schema["type"] = field.type
     description = field.prompt
     if field.options and options is None:
-        description += f" (one of {msgspec.json.encode(field.options).decode()})"
+        description += f" (one of {encode_json(field.options).decode()})"
     return (
         schema
         | ({"description": description} if description else {})

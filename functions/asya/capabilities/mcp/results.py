@@ -8,6 +8,7 @@ from msgspec import UNSET, Raw, UnsetType
 from asya.capabilities.mcp.types import RESUME_TOOL, TASK_KEY, WAIT_TOOL, ResourceLink, TextContent, ToolResult
 from asya.capabilities.pauses.shown import text_lines
 from asya.protocol.errors import ErrorInfo
+from asya.protocol.exact_json import encode_json
 from asya.protocol.pause import PauseField, TaskPause
 from asya.protocol.task import ViewStatus
 from asya.tasks.view import TaskView
@@ -123,7 +124,7 @@ def _pause_text(task: TaskView, pause: TaskPause) -> str:
 
 
 def _field_text(field: PauseField) -> str:
-    options = f", one of {msgspec.json.encode(field.options).decode()}" if field.options else ""
+    options = f", one of {encode_json(field.options).decode()}" if field.options else ""
     optional = "" if field.required and field.default is None else ", optional"
     return f"{field.name} ({field.type}{options}{optional}): {field.prompt}".rstrip(": ")
 

@@ -17,6 +17,7 @@ from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import EventData, TaskEvent
+from asya.protocol.exact_json import read_exact
 from asya.protocol.insertion import insert
 from asya.protocol.pause import ANSWERS_LIMIT, Pause, PauseHeader, ShownValue
 from asya.protocol.slices import slice_header
@@ -36,6 +37,9 @@ _NO_PLACE_FOR_LINK = (
     "the envelope cannot pause, because its payload has no place for the link that answers it: {problem}"
 )
 _NO_ROOM = "the envelope cannot pause: without its payload it has {size} bytes, and beside the answers {limit} fit into a message"
+_header_decoder: msgspec.json.Decoder[PauseHeader | None] = msgspec.json.Decoder(
+    PauseHeader | None, float_hook=read_exact
+)
 # Beside them a message has room for the longest answers in ASCII: a character of two or four bytes becomes three times as long.
 _HEADERS_LIMIT = MESSAGE_BYTES - 2 * MESSAGE_MARGIN - 3 * ANSWERS_LIMIT
 
@@ -153,7 +157,7 @@ def pause_of(envelope: Envelope) -> PauseHeader | None:
     if raw is None:
         return None
     try:
-        return msgspec.json.decode(raw, type=PauseHeader | None)
+        return _header_decoder.decode(raw)
     except msgspec.MsgspecError as error:
         raise ParseError(f"headers.{headers.PAUSE}: {error}", envelope.id) from None
 

@@ -8,9 +8,11 @@ import msgspec
 from msgspec import Raw
 
 from asya.protocol.api_errors import ApiError
+from asya.protocol.exact_json import encode_json
 from asya.protocol.insertion import insert
+from asya.protocol.numbers import is_same
 from asya.protocol.pause import PauseField
-from asya.protocol.strict_json import escape
+from asya.protocol.strict_json import decode_exact, encode_exact
 
 Answers = dict[str, Raw]
 
@@ -112,12 +114,12 @@ def complete_answers(fields: Iterable[PauseField], answers: Answers) -> Answers:
     complete: Answers = {}
     for name, field in by_name.items():
         if name in answers:
-            problem = problem_of(field, msgspec.json.decode(answers[name]))
+            problem = problem_of(field, decode_exact(answers[name]))
             if problem:
                 problems[name] = problem
             complete[name] = answers[name]
         elif field.default is not None:
-            complete[name] = Raw(escape(msgspec.json.encode(field.default)))
+            complete[name] = encode_exact(field.default)
         elif field.required:
             problems[name] = f"is missing: {field.prompt or _TYPE_NAMES[field.type]}"
     if problems:
@@ -144,17 +146,16 @@ def merge_answers(payload: Raw, fields: Iterable[PauseField], answers: Answers) 
 def problem_of(field: PauseField, value: object) -> str | None:
     """The problem of an answer; None if it is valid."""
     if not isinstance(value, _TYPES[field.type]) or (isinstance(value, bool) and field.type != "boolean"):
-        return f"should be {_TYPE_NAMES[field.type]}, not {msgspec.json.encode(value).decode()[:100]}"
+        return f"should be {_TYPE_NAMES[field.type]}, not {_shown(value)}"
     if field.options is None:
         return None
     choices = value if isinstance(value, list) else [value]
-    invalid = next((choice for choice in choices if not any(_equal(choice, option) for option in field.options)), None)
+    invalid = next((choice for choice in choices if not any(is_same(choice, option) for option in field.options)), None)
     if invalid is None:
         return None
-    options = ", ".join(msgspec.json.encode(option).decode() for option in field.options)
-    return f"should be one of {options}; not {msgspec.json.encode(invalid).decode()[:100]}"
+    options = ", ".join(encode_json(option).decode() for option in field.options)
+    return f"should be one of {options}; not {_shown(invalid)}"
 
 
-def _equal(one: object, other: object) -> bool:
-    """Whether two JSON values are equal; in Python `True == 1`."""
-    return isinstance(one, bool) == isinstance(other, bool) and one == other
+def _shown(value: object) -> str:
+    return encode_json(value).decode()[:100]

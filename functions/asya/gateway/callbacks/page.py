@@ -13,6 +13,7 @@ from msgspec import UNSET
 
 from asya.capabilities.pauses.shown import is_web_address, linked_parts
 from asya.gateway.callbacks.form import has_ticks_to_remove
+from asya.protocol.exact_json import encode_json
 from asya.protocol.pause import PauseField, ShownValue, TaskPause
 
 _STYLE = """
@@ -180,4 +181,4 @@ def _texts(default: object) -> list[str]:
 
 
 def _json(value: object) -> str:
-    return msgspec.json.encode(value).decode()
+    return encode_json(value).decode()

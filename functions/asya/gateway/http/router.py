@@ -14,6 +14,7 @@ from asya.gateway.access import IamIdentity, TokenIdentity
 from asya.gateway.http.failures import public_error, with_request_id
 from asya.gateway.identity import Authorizer, identity_of
 from asya.protocol.api_errors import ApiError, ErrorCode
+from asya.protocol.exact_json import encode_json
 from asya.protocol.text_encoding import as_utf8
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.tasks.starts.idempotency import IdempotencyKey
@@ -253,4 +254,4 @@ def render(response: Response) -> dict[str, Any]:
 
 
 def _json(content: object) -> TextBody:
-    return TextBody("application/json", msgspec.json.encode(content).decode("utf-8"))
+    return TextBody("application/json", encode_json(content).decode("utf-8"))

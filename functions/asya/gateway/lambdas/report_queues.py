@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
-import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Raw
 
@@ -21,6 +20,7 @@ from asya.gateway.lambdas.ends_ages import EndsAges
 from asya.gateway.report_messages import RefusedReport, ReportMessage, read_message
 from asya.protocol import names
 from asya.protocol.events import Report
+from asya.protocol.exact_json import encode_json
 from asya.protocol.times import format_time
 from asya.senders.aws.role_list import RoleList
 from asya.senders.roles import role_id_of
@@ -183,7 +183,7 @@ class ReportQueues:
         def keep(refusals: Sequence[Refusal]) -> None:
             # One object holds all refused reports of a message.
             message.refused += [
-                RefusedReport(problem=problem, report=Raw(msgspec.json.encode(report))) for report, problem in refusals
+                RefusedReport(problem=problem, report=Raw(encode_json(report))) for report, problem in refusals
             ]
             self._keep_refused(queue, record, sender, message)
 

@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import msgspec
-
 from asya.capabilities.legacy.tasks import legacy_envelope, legacy_job
 from asya.gateway.streams import sse
 from asya.gateway.streams.new_events import StreamEvent
+from asya.protocol.exact_json import encode_json
 from asya.tasks.view import TaskView
 
 
@@ -25,7 +24,7 @@ class StreamFormat:
 
     def encode(self, event: StreamEvent) -> str:
         """Return an event as text."""
-        return sse.event(event.type, event.id, msgspec.json.encode(self.data(event)))
+        return sse.event(event.type, event.id, encode_json(self.data(event)))
 
 
 def _legacy(view: Callable[[TaskView], object]) -> StreamFormat:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from asya.function.aws.table import Change, delete, put
 from asya.function.aws.table_items import Item, Key, Value
+from asya.protocol.exact_json import encode_json, exact_decoder
 from asya.protocol.hops import HopKey, HopRecord
 from asya.protocol.pause import PauseRelease
 from asya.protocol.task import TaskRecord
@@ -64,6 +65,7 @@ PROVISIONAL = "provisional"
 NOTE_AT = "note_at"
 # The keys of the index are spread over shards, because a hot key throttles the whole table.
 WAITING_SHARDS = 8
+_structure_decoder = exact_decoder(object)
 _pause_release_decoder = msgspec.json.Decoder(PauseRelease)
 
 
@@ -88,7 +90,7 @@ def put_record(record: TaskRecord, revision: int, expires_at: int) -> Change:
     for name in (*_RECORD_STRUCTURES, "result", "handover"):
         value = getattr(record, name)
         if value is not None and value is not UNSET and value != ():
-            attributes[name] = msgspec.json.encode(value).decode()
+            attributes[name] = encode_json(value).decode()
     attributes |= {
         WATCHED: record.is_watched or None,
         PROVISIONAL: record.provisional or None,
@@ -117,7 +119,7 @@ def record_of(item: Item) -> TaskRecord:
 def _record_of(item: Item) -> TaskRecord:
     fields: dict[str, object] = {name: item.text(name, None) for name in _RECORD_TEXTS}
     fields |= {name: item.integer(name) for name in _RECORD_NUMBERS if name in item}
-    fields |= {name: msgspec.json.decode(item.text(name)) for name in _RECORD_STRUCTURES if name in item}
+    fields |= {name: _structure_decoder.decode(item.text(name)) for name in _RECORD_STRUCTURES if name in item}
     fields |= {name: name in item for name in (WATCHED, PROVISIONAL)}
     record = msgspec.convert(fields | {"id": item.key.pk}, TaskRecord)
     if "handover" in item:

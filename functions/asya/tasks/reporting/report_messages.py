@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
@@ -12,14 +11,13 @@ from asya.function.batching import pack
 from asya.protocol import names
 from asya.protocol.errors import shortened
 from asya.protocol.events import EVENT_LIMIT, Report, TaskEvent, is_end
+from asya.protocol.exact_json import encode_json
 
 # SQS bills each 64 KiB of a message.
 MESSAGE_BYTES = 64 * 1024
 # The function that consumes the queues accepts no longer list.
 MESSAGE_REPORTS = 500
 GATEWAY_MEMBER = "gateway_url"
-
-_encoder = msgspec.json.Encoder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +46,11 @@ def queue_of(event: Report) -> str:
 
 def encoded(event: Report, gateway_url: str | None) -> EncodedReport:
     """Encode a report. SQS refuses U+FFFE and U+FFFF, so they are escaped."""
-    text = _encoder.encode(event)
+    text = encode_json(event)
     if len(text) > EVENT_LIMIT and isinstance(event, TaskEvent):
-        text = _encoder.encode(_reduced(event))
+        text = encode_json(_reduced(event))
     if gateway_url is not None:
-        text = b'{"%s":%s,%s' % (GATEWAY_MEMBER.encode(), _encoder.encode(gateway_url), text[1:])
+        text = b'{"%s":%s,%s' % (GATEWAY_MEMBER.encode(), encode_json(gateway_url), text[1:])
     if not text.isascii():
         text = text.replace(b"\xef\xbf\xbe", b"\\ufffe").replace(b"\xef\xbf\xbf", b"\\uffff")
     return EncodedReport(queue_of(event), gateway_url, text)

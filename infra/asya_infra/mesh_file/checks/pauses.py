@@ -3,11 +3,10 @@
 import re
 from collections.abc import Iterator
 
-import msgspec
-
 from asya.capabilities.pauses.prompts import prompt_problems
 from asya.capabilities.pauses.resume_input import problem_of
 from asya.capabilities.pauses.shown import MOST_SHOWN, POINTER_CHARACTERS
+from asya.protocol.exact_json import encode_json
 from asya.protocol.json_pointer import check_pointer
 from asya.protocol.pause import PauseField
 from asya_infra.mesh_file.actor_model import PauseSection
@@ -51,7 +50,7 @@ def _findings(pause: PauseSection, place: Location) -> Iterator[Finding]:
             check_pointer(pause.callback_key)
         except ValueError as error:
             yield (*place, "callback_key"), str(error)
-    size = len(msgspec.json.encode(plain(pause)))
+    size = len(encode_json(plain(pause)))
     if size > _TEXT_LIMIT:
         yield place, f"has {size} bytes of prompts and options; {_TEXT_LIMIT} at most"
     for index, address in enumerate(pause.notify):

@@ -5,6 +5,7 @@ from typing import Annotated, Any, get_args, get_origin
 
 from msgspec import Struct
 
+from asya.protocol.mesh_keys import Form
 from asya.protocol.pause import PauseField
 from asya_infra.mesh_file.forms import OneOrMore
 from asya_infra.mesh_file.mesh_model import MeshFile
@@ -17,7 +18,7 @@ _OFFERED = {"default": str | None, "options": tuple[str, ...] | None}
 
 
 def type_below(kind: Any, part: str | int, values: Mapping[str, Any] = _NO_VALUES) -> Any:
-    """Return the type of a key or an item in a value of a type; None for an unknown key, and in plain JSON.
+    """Return the type of a key or an item in a value of a type; None for an unknown key, and in an input schema.
 
     Args:
         kind: the type of the mapping or the list.
@@ -33,10 +34,10 @@ def type_below(kind: Any, part: str | int, values: Mapping[str, Any] = _NO_VALUE
         key = keys_of(section).get(str(part))
         return None if key is None else key.type
     for option in _options(kind):
-        if get_origin(option) is dict:
-            return get_args(option)[1]
-        if get_origin(option) is tuple:
-            return get_args(option)[0]
+        if get_origin(option) in (dict, tuple):
+            return get_args(option)[get_origin(option) is dict]
+        if option is object:
+            return kind  # JSON at any depth
     return None
 
 
@@ -59,6 +60,11 @@ def takes_text(kind: Any, value: bool | float | None) -> bool:
     if isinstance(value, bool) and OneOrMore(or_flag=True) in _metadata(kind):
         return False
     return any(_is_text(option) for option in _options(kind))
+
+
+def keeps_digits(kind: Any) -> bool:
+    """Return whether a value of this type is JSON whose numbers keep the digits that they have in the file."""
+    return object in _options(kind) and Form("floats") not in _metadata(kind)
 
 
 def _is_text(option: Any) -> bool:

@@ -1,13 +1,19 @@
-"""Gives the keys that take text the text of the file: `3.10`, and not the number 3.1 that YAML makes of it."""
+"""Gives the keys that take text the text of the file: `3.10`, and not the number 3.1 that YAML makes of it.
+
+JSON, such as the payload of a trigger, has the number of the file with all its digits (`protocol §1.numbers`).
+"""
 
 import math
+import re
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from asya.protocol.numbers import read_number
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.source import Location, Source
-from asya_infra.mesh_file.text.model_types import takes_text, type_below
+from asya_infra.mesh_file.text.model_types import keeps_digits, takes_text, type_below
 
+_DECIMAL = re.compile(r"([-+]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?([eE][-+]?[0-9]+)?", re.ASCII)
 _TOO_LARGE = "is too large for a number; put it in quotes if it is text"
 _TOO_LONG = "has more digits than a number keeps, which would make it {}; write it so, or in quotes if it is text"
 
@@ -38,7 +44,14 @@ class WrittenText:
         elif isinstance(value, bool | int | float) and takes_text(kind, value):
             return self._source.written(location) or value
         elif isinstance(value, float):
-            self._check(value, location)
+            return self._number(value, kind, location)
+        return value
+
+    def _number(self, value: float, kind: Any, location: Location) -> float:
+        written = self._source.written(location)
+        if math.isfinite(value) and keeps_digits(kind) and (text := _json_text(written or "")) is not None:
+            return read_number(text)
+        self._check(value, location)
         return value
 
     def _check(self, value: float, location: Location) -> None:
@@ -46,6 +59,16 @@ class WrittenText:
             self.problems[location] = _TOO_LARGE
         elif (written := self._source.written(location)) is not None and not _is_kept(value, written):
             self.problems[location] = _TOO_LONG.format(value)
+
+
+def _json_text(written: str) -> str | None:
+    """Return a number of YAML as JSON has it: `+.50` is 0.50. None for a form that is none of YAML 1.2's core schema."""
+    found = _DECIMAL.fullmatch(written)
+    if found is None:
+        return None
+    sign, whole, fraction, exponent = found.groups(default="")
+    point = f".{fraction}" if fraction else "" if exponent else ".0"
+    return f"{sign.strip('+')}{whole.lstrip('0') or '0'}{point}{exponent}"
 
 
 def _is_kept(value: float, written: str) -> bool:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from asya.function.nack import ServiceError
+from asya.protocol.exact_json import encode_json
 from asya.protocol.pause import PauseField, ShownValue
 
 if TYPE_CHECKING:
@@ -63,9 +64,9 @@ class PauseNotices:
             NotNotifiedError: EventBridge rejected the event.
             ClientError, BotoCoreError: the call failed.
         """
-        detail = msgspec.json.encode(notice)
+        detail = encode_json(notice)
         if len(detail) > _DETAIL_LIMIT:
-            detail = msgspec.json.encode(msgspec.structs.replace(notice, fields=()))
+            detail = encode_json(msgspec.structs.replace(notice, fields=()))
         answer = self._events.put_events(
             Entries=[{"Source": self._source, "DetailType": DETAIL_TYPE, "Detail": detail.decode()}]
         )

@@ -15,12 +15,12 @@ from botocore.exceptions import BotoCoreError
 from asya.function.batching import pack
 from asya.function.nack import ServiceError
 from asya.protocol.events import EventResult, EventResults, Report
+from asya.protocol.exact_json import encode_json
 
 _CONNECT_TIMEOUT = 1.0  # seconds
 # The limits of one call; the endpoint accepts 500 items and 4 MiB.
 _MAX_ITEMS = 200
 _MAX_BYTES = 2 * 1024 * 1024
-_encoder = msgspec.json.Encoder()
 # The answers after which a report is not retried: accepted, or refused for good (`protocol §5`, reports).
 _FINAL_STATUSES = frozenset({204, 400, 404})
 
@@ -137,7 +137,7 @@ class _Item:
 
     @classmethod
     def of(cls, event: Report) -> "_Item":
-        return cls(event.id, _encoder.encode(event))
+        return cls(event.id, encode_json(event))
 
     @property
     def size(self) -> int:

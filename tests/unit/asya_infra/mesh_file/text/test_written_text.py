@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema_rs import validator_for
 
+from asya.protocol.exact_json import encode_json
 from asya_infra.mesh_file.schema import schema_text
 from asya_infra.mesh_file.source import Location, places, read_source
 from asya_infra.mesh_file.text.written_text import WrittenText
@@ -221,6 +222,14 @@ def test_a_number_beyond_any_float_is_refused(number: str) -> None:
     assert mesh_problems(f"stages: {{test: {{max_hops: {number}}}}}") == [f"4: stages.test.max_hops: {problem}"]
 
 
+# What a library or AWS reads has floats.
+ROUNDED = {
+    "tools.t.input_schema.minimum": "tools: {{t: {{route: [a], input_schema: {{minimum: {}}}}}}}",
+    "triggers.t.event.detail.total[0]": "triggers: {{t: {{route: [a], event: {{detail: {{kind: [a], total: [{}]}}}}}}}}",
+}
+
+
+@pytest.mark.parametrize("where", ROUNDED)
 @pytest.mark.parametrize(
     ("number", "rounded"),
     [
@@ -230,10 +239,29 @@ def test_a_number_beyond_any_float_is_refused(number: str) -> None:
         ("-1e-99999999999999999999", "-0.0"),
     ],
 )
-def test_a_decimal_that_a_float_would_round_is_refused(number: str, rounded: str) -> None:
-    (problem,) = mesh_problems(f"triggers: {{t: {{route: [a], cron: 0 0 * * *, payload: {{total: {number}}}}}}}")
-    assert problem.startswith("4: triggers.t.payload.total: has more digits than a number keeps")
+def test_a_decimal_that_a_float_would_round_is_refused(where: str, number: str, rounded: str) -> None:
+    (problem, *_) = mesh_problems(ROUNDED[where].format(number))
+    assert problem.startswith(f"4: {where}: has more digits than a number keeps")
     assert f" would make it {rounded};" in problem
+
+
+@pytest.mark.rule("1.numbers")
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        *((number, number) for number in ("12345678901234567.89", "1.10", "-0.50", "1e-400", "1E3", "2.5")),
+        *((".50", "0.50"), ("+1.10", "1.10"), ("-007.50", "-7.50"), ("1.", "1.0"), ("!!float 3", "3.0")),
+    ],
+)
+def test_1_any_other_json_has_the_number_of_the_file(written: str, text: str) -> None:
+    mesh = load(
+        f"namespace: shop\nactors: {{a: {{handler: shop.one}}}}\n"
+        f"triggers: {{t: {{route: [a], cron: 0 0 * * *, payload: {{total: [{written}]}}}}}}\n"
+        f"tools: {{a: {{}}}}\nagent: {{skills: [{{id: a, price: {written}}}]}}\n"
+    ).mesh
+    assert encode_json(mesh.triggers["t"].payload) == f'{{"total":[{text}]}}'.encode()
+    assert mesh.agent is not None
+    assert encode_json(mesh.agent.skills) == f'[{{"id":"a","price":{text}}}]'.encode()
 
 
 @given(number=st.integers() | st.floats(allow_nan=False, allow_infinity=False))
