@@ -105,7 +105,7 @@ def check_id(envelope_id: str) -> None:
             f"--id has {len(os.fsencode(envelope_id))} bytes; an id has 1 to {ids.ID_LIMIT}",
             "Give another id, or --new-id.",
         )
-    if ids.is_reserved(envelope_id, numbers_children=False):
+    if ids.is_reserved(envelope_id):
         raise CommandError(
             f"--id {envelope_id} is a UUID of version 8, which only the mesh gives out, to children among others",
             "Use --new-id, or another id.",

@@ -52,7 +52,6 @@ HEADERS: dict[str, Any] = {
     "x-asya-tool": "order",
     "x-asya-resume-input": {"approved": True},
     "x-asya-resume-at": "2026-11-20T11:59:30.000000Z",
-    "x-asya-suffixed-at": 0,
 }
 CONTROL = (
     {"type": "slice-ended", **{key: SLICE[key] for key in ("set_id", "slice_index", "slice_count")}, "phase": "failed"},

@@ -203,7 +203,7 @@ def new_task_id(given: str | None) -> str:
         return str(uuid4())
     if not ids.is_usable(given):
         raise ValueError(f"the id {given!r} has no or more than {ids.ID_LIMIT} bytes")
-    if ids.is_reserved(given, numbers_children=False):
+    if ids.is_reserved(given):
         raise ValueError(f"the id {given!r} is a UUID of version 8, which only the mesh gives out")
     return given
 

@@ -18,7 +18,7 @@ CLAIMED_PHASES = frozenset({"succeeded", "failed", "canceled"})
 # The report of an end may wait for 28 days, and its time be 31 days old (`protocol §5`, report times).
 CLAIM_AGE_LIMIT = timedelta(days=3)
 _HOOKED_PHASES = frozenset({"succeeded", "failed"})
-_ENDS_WITH_THE_ROUTE = (headers.FIRST_ATTEMPT, headers.NOT_BEFORE, headers.PAUSE, headers.FAN_IN, headers.SUFFIXED_AT)
+_ENDS_WITH_THE_ROUTE = (headers.FIRST_ATTEMPT, headers.NOT_BEFORE, headers.PAUSE, headers.FAN_IN)
 
 
 def with_end_status(envelope: Envelope, *, sent_at: datetime, now: datetime, actor: str = names.SINK) -> Envelope:
@@ -86,9 +86,7 @@ def failed_child(envelope: Envelope) -> Envelope:
     """The failed child of a hop whose frame 0 has left: its slice header has left with that frame (`protocol §6`)."""
     child = ids.child_id(envelope.id, envelope.generation, envelope.route.position, "error")
     root = envelope.root_id or envelope.id
-    return replace(envelope, id=child, parent_id=envelope.id).with_headers(
-        {headers.ROOT: root, headers.FAN_IN: None, headers.SUFFIXED_AT: None}
-    )
+    return replace(envelope, id=child, parent_id=envelope.id).with_headers({headers.ROOT: root, headers.FAN_IN: None})
 
 
 def _gives_one_frame(envelope: Envelope, mesh: MeshTable) -> bool:

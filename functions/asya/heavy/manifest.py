@@ -7,6 +7,7 @@ from asya.needs import (
     OWN,
     Calls,
     Group,
+    Items,
     Payloads,
     Resource,
     lists,
@@ -16,10 +17,11 @@ from asya.needs import (
     uses,
     writes,
 )
-from asya.predicates import always, keeps_input, with_jobs
+from asya.predicates import always, keeps_input, with_jobs, with_numbering_jobs
 from asya.protocol import names
 from asya.protocol.job_runs import BATCHES_FOLDER, PENDING_PREFIX, RUNS_PREFIX
 from asya.protocol.keys import INPUTS_PREFIX
+from asya.protocol.table_keys import OWNER_PREFIX
 from asya.sidecar.needs import COUNTS_STARTS, READS_ROLES, READS_STATES, REPORTS, SIDECAR
 from asya.stores import Prefix, Table
 
@@ -92,6 +94,7 @@ FUNCTIONS = (
             uses("pending"),
             reads(f"{RUNS_PREFIX}*", f"{PENDING_PREFIX}*"),
             Payloads(),
+            Items(table="sink", calls=("UpdateItem",), keys=(f"{OWNER_PREFIX}*",), when=with_numbering_jobs),
             lists(f"{RUNS_PREFIX}*", f"{PENDING_PREFIX}*"),
             Calls(calls=("emr-serverless:CancelJobRun", "emr-serverless:GetJobRun"), on=Resource.JOB_RUNS),
             # A resident run gets no further batch before its job run is canceled.

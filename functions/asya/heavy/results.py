@@ -21,7 +21,14 @@ from asya.sidecar.slices import SecondFrameError, check_frames, must_leave_toget
 
 
 def deliveries(
-    hop: Hop, head: ResultHead, frames: Iterable[ResultFrame], *, first: int = 0, now: datetime, jitter: float
+    hop: Hop,
+    head: ResultHead,
+    frames: Iterable[ResultFrame],
+    *,
+    first: int = 0,
+    now: datetime,
+    jitter: float,
+    numbered: bool = False,
 ) -> Iterator[Delivery | None]:
     """The deliveries of one member.
 
@@ -29,6 +36,7 @@ def deliveries(
         frames: all frames of the job.
         first: number of deliveries already handled for this member.
         jitter: uniform in [0, 1).
+        numbered: whether this hop has the numbered ids of the envelope.
 
     Yields:
         The deliveries; None in place of frame 0 of a late copy, which left before its task paused.
@@ -39,16 +47,16 @@ def deliveries(
     except TooManyChildrenError as error:
         refused = outcome.too_many_children(hop, error, now=now, frames_sent=int(hop.is_late_copy))
         return islice((refused,), first, None)
-    return islice(_all_deliveries(hop, head, frames, now, jitter), first, None)
+    return islice(_all_deliveries(hop, head, frames, now=now, jitter=jitter, numbered=numbered), first, None)
 
 
 def _all_deliveries(
-    hop: Hop, head: ResultHead, frames: Iterable[ResultFrame], now: datetime, jitter: float
+    hop: Hop, head: ResultHead, frames: Iterable[ResultFrame], *, now: datetime, jitter: float, numbered: bool
 ) -> Iterator[Delivery | None]:
     index, earlier = 0, int(hop.is_late_copy)
     try:
         for frame in _checked_frames(hop, head, frames, now):
-            delivery = outcome.frame(hop, frame, index, now=now)
+            delivery = outcome.frame(hop, frame, index, now=now, numbered=numbered)
             yield None if hop.is_late_copy and not index else delivery
             index += 1
     except SecondFrameError as error:

@@ -27,8 +27,6 @@ TOOL = "x-asya-tool"
 TOOL_LIMIT = 128  # characters
 SET_REPEAT = "x-asya-set-repeat"
 GENERATION = "x-asya-generation"
-# The position at which an id gave its children legacy ids (`protocol §14`, `child_ids: suffix`).
-SUFFIXED_AT = "x-asya-suffixed-at"
 TRACEPARENT = "traceparent"
 TRACESTATE = "tracestate"
 

@@ -6,30 +6,14 @@ import uuid
 from typing import TypeGuard
 
 ID_LIMIT = 256
-_NUMBERED_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(-[1-9][0-9]*)*", re.ASCII)
 _OF_THE_MESH = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}(-[1-9][0-9]*)*", re.ASCII | re.IGNORECASE
 )
-_UUID_LENGTH = 36
 
 
 def child_id(envelope_id: str, generation: int, position: int, index: int | str) -> str:
     """The id of a child; the index `error` stands for the failed child of a streamed hop."""
     return _uuid_of("child", envelope_id, generation, position, index)
-
-
-def may_number_children(envelope_id: str) -> bool:
-    """Whether nobody else has a numbered id of this one: it is a UUID, or a numbered id of one.
-
-    Another sender may have chosen `order-7-1`, and the mesh cannot know.
-    """
-    return _NUMBERED_UUID.fullmatch(envelope_id) is not None
-
-
-def suffixed_id(envelope_id: str, index: int) -> str | None:
-    """The legacy id of a child, `{id}-{index}` (`protocol §14`); None if it is too long for an id."""
-    child = f"{envelope_id}-{index}"
-    return child if is_usable(child) else None
 
 
 def hook_id(envelope_id: str, generation: int, hook: str) -> str:
@@ -70,14 +54,8 @@ def mesh_id(content: bytes) -> str:
     return str(uuid.UUID(bytes=bytes(octets)))
 
 
-def is_reserved(envelope_id: str, *, numbers_children: bool) -> bool:
-    """Whether only the mesh gives out such ids, so that no sender outside can take the id of a task or of its children.
-
-    Args:
-        numbers_children: whether actors of the mesh number the children of UUIDs (`protocol §14`).
-    """
-    if numbers_children and len(envelope_id) > _UUID_LENGTH and _NUMBERED_UUID.fullmatch(envelope_id):
-        return True
+def is_reserved(envelope_id: str) -> bool:
+    """Whether only the mesh gives out such ids, so that no sender outside can take the id of a task or of its children."""
     return _OF_THE_MESH.fullmatch(envelope_id) is not None
 
 

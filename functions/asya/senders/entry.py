@@ -12,15 +12,15 @@ from asya.protocol import headers, ids, status
 from asya.protocol.codec import ParseError, encode, readable_headers
 from asya.protocol.envelope import NO_UNKNOWN_MEMBERS, NULL, Envelope
 from asya.protocol.keys import INBOX_PREFIX
-from asya.protocol.mesh_table import MeshTable, Retention
+from asya.protocol.mesh_table import Retention
 from asya.protocol.route import UNKNOWN_HOP
 from asya.protocol.times import format_time, parse_time
 
 _LONGEST_DEADLINE = timedelta(days=366)
 _KEPT = headers.PRODUCER_HEADERS | {headers.TRACEPARENT, headers.TRACESTATE, headers.PAYLOAD_REF}
-TAKEN_ID = "id: another sender has a task of this id; choose one of your own, such as a new UUID"
+TAKEN_ID = "id: another sender, or the mesh itself, has a task of this id; choose one of your own, such as a new UUID"
 RESERVED_ID = (
-    "id: only the mesh gives out such ids, UUIDs of version 8 and numbered ones; choose one of your own, such as a UUID version 4, "
+    "id: only the mesh gives out UUIDs of version 8, with and without numbers; choose one of your own, such as a UUID version 4, "
     "or let an operator redrive or replay the task"
 )
 ENDS_ARE_OF_THE_MESH = "only roles of the mesh send ends to this queue; start the task at an actor"
@@ -69,7 +69,7 @@ def end_of_claim(envelope: Envelope, now: datetime, retention: Retention) -> dat
     return min(max(now, deadline), now + _LONGEST_DEADLINE) + timedelta(seconds=retention.tasks + longest)
 
 
-def enter(arrival: Arrival, mesh: MeshTable, claim: Callable[[Envelope], bool]) -> Arrival:
+def enter(arrival: Arrival, claim: Callable[[Envelope], bool]) -> Arrival:
     """The message of a sender outside as the first envelope of a task, or as refused. A refused one keeps its body.
 
     Args:
@@ -80,10 +80,10 @@ def enter(arrival: Arrival, mesh: MeshTable, claim: Callable[[Envelope], bool]) 
         envelope = entering(arrival.envelope(), arrival.sender, arrival.sent_at)
         _check_reference(envelope)
     except ParseError as error:
-        return replace(new, refusal=_with_own_id(error, mesh, claim))
+        return replace(new, refusal=_with_own_id(error, claim))
     # A legacy message without an id has one that derives from its own, and so no other message.
     is_derived = envelope.id == ids.id_of_message(arrival.message_id)
-    refusal = None if is_derived else refusal_of(envelope, mesh, claim)
+    refusal = None if is_derived else refusal_of(envelope, claim)
     return replace(new, body=encode(envelope)) if refusal is None else replace(new, refusal=refusal)
 
 
@@ -98,14 +98,13 @@ def kept_headers(arrival: Arrival) -> dict[str, Raw]:
     return user_headers(members) if arrival.is_new else members
 
 
-def refusal_of(envelope: Envelope, mesh: MeshTable, claim: Callable[[Envelope], bool]) -> ParseError | None:
+def refusal_of(envelope: Envelope, claim: Callable[[Envelope], bool]) -> ParseError | None:
     """Why a task may not start under the id of an envelope; None if it may.
 
     Args:
         claim: takes the id of an envelope for its sender; False if it is another sender's.
     """
-    numbers_children = any(actor.child_ids == "suffix" for actor in mesh.actors.values())
-    if ids.is_reserved(envelope.id, numbers_children=numbers_children):
+    if ids.is_reserved(envelope.id):
         return ParseError(RESERVED_ID)
     return None if claim(envelope) else ParseError(TAKEN_ID)
 
@@ -118,10 +117,10 @@ def _check_reference(envelope: Envelope) -> None:
         raise ParseError(problem, envelope.id)
 
 
-def _with_own_id(error: ParseError, mesh: MeshTable, claim: Callable[[Envelope], bool]) -> ParseError:
+def _with_own_id(error: ParseError, claim: Callable[[Envelope], bool]) -> ParseError:
     """The error, with the id of the message only if the sender may have that id."""
     if error.envelope_id is not None:
         probe = Envelope(id=error.envelope_id, route=UNKNOWN_HOP, payload=NULL)
-        if refusal_of(probe, mesh, claim) is not None:
+        if refusal_of(probe, claim) is not None:
             error.envelope_id = None
     return error

@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Raw
 from msgspec.structs import replace
 
+from asya.capabilities.legacy.child_ids import numbered_id
 from asya.capabilities.legacy.failed_payload import wrapped_payload
 from asya.function.delivery import MAX_DELAY, MAX_WAIT, Delivery, DeliveryKind
 from asya.function.fair_queues import queue_group
@@ -31,10 +32,13 @@ _ENDS_WITH_THE_HOP = (headers.FIRST_ATTEMPT, headers.NOT_BEFORE, headers.PAUSE, 
 _STAMPED_STATUS_KEYS = frozenset(Status.__struct_fields__)
 
 
-def frame(hop: Hop, output: Frame, index: int, *, now: datetime) -> Delivery:
+def frame(hop: Hop, output: Frame, index: int, *, now: datetime, numbered: bool = False) -> Delivery:
     """Shift the route of an output frame and address it to the next actor, or to x-sink at the end of the route.
 
     Frame 0 keeps the id and the parent; later frames are children with a derived id (`protocol §4`).
+
+    Args:
+        numbered: whether this hop has the numbered ids of the envelope, so that children get those (`protocol §14`).
 
     Raises:
         TargetError: the next actor is unknown, or this actor may not send to it; the hop then fails with `mismatch`.
@@ -59,9 +63,9 @@ def frame(hop: Hop, output: Frame, index: int, *, now: datetime) -> Delivery:
     if target != route.curr:
         envelope = _with_resolved_override(envelope, target, by=hop.actor)
     if index > 0:
-        envelope = _child(envelope, _child_id(hop, index))
-    elif not output.alone and _may_suffix(hop):
-        envelope = envelope.with_headers({headers.SUFFIXED_AT: received.route.position})
+        legacy_id = numbered_id(received.id, index) if numbered else None
+        derived_id = ids.child_id(received.id, received.generation, received.route.position, index)
+        envelope = _child(envelope, legacy_id or derived_id)
     return _delivery(hop, target, envelope, "next" if route.curr else "sink")
 
 
@@ -298,26 +302,10 @@ def _check_next(hop: Hop, actor: str) -> str:
     return check_next(hop.mesh, hop.actor, actual_actor(hop.envelope, actor))
 
 
-def _child_id(hop: Hop, index: int) -> str:
-    """The id of a child: derived, or the legacy numbered id (`protocol §14`)."""
-    parent = hop.envelope
-    suffixed = ids.suffixed_id(parent.id, index) if _may_suffix(hop) else None
-    return suffixed or ids.child_id(parent.id, parent.generation, parent.route.position, index)
-
-
-def _may_suffix(hop: Hop) -> bool:
-    """Whether this hop's children get legacy numbered ids; only the first fan-out of an id may assign them."""
-    envelope = hop.envelope
-    is_first = headers.SUFFIXED_AT not in envelope.headers
-    return hop.spec.child_ids == "suffix" and is_first and ids.may_number_children(envelope.id)
-
-
 def _child(envelope: Envelope, child_id: str) -> Envelope:
     """Make the envelope a child of itself, with an id of its own, the parent and the root of the tree."""
     root = envelope.root_id or envelope.id
-    return replace(envelope, id=child_id, parent_id=envelope.id).with_headers(
-        {headers.ROOT: root, headers.SUFFIXED_AT: None}
-    )
+    return replace(envelope, id=child_id, parent_id=envelope.id).with_headers({headers.ROOT: root})
 
 
 def _onward(received: dict[str, Raw], output: Frame) -> dict[str, Raw]:

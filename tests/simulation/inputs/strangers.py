@@ -95,7 +95,6 @@ class Stranger:
                 name: random.choice(tuple(self.cloud.mesh.table.actors)) for name in ("prep", "infer")
             },
             "x-asya-payload-ref": {"key": key, "size": 3, "sha256": "0" * 64},
-            "x-asya-suffixed-at": 0,
         }
 
     def _status(self) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from tests.doubles.envelopes import message
 from tests.unit.design_documents.conftest import MakePipeline
 
 # Legacy handlers return arrays to fan out, and their children have numbered ids.
-ID = "9ea72ae8-dc19-8edb-8413-c2d305b0f6da"
 LEGACY = {"fan_out_lists": True, "child_ids": "suffix"}
 
 ENVELOPE = {
@@ -103,23 +102,24 @@ def test_an_array_is_a_fan_out(pipeline: MakePipeline) -> None:
     assert ran.payloads("process") == chunks
 
 
+@pytest.mark.rule("14.child_ids")
 def test_the_ids_of_a_fan_out(pipeline: MakePipeline) -> None:
-    """The documents have `abc-123`; an id that a sender chose gets children with UUIDs (departures)."""
     ran = pipeline(spec=LEGACY, split=lambda _: [1, 2, 3], process=echo)
-    ran.send("split", sent(id=ID, parent_id=..., route={"actors": ["split", "process"], "current": 0}))
+    ran.send("split", sent(id="abc-123", parent_id=..., route={"actors": ["split", "process"], "current": 0}))
     assert [(envelope.id, envelope.parent_id) for envelope in ran.at("process")] == [
-        (ID, None),
-        (f"{ID}-1", ID),
-        (f"{ID}-2", ID),
+        ("abc-123", None),
+        ("abc-123-1", "abc-123"),
+        ("abc-123-2", "abc-123"),
     ]
 
 
+@pytest.mark.rule("14.child_ids")
 def test_fan_outs_of_fan_outs_never_share_an_id(pipeline: MakePipeline) -> None:
     ran = pipeline(spec=LEGACY, split=lambda _: [1, 2], again=lambda _: [1, 2], process=echo)
-    ran.send("split", sent(id=ID, route={"actors": ["split", "again", "process"], "current": 0}))
+    ran.send("split", sent(id="abc-123", route={"actors": ["split", "again", "process"], "current": 0}))
     found = [envelope.id for envelope in ran.at("process")]
     assert len(set(found)) == 4
-    assert {ID, f"{ID}-1", f"{ID}-1-1"} < set(found)
+    assert {"abc-123", "abc-123-1", "abc-123-1-1"} < set(found)
 
 
 @pytest.mark.parametrize("empty", [None, []])

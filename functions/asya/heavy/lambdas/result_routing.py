@@ -156,6 +156,7 @@ class ResultRouter:
             first=sent_before,
             now=self._services.now(),
             jitter=self._services.base.environment.random(),
+            numbered=self._numbers_children(hop, head),
         ):
             if delivery is not None:
                 self._send(delivery, hop)
@@ -165,6 +166,12 @@ class ResultRouter:
             self._checkpoint_if_due()
         if not self._cursor.frame:
             self._count(outcome_of(head, None))  # a late copy without further frames
+
+    def _numbers_children(self, hop: Hop, head: ResultHead) -> bool:
+        """Whether children get the numbered ids of the envelope, which a hop with several frames claims (`protocol §14`)."""
+        if hop.spec.child_ids != "suffix" or head.frames < 2:
+            return False
+        return self._services.base.admission.claim_numbered_ids(hop.envelope)
 
     def _with_report(
         self, hop: Hop, member: Member, head: ResultHead, frames: Iterator[ResultFrame]

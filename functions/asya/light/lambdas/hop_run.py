@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Mapping
 from contextlib import closing
+from functools import cached_property
 from typing import Any
 
 from msgspec.structs import replace
@@ -62,7 +63,7 @@ class HopRun:
         """Run the handler and send its frames, or the envelope that ends the hop.
 
         Raises:
-            ClientError, BotoCoreError: buffered frames can be neither read nor stored.
+            ClientError, BotoCoreError: buffered frames can be neither read nor stored, or the ids of children not claimed.
             OutdatedError: a stored frame has a target that this version of the mesh does not know.
         """
         self._report_start()
@@ -182,7 +183,8 @@ class HopRun:
         if self._hop.is_late_copy and not index:
             return
         try:
-            delivery = outcome.frame(self._hop, frame, index, now=self._services.now())
+            numbered = index > 0 and self._numbers_children
+            delivery = outcome.frame(self._hop, frame, index, now=self._services.now(), numbered=numbered)
         except TargetError as problem:
             if not self._has_stored_frames:
                 raise
@@ -194,6 +196,11 @@ class HopRun:
             self._report_completed(frame.next)
         self._receipts.append(self._services.outbox.send(delivery))
         self._frames_sent = max(self._frames_sent, index + 1)
+
+    @cached_property
+    def _numbers_children(self) -> bool:
+        """Whether children get the numbered ids of the envelope: with its second frame the hop claims them."""
+        return self._hop.spec.child_ids == "suffix" and self._services.admission.claim_numbered_ids(self._hop.envelope)
 
     def _refusal(self, problem: TargetError | children.TooManyChildrenError) -> tuple[Delivery, str]:
         """The end of a hop whose frames may not leave, and the type of its error."""

@@ -12,7 +12,11 @@ if TYPE_CHECKING:
 
 
 class OwnerClaims:
-    """Items of the table `asya-{namespace}-sink`: pk = `OWNER#{id}`, sk = `owner`, and the principal that owns the id."""
+    """Items of the table `asya-{namespace}-sink` with pk = `OWNER#{id}`.
+
+    The item with sk = `owner` names the principal that owns the id. That with sk = `children` says who has its numbered ids
+    (`protocol §14.child_ids`).
+    """
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
         self._table = Table(dynamodb, table)
@@ -29,7 +33,17 @@ class OwnerClaims:
         Raises:
             ClientError, BotoCoreError: the table cannot be written, so nobody knows; keep the message.
         """
-        key = Key(OWNER_PREFIX + envelope_id, "owner")
+        return self._take(Key(OWNER_PREFIX + envelope_id, "owner"), owner, until)
+
+    def claim_numbered(self, envelope_id: str, claimant: str, until: datetime | None) -> bool:
+        """Take the numbered ids of an id, `{id}-1` and so on, as `claim` takes an id.
+
+        Raises:
+            ClientError, BotoCoreError: the table cannot be written, so nobody knows; keep the message.
+        """
+        return self._take(Key(OWNER_PREFIX + envelope_id, "children"), claimant, until)
+
+    def _take(self, key: Key, owner: str, until: datetime | None) -> bool:
         if until is None:
             claim, is_shorter = update(key, "SET #owner = :owner REMOVE expires_at"), ""
         else:

@@ -8,6 +8,7 @@ from datetime import datetime
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import structs
 
+from asya.capabilities.legacy import child_ids
 from asya.function.hop import Arrival
 from asya.function.lambdas.batch import Record
 from asya.function.nack import ServiceError
@@ -157,7 +158,7 @@ class Admission:
     def _entered(self, arrival: Arrival, actor: str) -> Arrival:
         if actor in _END_QUEUES:
             return entry.refuse(arrival, entry.ENDS_ARE_OF_THE_MESH)
-        return entry.enter(arrival, self.mesh, lambda envelope: self._claim(envelope, arrival.sender))
+        return entry.enter(arrival, lambda envelope: self._claim(envelope, arrival.sender))
 
     def _admitted(self, record: Record) -> Record:
         try:
@@ -168,8 +169,27 @@ class Admission:
             return replace(record, problem=error)
         return record if arrival is record.arrival else replace(record, arrival=arrival)
 
+    def claim_numbered_ids(self, envelope: Envelope) -> bool:
+        """Claim the numbered ids of an envelope for the children of this hop; False if others have them (`protocol §14`).
+
+        Raises:
+            ClientError, BotoCoreError: the table cannot be written.
+        """
+        return self.owners.claim_numbered(envelope.id, child_ids.hop_claimant(envelope), self._end_of_claim(envelope))
+
     def _claim(self, envelope: Envelope, owner: str) -> bool:
-        return self.owners.claim(envelope.id, owner, entry.end_of_claim(envelope, self.now(), self.mesh.retention))
+        until = self._end_of_claim(envelope)
+        parent = child_ids.numbered_of(envelope.id) if self._numbers_children else None
+        if parent is not None and not self.owners.claim_numbered(parent, child_ids.SENDERS, until):
+            return False
+        return self.owners.claim(envelope.id, owner, until)
+
+    def _end_of_claim(self, envelope: Envelope) -> datetime | None:
+        return entry.end_of_claim(envelope, self.now(), self.mesh.retention)
+
+    @property
+    def _numbers_children(self) -> bool:
+        return child_ids.numbers_children(self.mesh)
 
 
 def _is_noted(receive_count: int) -> bool:

@@ -6,7 +6,9 @@ import pytest
 from msgspec.structs import replace as changed
 
 from asya.heavy.lambdas import result_routing
+from asya.protocol import ids
 from asya.protocol.events import TaskEvent
+from asya.senders.aws.owner_claims import OwnerClaims
 from tests.doubles.dispatching import start_run
 from tests.doubles.heavy import BUCKET, TABLE, HeavyWorld, TimedContext, done_result, failed_result, heavy_world
 
@@ -29,6 +31,22 @@ def test_a_repeated_event_routes_nothing_twice(world: HeavyWorld) -> None:
     frames = world.bodies("publish")
     assert sorted(frame["payload"] for frame in frames) == [1, 2]
     assert {frame.get("parent_id") for frame in frames} == {None, "a"}
+
+
+@pytest.mark.rule("14.child_ids", "14.child_ids.claim")
+@pytest.mark.parametrize(("are_taken", "child"), [(False, "a-1"), (True, ids.child_id("a", 0, 0, 1))])
+def test_the_frames_of_a_job_get_the_numbered_ids_unless_others_have_them(
+    monkeypatch: pytest.MonkeyPatch, child: str, *, are_taken: bool
+) -> None:
+    numbering = {name: changed(actor, child_ids="suffix") for name, actor in TABLE.actors.items()}
+    with heavy_world(monkeypatch, changed(TABLE, actors=numbering)) as world:
+        start_run(world, "a")
+        if are_taken:
+            assert OwnerClaims(world.dynamodb, "asya-flights-sink").claim_numbered("a", "senders", None)
+        world.write_results(1, [done_result(0, 1, 2)])
+        world.set_state("run1", "SUCCESS")
+        world.complete()
+        assert {frame["id"] for frame in world.bodies("publish")} == {"a", child}
 
 
 @pytest.mark.rule("10.one-commit")
