@@ -2,12 +2,18 @@
 
 import re
 from collections import Counter
+from datetime import UTC, datetime
+from typing import Any, cast
 
 import pytest
 
 from asya import registry
+from asya.capabilities.operations.aws.actor_metrics import ActorMetrics
 from asya.monitoring import AWS_METRICS, Alarm, Metric, Series, Threshold
+from asya.testing.services.functions import QuietTelemetry
+from asya.testing.services.process import Process
 from docs_site.reference.metrics import written
+from tests.doubles.envelopes import mesh
 from tests.paths import PROJECT
 
 METRICS = registry.PRODUCT.metrics
@@ -56,3 +62,57 @@ def test_a_text_has_known_placeholders_alone() -> None:
             watched=Series(metric="Received"),
             threshold=Threshold(key="late", text="Late."),
         )
+
+
+def test_each_alarm_names_a_graph_of_the_overview() -> None:
+    titles = {each.title for each in registry.PRODUCT.graphs if each.section.page == "overview"}
+    named = {each.graph.partition(";")[0] for each in registry.PRODUCT.alarms if each.graph}
+    assert {name for name in named if not any(title.startswith(name) for title in titles)} == set()
+
+
+def test_what_alarms_and_graphs_read_is_declared() -> None:
+    watched = [each.watched for each in registry.PRODUCT.alarms]
+    series = [part for each in watched for part in vars(each).values() if isinstance(part, Series)]
+    series += [each for each in watched if isinstance(each, Series)]
+    series += [line for graph in registry.PRODUCT.graphs for line in graph.lines]
+    assert {each.metric for each in series} - AWS_METRICS.keys() - METRICS.keys() == set()
+    assert METRICS.keys() - {each.metric for each in series} == set()  # each is shown
+
+
+def test_the_numbers_of_actors_are_of_declared_metrics() -> None:
+    """`GET /api/v1/operations/mesh` reads metrics by name: its function imports no manifest."""
+    asked: list[tuple[str, str, frozenset[str]]] = []
+
+    class CloudWatch:
+        def get_paginator(self, _operation: str) -> "CloudWatch":
+            return self
+
+        def paginate(self, **request: Any) -> list[dict[str, Any]]:
+            for query in request["MetricDataQueries"]:
+                metric = query["MetricStat"]["Metric"]
+                names = frozenset(each["Name"] for each in metric["Dimensions"])
+                asked.append((metric["Namespace"], metric["MetricName"], names))
+            return []
+
+    metrics = ActorMetrics(CloudWatch(), "shop")
+    metrics.rates(["infer"], datetime(2026, 11, 28, tzinfo=UTC))
+    metrics.durations("infer", datetime(2026, 11, 28, tzinfo=UTC))
+    own = {
+        ("Asya", name, frozenset(filter(None, ("namespace", "actor", metric.split))))
+        for name, metric in METRICS.items()
+    }
+    of_queues = {(service, name, frozenset({"QueueName"})) for name, service in AWS_METRICS.items()}
+    assert set(asked) <= own | of_queues
+
+
+def test_the_kit_refuses_a_metric_that_is_not_declared() -> None:
+    telemetry = QuietTelemetry(cast(Process, None), mesh())
+    telemetry.count("Processed", by=("outcome", "succeeded"))
+    telemetry.measure("HandlerDuration", 1.0, "Milliseconds")
+    for wrong in (
+        lambda: telemetry.count("Lost"),
+        lambda: telemetry.count("Processed"),
+        lambda: telemetry.measure("HandlerDuration", 1.0, "Seconds"),
+    ):
+        with pytest.raises(ValueError, match=r"add it to METRICS of the manifest of its capability"):
+            wrong()

@@ -9,7 +9,9 @@ from asya import registry
 from asya.function.aws.service_health import ServiceHealth
 from asya.function.aws.settings import Settings
 from asya.function.lambdas.batch import BatchResponse
+from asya.monitoring import Dimension, Metric, Unit
 from asya.protocol.keys import RESULTS_PREFIX
+from asya.protocol.mesh_table import MeshTable
 from asya.sidecar.lambdas.entry_point import Invocation, QueueEntryPoint
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.reporting.aws.gateway_client import CredentialsSource
@@ -30,12 +32,18 @@ class EntryPoint(Protocol):
 
 
 class QuietTelemetry:
-    """Writes log lines to the simulation's log and drops metrics."""
+    """Writes log lines to the simulation's log, checks that metrics are declared, and drops them.
+
+    Args:
+        process: The process of the function.
+        table: The mesh, whose capabilities declare metrics.
+    """
 
     traces = None
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, table: MeshTable) -> None:
         self._process = process
+        self._metrics = registry.of(table).metrics
         self.log = self
 
     def _line(self, message: str, **more: Any) -> None:
@@ -44,11 +52,20 @@ class QuietTelemetry:
 
     debug = info = warning = error = exception = _line
 
-    def count(self, *_: Any, **__: Any) -> None:
+    def count(
+        self, name: str, _amount: float = 1, *, by: tuple[Dimension, str] | None = None, actor: str | None = None
+    ) -> None:
         """See `Telemetry`."""
+        self._check(Metric(name, "Count", by[0] if by is not None else None))
 
-    def measure(self, *_: Any, **__: Any) -> None:
+    def measure(self, name: str, _value: float, unit: Unit, *, actor: str | None = None) -> None:
         """See `Telemetry`."""
+        self._check(Metric(name, unit))
+
+    def _check(self, metric: Metric) -> None:
+        """Refuse a metric that no manifest declares so: neither alarms nor dashboards can show it."""
+        if self._metrics.get(metric.name) != metric:
+            raise ValueError(f"a function writes {metric}; add it to METRICS of the manifest of its capability")
 
     def flush(self) -> None:
         """See `Telemetry`."""
@@ -69,7 +86,7 @@ class SimulatedServices(Services):
     def telemetry(self) -> Any:
         """See `Services`."""
         assert self.process is not None
-        return QuietTelemetry(self.process)
+        return QuietTelemetry(self.process, self.settings.table)
 
     @property
     def credentials(self) -> CredentialsSource:

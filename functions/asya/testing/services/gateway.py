@@ -74,7 +74,7 @@ def started(settings: Settings) -> Callable[[Process], Invocation]:
     declared = registry.of(settings.table).functions[settings.actor]
 
     def start(process: Process) -> Invocation:
-        telemetry: Any = QuietTelemetry(process)
+        telemetry: Any = QuietTelemetry(process, settings.table)
         own = HttpServices(
             settings=settings,
             telemetry=telemetry,

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from asya import registry
 from asya.ends.lambdas.wiring import build_sump
 from asya.function.aws import clients
 from asya.light.lambdas.wiring import build_sidecar
@@ -20,19 +21,12 @@ from tests.doubles.sqs import Refusal
 from tests.doubles.task_states import SILENT
 from tests.unit.memory_tables import memory_tables
 
-# Dimensions beside namespace and actor.
-SPLIT = {"Processed": "outcome", "Sent": "kind", "Failed": "reason", "JobRuns": "state"}
 OF_LIGHT_ACTORS = {
     "TimeToResult",
     *("Received", "Processed", "Sent", "Failed", "Retried", "SlaExpired", "HandlerDuration", "HopLatency"),
     *("MessageSize", "InFlight", "HopLimit"),
 }
 OF_HEAVY_ACTORS = {"PendingEnvelopes", "JobRuns", "EnvelopesPerRun"}
-UNITS = {
-    **dict.fromkeys(("HandlerDuration", "HopLatency", "TimeToResult"), "Milliseconds"),
-    "MessageSize": "Bytes",
-    "RunDelay": "Seconds",
-}
 
 
 def echo(payload: Any) -> Any:
@@ -50,10 +44,10 @@ def run(world: MeshWorld, handler: Any, *bodies: bytes, **options: Any) -> None:
 def check_dimensions(found: list[Metric], actors: set[str]) -> None:
     """Nothing but namespace, actor and at most the one dimension that the metric is split by."""
     for metric in found:
-        more = {SPLIT[metric.name]} if metric.name in SPLIT else set()
-        assert metric.dimensions.keys() == {"namespace", "actor"} | more, metric
+        declared = registry.PRODUCT.metrics[metric.name]
+        assert metric.dimensions.keys() == {"namespace", "actor", *filter(None, [declared.split])}, metric
         assert metric.dimensions["actor"] in actors
-        assert metric.unit == UNITS.get(metric.name, "Count")
+        assert metric.unit == declared.unit
 
 
 @pytest.mark.rule("15.HopLimit")
