@@ -33,6 +33,7 @@ from asya_cli.mesh_file.validate import validate
 from asya_cli.output.help_text import wrap_at_the_terminal
 from asya_cli.output.streams import end_output, open_streams
 from asya_cli.output.text import echo
+from asya_cli.own_commands import WithOwnCommands
 from asya_cli.report.command import report
 from asya_cli.run.command import run
 from asya_cli.scaffold.init import init
@@ -107,6 +108,7 @@ def _print_error(problem: str, advice: str) -> None:
 
 
 app = Asya(
+    cls=WithOwnCommands,
     no_args_is_help=True,
     invoke_without_command=True,
     add_completion=True,

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from asya_infra.mesh_file import LoadedMesh
+    from asya_infra.mesh_file.capabilities import NamedCapabilities
 
 
 def check_exists(mesh: Path) -> None:
@@ -36,3 +37,24 @@ def load(mesh: Path, stage: str | None) -> LoadedMesh:
         return load_mesh(mesh, stage)
     except MeshFileError as error:
         raise CommandError(str(error)) from error
+
+
+def own_capabilities(mesh: Path) -> NamedCapabilities | None:
+    """Read the capabilities that a mesh file names; None if there are none, which costs no import.
+
+    Raises:
+        CommandError: The mesh file cannot be read, or a manifest is wrong.
+    """
+    if not mesh.is_file() or b"capabilities" not in mesh.read_bytes():
+        return None
+    from asya_infra.mesh_file import MeshFileError
+    from asya_infra.mesh_file.capabilities import named_capabilities
+    from asya_infra.mesh_file.source import read_source
+
+    try:
+        named = named_capabilities(read_source(mesh), mesh.parent)
+    except MeshFileError as error:
+        raise CommandError(str(error)) from error
+    if named.problems:
+        raise CommandError(str(MeshFileError(named.problems)))
+    return named

@@ -1,7 +1,10 @@
 """A capability that no file of the product names: a mesh file names `mesh/code/sample_capability`."""
 
+import json
+import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -112,3 +115,30 @@ def _statements(mesh: SynthesizedMesh, function: str) -> list[dict[str, Any]]:
 def _actions(mesh: SynthesizedMesh, function: str) -> set[str]:
     found = [each["Action"] for each in _statements(mesh, function)]
     return {action for each in found for action in ([each] if isinstance(each, str) else each)}
+
+
+def _asya(*arguments: str, folder: Path = MESH.parent) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "asya_cli.main", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_the_command_of_the_folder_has_its_subcommand(tmp_path: Path) -> None:
+    assert "Print the number of stamps" in _asya("--help").stdout
+    assert "Print the number of stamps" in _asya("stamps", "--help").stdout
+    assert json.loads(_asya("schema").stdout)["$defs"]["Stamp"]["properties"]["copies"]["maximum"] == 9
+    elsewhere = _asya("stamps", folder=tmp_path)
+    assert elsewhere.returncode == 2
+    assert elsewhere.stderr.startswith("asya: no such command 'stamps'")
+
+
+@pytest.mark.parametrize("name", ["stamp", "count", "calls"])
+def test_its_functions_import_no_manifest(name: str) -> None:
+    """And neither the registry: as on Lambda, only what the entry point itself imports."""
+    code = f"import sys, sample_capability.functions as own; own.{name}; print(*sys.modules)"
+    path = os.pathsep.join([str(FOLDER.parent), str(PROJECT / "functions")])
+    modules = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert "sample_capability.options" in modules
+    assert [each for each in modules if each.endswith(".manifest") or each in {"asya.registry", "asya.manifest"}] == []
+    assert not any(each.startswith(("asya_infra", "pydantic")) for each in modules)

@@ -22,7 +22,7 @@ from asya.registry import PRODUCT, Registry
 from asya_infra.mesh_file.capability_checks import findings
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.problems import Problem
-from asya_infra.mesh_file.sections import prepare
+from asya_infra.mesh_file.sections import keys_of, prepare
 from asya_infra.mesh_file.source import Source
 
 KEY = "capabilities"
@@ -36,12 +36,14 @@ class NamedCapabilities:
         registry: what they declare.
         digests: the packages of the named ones, each with the digest of its manifest.
         calls: their calls of the gateway.
+        code: the folder with their packages.
         problems: what is wrong with those that are missing.
     """
 
     registry: Registry = PRODUCT
     digests: Mapping[str, str] = field(default_factory=dict)
     calls: tuple[OwnCalls, ...] = ()
+    code: Path = Path()
     problems: tuple[Problem, ...] = ()
 
     def calls_of(self, functions: Set[str]) -> OwnCalls:
@@ -68,7 +70,7 @@ def named_capabilities(source: Source, folder: Path) -> NamedCapabilities:
     names = source.values.get(KEY)
     if not isinstance(names, list):
         return ONLY_THE_PRODUCTS
-    code = folder / str(source.values.get("code", MeshFile.__struct_defaults__[0]))
+    code = folder / str(source.values.get("code", keys_of(MeshFile)["code"].default))
     found, loaded, problems = PRODUCT, dict[str, _Loaded](), list[Problem]()
     for index, package in enumerate(names):
         if not isinstance(package, str):
@@ -85,7 +87,7 @@ def named_capabilities(source: Source, folder: Path) -> NamedCapabilities:
             loaded[package] = own
             found = Registry((*found.capabilities, own.capability))
     digests = {package: own.digest for package, own in loaded.items()}
-    return NamedCapabilities(found, digests, tuple(own.calls for own in loaded.values()), tuple(problems))
+    return NamedCapabilities(found, digests, tuple(own.calls for own in loaded.values()), code, tuple(problems))
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from pathlib import Path
 
 from asya.gateway.call_table import CALLS
 from asya.manifest import ActorFunction, Capability, Function, Queues, Requests, Schedule
+from asya.monitoring import AWS_METRICS, Delay, Series, Share, Watched
+from asya.needs import Calls, Resource
 from asya.predicates import is_actor
 from asya.protocol import names
 from asya.registry import Registry
@@ -12,6 +14,8 @@ from asya_infra.mesh_file.actor_model import ActorSection
 from asya_infra.mesh_file.sections import keys_of
 from asya_infra.mesh_file.user_code import CodeError, find_definition
 
+_OF_THE_PRODUCT = {Resource.TOKEN_KEY, Resource.APPLICATION, Resource.JOB_RUNS, Resource.JOB_ROLES}
+"""Resources whose addresses only stacks of the product have, and what would let a function run code as another."""
 _CALLERS = (Queues, Schedule, Requests)
 
 
@@ -29,6 +33,7 @@ def findings(capability: Capability, package: str, code: Path, others: Registry)
         yield from _code(code, package, each.entry_point, _place(each))
     yield from _options(capability, others)
     yield from _calls(capability, package, code, others)
+    yield from _monitoring(capability, others)
     for command in capability.commands:
         yield from _code(code, package, command.entry_point, f"the command {command.name!r}")
 
@@ -50,8 +55,15 @@ def _of_mesh(function: Function, others: Registry) -> Iterator[str]:
         yield f"{place}: the mesh has a function of this name already; rename it"
     if not isinstance(function.called_by, _CALLERS) or function.exists is is_actor:
         yield f"{place}: should be called by Queues, Schedule or Requests"
+    yield from _needs(function, place)
     if isinstance(function.called_by, Queues) and (function.called_by.names or function.called_by.has_envelopes):
         yield f"{place}: takes from the queue of its own name, without envelopes (has_envelopes=False); actors have kinds"
+
+
+def _needs(function: Function | ActorFunction, place: str) -> Iterator[str]:
+    for need in function.needs:
+        if isinstance(need, Calls) and need.on in _OF_THE_PRODUCT:
+            yield f"{place}: only functions of the product may call {need.on.value}"
 
 
 def _of_kind(function: ActorFunction, others: Registry) -> Iterator[str]:
@@ -60,6 +72,7 @@ def _of_kind(function: ActorFunction, others: Registry) -> Iterator[str]:
         yield f"{place}: the mesh has a kind of this name already; rename it"
     if function.queues is None or function.timeout is None:
         yield f"{place}: needs queues and a timeout, because its actors have no handler"
+    yield from _needs(function, place)
     if function.crew or function.on_demand or not function.is_named:
         yield f"{place}: the mesh file has its actors; leave crew, on_demand and is_named out"
 
@@ -74,6 +87,34 @@ def _options(capability: Capability, others: Registry) -> Iterator[str]:
         if unknown := sorted({*option.kinds} - kinds):
             yield f"{place}: there is no kind {unknown[0]!r}"
         taken.add(option.key)
+
+
+def _monitoring(capability: Capability, others: Registry) -> Iterator[str]:
+    for metric in capability.metrics:
+        if metric.name in others.metrics or metric.name in AWS_METRICS:
+            yield f"the metric {metric.name!r}: the mesh has a metric of this name already; rename it"
+    known = {*others.metrics, *AWS_METRICS, *(metric.name for metric in capability.metrics)}
+    alarms = {each.name for each in others.alarms}
+    for alarm in capability.alarms:
+        place = f"the alarm {alarm.name!r}"
+        if alarm.name in alarms:
+            yield f"{place}: the mesh has an alarm of this name already; rename it"
+        if others.thresholds.get(alarm.threshold.key, alarm.threshold) != alarm.threshold:
+            yield f"{place}: the mesh has another threshold {alarm.threshold.key!r} already; rename it"
+        yield from _series(place, alarm.watched, known)
+    for graph in capability.graphs:
+        for line in graph.lines:
+            yield from _series(f"the graph {graph.title!r}", line, known)
+
+
+def _series(place: str, watched: Watched, known: set[str]) -> Iterator[str]:
+    if isinstance(watched, Share):
+        series = [watched.part, watched.rest]
+    else:
+        series = [] if isinstance(watched, Delay) else [watched if isinstance(watched, Series) else watched.series]
+    for each in series:
+        if each.metric not in known:
+            yield f"{place}: there is no metric {each.metric!r}"
 
 
 def _calls(capability: Capability, package: str, code: Path, others: Registry) -> Iterator[str]:

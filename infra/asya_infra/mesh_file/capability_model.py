@@ -7,10 +7,12 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import FieldInfo
 
+from asya.monitoring import Threshold
 from asya.option import Option
-from asya.registry import Registry
+from asya.registry import PRODUCT, Registry
 from asya_infra.mesh_file.actor_model import ActorSection, ActorSettings
 from asya_infra.mesh_file.mesh_model import MeshFile
+from asya_infra.mesh_file.notify_model import NotifySection, ThresholdsSection, threshold_field
 from asya_infra.mesh_file.sections import keys_of
 
 _Field = tuple[str, Any, Any]
@@ -18,7 +20,8 @@ _Field = tuple[str, Any, Any]
 
 def mesh_model(registry: Registry) -> type[MeshFile]:
     """Return the model of a mesh with these capabilities."""
-    return _model(registry.kinds, tuple(registry.options.values()))
+    thresholds = [each for key, each in registry.thresholds.items() if key not in PRODUCT.thresholds]
+    return _model(registry.kinds, tuple(registry.options.values()), tuple(thresholds))
 
 
 def settings_model(model: type[MeshFile]) -> type[ActorSettings]:
@@ -27,7 +30,9 @@ def settings_model(model: type[MeshFile]) -> type[ActorSettings]:
 
 
 @cache
-def _model(kinds: tuple[str, ...], options: tuple[Option[Any], ...]) -> type[MeshFile]:
+def _model(
+    kinds: tuple[str, ...], options: tuple[Option[Any], ...], thresholds: tuple[Threshold, ...]
+) -> type[MeshFile]:
     common = [_field(option) for option in options if not option.kinds]
     special = [_field(option) for option in options if option.kinds]
     kind = ("kind", Literal[kinds] | None, None)
@@ -38,6 +43,10 @@ def _model(kinds: tuple[str, ...], options: tuple[Option[Any], ...]) -> type[Mes
         ("defaults", settings, settings()),
         ("actors", Annotated[dict.__class_getitem__((str, actor)), *_marks(fields["actors"])], msgspec.NODEFAULT),
     ]
+    if thresholds:
+        values = _extended(ThresholdsSection, [threshold_field(each) for each in thresholds])
+        notify = _extended(NotifySection, [("thresholds", values, values())])
+        changed.append(("notify", notify, notify()))
     model: type[MeshFile] = _extended(MeshFile, changed)
     return model
 

@@ -59,7 +59,7 @@ def written(threshold: Threshold, value: float) -> str:
     return text.format(value) if text else format_duration(value)
 
 
-def _field(threshold: Threshold) -> tuple[str, Any, float | None]:
+def threshold_field(threshold: Threshold) -> tuple[str, Any, float | None]:
     """Return the key of a threshold with its type and its default."""
     default = int(threshold.default) if threshold.form == "count" else float(threshold.default)
     shown = default if threshold.form == "count" else written(threshold, default)
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
 else:
     ThresholdsSection = defstruct(
         "ThresholdsSection",
-        [_field(each) for _, each in sorted(registry.PRODUCT.thresholds.items())],
+        [threshold_field(each) for _, each in sorted(registry.PRODUCT.thresholds.items())],
         namespace={
             "__doc__": "The values at which alarms go off; `none` removes an alarm. Counts are per five minutes."
         },

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from asya import registry
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.notify_model import NotifySection, value_of, written
 
@@ -18,7 +17,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Check the receivers and the thresholds of alarms."""
     notify = context.mesh.notify
     yield from _receivers(notify)
-    for threshold in registry.PRODUCT.thresholds.values():
+    for threshold in context.registry.thresholds.values():
         value = value_of(notify.thresholds, threshold)
         if value is not None and not threshold.least <= value <= threshold.most:
             got = written(threshold, value)

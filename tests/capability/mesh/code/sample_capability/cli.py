@@ -2,7 +2,12 @@
 
 import typer
 
+from asya_cli.options import MeshOptions, selects_mesh
 
-def stamps() -> None:
+
+@selects_mesh
+def stamps(*, selected: MeshOptions) -> None:
     """Print the number of stamps of each actor."""
-    typer.echo("no stamps")
+    counts = selected.client().ask("GET", "/api/v1/stamps", dict[str, int]) or {}
+    for actor, count in sorted(counts.items()):
+        typer.echo(f"{actor}: {count}")

@@ -21,7 +21,8 @@ class _Count:
 
     def sweep(self) -> None:
         """Count the stamps."""
-        _stamps(self.services.settings).count()
+        counts = _stamps(self.services.settings).count()
+        self.services.telemetry.measure("StampsCounted", sum(counts.values()), "Count")
         self.services.telemetry.count("Sweeps")
         self.services.telemetry.flush()
 

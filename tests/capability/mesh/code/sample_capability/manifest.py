@@ -2,6 +2,7 @@
 
 from asya.api_call import ApiCall
 from asya.manifest import ActorFunction, Capability, Command, Function, Queues, Requests, Schedule
+from asya.monitoring import Alarm, Metric, Series, Threshold
 from asya.needs import OWN, Payloads, lists, reads, sends, writes
 from asya.needs import Group as To
 from asya.sidecar.needs import SIDECAR
@@ -36,6 +37,15 @@ CAPABILITY = Capability(
         ),
     ),
     options=(STAMP,),
+    metrics=(Metric("StampsCounted"),),
+    alarms=(
+        Alarm(
+            name="stamps",
+            says="The mesh has many stamps: is one actor in a loop?",
+            watched=Series(metric="StampsCounted", statistic="Maximum", of=_COUNT),
+            threshold=Threshold(key="stamps", default=1000, text="Stamps of all actors."),
+        ),
+    ),
     calls=(
         ApiCall(
             method="GET",
