@@ -56,7 +56,7 @@ def read_request(message: RpcMessage, headers: Mapping[str, str]) -> McpRequest:
     meta = decode_params(message, RequestParams).meta
     header = headers.get(VERSION_HEADER)
     if message.method == "initialize" and meta.version is None:
-        return McpRequest(message, HANDSHAKE[0], meta)
+        return McpRequest(message, HANDSHAKE, meta)
     if meta.version is None and header != MODERN:
         if header is None:
             raise RpcError(
@@ -66,11 +66,6 @@ def read_request(message: RpcMessage, headers: Mapping[str, str]) -> McpRequest:
         return McpRequest(message, header, meta)
     _check_modern(message, meta, headers)
     return McpRequest(message, MODERN, meta)
-
-
-def negotiate(revision: str) -> str:
-    """Return the revision for a handshake: the client's, or the newest one that has handshakes."""
-    return revision if revision in HANDSHAKE else HANDSHAKE[0]
 
 
 def require_supported(version: str) -> None:

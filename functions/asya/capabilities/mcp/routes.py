@@ -20,7 +20,7 @@ from asya.capabilities.mcp.calls import CallResult, McpCalls, ToolCall
 from asya.capabilities.mcp.cancel import McpCancellation
 from asya.capabilities.mcp.progress import ProgressNotifications
 from asya.capabilities.mcp.results import error_result
-from asya.capabilities.mcp.revision import McpRequest, decode_params, negotiate, read_request, require_supported
+from asya.capabilities.mcp.revision import McpRequest, decode_params, read_request, require_supported
 from asya.capabilities.mcp.tools import INSTRUCTIONS, tool_list
 from asya.gateway.access import AccessRules, Caller
 from asya.gateway.http.failures import public_error, with_request_id
@@ -168,8 +168,9 @@ class McpRoutes:
         return Response(202, None)
 
     def _initialize(self, message: RpcMessage) -> mcp.InitializeResult:
+        decode_params(message, mcp.InitializeParams)
         return mcp.InitializeResult(
-            protocol_version=negotiate(decode_params(message, mcp.InitializeParams).protocol_version),
+            protocol_version=mcp.HANDSHAKE,
             capabilities=mcp.Capabilities(),
             server_info=self._server_info(),
             instructions=INSTRUCTIONS,

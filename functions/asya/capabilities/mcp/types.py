@@ -12,8 +12,8 @@ from msgspec import UNSET, Raw, UnsetType, field
 from asya.gateway.json_rpc import MessageId
 
 MODERN = "2026-07-28"
-HANDSHAKE = ("2025-11-25", "2025-06-18")
-REVISIONS = (MODERN, *HANDSHAKE)
+HANDSHAKE = "2025-11-25"
+REVISIONS = (MODERN, HANDSHAKE)
 
 HEADER_MISMATCH = -32020
 UNSUPPORTED_VERSION = -32022

@@ -80,7 +80,7 @@ def test_1_a_number_of_the_mesh_file_has_every_digit_in_the_result(numbers: list
 
 
 LONG = "12345678901234567.89"
-HEADERS = {"content-type": "application/json", "accept": "application/json", "mcp-protocol-version": "2025-06-18"}
+HEADERS = {"content-type": "application/json", "accept": "application/json", "mcp-protocol-version": "2025-11-25"}
 
 
 @pytest.fixture

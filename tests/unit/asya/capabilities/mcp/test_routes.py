@@ -13,13 +13,13 @@ from tests.doubles.mcp_gateway import ARGUMENTS, BASE, LEGACY, NO_WAIT, ROUTE, M
 
 
 @pytest.mark.rule("13.mcp")
-@pytest.mark.parametrize(("requested", "negotiated"), [("2025-06-18", "2025-06-18"), ("2025-03-26", LEGACY)])
-def test_a_handshake_ends_with_a_revision_and_a_session_id(mcp: McpGateway, requested: str, negotiated: str) -> None:
+@pytest.mark.parametrize("requested", [LEGACY, "2025-06-18", "2099-01-01"])
+def test_a_handshake_ends_with_its_one_revision_and_a_session_id(mcp: McpGateway, requested: str) -> None:
     params = {"protocolVersion": requested, "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
     event = route_event(ROUTE, ALICE, {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})
     response = mcp.call(event)
     content = json.loads(response["body"])
-    assert (response["statusCode"], content["id"], content["result"]["protocolVersion"]) == (200, 0, negotiated)
+    assert (response["statusCode"], content["id"], content["result"]["protocolVersion"]) == (200, 0, LEGACY)
     assert content["result"]["serverInfo"] == {"name": "asya-flights", "version": "1"}
     assert content["result"]["capabilities"] == {"tools": {}}
     assert "wait_for_task" in content["result"]["instructions"]
@@ -36,8 +36,8 @@ def test_discovery_needs_no_handshake(mcp: McpGateway) -> None:
 
 
 @pytest.mark.rule("13.mcp")
-@pytest.mark.parametrize("revision", ["2025-11-25", "2025-06-18"])
-def test_methods_of_the_revisions_with_a_handshake(mcp: McpGateway, revision: str) -> None:
+def test_methods_of_the_revision_with_a_handshake(mcp: McpGateway) -> None:
+    revision = LEGACY
     assert mcp.request("ping", revision=revision) == (200, {"jsonrpc": "2.0", "id": 7, "result": {}})
     status, content = mcp.request("server/discover", revision=revision)
     assert (status, content["error"]["code"], content["id"]) == (200, -32601, 7)

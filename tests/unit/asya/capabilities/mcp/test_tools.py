@@ -217,7 +217,7 @@ def test_jwt_callers_own_their_tasks_and_get_urls_of_their_api(mcp: McpGateway) 
 
 
 @pytest.mark.rule("13.mcp.progress")
-@pytest.mark.parametrize(("revision", "token"), [(REVISIONS[0], 3), (REVISIONS[1], "a-token"), (REVISIONS[2], 0)])
+@pytest.mark.parametrize(("revision", "token"), [(REVISIONS[0], 3), (REVISIONS[1], "a-token"), (REVISIONS[1], 0)])
 def test_progress_comes_before_the_answer_and_increases(mcp: McpGateway, token: object, revision: str) -> None:
     mcp.on_wait(
         lambda: mcp.report("received"),
