@@ -14,7 +14,7 @@ _LOCATION = re.compile(r"(s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/|$))?([A-Za-z0-
 _KEY_LIMIT, _VALUE_LIMIT = 128, 256
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check_access(context: Context) -> Iterator[Finding]:
     """Check the access entries of actors, the tags, and the prefixes of x-sink."""
     for name, actor in context.mesh.actors.items():
         for index, entry in enumerate(actor.access):

@@ -6,7 +6,7 @@ from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.problems import did_you_mean
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check_agent(context: Context) -> Iterator[Finding]:
     """Check that each skill of the agent card is a tool of the mesh."""
     agent, tools = context.mesh.agent, list(context.mesh.tools)
     for number, skill in enumerate((agent and agent.skills) or ()):

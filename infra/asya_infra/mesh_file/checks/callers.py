@@ -12,7 +12,7 @@ from asya_infra.mesh_file.problems import did_you_mean
 _LOOPBACK = ("127.0.0.1", "localhost")
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check_callers(context: Context) -> Iterator[Finding]:
     """Check the issuer and audiences of tokens, the operators, and the actors where callers may start tasks."""
     jwt = context.mesh.gateway.jwt
     if jwt is not None:

@@ -14,7 +14,7 @@ from asya_infra.product.places import JOB_LIBRARY
 _RESERVED_FILES = ("asya", "asya.py", "asya_spark", "mesh.json")
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check_code(context: Context) -> Iterator[Finding]:
     """Check that handlers, job functions and the types of payloads exist, and that no file hides a module of the mesh."""
     code = code_files(context.folder / context.mesh.code)
     jobs = code_files(context.folder / context.mesh.jobs, without=JOB_LIBRARY)

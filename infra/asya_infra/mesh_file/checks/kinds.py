@@ -7,7 +7,7 @@ from asya_infra.mesh_file.actor_model import ActorSection
 from asya_infra.mesh_file.checks.context import Context, Finding
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check_kinds(context: Context) -> Iterator[Finding]:
     """Check that each actor has one kind, and only the keys of that kind."""
     for name, actor in context.mesh.actors.items():
         for key, message in (*_findings(actor), *_options(actor, context.registry)):

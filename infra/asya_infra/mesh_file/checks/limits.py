@@ -19,7 +19,7 @@ _LIGHT_WINDOW = 300  # the limit of an event source mapping
 _MIN_PAYLOAD_DAYS = timings.QUEUE_RETENTION_DAYS + timings.DLQ_RETENTION_DAYS
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check_limits(context: Context) -> Iterator[Finding]:
     """Check numbers against each other and against the limits of AWS."""
     for name, actor in context.mesh.actors.items():
         for location, message in _actor(actor):

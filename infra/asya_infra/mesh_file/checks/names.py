@@ -7,7 +7,7 @@ from asya.protocol import names
 from asya_infra.mesh_file.checks.context import Context, Finding
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check_names(context: Context) -> Iterator[Finding]:
     """Check the namespace, the names of actors and the names of their queues."""
     try:
         names.check_label(context.namespace, "namespace")

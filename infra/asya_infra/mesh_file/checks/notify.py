@@ -13,7 +13,7 @@ _PATTERNS = {
 _TOPIC = re.compile(r"arn:[^:\s]+:sns:[^:\s]+:\d{12}:[A-Za-z0-9_-]{1,256}")
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check_notify(context: Context) -> Iterator[Finding]:
     """Check the receivers and the thresholds of alarms."""
     notify = context.mesh.notify
     yield from _receivers(notify)

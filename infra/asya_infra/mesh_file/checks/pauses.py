@@ -19,7 +19,7 @@ _TEXT_LIMIT = 32 * 1024
 _ADDRESS = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+|https://[^/\s]+\S*|arn:[^:\s]+:sqs:[^:\s]+:\d{12}:[^:\s]+")
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check_pauses(context: Context) -> Iterator[Finding]:
     """Check the fields and notification addresses of each pause actor."""
     for name, actor in context.mesh.actors.items():
         if actor.pause is not None:

@@ -6,7 +6,7 @@ from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.problems import did_you_mean
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check_resiliency(context: Context) -> Iterator[Finding]:
     """Check that each rule names a policy, and that only light actors have a circuit breaker."""
     for name, actor in context.mesh.actors.items():
         policies = actor.resiliency.policies

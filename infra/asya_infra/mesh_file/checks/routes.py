@@ -10,7 +10,7 @@ from asya_infra.mesh_file.source import Location
 ANY = "*"
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check_routes(context: Context) -> Iterator[Finding]:
     """Check that each actor in a route exists and may stand in a route."""
     mesh = context.mesh
     for tool, section in mesh.tools.items():

@@ -13,7 +13,7 @@ _UNREACHABLE = (
 )
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check_secrets(context: Context) -> Iterator[Finding]:
     """Check the secrets of all actors."""
     application = context.mesh.spark.application
     is_in_vpc = application.id is not None or application.vpc is not None or context.mesh.vpc is not None

@@ -46,7 +46,7 @@ _NO_CATALOG = "needs catalog: glue beside it: without a catalog, Iceberg loses c
 _FILE_SETTINGS = ("spark.jars", "spark.files")
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check_spark(context: Context) -> Iterator[Finding]:
     """Check heavy actors and the Spark application."""
     application, storage = context.mesh.spark.application, context.mesh.storage
     others = sorted(application.written.keys() - _OF_EXISTING)

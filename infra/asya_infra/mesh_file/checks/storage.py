@@ -6,7 +6,7 @@ from asya_infra.mesh_file.account_model import region_of_key
 from asya_infra.mesh_file.checks.context import Context, Finding
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check_storage(context: Context) -> Iterator[Finding]:
     """Check that the key is in the region of the mesh. Services use only keys of their own region."""
     key, region = context.mesh.storage.kms_key, context.mesh.region
     if key is not None and region is not None and region_of_key(key) != region:

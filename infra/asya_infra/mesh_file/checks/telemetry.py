@@ -9,7 +9,7 @@ _URL = re.compile(r"https?://[^/?#\s@]+(/[^?#\s]*)?")
 _LAYER = re.compile(r"arn:[^:\s]+:lambda:[^:\s]+:\d{12}:layer:[A-Za-z0-9_-]{1,140}:\d+")
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check_telemetry(context: Context) -> Iterator[Finding]:
     """Check the endpoint and the layer of the collector."""
     telemetry = context.mesh.telemetry
     if telemetry.otlp is not None and not _URL.fullmatch(telemetry.otlp):

@@ -12,7 +12,7 @@ from asya_infra.mesh_file.source import Location
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check_tools(context: Context) -> Iterator[Finding]:
     """Check the name and the input schema of each tool."""
     for tool, section in context.mesh.tools.items():
         yield from _name(tool)

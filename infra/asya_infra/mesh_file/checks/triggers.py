@@ -12,7 +12,7 @@ from asya_infra.mesh_file.triggers.model import SOURCES, TriggerSection
 _OF_SCHEDULES = ("timezone", "catch_up")
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check_triggers(context: Context) -> Iterator[Finding]:
     """Check each trigger."""
     for name, section in context.mesh.triggers.items():
         place: Location = ("triggers", name)

@@ -14,7 +14,7 @@ _KEYS: tuple[tuple[str, str, str, Limit], ...] = (
 )
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check_networks(context: Context) -> Iterator[Finding]:
     """Check the networks of functions and of job runs."""
     mesh = context.mesh
     for place, vpc in ((("vpc",), mesh.vpc), (("spark", "application", "vpc"), mesh.spark.application.vpc)):

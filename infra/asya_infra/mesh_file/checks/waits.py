@@ -11,7 +11,7 @@ from asya_infra.mesh_file.source import Location
 from asya_infra.mesh_file.units import format_duration
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check_waits(context: Context) -> Iterator[Finding]:
     """Check each wait actor: one time, a valid pointer, and no wait that outlives the record of its task."""
     kept = context.mesh.storage.retention
     longest = longest_wait(Retention(tasks=kept.tasks, payloads=kept.payloads)).total_seconds()

@@ -24,7 +24,7 @@ _OBJECT = NewObject("bucket", "key", 1, "etag", "version", "sequencer", _AT)
 _EVENT = BusEvent("id", "source", "type", "2000-01-01T00:00:00Z", "account")
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check_payloads(context: Context) -> Iterator[Finding]:
     """Check the payload of each trigger."""
     for name, section in context.mesh.triggers.items():
         place: Location = ("triggers", name, "payload")

@@ -14,7 +14,7 @@ _BUS = re.compile(r"[A-Za-z0-9._/-]{1,256}")
 _PATTERN_KEYS = ("source", "detail-type", "detail", "resources", "account", "region")
 
 
-def check(context: Context) -> Iterator[Finding]:
+def check_sources(context: Context) -> Iterator[Finding]:
     """Check the triggers with `s3` or `event`."""
     for name, section in context.mesh.triggers.items():
         place: Location = ("triggers", name)
