@@ -74,6 +74,6 @@ def unknown_tool(namespace: str, tool: str, mesh_file: Path) -> CommandError:
 
 def meant(word: str, known: Iterable[str]) -> str:
     """Return `; did you mean 'bill'?`, or an empty text if no known word is similar."""
-    from asya_infra.mesh_file.problems import did_you_mean
+    from asya_infra.mesh_file.source import did_you_mean
 
     return did_you_mean(word, known)

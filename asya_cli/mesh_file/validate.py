@@ -16,7 +16,7 @@ from asya_cli.output.text import counted, echo, write_json_line
 
 if TYPE_CHECKING:
     from asya_infra.mesh_file import LoadedMesh
-    from asya_infra.mesh_file.problems import Problem
+    from asya_infra.mesh_file.source import Problem
 
 
 @dataclass(frozen=True)

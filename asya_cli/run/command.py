@@ -102,7 +102,7 @@ def _call(  # noqa: PLR0917 - the parts of one call
 def _actor_of(table: MeshTable, handler: str) -> str:
     """Return the actor of this name, or the first one with this handler or job."""
     from asya.protocol import names
-    from asya_infra.mesh_file.problems import did_you_mean
+    from asya_infra.mesh_file.source import did_you_mean
 
     for name, actor in table.actors.items():
         if handler in (name, actor.handler, actor.spark.job if actor.spark is not None else None):

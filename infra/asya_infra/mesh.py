@@ -17,7 +17,7 @@ from asya_infra.build.job_packages import needs_packages
 from asya_infra.contracts.mesh_contracts import MeshContracts
 from asya_infra.limits.aws_limits import LOG_DAYS
 from asya_infra.mesh_file import LoadedMesh, to_table
-from asya_infra.mesh_file.account_model import VpcSection
+from asya_infra.mesh_file.deployment_model import VpcSection
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.options import Options
 

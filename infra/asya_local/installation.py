@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.protocol import names
-from asya_infra.mesh_file.spark_capacity import QUEUE_TIMEOUT_MINUTES, application_capacity, max_concurrent_runs
+from asya_infra.mesh_file.spark import QUEUE_TIMEOUT_MINUTES, application_capacity, max_concurrent_runs
 from asya_infra.options import Options
 from asya_infra.product.interpreters import FUNCTION_PYTHON, interpreter_for
 from asya_local.account.clients import aws_client

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asya_infra.mesh_file import MeshFileError, load_mesh
-from asya_infra.mesh_file.problems import Problem
+from asya_infra.mesh_file.source import Problem
 from tests.fuzz.mutations import mutated
 from tests.fuzz.sizes import examples
 from tests.paths import PROJECT

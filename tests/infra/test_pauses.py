@@ -8,7 +8,7 @@ import pytest
 
 from asya.protocol.pause import Pause, PauseField
 from asya_infra.mesh_file import load_mesh, to_table
-from asya_infra.mesh_file.problems import MeshFileError
+from asya_infra.mesh_file.source import MeshFileError
 from tests.infra.conftest import text
 from tests.infra.test_permissions import resources, statements
 

@@ -8,7 +8,7 @@ There are four cases:
 - The previous run of the actor still waits: the dispatcher forms no further one that is not full.
 - The application belongs to others, and all slots of the mesh are taken: `asya.heavy.aws.run_slots`.
 
-How many runs fit is computed at synthesis (`asya_infra.mesh_file.spark_capacity`).
+How many runs fit is computed at synthesis (`asya_infra.mesh_file.spark`).
 """
 
 # The delay of the next dispatch request. A run that starts or ends before sends one earlier.

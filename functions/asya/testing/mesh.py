@@ -51,7 +51,7 @@ class Mesh:
             `bedrock-runtime.*.amazonaws.com`. By default every call is refused. With one, they have the AWS variables of the test.
 
     Raises:
-        asya_infra.mesh_file.problems.MeshFileError: the mesh file has problems; each has its line.
+        asya_infra.mesh_file.source.MeshFileError: the mesh file has problems; each has its line.
         TestKitError: the start has no time zone, or a mesh refuses reports of that time.
     """
 

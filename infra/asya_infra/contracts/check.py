@@ -13,8 +13,7 @@ from asya_infra.contracts.schemas import name_of, typed
 from asya_infra.contracts.unions import alike_options
 from asya_infra.mesh_file import LoadedMesh
 from asya_infra.mesh_file.mesh_model import MeshFile
-from asya_infra.mesh_file.problems import MeshFileError
-from asya_infra.mesh_file.source import Location
+from asya_infra.mesh_file.source import Location, MeshFileError
 
 
 def hold_together(loaded: LoadedMesh, root: Path) -> LoadedMesh:

@@ -21,9 +21,8 @@ from asya.protocol.mesh_table import OwnCalls
 from asya.registry import PRODUCT, Registry
 from asya_infra.mesh_file.capability_checks import findings
 from asya_infra.mesh_file.mesh_model import MeshFile
-from asya_infra.mesh_file.problems import Problem
 from asya_infra.mesh_file.sections import keys_of, prepare
-from asya_infra.mesh_file.source import Source
+from asya_infra.mesh_file.source import Problem, Source
 
 KEY = "capabilities"
 

@@ -9,9 +9,16 @@ from asya_infra.mesh_file.capabilities import ONLY_THE_PRODUCTS, NamedCapabiliti
 from asya_infra.mesh_file.checks import run_checks
 from asya_infra.mesh_file.checks.context import Context
 from asya_infra.mesh_file.mesh_model import MeshFile
-from asya_infra.mesh_file.problems import MeshFileError, Problem
-from asya_infra.mesh_file.source import Source, read_source
-from asya_infra.mesh_file.stages import declared_stages, name_stage, stage_problems, with_stage
+from asya_infra.mesh_file.source import (
+    MeshFileError,
+    Problem,
+    Source,
+    declared_stages,
+    name_stage,
+    read_source,
+    stage_problems,
+    with_stage,
+)
 from asya_infra.mesh_file.validation import ValidationResult, validate
 from asya_infra.product.places import JOB_LIBRARY
 

@@ -13,14 +13,27 @@ from asya.api_call import Group
 from asya.protocol import names
 from asya.protocol.mesh_keys import After, Seconds, Texts
 from asya.protocol.mesh_table import Agent, GatewayOptions, MeshLimits, Retention, Sink, SinkOptions, ToolOptions
-from asya_infra.mesh_file.account_model import Account, KmsKey, Region, VpcSection
-from asya_infra.mesh_file.actor_model import ActorSection, ActorSettings
+from asya.protocol.triggers import Trigger
+from asya_infra.mesh_file.actor_model import ActorSection, ActorSettings, SparkSettings
+from asya_infra.mesh_file.deployment_model import Account, KmsKey, Region, TelemetrySection, VpcSection
+from asya_infra.mesh_file.forms import Megabytes
 from asya_infra.mesh_file.notify_model import NotifySection
-from asya_infra.mesh_file.sections import Completed
-from asya_infra.mesh_file.spark_model import SparkSettings
-from asya_infra.mesh_file.telemetry_model import TelemetrySection
-from asya_infra.mesh_file.triggers.model import TriggerSection
-from asya_infra.mesh_file.units import Megabytes
+from asya_infra.mesh_file.sections import Completed, Written
+
+SOURCES = ("cron", "s3", "event", "webhook")
+
+
+class TriggerSection(Trigger, frozen=True, kw_only=True):
+    """A trigger: one source, and the task that each occurrence starts."""
+
+    written: Written = field(default_factory=dict)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The sources that the trigger names."""
+        found = dict(zip(SOURCES, (self.cron, self.objects, self.event, self.webhook), strict=True))
+        return tuple(name for name, source in found.items() if source is not None)
+
 
 # The default of a tool whose route has a heavy actor: its run may wait for capacity, and for an application that starts.
 HEAVY_TOOL_TIMEOUT = 2 * 3600.0

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 from asya import registry
 from asya.monitoring import Threshold
 from asya.protocol.mesh_keys import Texts
-from asya_infra.mesh_file.units import DURATION_SCHEMA, format_duration, parse_duration
+from asya_infra.mesh_file.forms import DURATION_SCHEMA, format_duration, parse_duration
 
 _PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,2})?)%")
 _OFF = "none"

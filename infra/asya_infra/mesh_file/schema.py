@@ -8,10 +8,10 @@ from pydantic_core.core_schema import StringSchema
 
 from asya.registry import PRODUCT
 from asya_infra.mesh_file.capability_model import mesh_model
+from asya_infra.mesh_file.forms import DURATION_SCHEMA, SIZE_SCHEMA, format_duration
 from asya_infra.mesh_file.mesh_model import GatewaySection, MeshFile
 from asya_infra.mesh_file.sections import json_schema
-from asya_infra.mesh_file.stages import FIXED_KEYS, KEY
-from asya_infra.mesh_file.units import DURATION_SCHEMA, SIZE_SCHEMA, format_duration
+from asya_infra.mesh_file.source import FIXED_KEYS, KEY
 from asya_infra.product.places import FILES
 
 PATH = FILES / "docs" / "reference" / "mesh.schema.json"

@@ -1,20 +1,51 @@
-"""Parses the YAML of a mesh file into plain values, with the line of every key.
+"""Parses the YAML of a mesh file into plain values, with the line of every key, and merges the values of a stage into them.
 
 Plain scalars follow the core schema of YAML 1.2: `no`, `on`, dates and `1:30` are text. A scalar that is no text keeps its
-written form beside its value, for the keys that take text.
+written form beside its value, for the keys that take text. A problem has its file, its line, its key, and what to do.
 """
 
 import copy
 import math
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from asya.protocol import names
 from asya.protocol.text_encoding import decode_text
-from asya_infra.mesh_file.problems import MeshFileError, Problem
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """One problem in a mesh file; `where` is the key, such as `actors.clean.timeout`."""
+
+    file: str
+    line: int
+    where: str
+    message: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}"
+        return f"{place}: {self.where}: {self.message}" if self.where else f"{place}: {self.message}"
+
+
+class MeshFileError(Exception):
+    """An invalid mesh file. `problems` has all problems in the order of the file."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems: tuple[Problem, ...] = tuple(sorted(set(problems)))
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return `; did you mean 'timeout'?`, or an empty text if no known word is similar."""
+    near = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
 
 Location = tuple[str | int, ...]
 
@@ -239,3 +270,77 @@ def _kind(value: Any) -> str:
 
 def _unreadable(file: str, message: str) -> MeshFileError:
     return MeshFileError([Problem(file, 1, "", message)])
+
+
+KEY = "stages"
+# The same in every stage: the stage's own namespace is made of the base's, and the code is tested before it is promoted.
+FIXED_KEYS = ("namespace", "code", "jobs", "capabilities", KEY)
+
+
+def declared_stages(source: Source) -> dict[str, dict[str, Any]]:
+    """Return the declared stages by name. A stage that is not a mapping, which validation reports, counts as empty."""
+    stages = source.values.get(KEY)
+    if not isinstance(stages, dict):
+        return {}
+    return {name: stage if isinstance(stage, dict) else {} for name, stage in stages.items()}
+
+
+def with_stage(source: Source, stage: str) -> Source:
+    """Return the values of the mesh file with those of a declared stage merged over them.
+
+    Mappings are merged key by key; lists and single values are replaced. `stage_problems` reports what is left out.
+    """
+    merged = source.copy()
+    own = {key: value for key, value in declared_stages(source)[stage].items() if key not in FIXED_KEYS}
+    base, actors = source.values.get("actors"), own.get("actors")
+    if isinstance(base, dict) and isinstance(actors, dict):
+        own["actors"] = {name: actor for name, actor in actors.items() if name in base}
+    _merge(merged, merged.values, own, (), (KEY, stage))
+    return merged
+
+
+def stage_problems(source: Source, selected: str) -> Iterator[Problem]:
+    """Yield the problems of the stages that merging would hide.
+
+    Args:
+        source: the mesh file.
+        selected: the stage to deploy; empty for the base.
+    """
+    stages = declared_stages(source)
+    for stage, values in stages.items():
+        yield from (source.problem((KEY, stage, *place), text) for place, text in _findings(source, stage, values))
+    if selected and stages and selected not in stages:
+        suggestion = did_you_mean(selected, stages)
+        yield source.problem((KEY,), f"there is no stage {selected!r}; declared: {', '.join(stages)}{suggestion}")
+
+
+def name_stage(problem: Problem, stage: str) -> Problem:
+    """Name the stage in a problem that only this stage has, unless the problem is at a value of the stage."""
+    if problem.where.startswith(f"{KEY}.{stage}"):
+        return problem
+    return replace(problem, message=f"{problem.message} (in the stage {stage!r})")
+
+
+def _findings(source: Source, stage: str, values: dict[str, Any]) -> Iterator[tuple[Location, str]]:
+    try:
+        names.check_label(stage, "stage")
+    except ValueError as error:
+        yield (), str(error)
+    for key in FIXED_KEYS:
+        if key in values:
+            yield (key,), "is the same in every stage; set it at the top of the file"
+    base, own = source.values.get("actors"), values.get("actors")
+    if isinstance(base, dict) and isinstance(own, dict):
+        for name in own.keys() - base.keys():
+            advice = did_you_mean(name, base) or "; add it to the actors of the file"
+            yield ("actors", name), f"there is no actor {name!r} to override{advice}"
+
+
+def _merge(source: Source, base: dict[str, Any], own: dict[str, Any], at: Location, origin: Location) -> None:
+    for key, value in own.items():
+        if isinstance(base.get(key), dict) and isinstance(value, dict):
+            _merge(source, base[key], value, (*at, key), (*origin, key))
+        else:
+            base[key] = copy.deepcopy(value)
+            for inner in places(value):
+                source.inherit((*at, key, *inner), (*origin, key, *inner))

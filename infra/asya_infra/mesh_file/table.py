@@ -15,15 +15,13 @@ from asya.protocol.pause import Pause
 from asya.protocol.triggers import Trigger
 from asya_infra import timings
 from asya_infra.mesh_file import result_index
-from asya_infra.mesh_file.actor_model import AccessEntry, ActorSection
+from asya_infra.mesh_file.actor_model import AccessEntry, ActorSection, SparkSection, WorkerSection
 from asya_infra.mesh_file.load import LoadedMesh
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.result_index import compacts_index, has_index
 from asya_infra.mesh_file.sections import plain, read_section, shared_fields
 from asya_infra.mesh_file.send_targets import ALL_ACTORS, send_targets
-from asya_infra.mesh_file.spark_capacity import max_concurrent_runs, max_executors
-from asya_infra.mesh_file.spark_model import SparkSection, WorkerSection
-from asya_infra.mesh_file.spark_tables import spark_conf
+from asya_infra.mesh_file.spark import max_concurrent_runs, max_executors, spark_conf
 from asya_infra.mesh_file.user_code import detect_shape, returns
 
 _ACCESS_KINDS: tuple[Literal["bucket", "table", "secret", "database"], ...] = ("bucket", "table", "secret", "database")

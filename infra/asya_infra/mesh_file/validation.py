@@ -11,15 +11,12 @@ from pydantic_core import ErrorDetails
 
 from asya_infra.mesh_file.capabilities import NamedCapabilities, named_capabilities
 from asya_infra.mesh_file.capability_model import mesh_model, settings_model
+from asya_infra.mesh_file.forms import format_duration
 from asya_infra.mesh_file.legacy import upgrade
-from asya_infra.mesh_file.mesh_model import MeshFile
-from asya_infra.mesh_file.problems import Problem, did_you_mean
+from asya_infra.mesh_file.mesh_model import SOURCES, MeshFile
 from asya_infra.mesh_file.sections import keys_of, read_section
-from asya_infra.mesh_file.source import Location, Source, places
-from asya_infra.mesh_file.text.model_types import keys_at
-from asya_infra.mesh_file.text.written_text import WrittenText
-from asya_infra.mesh_file.triggers.model import SOURCES
-from asya_infra.mesh_file.units import format_duration
+from asya_infra.mesh_file.source import Location, Problem, Source, did_you_mean, places
+from asya_infra.mesh_file.written_text import WrittenText, keys_at
 
 # An actor that sets one of them does not get the other from `defaults`.
 _ALTERNATIVES = {"concurrency": "pollers", "pollers": "concurrency"}

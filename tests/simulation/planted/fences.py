@@ -18,7 +18,7 @@ from asya.tasks.starts import idempotency
 from asya.tasks.starts.aws import idempotency_keys
 from asya.tasks.starts.idempotency import KeyClaim, StoredKey
 from asya.testing.dynamo.tables import MemoryDynamo
-from asya_infra.mesh_file.trigger_checks.causes import Causes
+from asya_infra.mesh_file.checks.loops import Causes
 from tests.simulation.mistake import found_by, substitute, wrap
 
 
@@ -70,7 +70,7 @@ _STARTS = "unit/asya/tasks/starts/aws/test_task_starter.py"
 _AT_ONCE = "unit/asya/tasks/starts/aws/test_task_starter_at_once.py"
 _DEPLOYMENTS = "unit/asya/capabilities/triggers/lambdas/test_lane_queue_deployments.py"
 _CHAINS = "unit/asya/capabilities/triggers/lambdas/test_triggers_chains.py"
-_LOOPS = "unit/asya_infra/mesh_file/trigger_checks/test_loops.py"
+_LOOPS = "unit/asya_infra/mesh_file/checks/test_loops.py"
 
 MISTAKES = (
     found_by(

@@ -6,9 +6,9 @@ from constructs import Construct
 
 from asya.protocol import names
 from asya_infra.mesh import Mesh
-from asya_infra.mesh_file.account_model import VpcSection
+from asya_infra.mesh_file.deployment_model import VpcSection
 from asya_infra.mesh_file.mesh_model import MeshFile
-from asya_infra.mesh_file.spark_capacity import (
+from asya_infra.mesh_file.spark import (
     QUEUE_TIMEOUT_MINUTES,
     application_capacity,
     max_concurrent_runs,

@@ -7,10 +7,16 @@ from urllib.parse import urlsplit
 
 from asya.protocol.keys import DATA_PREFIX, RESULTS_PREFIX
 from asya_infra.limits.aws_limits import RUN_MINUTES, WORKERS
-from asya_infra.mesh_file.actor_model import ActorSection
+from asya_infra.mesh_file.actor_model import (
+    ActorSection,
+    ApplicationSection,
+    SparkSection,
+    WorkerSection,
+)
 from asya_infra.mesh_file.checks.context import Context, Finding
+from asya_infra.mesh_file.forms import format_duration
 from asya_infra.mesh_file.mesh_model import StorageSection
-from asya_infra.mesh_file.spark_capacity import (
+from asya_infra.mesh_file.spark import (
     application_capacity,
     knows_capacity,
     max_concurrent_runs,
@@ -18,12 +24,6 @@ from asya_infra.mesh_file.spark_capacity import (
     run_size,
     warm_capacity,
 )
-from asya_infra.mesh_file.spark_model import (
-    ApplicationSection,
-    SparkSection,
-    WorkerSection,
-)
-from asya_infra.mesh_file.units import format_duration
 
 _WINDOW = 900  # the limit of a delayed message
 # Keys that an existing application may have: they describe it, or limit this mesh.

@@ -1,13 +1,22 @@
-"""Checks the triggers: one source, a tool or a route, and keys that fit each other (`protocol §16`)."""
+"""Checks the triggers: one source that S3 or EventBridge accepts, a tool or a route, and a payload with values (`protocol §16`)."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 
+import msgspec
+
+from asya.capabilities.triggers.occurrences import slot_values
+from asya.capabilities.triggers.sources.bus_events import BusEvent, event_values
+from asya.capabilities.triggers.sources.new_objects import Buckets, NewObject, object_occurrence, object_values
+from asya.capabilities.triggers.templates import fill_in
+from asya.capabilities.triggers.webhooks.deliveries import VALUES_OF_WEBHOOKS
 from asya.protocol import names
+from asya.protocol.triggers import EventSource, ObjectSource, Trigger
 from asya_infra.mesh_file.checks.context import Context, Finding
-from asya_infra.mesh_file.mesh_model import MeshFile
-from asya_infra.mesh_file.problems import did_you_mean
-from asya_infra.mesh_file.source import Location
-from asya_infra.mesh_file.triggers.model import SOURCES, TriggerSection
+from asya_infra.mesh_file.checks.loops import LoopCheck, repeatable_source
+from asya_infra.mesh_file.mesh_model import SOURCES, MeshFile, TriggerSection
+from asya_infra.mesh_file.source import Location, did_you_mean
 
 _OF_SCHEDULES = ("timezone", "catch_up")
 
@@ -80,3 +89,146 @@ def _webhook(section: TriggerSection, place: Location) -> Iterator[Finding]:
     webhook = section.webhook
     if webhook is not None and "header" in section.written["webhook"] and webhook.signature != "hmac-sha256":
         yield (*place, "webhook", "header"), f"is a key of hmac-sha256 only; {webhook.signature} has headers of its own"
+
+
+_BUCKET = re.compile(r"data|results|(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_LONGEST_KEY = 1_024  # bytes of an object key
+_BUS = re.compile(r"[A-Za-z0-9._/-]{1,256}")
+_PATTERN_KEYS = ("source", "detail-type", "detail", "resources", "account", "region")
+
+
+def check_sources(context: Context) -> Iterator[Finding]:
+    """Check the triggers with `s3` or `event`."""
+    for name, section in context.mesh.triggers.items():
+        place: Location = ("triggers", name)
+        takes_input = section.event is not None or section.webhook is not None or section.payload is not None
+        if "input" in section.written and not takes_input:
+            yield (*place, "input"), "is a key of triggers with event or webhook"
+        if section.objects is not None:
+            yield from _objects(section.objects, (*place, "s3"))
+        if section.event is not None:
+            yield from _event(section.event, (*place, "event"))
+    for name, problem in LoopCheck(context.mesh, context.namespace).problems():
+        yield ("triggers", name, repeatable_source(context.mesh.triggers[name])), problem
+
+
+def _objects(section: ObjectSource, place: Location) -> Iterator[Finding]:
+    if not _BUCKET.fullmatch(section.bucket):
+        yield (*place, "bucket"), f"should be data, results or the name of a bucket; got {section.bucket!r}"
+    for key in ("prefix", "suffix"):
+        text: str = getattr(section, key)
+        if len(text.encode()) > _LONGEST_KEY:
+            yield (*place, key), f"has {len(text.encode()):,} bytes; keys have {_LONGEST_KEY:,} at most"
+        if "*" in text:
+            yield (*place, key), f"has no wildcards: what the keys begin or end with, as it is; got {text!r}"
+    if section.prefix.startswith("/"):
+        yield (*place, "prefix"), f"should not begin with /: keys do not; got {section.prefix!r}"
+
+
+def _event(section: EventSource, place: Location) -> Iterator[Finding]:
+    pattern = section.pattern
+    if not pattern:
+        yield place, f"matches nothing; add one of {', '.join(_PATTERN_KEYS)}"
+    if not _BUS.fullmatch(section.bus):
+        yield (*place, "bus"), f"should be the name of an event bus; got {section.bus!r}"
+    for key, value in pattern.items():
+        yield from _pattern_values(value, (*place, key), is_top=key != "detail")
+
+
+def _pattern_values(value: object, place: Location, *, is_top: bool) -> Iterator[Finding]:
+    """Check that each leaf of a pattern is a list, as EventBridge wants."""
+    if isinstance(value, dict) and not is_top:
+        if not value:
+            yield place, "matches nothing; name a field, or remove it"
+        for key, child in value.items():
+            if key == "$or" and isinstance(child, list):
+                continue
+            yield from _pattern_values(child, (*place, key), is_top=False)
+    elif not isinstance(value, list):
+        yield place, f"should be a list of values, such as [{value}]"
+    elif not value:
+        yield place, "matches nothing; name a value, or remove it"
+
+
+# Occurrences whose values stand for those of any other.
+_AT = datetime(2000, 1, 1, tzinfo=UTC)
+_SOURCE = ObjectSource(bucket="data")
+_OBJECT = NewObject("bucket", "key", 1, "etag", "version", "sequencer", _AT)
+_EVENT = BusEvent("id", "source", "type", "2000-01-01T00:00:00Z", "account")
+
+
+def check_payloads(context: Context) -> Iterator[Finding]:
+    """Check the payload of each trigger."""
+    for name, section in context.mesh.triggers.items():
+        place: Location = ("triggers", name, "payload")
+        values = _values(section)
+        if section.payload is not None and values is not None:
+            for key, child in section.payload.items():
+                yield from _unquoted(child, values, (*place, key))
+            try:
+                fill_in(section.payload, values)
+            except ValueError as error:
+                yield place, str(error)
+        yield from _arguments(context.mesh, section, place)
+
+
+def _values(section: TriggerSection) -> Mapping[str, object] | None:
+    """Return the values for a template; None for a trigger without a source."""
+    if section.schedule is not None:
+        return slot_values(section.schedule, _AT)
+    if section.objects is not None:
+        return object_values(_SOURCE, "s3://bucket/", "key", _OBJECT)
+    if section.event is not None:
+        return event_values(_EVENT)
+    return VALUES_OF_WEBHOOKS if section.webhook is not None else None
+
+
+def _unquoted(template: object, values: Mapping[str, object], place: Location) -> Iterator[Finding]:
+    """Find placeholders without quotes, which YAML reads as mappings: `day: {date}`."""
+    if isinstance(template, list):
+        for index, child in enumerate(template):
+            yield from _unquoted(child, values, (*place, index))
+    if not isinstance(template, dict):
+        return
+    for key, child in template.items():
+        if len(template) == 1 and child is None and key in values:
+            yield place, f'is a mapping in YAML; put the placeholder in quotes: "{{{key}}}"'
+        yield from _unquoted(child, values, (*place, key))
+
+
+def _arguments(mesh: MeshFile, section: TriggerSection, place: Location) -> Iterator[Finding]:
+    """Check that the payload has the arguments of its tool: no occurrence adds one, so each start would be a dead letter.
+
+    Only the names count. A value may come from the occurrence, and each start checks it.
+    """
+    tool = mesh.tools.get(section.tool) if section.tool is not None else None
+    given = _names_given(section)
+    if tool is None or given is None:
+        return
+    required, known = tool.json_schema.get("required"), tool.json_schema.get("properties")
+    advice = "" if section.payload is not None else "; add a payload with it"
+    for name in required if isinstance(required, list) else ():
+        if isinstance(name, str) and name not in given:
+            yield place, f"has no {name!r}, which the input_schema of the tool {section.tool!r} requires{advice}"
+    if isinstance(known, dict) and tool.json_schema.get("additionalProperties") is False:
+        for name in sorted(given - known.keys()):
+            yield (*place, name), f"is no argument of the tool {section.tool!r}{did_you_mean(name, known)}"
+
+
+def _names_given(section: TriggerSection) -> set[str] | None:
+    """Return the names in the payload of each task; None if they depend on the occurrence."""
+    if section.batch is not None:
+        return {"items"}
+    if section.payload is not None:
+        return set(section.payload)
+    if section.schedule is not None:
+        return set(slot_values(section.schedule, _AT))
+    return _names_of_objects() if section.objects is not None else None
+
+
+def _names_of_objects() -> set[str]:
+    """Return the names that an object gives without a template, those of a bucket with versions."""
+    buckets = Buckets(f"s3://{_OBJECT.bucket}/", "s3://results/")
+    occurrence = object_occurrence("any", Trigger(objects=_SOURCE), _OBJECT, buckets)
+    assert occurrence is not None, "the trigger asks for every key of the bucket"
+    return set(msgspec.json.decode(occurrence.payload, type=dict[str, object]))

@@ -3,13 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from asya_infra.mesh_file.legacy.crew import upgrade_crew
-from asya_infra.mesh_file.legacy.draft import Draft
-from asya_infra.mesh_file.legacy.operator import upgrade_operator_settings
-from asya_infra.mesh_file.legacy.values import as_flag
+from asya_infra.mesh_file.legacy.draft import Draft, as_flag
+from asya_infra.mesh_file.legacy.operator import upgrade_crew, upgrade_operator_settings
 from asya_infra.mesh_file.legacy.variables import upgrade_variables
-from asya_infra.mesh_file.problems import Problem
-from asya_infra.mesh_file.source import Location, Source
+from asya_infra.mesh_file.source import Location, Problem, Source
 
 
 @dataclass(frozen=True)

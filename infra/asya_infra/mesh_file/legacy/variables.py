@@ -4,10 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from asya.protocol.mesh_table import Actor
-from asya_infra.mesh_file.legacy.draft import Draft
-from asya_infra.mesh_file.legacy.values import as_duration, as_flag
+from asya_infra.mesh_file.forms import parse_duration
+from asya_infra.mesh_file.legacy.draft import Draft, as_duration, as_flag
 from asya_infra.mesh_file.source import Location
-from asya_infra.mesh_file.units import parse_duration
 
 S3_ENDPOINT = "AWS_ENDPOINT_URL_S3"  # a variable of the AWS SDKs
 ACCESS_KEYS_REFUSED = "is refused: functions have roles instead of access keys"

@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from asya.testing import Mesh, NotSucceededError, RefusedError, TestKitError
-from asya_infra.mesh_file.problems import MeshFileError
+from asya_infra.mesh_file.source import MeshFileError
 
 
 @pytest.fixture

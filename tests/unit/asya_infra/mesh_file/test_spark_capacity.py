@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from asya_infra.mesh_file.actor_model import ApplicationSection, SparkSection, conf_megabytes
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.sections import read_section
-from asya_infra.mesh_file.spark_capacity import (
+from asya_infra.mesh_file.spark import (
     Capacity,
     WarmWorker,
     application_capacity,
@@ -15,7 +16,6 @@ from asya_infra.mesh_file.spark_capacity import (
     run_size,
     warm_size,
 )
-from asya_infra.mesh_file.spark_model import ApplicationSection, SparkSection, conf_megabytes
 
 
 def job(**keys: Any) -> SparkSection:

@@ -2,9 +2,9 @@
 
 import pytest
 
+from asya_infra.mesh_file.actor_model import SparkSection
 from asya_infra.mesh_file.sections import read_section
-from asya_infra.mesh_file.spark_model import SparkSection
-from asya_infra.mesh_file.spark_tables import spark_conf
+from asya_infra.mesh_file.spark import spark_conf
 from asya_local.emr.catalogs import missing_catalog
 
 INSTEAD = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from asya_infra.mesh_file.actor_model import SparkSection
 from asya_infra.mesh_file.sections import read_section
-from asya_infra.mesh_file.spark_model import SparkSection
 from asya_local.emr.drivers import pool
 from asya_local.emr.settings import EmrSettings, WorkerSettings
 

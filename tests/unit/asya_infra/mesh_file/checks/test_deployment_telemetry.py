@@ -3,7 +3,7 @@
 import pytest
 
 from asya_infra.mesh_file import MeshFileError
-from asya_infra.mesh_file.telemetry_model import TelemetrySection
+from asya_infra.mesh_file.deployment_model import TelemetrySection
 from tests.unit.asya_infra.mesh_file.loading import load
 
 LAYER = "arn:aws:lambda:eu-central-1:111122223333:layer:collector:3"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from asya_infra.mesh_file.legacy.values import as_cores, as_duration, as_megabytes
+from asya_infra.mesh_file.legacy.draft import as_cores, as_duration, as_megabytes
 
 
 @pytest.mark.parametrize(

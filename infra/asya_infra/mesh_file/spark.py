@@ -1,21 +1,18 @@
-"""Computes how many job runs fit into the Spark application with all their executors. Pure.
+"""Computes how many job runs fit into the Spark application, and the settings of Spark for the tables of a catalog. Pure.
 
 EMR Serverless starts the drivers of many runs before it has room for their executors. Runs beyond the limit would hold
-vCPU with idle drivers, and the executors that they wait for would not fit.
+vCPU with idle drivers, and the executors that they wait for would not fit. It has the client of the Glue Data Catalog and
+the jar of Iceberg: https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/metastore-config.html and
+https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/using-iceberg.html
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from asya_infra.limits.aws_limits import CONCURRENT_RUNS, WORKERS
+from asya_infra.mesh_file.actor_model import ApplicationSection, SparkSection, WorkerSection, conf_megabytes
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.result_index import SECTION, compacts_index
-from asya_infra.mesh_file.spark_model import (
-    ApplicationSection,
-    SparkSection,
-    WorkerSection,
-    conf_megabytes,
-)
 
 QUEUE_TIMEOUT_MINUTES = 360
 MEMORY_PER_VCPU_GB = 8
@@ -176,3 +173,44 @@ def _jobs(mesh: MeshFile) -> Iterable[SparkSection]:
     """Return the jobs of all heavy actors, and that of x-index if the mesh has it."""
     sections = [*mesh.actors.values(), *([SECTION] if compacts_index(mesh) else [])]
     return [actor.spark for actor in sections if actor.spark is not None]
+
+
+_GLUE = {
+    "spark.sql.catalogImplementation": "hive",
+    "spark.hadoop.hive.metastore.client.factory.class": (
+        "com.amazonaws.glue.catalog.metastore.AWSGlueDataCatalogHiveClientFactory"
+    ),
+}
+# `asya_spark.tables` has the name of the catalog too, for its error.
+_ICEBERG = {
+    "spark.sql.catalog.iceberg": "org.apache.iceberg.spark.SparkCatalog",
+    "spark.sql.catalog.iceberg.catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog",
+    "spark.sql.catalog.iceberg.io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
+}
+_JARS, _EXTENSIONS = "spark.jars", "spark.sql.extensions"
+_ICEBERG_JAR = "/usr/share/aws/iceberg/lib/iceberg-spark3-runtime.jar"
+_ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+# A jar of the user with this in its name replaces that of EMR, such as one of a newer version.
+_ICEBERG_NAME = "iceberg-spark"
+
+
+def spark_conf(spark: SparkSection) -> dict[str, str]:
+    """Return the settings of a job: those of its catalog and its tables, under its own `conf`, which wins.
+
+    Jars and extensions of `conf` are added to those of Iceberg.
+    """
+    conf: dict[str, str] = {}
+    if spark.catalog == "glue":
+        conf |= _GLUE
+    if spark.tables == "iceberg":
+        conf |= _ICEBERG
+        conf[_EXTENSIONS] = _joined(_ICEBERG_EXTENSIONS, spark.conf, _EXTENSIONS)
+        brings_jar = _ICEBERG_NAME in spark.conf.get(_JARS, "")
+        conf[_JARS] = spark.conf[_JARS] if brings_jar else _joined(_ICEBERG_JAR, spark.conf, _JARS)
+    own = {key: value for key, value in spark.conf.items() if key not in conf or key not in (_EXTENSIONS, _JARS)}
+    return conf | own
+
+
+def _joined(own: str, conf: Mapping[str, str], key: str) -> str:
+    others = [part.strip() for part in conf.get(key, "").split(",")]
+    return ",".join(dict.fromkeys([own, *filter(None, others)]))

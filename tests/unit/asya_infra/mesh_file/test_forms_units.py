@@ -2,7 +2,7 @@
 
 import pytest
 
-from asya_infra.mesh_file.units import format_duration, parse_bytes, parse_duration
+from asya_infra.mesh_file.forms import format_duration, parse_bytes, parse_duration
 from tests.unit.asya_infra.mesh_file.loading import light_actor_problems
 
 

@@ -9,8 +9,7 @@ import pytest
 
 from asya_infra import notes
 from asya_infra.mesh_file import user_code
-from asya_infra.mesh_file.text.other_syntax import parse_by
-from asya_infra.mesh_file.user_code import CodeError, detect_shape, find_definition
+from asya_infra.mesh_file.user_code import CodeError, detect_shape, find_definition, parse_by
 from asya_infra.product.interpreters import FUNCTION_PYTHON, Interpreter, interpreter_for
 
 NEWER = 'def one(p: dict) -> dict:\n    return {\'n\': f"{p["n"]}"}\n\nasync def crunch(spark, rows: DataFrame): ...\n'

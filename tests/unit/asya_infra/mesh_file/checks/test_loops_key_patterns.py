@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from asya_infra.mesh_file.trigger_checks.key_patterns import intersect, patterns_of
+from asya_infra.mesh_file.checks.loops import intersect, patterns_of
 
 KEYS = ["".join(key) for length in range(5) for key in product("ab/", repeat=length)]
 PATTERNS = ["".join(pattern) for length in range(4) for pattern in product("ab*?", repeat=length)]

@@ -1,9 +1,13 @@
-"""What the tasks of a trigger may cause by the mesh file: objects, events and calls of webhooks (`protocol §16.loop`)."""
+"""Finds triggers whose tasks may start them again, at once or through other triggers (`protocol §16.loop`).
+
+The mesh file says what a task may cause: objects, events and calls of webhooks.
+"""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cached_property
 
 from asya.ends.result_index import RECENT_PREFIX
 from asya.protocol import names
@@ -19,10 +23,53 @@ from asya.protocol.keys import (
 from asya.protocol.s3_prefix import S3Prefix
 from asya.protocol.triggers import EventSource
 from asya_infra.mesh_file.actor_model import AccessEntry, Statement
-from asya_infra.mesh_file.mesh_model import MeshFile
+from asya_infra.mesh_file.mesh_model import MeshFile, TriggerSection
 from asya_infra.mesh_file.result_index import has_index
-from asya_infra.mesh_file.trigger_checks.key_patterns import intersect, patterns_of
-from asya_infra.mesh_file.triggers.model import TriggerSection
+
+
+def patterns_of(prefix: str, suffix: str) -> tuple[str, ...]:
+    """Return patterns whose keys together are those that begin with `prefix` and end with `suffix`.
+
+    The two may share characters: the key `a.csv` begins with `a.` and ends with `.csv`.
+    """
+    shared = [prefix + suffix[length:] for length in range(1, len(suffix) + 1) if prefix.endswith(suffix[:length])]
+    return (f"{prefix}*{suffix}", *shared)
+
+
+def intersect(one: str, other: str) -> bool:
+    """Whether some key matches both patterns."""
+    beginnings = zip(_beginning(one), _beginning(other), strict=False)
+    if any(character != expected for character, expected in beginnings):
+        return False  # most pairs differ before their first wildcard
+    # The places in `other` that a common key may have reached, for each place in `one`.
+    places = _past_stars(other, {0})
+    for character in one:
+        if character == "*":
+            places = set(range(min(places), len(other) + 1)) if places else places
+            continue
+        matched = {
+            place if other[place] == "*" else place + 1
+            for place in places
+            if place < len(other) and (character == "?" or other[place] in ("*", "?", character))
+        }
+        places = _past_stars(other, matched)
+    return len(other) in places
+
+
+def _beginning(pattern: str) -> str:
+    return pattern[: min(pattern.find(each) % (len(pattern) + 1) for each in "*?")]
+
+
+def _past_stars(pattern: str, places: set[int]) -> set[int]:
+    """Return these places, and those after the `*` at each, which may be empty."""
+    found = set(places)
+    for place in places:
+        following = place
+        while following < len(pattern) and pattern[following] == "*":
+            following += 1
+            found.add(following)
+    return found
+
 
 _ANY_ACCOUNT = "?" * names.ACCOUNT_LENGTH
 _PUT_OBJECT = "s3:putobject"
@@ -238,3 +285,78 @@ def _pattern(matcher: object) -> str:
         if isinstance(text, str):
             return {"prefix": f"{text}*", "suffix": f"*{text}", "wildcard": text}.get(kind, "*")
     return "*"
+
+
+Ways = Mapping[str, Mapping[str, list[str]]]
+"""How the tasks of a trigger may start others: by the one trigger and the other."""
+
+_REMEDIES = {
+    "s3": "Let it write elsewhere, or choose a prefix or a suffix that its output does not have",
+    "event": "Choose a pattern that such events do not match, or let it put others only, by the condition events:source",
+    "webhook": "Give the webhook a secret of its own",
+}
+
+
+@dataclass(frozen=True)
+class LoopCheck:
+    """Looks for loops in a mesh.
+
+    Attributes:
+        namespace: the namespace with its stage.
+    """
+
+    mesh: MeshFile
+    namespace: str
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Yield the name of a trigger and a problem, for each trigger that its own tasks may start, and for each longer loop."""
+        for name in self.mesh.triggers:
+            if ways := self._ways[name].get(name):
+                yield name, f"its own tasks may start it again: {', '.join(ways)}. {self._remedy(name)}"
+        told = set[str]()
+        for name in self.mesh.triggers:
+            loop = self._loop(name) if name not in told else []
+            if loop:
+                told.update(loop)
+                steps = [
+                    f"a task of {one!r} may start {other!r}: {self._ways[one][other][0]}"
+                    for one, other in zip(loop, [*loop[1:], name], strict=True)
+                ]
+                yield (
+                    name,
+                    f"it and {_listed(loop[1:])} may start each other for ever: {'; '.join(steps)}. {self._remedy(name)}",
+                )
+
+    @cached_property
+    def _ways(self) -> Ways:
+        triggers = self.mesh.triggers
+        causes = Causes(self.mesh, self.namespace)
+        return {
+            name: {other: ways for other, started in triggers.items() if (ways := causes.of(cause, started))}
+            for name, cause in triggers.items()
+        }
+
+    def _remedy(self, name: str) -> str:
+        return _REMEDIES[repeatable_source(self.mesh.triggers[name])]
+
+    def _loop(self, start: str) -> list[str]:
+        """Return the shortest loop of two triggers or more that leads back to one; empty without any."""
+        paths = [[start]]
+        seen = {start}
+        for path in paths:
+            for following in self._ways[path[-1]]:
+                if following == start and len(path) > 1:
+                    return path
+                if following not in seen:
+                    seen.add(following)
+                    paths.append([*path, following])
+        return []
+
+
+def repeatable_source(trigger: TriggerSection) -> str:
+    """Return the source that may start a trigger again; a trigger with two sources may have a schedule too."""
+    return next(source for source in trigger.sources if source in _REMEDIES)
+
+
+def _listed(loop: list[str]) -> str:
+    return " and ".join(map(repr, loop))

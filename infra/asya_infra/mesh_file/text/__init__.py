@@ -1,1 +1,0 @@
-"""Gives the keys of the mesh file that take text what is written in the file."""

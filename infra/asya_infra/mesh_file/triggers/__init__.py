@@ -1,1 +1,0 @@
-"""The triggers of a mesh file: their keys, and what functions read of them."""
