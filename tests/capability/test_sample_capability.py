@@ -91,6 +91,11 @@ def test_it_is_deployed_and_stays_within_the_limits(synthesized: SynthesizedMesh
     }
     routes = {each["RouteKey"]: each for each in synthesized.resources("AWS::ApiGatewayV2::Route")}
     assert routes["GET /api/v1/stamps"]["AuthorizationType"] == "AWS_IAM"
+    [bucket] = synthesized.resources("AWS::S3::Bucket")
+    lifetimes = {each.get("Prefix"): each.get("ExpirationInDays") for each in bucket["LifecycleConfiguration"]["Rules"]}
+    assert lifetimes["stamps/"] == 30
+    alarm = synthesized.one("AWS::CloudWatch::Alarm", AlarmName="asya-stamped-stamps")
+    assert (alarm["MetricName"], alarm["Threshold"]) == ("StampsCounted", 500)
     rule = synthesized.one("AWS::Events::Rule", Name="asya-stamped-stamp-count")
     assert rule["ScheduleExpression"] == "rate(1 minute)"
     loaded = Mesh(load_mesh(MESH), read_options({"mesh": str(MESH)}.get, PROJECT))

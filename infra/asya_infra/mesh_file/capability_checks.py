@@ -34,6 +34,7 @@ def findings(capability: Capability, package: str, code: Path, others: Registry)
     yield from _options(capability, others)
     yield from _calls(capability, package, code, others)
     yield from _monitoring(capability, others)
+    yield from _stores(capability, others)
     for command in capability.commands:
         yield from _code(code, package, command.entry_point, f"the command {command.name!r}")
 
@@ -87,6 +88,19 @@ def _options(capability: Capability, others: Registry) -> Iterator[str]:
         if unknown := sorted({*option.kinds} - kinds):
             yield f"{place}: there is no kind {unknown[0]!r}"
         taken.add(option.key)
+
+
+def _stores(capability: Capability, others: Registry) -> Iterator[str]:
+    for table in capability.tables:
+        if table.name in others.tables or table.streams_changes:
+            yield f"the table {table.name!r}: the mesh has it already, or it streams changes, which no function takes"
+    taken = [each.name for each in others.prefixes if each.store == "bucket"]
+    for prefix in capability.prefixes:
+        place = f"the prefix {prefix.name!r}"
+        if prefix.store != "bucket" or not prefix.name.endswith("/"):
+            yield f"{place}: should end with / and be in the bucket of the mesh"
+        elif again := [name for name in taken if name.startswith(prefix.name) or prefix.name.startswith(name)]:
+            yield f"{place}: its objects would expire with those of {again[0]!r}; rename it"
 
 
 def _monitoring(capability: Capability, others: Registry) -> Iterator[str]:

@@ -200,7 +200,7 @@ class Transition:
         if self.at == "x-resume":  # the registry of pauses checks the answers
             yield from self._check_same_envelope()
             return
-        if self.at == "x-checkpoint" or self.spec.kind == "wait" or self._is_origin_of_set():
+        if self.at == "x-checkpoint" or self.spec.kind in ("wait", "stamp") or self._is_origin_of_set():
             yield from self._check_same_envelope()
             if before.payload != after.payload:
                 yield "the payload is not the one received"

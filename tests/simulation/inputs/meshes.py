@@ -30,6 +30,8 @@ from tests.simulation.waits.actors import wait_actors
 
 NAMES = ("prep", "infer", "post", "check", "store")
 HEAVY_NAMES = ("crunch", "tabulate")
+_WITH_PROGRAMS = ("handler", "spark", "fan_in", "crew")
+"""The kinds of actors that the routes of the workload take from elsewhere, or never contain."""
 HANDLER_KINDS: tuple[HandlerKind, ...] = ("function", "coroutine", "generator", "async generator")
 
 
@@ -60,7 +62,7 @@ class SimulatedMesh:
         """The actors for the routes of the workload."""
         return (
             *self.light_actors,
-            *(name for name, actor in self.table.actors.items() if actor.kind in ("pause", "wait", "end")),
+            *(name for name, actor in self.table.actors.items() if actor.kind not in _WITH_PROGRAMS),
         )
 
 

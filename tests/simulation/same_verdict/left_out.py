@@ -55,6 +55,7 @@ LEFT_OUT: dict[str, str | dict[str, str]] = {
     "test_gateway_senders": {
         "test_an_actors_role_reports_about_its_own_actor_alone": _IAM,
     },
+    "test_own_capability": {"test_asya_dev_runs_it_and_follows_its_code": _PROCESSES},
     "test_gateway_stream": f"curl and a browser follow streams: {_HTTP}, or {_HANDLER_WAITS}; test_gateway_reports has a stream",
     "test_gateway_a2a": {
         "test_the_card_is_public": _AUTHORIZER,

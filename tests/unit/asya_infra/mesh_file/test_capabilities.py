@@ -24,6 +24,7 @@ from asya.manifest import ActorFunction, Capability, Command, Deployments, Funct
 from asya.monitoring import Alarm, Metric, Series, Threshold
 from asya.needs import Calls, Resource
 from asya.option import Option
+from asya.stores import Prefix, Table
 
 KIND = dict(kind="gate", entry_point="audit.code.gate", timeout=60, queues=Queues())
 SWEEP = dict(name="x-audit", entry_point="audit.code.sweep", timeout=60)
@@ -138,9 +139,9 @@ def test_a_name_leads_to_a_package_with_a_manifest(names: str, problem: str | No
 @pytest.mark.parametrize(
     ("manifest", "problem"),
     [
-        ("1 / 0", "manifest.py:19 cannot be read: ZeroDivisionError: division by zero"),
-        ("exit(3)", "manifest.py:19 cannot be read: SystemExit: 3"),
-        ("def", "manifest.py:19 cannot be read: SyntaxError: invalid syntax (manifest.py, line 19)"),
+        ("1 / 0", "manifest.py:20 cannot be read: ZeroDivisionError: division by zero"),
+        ("exit(3)", "manifest.py:20 cannot be read: SystemExit: 3"),
+        ("def", "manifest.py:20 cannot be read: SyntaxError: invalid syntax (manifest.py, line 20)"),
         (
             "CAPABILITY = 3",
             "manifest.py cannot be read: TypeError: it has no CAPABILITY = Capability(…) (`asya.manifest`)",
@@ -197,6 +198,18 @@ def test_a_name_leads_to_a_package_with_a_manifest(names: str, problem: str | No
                 calls="(ApiCall(**{**CALL, 'path': '/tools/call', 'method': 'POST'}),)",
             ),
             "the call POST /tools/call: the gateway has this call already",
+        ),
+        (
+            of(prefixes="(Prefix(name='', holds='All', kept=1),)"),
+            "the prefix '': should end with / and be in the bucket of the mesh",
+        ),
+        (
+            of(prefixes="(Prefix(name='payloads/a/', holds='Some', kept=1),)"),
+            "the prefix 'payloads/a/': its objects would expire with those of 'payloads/'; rename it",
+        ),
+        (
+            of(tables="(Table(name='tasks', holds='Mine'),)"),
+            "the table 'tasks': the mesh has it already, or it streams changes, which no function takes",
         ),
         (
             of(metrics="(Metric('Received'),)"),

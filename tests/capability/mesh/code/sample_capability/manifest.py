@@ -6,6 +6,7 @@ from asya.monitoring import Alarm, Metric, Series, Threshold
 from asya.needs import OWN, Payloads, lists, reads, sends, writes
 from asya.needs import Group as To
 from asya.sidecar.needs import SIDECAR
+from asya.stores import Prefix
 from sample_capability.options import STAMP
 
 _CALLS, _COUNT = "x-stamps", "x-stamp-count"
@@ -37,6 +38,7 @@ CAPABILITY = Capability(
         ),
     ),
     options=(STAMP,),
+    prefixes=(Prefix(name="stamps/", holds="Stamps", kept=30),),
     metrics=(Metric("StampsCounted"),),
     alarms=(
         Alarm(
