@@ -1,326 +1,285 @@
-"""What each kind of function needs, and what it could reach only by a mistake in its permissions.
+"""Who may do what on which object, from the needs of manifests: what a function declares is allowed, and all else is refused.
 
-The calls name the resources of the mesh `shop` of the template tests, in one account and region.
+`Matrix` has the calls on all queues, tables, prefixes and other resources of a mesh, and says which a function declares. It makes
+no statements, so it judges those of `asya_infra.permissions`. A capability that the mesh file names counts as those of the product.
 """
 
-BUCKET = "arn:aws:s3:::asya-shop-111122223333-eu-west-1"
-STAGE_BUCKET = "arn:aws:s3:::asya-shop-test-111122223333-eu-west-1"
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from itertools import product
+from typing import get_args
 
-
-DIGEST = "ab" * 32
-
-
-def sqs(name: str) -> str:
-    return f"arn:aws:sqs:eu-west-1:111122223333:{name}"
-
-
-def table(name: str) -> str:
-    return f"arn:aws:dynamodb:eu-west-1:111122223333:table/{name}"
-
-
-def secret(name: str) -> str:
-    return f"arn:aws:secretsmanager:eu-west-1:111122223333:secret:{name}"
-
-
-def parameter(name: str) -> str:
-    return f"arn:aws:ssm:eu-west-1:111122223333:parameter/{name}"
-
-
-def role_arn(name: str) -> str:
-    return f"arn:aws:iam::111122223333:role/{name}-eu-west-1"
-
-
-def log_streams(function: str) -> str:
-    return f"arn:aws:logs:eu-west-1:111122223333:log-group:/aws/lambda/{function}:*"
-
-
-SEARCH = "logs:FilterLogEvents"
-SEND, RECEIVE, DELETE = "sqs:SendMessage", "sqs:ReceiveMessage", "sqs:DeleteMessage"
-GET, PUT, LIST, REMOVE = "s3:GetObject", "s3:PutObject", "s3:ListBucket", "s3:DeleteObject"
-READ_ITEM, WRITE_ITEM, UPDATE_ITEM, DELETE_ITEM = (
-    f"dynamodb:{verb}Item" for verb in ("Get", "Put", "Update", "Delete")
+from asya import registry
+from asya.manifest import ActorFunction, Function, Queues, TableChanges
+from asya.needs import (
+    EACH,
+    FAILED,
+    OWN,
+    SUCCEEDED,
+    Calls,
+    Group,
+    ItemCall,
+    Items,
+    Keys,
+    MessageCall,
+    Messages,
+    Need,
+    ObjectCall,
+    Objects,
+    Payloads,
+    Resource,
+    Store,
 )
-SECRET, PARAMETER = "secretsmanager:GetSecretValue", "ssm:GetParameter"
-START, PASS = "emr-serverless:StartJobRun", "iam:PassRole"
-TO_EMR = {"iam:PassedToService": "emr-serverless.amazonaws.com"}
+from asya.protocol.keys import PAYLOADS_PREFIX
+from asya.protocol.mesh_table import MeshTable
+from asya_infra.addresses import Addresses
+from asya_infra.permissions.evaluation import Request, Value
+from asya_infra.permissions.groups import members
+from asya_infra.permissions.resources import Place, call_grants
 
-NEEDED = {
-    "intake": [
-        (RECEIVE, sqs("asya-shop-intake")),
-        (SEND, sqs("asya-shop-crunch")),
-        (SEND, sqs("asya-shop-x-sink")),
-        (GET, f"{BUCKET}/data/raw/a.csv"),
-        (PUT, f"{BUCKET}/data/clean/a.csv"),
-        (PUT, f"{BUCKET}/payloads/crunch/ab/abc.json"),
-        (PUT, f"{BUCKET}/payloads/x-sink/ab/abc.json"),
-        (GET, f"{BUCKET}/payloads/intake/ab/abc.json"),
-        (GET, f"{BUCKET}/inbox/intake/ab/abc.json"),
-        (PUT, f"{BUCKET}/buffered/intake/x/0/1.json"),
-        (GET, f"{BUCKET}/buffered/intake/x/0/1.json"),
-        (READ_ITEM, table("rates")),
-        (SEND, sqs("asya-shop-x-reports")),
-    ],
-    "score": [
-        (SEND, sqs("asya-shop-audit")),
-        (WRITE_ITEM, table("asya-shop-breaker")),
-        (SECRET, secret("shop/rates-a1B2c3")),
-        (PARAMETER, parameter("shop/token")),
-    ],
-    "audit": [(WRITE_ITEM, table("asya-shop-hops")), (PUT, f"{BUCKET}/hops/x")],
-    "crunch": [
-        (SEND, sqs("asya-shop-x-dispatch")),
-        (WRITE_ITEM, table("asya-shop-pending")),
-        (PUT, f"{BUCKET}/pending/crunch/abc.json"),
-        (SEND, sqs("asya-shop-x-reports")),
-    ],
-    "gather": [
-        (SEND, sqs("asya-shop-score")),
-        (WRITE_ITEM, table("asya-shop-fan-in")),
-        (PUT, f"{BUCKET}/slices/x/000001-ab.json"),
-        (GET, f"{BUCKET}/slices/x/000001-ab.json"),
-        (GET, f"{BUCKET}/buffered/intake/x/0/1.json"),
-        (PUT, f"{BUCKET}/results/superseded/a/0/1-succeeded-ab.json"),
-        (SEND, sqs("asya-shop-x-ends")),
-    ],
-    "approve": [
-        (SEND, sqs("asya-shop-x-sink")),
-        (PUT, f"{BUCKET}/paused/x"),
-        (UPDATE_ITEM, table("asya-shop-sink")),
-        (SEND, sqs("asya-shop-x-ends")),
-    ],
-    "x-sink": [
-        (UPDATE_ITEM, table("asya-shop-sink")),
-        (READ_ITEM, table("asya-shop-sink")),
-        (PUT, f"{BUCKET}/results/succeeded/a.json"),
-        (GET, f"{BUCKET}/results/succeeded/a.json"),
-        (REMOVE, f"{BUCKET}/results/failed/a.json"),
-        (GET, f"{BUCKET}/payloads/intake/ab/{DIGEST}.json"),
-        (PUT, f"{BUCKET}/results/superseded/a/0/1-failed-ab.json"),
-        (SEND, sqs("asya-shop-x-ends")),
-    ],
-    "x-sump": [
-        (UPDATE_ITEM, table("asya-shop-sink")),
-        (READ_ITEM, table("asya-shop-sink")),
-        (PUT, f"{BUCKET}/results/sump/a.json"),
-        (PUT, f"{BUCKET}/results/canceled/a.json"),
-        (GET, f"{BUCKET}/results/sump/a.json"),
-        (REMOVE, f"{BUCKET}/results/sump/a.json"),
-        *(
-            (action, f"{BUCKET}/results/{prefix}/a.json")
-            for prefix in ("succeeded", "failed", "canceled")
-            for action in (GET, REMOVE)
-        ),
-        (PUT, f"{BUCKET}/results/superseded/a/0/1-failed-ab.json"),
-        (SEND, sqs("asya-shop-x-ends")),
-    ],
-    "x-checkpoint": [(PUT, f"{BUCKET}/results/checkpoint/a.json"), (SEND, sqs("asya-shop-intake"))],
-    "x-resume": [(SEND, sqs("asya-shop-intake")), (GET, f"{BUCKET}/paused/x")],
-    "x-dispatch": [(WRITE_ITEM, table("asya-shop-pending")), (SEND, sqs("asya-shop-x-completion"))],
-    "x-completion": [(SEND, sqs("asya-shop-score")), (GET, f"{BUCKET}/runs/crunch/0000000001/commit.json")],
-    "x-reconcile": [(SEND, sqs("asya-shop-x-dispatch")), (READ_ITEM, table("asya-shop-pending"))],
-    "x-dlq": [
-        (RECEIVE, sqs("asya-shop-intake-dlq")),
-        (UPDATE_ITEM, table("asya-shop-sink")),
-        (SEND, sqs("asya-shop-x-ends")),
-    ],
-    "x-reports": [
-        (RECEIVE, sqs("asya-shop-x-reports")),
-        (DELETE, sqs("asya-shop-x-reports")),
-        (RECEIVE, sqs("asya-shop-x-ends")),
-        (DELETE, sqs("asya-shop-x-ends")),
-        (WRITE_ITEM, table("asya-shop-tasks")),
-        (PUT, f"{BUCKET}/reports/refused/x.json"),
-        (READ_ITEM, table("asya-shop-sink")),
-    ],
-    "x-roles": [(WRITE_ITEM, table("asya-shop-sink"))],
-    "x-gateway-api": [
-        (WRITE_ITEM, table("asya-shop-tasks")),
-        (UPDATE_ITEM, table("asya-shop-sink")),
-        (READ_ITEM, table("asya-shop-sink")),
-        (SEND, sqs("asya-shop-intake")),
-        (SEND, sqs("asya-shop-x-sump")),
-        (SEND, sqs("asya-shop-x-ends")),
-    ],
-    "x-gateway-ingest": [(WRITE_ITEM, table("asya-shop-tasks"))],
-    "x-gateway-stream": [("dynamodb:Query", table("asya-shop-tasks"))],
-    "x-operations": [
-        (RECEIVE, sqs("asya-shop-intake-dlq")),
-        ("sqs:GetQueueAttributes", sqs("asya-shop-intake")),
-        ("dynamodb:Query", table("asya-shop-tasks")),
-        (READ_ITEM, table("asya-shop-breaker")),
-        (READ_ITEM, table("asya-shop-pending")),
-        (GET, f"{BUCKET}/runs/crunch/0000000001/manifest.json"),
-    ],
-    "x-logs": [
-        ("dynamodb:Query", table("asya-shop-tasks")),
-        (READ_ITEM, table("asya-shop-pending")),
-        (SEARCH, log_streams("asya-shop-intake")),
-        (SEARCH, log_streams("asya-shop-x-sink")),
-        (GET, f"{BUCKET}/runs/crunch/0000000001/logs/applications/00a/jobs/00b/SPARK_DRIVER/stderr.gz"),
-    ],
-    "x-task-sweep": [(WRITE_ITEM, table("asya-shop-tasks"))],
-    "x-fan-in-sweep": [(SEND, sqs("asya-shop-gather"))],
-    "x-pause-sweep": [
-        (SEND, sqs("asya-shop-x-resume")),
-        (SEND, sqs("asya-shop-intake")),  # its envelope may have waited before a deployment
-        (GET, f"{BUCKET}/waiting/e/0/1-1.json"),
-    ],
-    "x-push-feed": [(SEND, sqs("asya-shop-x-push"))],
-    "x-push": [(READ_ITEM, table("asya-shop-tasks"))],
-    "x-job-crunch": [
-        (GET, f"{BUCKET}/runs/crunch/0000000001/manifest.json"),
-        (PUT, f"{BUCKET}/runs/crunch/0000000001/attempts/a/part-0"),
-        (REMOVE, f"{BUCKET}/runs/crunch/0000000001/attempts/a/"),
-        (PUT, f"{BUCKET}/runs/crunch/0000000001/logs/applications/00a/jobs/00b/SPARK_DRIVER/stderr.gz"),
-        (GET, f"{BUCKET}/pending/crunch/abc.json"),
-        (GET, f"{BUCKET}/data/clean/part-0.parquet"),
-        (PUT, f"{BUCKET}/data/stats/part-0.parquet"),
-        (GET, "arn:aws:s3:::cdk-hnb659fds-assets-111122223333-eu-west-1/asya-shop/abc.zip"),
-        (SECRET, secret("shop/crunch-a1B2c3")),
-    ],
-}
+PLAIN_KEY = "4711"
+"""The partition key of a record, which begins like no special one."""
+_MOST_TARGETS = 50
+_READS_ATTRIBUTES: tuple[ItemCall, ...] = ("BatchGetItem", "GetItem", "Query")
 
-# A neighbour of each function: what it could reach only by a mistake in its permissions.
-FORBIDDEN = {
-    "intake": [
-        (RECEIVE, sqs("asya-shop-score")),
-        (SEND, sqs("asya-shop-score")),
-        (SEND, sqs("asya-shop-x-completion")),
-        (SEND, sqs("asya-shop-crunch-dlq")),
-        (SEND, sqs("asya-shop-x-ends")),
-        (RECEIVE, sqs("asya-shop-x-reports")),
-        (PUT, f"{BUCKET}/reports/refused/x.json"),
-        (GET, f"{BUCKET}/data/stats/a.csv"),
-        (PUT, f"{BUCKET}/data/raw/a.csv"),
-        (GET, f"{BUCKET}/payloads/crunch/ab/{DIGEST}.json"),
-        (GET, f"{BUCKET}/inbox/crunch/ab/{DIGEST}.json"),
-        (GET, f"{BUCKET}/payloads/ab/cd/{DIGEST}.json"),
-        (GET, f"{BUCKET}/inbox/ab/cd/{DIGEST}.json"),
-        (GET, f"{BUCKET}/buffered/crunch/x/0/1.json"),
-        (PUT, f"{BUCKET}/buffered/crunch/x/0/1.json"),
-        (GET, f"{BUCKET}/hops/x/0/1.json"),
-        (PUT, f"{BUCKET}/hops/x/0/1.json"),
-        (PUT, f"{BUCKET}/payloads/audit/ab/{DIGEST}.json"),
-        (PUT, f"{BUCKET}/slices/x/000001-ab.json"),
-        (GET, f"{BUCKET}/slices/x/000001-ab.json"),
-        (GET, f"{BUCKET}/paused/x/0/1.json"),
-        (LIST, BUCKET),
-        (PUT, f"{BUCKET}/runs/crunch/0000000001/commit.json"),
-        (PUT, f"{BUCKET}/results/succeeded/a.json"),
-        (WRITE_ITEM, table("rates")),
-        (READ_ITEM, table("asya-shop-sink")),
-        (START, "arn:aws:emr-serverless:eu-west-1:111122223333:/applications/00a"),
-    ],
-    "score": [
-        (SEND, sqs("asya-shop-intake")),
-        (GET, f"{BUCKET}/data/raw/a.csv"),
-        (SECRET, secret("shop/rates-test-a1B2c3")),
-        (SECRET, secret("partner-key-a1B2c3")),
-        (PARAMETER, parameter("shop/token/other")),
-        (SEND, sqs("asya-shop-x-ends")),
-    ],
-    "audit": [
-        (DELETE_ITEM, table("asya-shop-hops")),
-        (GET, f"{BUCKET}/hops/x/0/1.json"),
-        (SEND, sqs("asya-shop-x-ends")),
-        (SECRET, secret("shop/rates-a1B2c3")),
-        (PARAMETER, parameter("shop/token")),
-    ],
-    "crunch": [
-        (SEND, sqs("asya-shop-score")),
-        (SEND, sqs("asya-shop-x-ends")),
-        (GET, f"{BUCKET}/data/clean/a"),
-        (PUT, f"{BUCKET}/pending/x-index/abc.json"),
-        (PASS, role_arn("asya-shop-x-job-crunch")),
-        (SECRET, secret("shop/crunch-a1B2c3")),
-    ],
-    "gather": [
-        (READ_ITEM, table("asya-shop-sink")),
-        (DELETE_ITEM, table("asya-shop-sink")),
-        (PUT, f"{BUCKET}/results/succeeded/a.json"),
-        (GET, f"{BUCKET}/results/superseded/a/0/1-succeeded-ab.json"),
-    ],
-    "approve": [(SEND, sqs("asya-shop-intake")), (PUT, f"{BUCKET}/results/succeeded/a.json")],
-    "x-sink": [(DELETE_ITEM, table("asya-shop-sink")), (SEND, sqs("asya-shop-intake"))],
-    "x-sump": [
-        *((PUT, f"{BUCKET}/results/{prefix}/a.json") for prefix in ("succeeded", "failed")),
-        (GET, f"{BUCKET}/results/checkpoint/a/0.json"),
-        (REMOVE, f"{BUCKET}/results/superseded/a/0/1-failed-ab.json"),
-        (REMOVE, f"{BUCKET}/results/index/recent/dt=2026-01-01/ab.jsonl"),
-        (SEND, sqs("asya-shop-x-sink")),
-    ],
-    "x-checkpoint": [(PUT, f"{BUCKET}/results/succeeded/a.json"), (SEND, sqs("asya-shop-x-ends"))],
-    "x-resume": [(WRITE_ITEM, table("asya-shop-tasks")), (SEND, sqs("asya-shop-x-ends"))],
-    "x-dispatch": [
-        (GET, f"{BUCKET}/payloads/intake/ab/{DIGEST}.json"),
-        (SEND, sqs("asya-shop-intake")),
-        (PASS, role_arn("asya-shop-intake")),
-        (PASS, role_arn("asya-shop-x-sink")),
-        (SEND, sqs("asya-shop-x-ends")),
-    ],
-    "x-completion": [
-        (START, "arn:aws:emr-serverless:eu-west-1:111122223333:/applications/00a"),
-        (SEND, sqs("asya-shop-x-ends")),
-        (GET, f"{BUCKET}/payloads/intake/ab/{DIGEST}.json"),
-        # The dispatcher alone forms runs.
-        (PUT, f"{BUCKET}/runs/crunch/0000000001/manifest.json"),
-    ],
-    "x-reconcile": [(SEND, sqs("asya-shop-intake"))],
-    "x-dlq": [
-        (DELETE, sqs("asya-shop-intake-dlq")),
-        (RECEIVE, sqs("asya-shop-intake")),
-        (RECEIVE, sqs("asya-shop-x-ends-dlq")),
-    ],
-    "x-reports": [
-        (SEND, sqs("asya-shop-intake")),
-        (SEND, sqs("asya-shop-x-reports")),
-        (RECEIVE, sqs("asya-shop-x-reports-dlq")),
-        (WRITE_ITEM, table("asya-shop-sink")),
-        (PUT, f"{BUCKET}/dlq/x.json"),
-        (GET, f"{BUCKET}/reports/refused/x.json"),
-    ],
-    "x-gateway-api": [
-        (RECEIVE, sqs("asya-shop-intake")),
-        (SEND, sqs("asya-shop-intake-dlq")),
-    ],
-    "x-roles": [
-        (READ_ITEM, table("asya-shop-sink")),
-        (WRITE_ITEM, table("asya-shop-tasks")),
-        (SEND, sqs("asya-shop-intake")),
-    ],
-    "x-gateway-ingest": [(SEND, sqs("asya-shop-intake")), (READ_ITEM, table("asya-shop-sink"))],
-    "x-gateway-stream": [(WRITE_ITEM, table("asya-shop-tasks"))],
-    "x-operations": [
-        (WRITE_ITEM, table("asya-shop-pending")),
-        (WRITE_ITEM, table("asya-shop-tasks")),
-        (DELETE, sqs("asya-shop-intake-dlq")),
-        (RECEIVE, sqs("asya-shop-intake")),
-        (SEND, sqs("asya-shop-intake")),
-        (PUT, f"{BUCKET}/runs/crunch/0000000001/manifest.json"),
-        (GET, f"{BUCKET}/hops/x/0/1.json"),
-        (SEARCH, log_streams("asya-shop-intake")),
-    ],
-    "x-logs": [
-        (WRITE_ITEM, table("asya-shop-tasks")),
-        (RECEIVE, sqs("asya-shop-intake-dlq")),
-        (GET, f"{BUCKET}/runs/crunch/0000000001/manifest.json"),
-        (GET, f"{BUCKET}/hops/x/0/1.json"),
-        (SEARCH, log_streams("asya-shop-test-intake")),
-    ],
-    "x-task-sweep": [(SEND, sqs("asya-shop-intake"))],
-    "x-fan-in-sweep": [(WRITE_ITEM, table("asya-shop-fan-in"))],
-    "x-pause-sweep": [(SEND, sqs("asya-shop-x-ends")), (PUT, f"{BUCKET}/paused/e/0/1.json")],
-    "x-push-feed": [(WRITE_ITEM, table("asya-shop-tasks"))],
-    "x-push": [(WRITE_ITEM, table("asya-shop-tasks")), (SEND, sqs("asya-shop-intake"))],
-    "x-job-crunch": [
-        (GET, f"{BUCKET}/runs/x-index/0000000001/manifest.json"),
-        (PUT, f"{BUCKET}/runs/crunch/0000000001/manifest.json"),
-        (REMOVE, f"{BUCKET}/runs/crunch/0000000001/manifest.json"),
-        (GET, f"{BUCKET}/pending/other/abc.json"),
-        (PUT, f"{BUCKET}/pending/crunch/abc.json"),
-        (PUT, f"{BUCKET}/results/index/days/x"),
-        (REMOVE, f"{BUCKET}/data/clean/part-0.parquet"),
-        (GET, "arn:aws:s3:::cdk-hnb659fds-assets-111122223333-eu-west-1/asya-shop-test/abc.zip"),
-        (SEND, sqs("asya-shop-intake")),
-    ],
-}
+
+@dataclass(frozen=True)
+class OnQueue:
+    """A call on a queue."""
+
+    call: MessageCall
+    queue: str
+
+    def request(self, place: Place) -> Request:
+        return Request(f"sqs:{self.call}", place.addresses.queue_arn(self.queue))
+
+
+@dataclass(frozen=True)
+class OnItem:
+    """A call on an item.
+
+    Attributes:
+        index: empty for the table itself.
+        key: the partition key; empty for a query.
+        attributes: those that the call names; empty for all.
+    """
+
+    call: ItemCall
+    table: str
+    index: str = ""
+    key: str = ""
+    attributes: tuple[str, ...] = ()
+
+    def request(self, place: Place) -> Request:
+        table = place.addresses.table_arn(self.table)
+        context: dict[str, Value] = {}
+        if self.key:
+            context["dynamodb:LeadingKeys"] = (self.key,)
+        if self.attributes:
+            context |= {"dynamodb:Attributes": self.attributes, "dynamodb:Select": "SPECIFIC_ATTRIBUTES"}
+        return Request(f"dynamodb:{self.call}", f"{table}/index/{self.index}" if self.index else table, context)
+
+
+@dataclass(frozen=True)
+class OnStream:
+    """A read of the changes of a table."""
+
+    table: str
+
+    def request(self, place: Place) -> Request:
+        return Request("dynamodb:GetRecords", f"{place.addresses.table_arn(self.table)}/stream/2026-01-01")
+
+
+@dataclass(frozen=True)
+class OnObject:
+    """A call on an object."""
+
+    call: ObjectCall
+    key: str
+    store: Store = "bucket"
+
+    def request(self, place: Place) -> Request:
+        bucket, prefix = _store(self.store, place.addresses)
+        return Request(f"s3:{self.call}", place.addresses.objects_arn(bucket, prefix + self.key))
+
+
+@dataclass(frozen=True)
+class OnKeys:
+    """The list of the keys that begin so."""
+
+    key: str
+    store: Store = "bucket"
+
+    def request(self, place: Place) -> Request:
+        bucket, prefix = _store(self.store, place.addresses)
+        return Request("s3:ListBucket", place.addresses.bucket_arn(bucket), {"s3:prefix": prefix + self.key})
+
+
+@dataclass(frozen=True)
+class OnResource:
+    """A call on a resource with a name.
+
+    Attributes:
+        call: as `service:Call`.
+    """
+
+    call: str
+    resource: Resource
+
+    def request(self, place: Place) -> Request | None:
+        """Return what AWS asks IAM; None if the mesh has no such resource."""
+        for grant in call_grants(Calls(calls=(self.call,), on=self.resource), place):
+            if self.call in grant.actions:
+                context = {key: value for named in grant.conditions.values() for key, value in named.items()}
+                return Request(self.call, grant.resources[0].replace("*", "x1"), context)
+        return None
+
+
+Call = OnQueue | OnItem | OnStream | OnObject | OnKeys | OnResource
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Calls and functions of a mesh."""
+
+    place: Place
+
+    @property
+    def table(self) -> MeshTable:
+        """The actor table."""
+        return self.place.table
+
+    @cached_property
+    def functions(self) -> list[str]:
+        """All functions: of actors, of the mesh's own, and of capabilities that the mesh file names."""
+        return sorted({*self.table.actors, *(each.name for each in registry.functions_of(self.table))})
+
+    @cached_property
+    def calls(self) -> tuple[Call, ...]:
+        """A call of each kind on each object."""
+        return (*self._on_queues(), *self._on_items(), *self._on_objects(), *self._on_resources())
+
+    def declares(self, function: str, call: Call) -> bool:
+        """Whether the manifest of a function declares a call, or what calls it takes by its role."""
+        declaration = registry.function_of(function, self.table)
+        caller = declaration.called_by if isinstance(declaration, Function) else Queues()
+        if isinstance(call, OnStream):
+            return isinstance(caller, TableChanges) and call.table == "tasks"
+        if isinstance(call, OnQueue) and isinstance(caller, Queues) and call.call != "SendMessage":
+            own = caller.names or (function,)
+            if call.queue in own:
+                return True
+        return any(self._says(need, function, call) for need in self._needs(declaration, function))
+
+    def _needs(self, declaration: Function | ActorFunction, function: str) -> Iterator[Need]:
+        return (need for need in declaration.needs if need.when(self.table, function))
+
+    def _says(self, need: Need, function: str, call: Call) -> bool:
+        match need, call:
+            case Messages(), OnQueue():
+                return call.call in need.calls and call.queue in self._names(need.queues, function)
+            case Items(), OnItem():
+                return (
+                    (call.table, call.call in need.calls) == (need.table, True)
+                    and (call.index in need.indexes if need.indexes else not call.index)
+                    and (not need.keys or any(_fits(call.key, key, function) for key in need.keys))
+                    and (not need.attributes or (bool(call.attributes) and {*call.attributes} <= {*need.attributes}))
+                )
+            case Objects(), OnObject():
+                patterns = self._patterns(need, function)
+                return (call.call in need.calls, call.store) == (True, need.store) and _any(patterns, call.key)
+            case Keys(), OnKeys():
+                return call.store == need.store and any(_fits(call.key, key, function) for key in need.keys)
+            case Payloads(), OnObject(call="PutObject", store="bucket"):
+                to = self._names(need.to, function)
+                several = sorted(to) if 0 < len(to) <= _MOST_TARGETS else [""]
+                return _any((f"{PAYLOADS_PREFIX}{each}{'/' if each else ''}*" for each in several), call.key)
+            case Calls(), OnResource():
+                return call.call in need.calls and call.resource is need.on
+            case _:
+                return False
+
+    def _patterns(self, need: Objects, function: str) -> list[str]:
+        each = sorted(members(need.each, self.table, function)) if need.each is not None else [EACH]
+        sink = self.table.sink
+        return [
+            key.replace(OWN, function)
+            .replace(EACH, name)
+            .replace(SUCCEEDED, sink.succeeded_prefix)
+            .replace(FAILED, sink.failed_prefix)
+            for key in need.keys
+            for name in each
+        ]
+
+    def _names(self, queues: Iterable[str | Group], function: str) -> set[str]:
+        found = [
+            members(each, self.table, function) if isinstance(each, Group) else {each.replace(OWN, function)}
+            for each in queues
+        ]
+        return set().union(*found)
+
+    def _all_needs(self) -> Iterator[tuple[str, Need]]:
+        for function in self.functions:
+            declaration = registry.function_of(function, self.table)
+            yield from ((function, need) for need in self._needs(declaration, function))
+
+    def _on_queues(self) -> Iterator[Call]:
+        queues = [*self.table.actors, *registry.queues_of(self.table)]
+        for queue, call in product(queues, get_args(MessageCall)):
+            yield from (OnQueue(call, queue), OnQueue(call, f"{queue}-dlq"))
+
+    def _on_items(self) -> Iterator[Call]:
+        needs = [(function, need) for function, need in self._all_needs() if isinstance(need, Items)]
+        for name, table in registry.of(self.table).tables.items():
+            special = {_concrete(key, function) for function, need in needs if need.table == name for key in need.keys}
+            for call, key in product(get_args(ItemCall), [PLAIN_KEY, *sorted(special)]):
+                if call != "Query":
+                    yield OnItem(call, name, key=key)
+            yield OnStream(name)
+            for index in ("", *(each.name for each in table.indexes)):
+                yield OnItem("Query", name, index=index)
+            named = {need.attributes for _, need in needs if need.table == name and need.attributes}
+            for call, attributes in product(_READS_ATTRIBUTES, sorted(named)):
+                key = "" if call == "Query" else PLAIN_KEY
+                yield OnItem(call, name, key=key, attributes=attributes)
+                yield OnItem(call, name, key=key, attributes=(*attributes, "payload"))
+
+    def _on_objects(self) -> Iterator[Call]:
+        keys: set[tuple[Store, str]] = {("bucket", "other/x1"), ("results", "other/x1")}
+        for prefix, actor in product(registry.of(self.table).prefixes, [*self.table.actors, "x1"]):
+            keys.add((prefix.store, f"{prefix.name}{actor}/ab/x1.json"))
+        for function, need in self._all_needs():
+            if isinstance(need, Objects):
+                keys |= {(need.store, pattern.replace("*", "x1")) for pattern in self._patterns(need, function)}
+        for store, key in sorted(keys):
+            yield from (OnObject(call, key, store) for call in get_args(ObjectCall))
+            yield OnKeys(key, store)
+
+    def _on_resources(self) -> Iterator[Call]:
+        declared = registry.of(self.table)
+        needs = [
+            need for each in (*declared.functions.values(), *declared.actor_functions.values()) for need in each.needs
+        ]
+        calls = {(call, need.on) for need in needs if isinstance(need, Calls) for call in need.calls}
+        for call, resource in sorted(calls, key=lambda each: (each[0], each[1].name)):
+            if OnResource(call, resource).request(self.place) is not None:
+                yield OnResource(call, resource)
+
+
+def _any(patterns: Iterable[str], key: str) -> bool:
+    return any(fnmatchcase(key, pattern) for pattern in patterns)
+
+
+def _fits(key: str, pattern: str, function: str) -> bool:
+    return fnmatchcase(key, pattern.replace(OWN, function))
+
+
+def _concrete(pattern: str, function: str) -> str:
+    return pattern.replace(OWN, function).replace("*", "x1")
+
+
+def _store(store: Store, addresses: Addresses) -> tuple[str, str]:
+    results = addresses.results
+    return (results.bucket, results.prefix) if store == "results" else (addresses.bucket, "")

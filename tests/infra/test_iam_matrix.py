@@ -1,27 +1,43 @@
-"""For every kind of function: what it needs is allowed; what belongs to a neighbour or to another stage is denied.
+"""The roles in the templates allow what manifests declare, for each call on each object of the mesh, and no more.
 
-The policies of the templates are evaluated, inline and managed ones. `tests/cloud/test_iam_matrix.py` asks the local cloud.
+The policies of the templates are evaluated, inline and managed ones. What the mesh file grants, and the roles of job runs, have
+rows here: no manifest declares them. `tests/cloud/test_iam_matrix.py` asks the local cloud.
 """
 
-from dataclasses import replace
+from collections import defaultdict
+from functools import cache
 from typing import Any
 
 import pytest
 
-from tests.doubles.iam import Request, is_allowed
-from tests.doubles.iam_matrix import (
-    BUCKET,
-    FORBIDDEN,
-    GET,
-    NEEDED,
-    PASS,
-    PUT,
-    READ_ITEM,
-    STAGE_BUCKET,
-    TO_EMR,
-    WRITE_ITEM,
-    role_arn,
-)
+from asya.needs import Resource
+from asya_infra.addresses import Addresses
+from asya_infra.mesh_file import load_mesh, to_table
+from asya_infra.permissions.resources import Place
+from tests.doubles.iam import Request, concrete, is_allowed
+from tests.doubles.iam_matrix import Call, Matrix, OnResource
+from tests.infra.conftest import HERE
+
+ACCOUNT, REGION = "111122223333", "eu-west-1"
+STREAMS = "x-gateway-live"
+"""The function of continuous streams, which a construct makes: it may do what x-gateway-stream may."""
+IDS = {Resource.APPLICATION, Resource.JOB_RUNS, Resource.TOKEN_KEY}
+"""Their ARNs contain ids that only a deployment knows: the actions count."""
+SHARED = {Resource.EVENT_SOURCES, Resource.FUNCTIONS, Resource.METRICS, *IDS}
+"""No other mesh has resources of its own here, or their names have no room in a policy."""
+
+
+@cache
+def matrix(namespace: str = "shop") -> Matrix:
+    """The matrix of the mesh, or of a stage."""
+    addresses = Addresses(
+        namespace=namespace, partition="aws", region=REGION, account=ACCOUNT, url_suffix="amazonaws.com"
+    )
+    table = to_table(load_mesh(HERE / "mesh" / "mesh.yaml"))
+    return Matrix(Place(addresses=addresses, table=table, application="<id>", key="<id>"))
+
+
+FUNCTIONS = [*matrix().functions, STREAMS]
 
 
 def statements(mesh: Any, function: str) -> list[dict[str, Any]]:
@@ -38,59 +54,135 @@ def statements(mesh: Any, function: str) -> list[dict[str, Any]]:
     return [statement for document in documents for statement in document["Statement"]]
 
 
-def request(action: str, resource: str) -> Request:
-    return Request(action, resource, TO_EMR if action == PASS else {})
+class Role:
+    """What a role may do."""
+
+    def __init__(self, mesh: Any, function: str) -> None:
+        self.by_action: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for statement in map(concrete, statements(mesh, function)):
+            actions = statement["Action"]
+            for action in [actions] if isinstance(actions, str) else actions:
+                assert "*" not in action
+                self.by_action[action].append(statement)
+
+    def may(self, call: Call, place: Place) -> bool:
+        request = call.request(place)
+        assert request is not None
+        if isinstance(call, OnResource) and call.resource in IDS:
+            return call.call in self.by_action
+        return is_allowed(self.by_action.get(request.action, ()), request)
 
 
-def needed(action: str, resource: str) -> Request:
-    """A call that a function makes; what it reads or puts beside claims in the table of claims is the list of roles."""
-    call = request(action, resource)
-    by_key = action in {READ_ITEM, WRITE_ITEM}
-    return replace(call, context={"dynamodb:LeadingKeys": "ROLE#AROAEXAMPLE"}) if by_key else call
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_role_allows_what_its_manifest_declares(shop: Any, function: str) -> None:
+    role, declared = Role(shop, function), "x-gateway-stream" if function == STREAMS else function
+    wrong = [call for call in matrix().calls if role.may(call, matrix().place) != matrix().declares(declared, call)]
+    assert wrong == []
 
 
-@pytest.mark.parametrize("function", sorted(NEEDED))
-def test_a_function_may_do_what_it_needs(shop: Any, function: str) -> None:
-    policies = statements(shop, function)
-    assert [call for call in NEEDED[function] if not is_allowed(policies, needed(*call))] == []
-
-
-@pytest.mark.parametrize("function", sorted(FORBIDDEN))
-def test_a_function_may_not_touch_its_neighbours(shop: Any, function: str) -> None:
-    policies = statements(shop, function)
-    assert [call for call in FORBIDDEN[function] if is_allowed(policies, request(*call))] == []
-
-
-@pytest.mark.parametrize("function", sorted(NEEDED))
+@pytest.mark.parametrize("function", FUNCTIONS)
 def test_a_function_may_do_nothing_in_another_stage(shop: Any, function: str) -> None:
     """The names of a stage begin with those of the mesh: `asya-shop-test-intake`."""
-    policies = statements(shop, function)
-    for action, resource in NEEDED[function]:
-        elsewhere = resource.replace(BUCKET, STAGE_BUCKET).replace("asya-shop-", "asya-shop-test-")
-        elsewhere = elsewhere.replace("asya-shop/", "asya-shop-test/").replace("-test-test-", "-test-")
-        if elsewhere != resource:
-            assert not is_allowed(policies, request(action, elsewhere)), elsewhere
+    role, stage = Role(shop, function), matrix("shop-test")
+    calls = [call for call in stage.calls if not (isinstance(call, OnResource) and call.resource in SHARED)]
+    assert [call for call in calls if role.may(call, stage.place)] == []
 
 
 def test_the_matrix_has_every_function(shop: Any) -> None:
-    """A new kind of function needs a row."""
     roles = {role["RoleName"] for role in shop.resources("AWS::IAM::Role") if "RoleName" in role}
-    known = {f"asya-shop-{function}-<Region>" for function in NEEDED}
-    alike = {"free", "x-fan-in", "x-pause", "x-index", "x-job-x-index", "x-gateway-live"}
-    assert roles - known == {f"asya-shop-{function}-<Region>" for function in alike}
-    assert NEEDED.keys() == FORBIDDEN.keys()
+    jobs = {"x-job-crunch", "x-job-x-index"}
+    assert roles == {f"asya-shop-{function}-<Region>" for function in {*FUNCTIONS, *jobs}}
+
+
+BUCKET = "arn:aws:s3:::asya-shop-111122223333-eu-west-1"
+ASSETS = "arn:aws:s3:::cdk-hnb659fds-assets-111122223333-eu-west-1"
+GET, PUT, REMOVE, SECRET, PARAMETER = (
+    *("s3:GetObject", "s3:PutObject", "s3:DeleteObject"),
+    *("secretsmanager:GetSecretValue", "ssm:GetParameter"),
+)
+
+
+def arn(service: str, resource: str) -> str:
+    return f"arn:aws:{service}:{REGION}:{ACCOUNT}:{resource}"
+
+
+GIVEN = {
+    "intake": [
+        (GET, f"{BUCKET}/data/raw/a.csv"),
+        (PUT, f"{BUCKET}/data/clean/a.csv"),
+        ("dynamodb:GetItem", arn("dynamodb", "table/rates")),
+    ],
+    "score": [
+        (SECRET, arn("secretsmanager", "secret:shop/rates-a1B2c3")),
+        (PARAMETER, arn("ssm", "parameter/shop/token")),
+    ],
+    "x-job-crunch": [
+        (GET, f"{BUCKET}/runs/crunch/0000000001/manifest.json"),
+        (PUT, f"{BUCKET}/runs/crunch/0000000001/attempts/a/part-0"),
+        (REMOVE, f"{BUCKET}/runs/crunch/0000000001/attempts/a/"),
+        (PUT, f"{BUCKET}/runs/crunch/0000000001/logs/applications/00a/jobs/00b/SPARK_DRIVER/stderr.gz"),
+        (GET, f"{BUCKET}/pending/crunch/abc.json"),
+        (GET, f"{BUCKET}/data/clean/part-0.parquet"),
+        (PUT, f"{BUCKET}/data/stats/part-0.parquet"),
+        (GET, f"{ASSETS}/asya-shop/abc.zip"),
+        (SECRET, arn("secretsmanager", "secret:shop/crunch-a1B2c3")),
+    ],
+}
+"""What the mesh file grants to code of users, and what job runs may do. Each is refused to all other roles."""
+REFUSED = {
+    "intake": [
+        (GET, f"{BUCKET}/data/stats/a.csv"),
+        (PUT, f"{BUCKET}/data/raw/a.csv"),
+        ("dynamodb:PutItem", arn("dynamodb", "table/rates")),
+    ],
+    "score": [
+        (GET, f"{BUCKET}/data/raw/a.csv"),
+        (SECRET, arn("secretsmanager", "secret:shop/rates-test-a1B2c3")),
+        (SECRET, arn("secretsmanager", "secret:partner-key-a1B2c3")),
+        (PARAMETER, arn("ssm", "parameter/shop/token/other")),
+    ],
+    "x-job-crunch": [
+        (GET, f"{BUCKET}/runs/x-index/0000000001/manifest.json"),
+        (PUT, f"{BUCKET}/runs/crunch/0000000001/manifest.json"),
+        (REMOVE, f"{BUCKET}/runs/crunch/0000000001/manifest.json"),
+        (GET, f"{BUCKET}/pending/other/abc.json"),
+        (PUT, f"{BUCKET}/pending/crunch/abc.json"),
+        (PUT, f"{BUCKET}/results/index/days/x"),
+        (REMOVE, f"{BUCKET}/data/clean/part-0.parquet"),
+        (GET, f"{ASSETS}/asya-shop-test/abc.zip"),
+        ("sqs:SendMessage", arn("sqs", "asya-shop-intake")),
+    ],
+}
+
+
+@pytest.mark.parametrize("function", GIVEN)
+def test_what_the_mesh_file_grants(shop: Any, function: str) -> None:
+    policies = statements(shop, function)
+    assert [call for call in GIVEN[function] if not is_allowed(policies, Request(*call))] == []
+    assert [call for call in REFUSED[function] if is_allowed(policies, Request(*call))] == []
+
+
+@pytest.mark.parametrize("function", GIVEN)
+def test_what_the_mesh_file_grants_is_granted_to_one(shop: Any, function: str) -> None:
+    """A job run reads files that functions of the mesh read or write too; the data are its own."""
+    shared = (f"{BUCKET}/runs/", f"{BUCKET}/pending/")
+    calls = [call for call in GIVEN[function] if not call[1].startswith(shared)]
+    others = {each: statements(shop, each) for each in FUNCTIONS if each != function}
+    assert [
+        (each, call) for each, policies in others.items() for call in calls if is_allowed(policies, Request(*call))
+    ] == []
 
 
 def test_job_roles_are_passed_to_emr_alone(shop: Any) -> None:
-    policies = statements(shop, "x-dispatch")
-    role = role_arn("asya-shop-x-job-crunch")
-    assert is_allowed(policies, Request(PASS, role, TO_EMR))
-    assert not is_allowed(policies, Request(PASS, role, {"iam:PassedToService": "lambda.amazonaws.com"}))
-    assert not is_allowed(policies, Request(PASS, role, {}))
+    policies, role = statements(shop, "x-dispatch"), f"arn:aws:iam::{ACCOUNT}:role/asya-shop-x-job-crunch-{REGION}"
+    for service, expected in (("emr-serverless", True), ("lambda", False)):
+        context = {"iam:PassedToService": f"{service}.amazonaws.com"}
+        assert is_allowed(policies, Request("iam:PassRole", role, context)) == expected
+    assert not is_allowed(policies, Request("iam:PassRole", role))
 
 
 def test_a_denial_wins() -> None:
     allow = {"Effect": "Allow", "Action": "s3:*", "Resource": "*"}
     deny = {"Effect": "Deny", "Action": GET, "Resource": "*"}
-    assert not is_allowed([allow, deny], request(GET, "arn:aws:s3:::b/k"))
-    assert is_allowed([allow, deny], request(PUT, "arn:aws:s3:::b/k"))
+    assert not is_allowed([allow, deny], Request(GET, "arn:aws:s3:::b/k"))
+    assert is_allowed([allow, deny], Request(PUT, "arn:aws:s3:::b/k"))

@@ -1,0 +1,57 @@
+"""The permissions of each function are what its manifest declares, for each call on each object of a mesh, and no more."""
+
+from collections import defaultdict
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from asya.protocol.mesh_table import MeshTable
+from asya_infra.addresses import Addresses
+from asya_infra.permissions.evaluation import is_allowed
+from asya_infra.permissions.needs import function_grants
+from asya_infra.permissions.resources import Place
+from tests.doubles.generated_tables import mesh_tables
+from tests.doubles.iam_matrix import Call, Matrix
+
+KEY = "arn:aws:kms:eu-west-1:111122223333:key/1"
+
+
+def place_of(table: MeshTable) -> Place:
+    addresses = Addresses(
+        namespace=table.namespace,
+        partition="aws",
+        region="eu-west-1",
+        account="111122223333",
+        url_suffix="amazonaws.com",
+    )
+    return Place(addresses=addresses, table=table, application="00a", key=KEY)
+
+
+def statements(function: str, place: Place) -> dict[str, list[dict[str, Any]]]:
+    """The statements of a function by action: no action is a pattern."""
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for grant in function_grants(function, place):
+        for action in grant.actions:
+            found[action].append(grant.statement())
+    return found
+
+
+def differences(matrix: Matrix, function: str) -> list[tuple[str, Call]]:
+    """What is allowed and not declared, or declared and not allowed."""
+    allowed = statements(function, matrix.place)
+    found = []
+    for call in matrix.calls:
+        request = call.request(matrix.place)
+        assert request is not None
+        may = is_allowed(allowed.get(request.action, ()), request)
+        if may != matrix.declares(function, call):
+            found.append(("allowed, and not declared" if may else "declared, and not allowed", call))
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(mesh_tables(), st.data())
+def test_what_is_declared_is_allowed_and_all_else_is_refused(table: MeshTable, data: st.DataObject) -> None:
+    matrix = Matrix(place_of(table))
+    assert differences(matrix, data.draw(st.sampled_from(matrix.functions))) == []
