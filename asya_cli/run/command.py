@@ -79,6 +79,7 @@ def _call(  # noqa: PLR0917 - the parts of one call
     variables: dict[str, str],
     data: Path,
 ) -> CallReport:
+    from asya.capabilities.legacy.options import RESPONSES
     from asya_local.single_calls.handler import call_handler
     from asya_local.single_calls.job import run_job
     from asya_local.single_calls.report import CallRequest
@@ -91,7 +92,7 @@ def _call(  # noqa: PLR0917 - the parts of one call
         handler=str(actor.handler),
         mode=actor.handler_mode,
         lists_fan_out=actor.fan_out_lists,
-        responses=actor.responses,
+        responses=RESPONSES.of(actor),
         timeout=actor.timeout,
         payload=payload,
         next=then,

@@ -1,4 +1,4 @@
-"""An option of actors that a capability of a mesh declares, beside those of `asya.protocol.mesh_table`."""
+"""An option of actors that a capability declares, beside those of `asya.protocol.mesh_table`."""
 
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, cast
@@ -21,7 +21,7 @@ class Option(Generic[T]):
         default: The value of an actor without the key.
         text: What it does, in a line.
         kinds: The kinds of actors that may have it; empty for all.
-        handler_modes: The modes of the handlers that may have it; empty for all, and for actors without a handler.
+        handler_modes: The modes of the handlers that may have it; empty for all, also for actors without a handler.
     """
 
     key: str

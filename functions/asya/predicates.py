@@ -32,11 +32,6 @@ def with_jobs(mesh: MeshTable, _name: str) -> bool:
     return any(actor.kind == "spark" for actor in mesh.actors.values())
 
 
-def with_numbering_jobs(mesh: MeshTable, _name: str) -> bool:
-    """With heavy actors that number their children."""
-    return any(actor.kind == "spark" and actor.child_ids == "suffix" for actor in mesh.actors.values())
-
-
 def with_pauses(mesh: MeshTable, _name: str) -> bool:
     """With actors that pause tasks."""
     return any(actor.pauses for actor in mesh.actors.values())

@@ -9,6 +9,7 @@ from typing import Any
 
 from asya.capabilities.dead_letters.manifest import CAPABILITY as _DEAD_LETTERS
 from asya.capabilities.fan_in.manifest import CAPABILITY as _FAN_IN
+from asya.capabilities.legacy.manifest import CAPABILITY as _LEGACY
 from asya.capabilities.pauses.manifest import CAPABILITY as _PAUSE
 from asya.capabilities.triggers.manifest import CAPABILITY as _TRIGGERS
 from asya.ends.manifest import CAPABILITY as _CREW
@@ -118,7 +119,7 @@ class Registry:
         return tuple(each for capability in self.capabilities for each in capability.functions)
 
 
-PRODUCT = Registry((_GATEWAY, _SIDECAR, _CREW, _PAUSE, _FAN_IN, _DEAD_LETTERS, _SPARK, _TRIGGERS))
+PRODUCT = Registry((_GATEWAY, _SIDECAR, _CREW, _PAUSE, _FAN_IN, _DEAD_LETTERS, _SPARK, _TRIGGERS, _LEGACY))
 """The capabilities of every mesh."""
 
 _NAMED: dict[tuple[str, str], Capability] = {}

@@ -1,5 +1,6 @@
 """Declares the functions of heavy actors and their job runs."""
 
+from asya.capabilities.legacy.options import numbers_children
 from asya.manifest import ActorFunction, Capability, Function, Queues, Schedule
 from asya.monitoring import KINDS, NUMBERS, Alarm, Graph, Line, Metric, Of, Section, Series, Threshold, lines
 from asya.needs import (
@@ -17,15 +18,22 @@ from asya.needs import (
     uses,
     writes,
 )
-from asya.predicates import always, keeps_input, with_jobs, with_numbering_jobs
+from asya.predicates import always, keeps_input, with_jobs
 from asya.protocol import names
 from asya.protocol.job_runs import BATCHES_FOLDER, PENDING_PREFIX, RUNS_PREFIX
 from asya.protocol.keys import INPUTS_PREFIX
+from asya.protocol.mesh_table import MeshTable
 from asya.protocol.table_keys import OWNER_PREFIX
 from asya.sidecar.needs import COUNTS_STARTS, READS_ROLES, READS_STATES, REPORTS, SIDECAR
 from asya.stores import Prefix, Table
 
 _TIMEOUT = 120
+
+
+def with_numbering_jobs(mesh: MeshTable, _name: str) -> bool:
+    """With heavy actors that number their children."""
+    return any(actor.kind == "spark" and numbers_children(actor) for actor in mesh.actors.values())
+
 
 FUNCTIONS = (
     ActorFunction(

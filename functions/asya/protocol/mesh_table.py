@@ -18,10 +18,6 @@ from asya.protocol.pause import Pause
 from asya.protocol.triggers import Trigger, Webhook
 from asya.protocol.wait import Wait
 
-Responses = Literal["plain", "errors", "wrapped"]
-"""Which responses of legacy runtimes a handler may give, beside payloads (`protocol §14`)."""
-
-
 RETRY_ON_QUEUE = 86400.0
 """Seconds: a retry up to this delay waits on the queue of its actor, and a longer one in x-wait (`protocol §8.retry`)."""
 # Longer than any mesh holds an envelope; x-wait knows how long this one does.
@@ -186,10 +182,6 @@ class ActorOptions(msgspec.Struct, frozen=True, kw_only=True):
     handler_mode: Literal["payload", "envelope", "envelope-v1"] = "payload"
     fan_out_lists: bool = False
     """A returned list becomes one frame per item."""
-    child_ids: Literal["uuid", "suffix"] = "uuid"
-    failed_payload: Literal["plain", "wrapped"] = "plain"
-    responses: Responses = "plain"
-    """`errors`: a returned `{error, message}` is a failure; `wrapped`: `{status: ok, result}` is unwrapped, too."""
     validate: bool = True
     """Validate received envelopes; only a user's own end actor may turn this off."""
     fair_by: Annotated[str, Meta(min_length=1)] | None = None
@@ -202,7 +194,7 @@ class Actor(ActorOptions, frozen=True, kw_only=True):
     Attributes:
         gives_one_frame: whether the handler returns one payload, so it is no generator. Synthesis reads this from the
             code; False if the code does not show it.
-        options: the options of capabilities that the mesh file names (`asya.option`); absent without any.
+        options: the options that capabilities declare (`asya.option`); absent without any.
     """
 
     kind: str
@@ -219,7 +211,7 @@ class Actor(ActorOptions, frozen=True, kw_only=True):
 
     @property
     def own_options(self) -> dict[str, object]:
-        """The options of capabilities that the mesh file names."""
+        """The options that capabilities declare."""
         return {} if self.options is UNSET else self.options
 
     @property

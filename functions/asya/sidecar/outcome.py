@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from asya.capabilities.legacy.child_ids import numbered_id
 from asya.capabilities.legacy.failed_payload import wrapped_payload
+from asya.capabilities.legacy.options import FAILED_PAYLOAD
 from asya.function.delivery import MAX_DELAY, MAX_WAIT, Delivery, DeliveryKind
 from asya.function.fair_queues import queue_group
 from asya.function.hop import Hop
@@ -288,7 +289,7 @@ def _ended(
     """End an envelope as failed: route not shifted, payload as received or wrapped with the error (`protocol §14`)."""
     current = hop.status if max_attempts is None else replace(hop.status, max_attempts=max_attempts)
     envelope = replace(hop.envelope, status=status.failed(current, reason=reason, now=format_time(now), error=error))
-    if hop.spec.failed_payload == "wrapped" and headers.PAYLOAD_REF not in envelope.headers:
+    if FAILED_PAYLOAD.of(hop.spec) == "wrapped" and headers.PAYLOAD_REF not in envelope.headers:
         envelope = replace(envelope, payload=wrapped_payload(reason, error, envelope.payload))
     if frames_sent:
         child_id = ids.child_id(envelope.id, envelope.generation, envelope.route.position, "error")

@@ -106,7 +106,7 @@ def _actor(loaded: LoadedMesh, name: str, actor: ActorSection) -> table.Actor:
 
 
 def _options(loaded: LoadedMesh, actor: ActorSection) -> dict[str, object]:
-    """Return the options of capabilities that the mesh file names, as JSON."""
+    """Return the options that capabilities declare, as JSON."""
     written = [key for key in loaded.capabilities.registry.options if key in actor.written]
     return {key: msgspec.to_builtins(getattr(actor, key)) for key in written}
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
+from asya.capabilities.legacy.options import Responses
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.mesh_table import Responses
 
 if TYPE_CHECKING:
     from collections.abc import Callable

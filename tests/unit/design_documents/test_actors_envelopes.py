@@ -15,7 +15,7 @@ from tests.doubles.envelopes import message
 from tests.unit.design_documents.conftest import MakePipeline
 
 # Legacy handlers return arrays to fan out, and their children have numbered ids.
-LEGACY = {"fan_out_lists": True, "child_ids": "suffix"}
+LEGACY = {"fan_out_lists": True, "options": {"child_ids": "suffix"}}
 
 ENVELOPE = {
     "id": "unique-envelope-id",
@@ -157,7 +157,9 @@ def test_a_returned_error_object_is_a_payload(pipeline: MakePipeline) -> None:
 @pytest.mark.rule("14.responses")
 def test_a_returned_error_object_is_a_failure_where_the_actor_says_so(pipeline: MakePipeline) -> None:
     answer = {"error": "processing_error", "message": "Invalid input format"}
-    (ended,) = pipeline(spec={"responses": "errors"}, prep=lambda _: answer).send("prep", ENVELOPE).at("x-sump")
+    (ended,) = (
+        pipeline(spec={"options": {"responses": "errors"}}, prep=lambda _: answer).send("prep", ENVELOPE).at("x-sump")
+    )
     assert ended.route == Route((), "prep", ("infer", "post"))
     assert ended.status is not None
     assert ended.status.error is not None

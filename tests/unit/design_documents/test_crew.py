@@ -115,7 +115,9 @@ def test_a_timeout_leaves_in_that_shape(pipeline: MakePipeline) -> None:
         while True:
             pass
 
-    ran = pipeline(spec={"timeout": 0.1, "failed_payload": "wrapped"}, preprocess=lambda payload: payload, infer=never)
+    ran = pipeline(
+        spec={"timeout": 0.1, "options": {"failed_payload": "wrapped"}}, preprocess=lambda payload: payload, infer=never
+    )
     route = {"actors": ["preprocess", "infer", "postprocess"], "current": 1}
     ran.send("infer", {"id": "abc-123", "route": route, "payload": {"input": "..."}})
     (envelope,) = ran.at("x-sump")
@@ -131,7 +133,7 @@ def test_an_exception_leaves_in_that_shape_with_its_traceback(pipeline: MakePipe
     def fails(_: Any) -> None:
         raise KeyError("input")
 
-    ran = pipeline(spec={"failed_payload": "wrapped"}, infer=fails)
+    ran = pipeline(spec={"options": {"failed_payload": "wrapped"}}, infer=fails)
     ran.send("infer", {"id": "abc-123", "route": {"actors": ["infer"]}, "payload": {"input": 1}})
     for end in ("x-sink", "x-sump"):  # wrapped once, not once more at each end
         (payload,) = ran.payloads(end)

@@ -92,7 +92,7 @@ def test_the_runtimes_own_wrapping_is_a_payload_if_a_handler_gives_it(pipeline: 
 )
 def test_a_wrapped_result_is_unwrapped_where_the_actor_says_so(pipeline: MakePipeline, result: Any) -> None:
     wrapped = {"status": "ok", "result": result}
-    ran = pipeline(spec=LEGACY | {"responses": "wrapped"}, a=lambda _: wrapped, b=lambda _: None)
+    ran = pipeline(spec=LEGACY | {"options": {"responses": "wrapped"}}, a=lambda _: wrapped, b=lambda _: None)
     ran.send("a", sent(["a", "b"], {}))
     assert ran.payloads("b") == (result if isinstance(result, list) else [result])
 

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
+from asya.capabilities.legacy.options import FAILED_PAYLOAD
 from asya.function.targets import TargetError, check_target, overrides
 from asya.protocol import headers, status
 from asya.protocol.api_errors import ApiError
@@ -249,7 +250,7 @@ def replay_envelope(stored: Envelope, mesh: MeshTable, start: ReplayStart, *, re
 
 def _as_received(stored: Envelope, spec: Actor) -> Raw:
     """The payload before the failure; a wrapped payload (`failed_payload: wrapped`) is unwrapped."""
-    if spec.failed_payload == "wrapped" and stored.status is not None and stored.status.phase == "failed":
+    if FAILED_PAYLOAD.of(spec) == "wrapped" and stored.status is not None and stored.status.phase == "failed":
         try:
             return msgspec.json.decode(stored.payload, type=_Wrapped).original_payload
         except msgspec.MsgspecError:

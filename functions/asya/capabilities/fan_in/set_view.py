@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from asya.capabilities.fan_in.sets import ORIGIN, SetState
+from asya.capabilities.legacy.options import numbers_children
 from asya.protocol import ids
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.times import format_time
@@ -82,9 +83,9 @@ def set_places(task: TaskView, mesh: MeshTable) -> Iterator[SetPlace]:
     is_at_fan_in = actor is not None and actor.kind == "fan_in" and bool(route.prev)
     position = len(route.prev) - (1 if is_at_fan_in else 0)
     opener = mesh.actors.get(route.prev[-1] if is_at_fan_in else (task.actor or route.curr))
-    numbers_children = opener is not None and opener.child_ids == "suffix"
+    are_numbered = opener is not None and numbers_children(opener)
     for generation in range(task.generation, max(-1, task.generation - GENERATIONS), -1):
-        yield SetPlace(origin_id=task.id, generation=generation, position=position, numbers_children=numbers_children)
+        yield SetPlace(origin_id=task.id, generation=generation, position=position, numbers_children=are_numbered)
 
 
 def set_view(place: SetPlace, state: SetState) -> SetView:

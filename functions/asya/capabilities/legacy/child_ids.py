@@ -5,6 +5,7 @@ The numbered ids of an id go to whoever claims them first: one hop that fans out
 
 import re
 
+from asya.capabilities.legacy.options import numbers_children
 from asya.protocol.envelope import Envelope
 from asya.protocol.ids import is_usable
 from asya.protocol.mesh_table import MeshTable
@@ -14,9 +15,9 @@ SENDERS = "senders"
 _NUMBERED = re.compile(r"(.+)-[1-9][0-9]*", re.DOTALL | re.ASCII)
 
 
-def numbers_children(mesh: MeshTable) -> bool:
+def has_numbered_ids(mesh: MeshTable) -> bool:
     """Return whether an actor of the mesh numbers its children."""
-    return any(actor.child_ids == "suffix" for actor in mesh.actors.values())
+    return any(map(numbers_children, mesh.actors.values()))
 
 
 def numbered_id(parent_id: str, index: int) -> str | None:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from asya.capabilities.legacy.options import Responses
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.mesh_table import Responses
 from asya.runtime.call import HandlerFailed
 
 

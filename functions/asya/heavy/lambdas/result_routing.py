@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from asya.capabilities.legacy.options import numbers_children
 from asya.function.aws.receipt import Receipt
 from asya.function.delivery import Delivery
 from asya.function.hop import Hop
@@ -169,7 +170,7 @@ class ResultRouter:
 
     def _numbers_children(self, hop: Hop, head: ResultHead) -> bool:
         """Whether children get the numbered ids of the envelope, which a hop with several frames claims (`protocol §14`)."""
-        if hop.spec.child_ids != "suffix" or head.frames < 2:
+        if head.frames < 2 or not numbers_children(hop.spec):
             return False
         return self._services.base.admission.claim_numbered_ids(hop.envelope)
 

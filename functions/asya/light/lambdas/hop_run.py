@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from asya.capabilities.legacy.options import numbers_children
 from asya.function.aws.receipt import Receipt
 from asya.function.delivery import Delivery
 from asya.function.hop import Hop
@@ -200,7 +201,7 @@ class HopRun:
     @cached_property
     def _numbers_children(self) -> bool:
         """Whether children get the numbered ids of the envelope: with its second frame the hop claims them."""
-        return self._hop.spec.child_ids == "suffix" and self._services.admission.claim_numbered_ids(self._hop.envelope)
+        return numbers_children(self._hop.spec) and self._services.admission.claim_numbered_ids(self._hop.envelope)
 
     def _refusal(self, problem: TargetError | children.TooManyChildrenError) -> tuple[Delivery, str]:
         """The end of a hop whose frames may not leave, and the type of its error."""

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from asya.capabilities.legacy.options import RESPONSES
 from asya.capabilities.legacy.responses import read_response
 from asya.light.lambdas.secret_calls import load_handler, with_secrets
 from asya.light.lambdas.sidecar import Sidecar
@@ -23,7 +24,7 @@ def build_sidecar(services: Services) -> Sidecar:
     spec, name = own_actor(services)
     handler = load_handler(services, name)
     held = typed(name, handler, spec.handler_mode, lists_fan_out=spec.fan_out_lists)
-    responses = partial(read_response, spec.responses)
+    responses = partial(read_response, RESPONSES.of(spec))
     call = HandlerInvoker(held.call, held.mode, spec.fan_out_lists, responses, services.environment)
     return Sidecar(services, with_secrets(services, call), spec.deduplicate)
 

@@ -189,7 +189,7 @@ class Admission:
 
     @property
     def _numbers_children(self) -> bool:
-        return child_ids.numbers_children(self.mesh)
+        return child_ids.has_numbered_ids(self.mesh)
 
 
 def _is_noted(receive_count: int) -> bool:

@@ -47,8 +47,6 @@ def _kind_findings(actor: ActorSection) -> Iterator[tuple[str, str]]:
             yield named[-1], f"has {' and '.join(named)}; keep one of them"
         if not actor.validate:
             yield "validate", "only a user's own end actor (kind: end) may turn off validation"
-    if actor.responses != "plain" and (actor.handler is None or actor.handler_mode != "payload"):
-        yield "responses", "is for a handler that gives payloads (handler_mode: payload)"
     if actor.fan_in is not None and actor.fan_in.quorum is not None and actor.fan_in.on_failure == "fail":
         yield "fan_in", "has a quorum, which needs on_failure: partial"
     for kind in ("fan_in", "pause", "wait"):
@@ -57,14 +55,14 @@ def _kind_findings(actor: ActorSection) -> Iterator[tuple[str, str]]:
 
 
 def _options(actor: ActorSection, registry: Registry) -> Iterator[tuple[str, str]]:
-    """Check the options of capabilities that the mesh file names."""
+    """Check the options that capabilities declare."""
     for key, option in registry.options.items():
         if key not in actor.written:
             continue
         if option.kinds and actor.kind not in option.kinds:
             yield key, f"needs kind: {' or '.join(option.kinds)}"
-        elif option.handler_modes and actor.handler and actor.handler_mode not in option.handler_modes:
-            yield key, f"needs handler_mode: {' or '.join(option.handler_modes)}"
+        elif option.handler_modes and (actor.handler is None or actor.handler_mode not in option.handler_modes):
+            yield key, f"needs a handler with handler_mode: {' or '.join(option.handler_modes)}"
 
 
 def _end_actor(actor: ActorSection) -> Iterator[tuple[str, str]]:

@@ -21,8 +21,8 @@ from asya.sidecar import outcome
 from tests.doubles.envelopes import NOW, hop, message, raw
 
 ID = "9ea72ae8-dc19-8edb-8413-c2d305b0f6da"
-SUFFIX = Actor(kind="handler", child_ids="suffix")
-WRAPPED = Actor(kind="handler", failed_payload="wrapped")
+SUFFIX = Actor(kind="handler", options={"child_ids": "suffix"})
+WRAPPED = Actor(kind="handler", options={"failed_payload": "wrapped"})
 UUID = Actor(kind="handler")
 ERROR = ErrorInfo(type="shop.BadOrder", message="bad", mro=("ValueError", "Exception"), traceback="Traceback …")
 ONE_OF_MANY = Frame(raw({}))
@@ -74,7 +74,7 @@ def test_14_an_id_that_would_be_too_long_is_a_uuid() -> None:
 
 @pytest.mark.rule("14.child_ids")
 def test_14_the_children_of_a_heavy_actor_are_numbered() -> None:
-    heavy = Actor(kind="spark", child_ids="suffix")
+    heavy = Actor(kind="spark", options={"child_ids": "suffix"})
     results = [ResultFrame(payload=raw({})) for _ in range(2)]
     head = ResultHead(index=0, end="done", frames=2)
     leaving = job_results.deliveries(at(message(id="a"), heavy), head, results, now=NOW, jitter=0, numbered=True)
@@ -125,13 +125,15 @@ def test_14_the_original_payload_is_carried_byte_for_byte() -> None:
 @pytest.mark.rule("14.failed_payload")
 def test_14_only_what_has_failed_for_good_is_wrapped() -> None:
     retried = Actor(
-        kind="handler", failed_payload="wrapped", resiliency=Resiliency(policies={"default": Policy(max_attempts=2)})
+        kind="handler",
+        options={"failed_payload": "wrapped"},
+        resiliency=Resiliency(policies={"default": Policy(max_attempts=2)}),
     )
     again = outcome.failed(at(message(), retried), ERROR, now=NOW, jitter=0)
     assert (again.kind, wrapped(again)) == ("retry", {"text": "hello"})
     detour = Actor(
         kind="handler",
-        failed_payload="wrapped",
+        options={"failed_payload": "wrapped"},
         resiliency=Resiliency(policies={"default": Policy(then_route=("rescue",))}),
     )
     assert wrapped(outcome.failed(at(message(), detour), ERROR, now=NOW, jitter=0)) == {"text": "hello"}

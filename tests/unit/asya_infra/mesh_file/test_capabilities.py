@@ -61,7 +61,7 @@ def test_a_mesh_has_the_kinds_and_the_options_of_its_capabilities() -> None:
     loaded = load(f"{_MESH}  g: {{kind: gate, strict: true}}\ndefaults: {{level: 4}}\n")
     table = to_table(loaded)
     assert (table.actors["g"].kind, table.actors["g"].options) == ("gate", {"level": 4, "strict": True})
-    level, strict = registry.of(table).options.values()
+    *_, level, strict = registry.of(table).options.values()
     assert (level.of(table.actors["a"]), strict.of(table.actors["a"]), strict.of(table.actors["g"])) == (4, False, True)
     assert "audit" not in {name.partition(".")[0] for name in sys.modules}
 

@@ -21,7 +21,7 @@ START = ReplayStart("new-1", NOW, "https://gateway", SPAN)
 MESH = mesh(
     {
         "x-fan-in": Actor(kind="fan_in"),
-        "old": Actor(kind="handler", failed_payload="wrapped"),
+        "old": Actor(kind="handler", options={"failed_payload": "wrapped"}),
         "x-checkpoint": Actor(kind="crew"),
     }
 )

@@ -61,7 +61,7 @@ class Mesh:
         self.world.sqs.sent.clear()
         event = sqs_event(body)
         event["Records"][0]["attributes"]["SenderId"] = sender
-        services = self.world.light(lambda count: [count] * count, fan_out_lists=True, child_ids="suffix")
+        services = self.world.light(lambda count: [count] * count, fan_out_lists=True, options={"child_ids": "suffix"})
         assert batch_failures(build_sidecar(services).process(event)) == []
         left = [*self.world.messages("infer"), *self.world.messages("x-sink"), *self.world.messages("x-sump")]
         assert left, "the envelope is lost"
@@ -102,7 +102,7 @@ def test_14_a_message_whose_claim_nobody_can_decide_stays(world: MeshWorld, monk
         raise EndpointConnectionError(endpoint_url="https://dynamodb")
 
     monkeypatch.setattr(OwnerClaims, "claim_numbered", fail)
-    services = world.light(lambda _: [1, 2], fan_out_lists=True, child_ids="suffix")
+    services = world.light(lambda _: [1, 2], fan_out_lists=True, options={"child_ids": "suffix"})
     assert batch_failures(build_sidecar(services).process(sqs_event(message(id="a")))) == ["message-0"]
     assert [envelope.id for envelope in world.sent("post")] == ["a"]  # its child comes with the repetition
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from asya.capabilities.legacy.options import Responses
 from asya.capabilities.legacy.responses import read_response
-from asya.protocol.mesh_table import Responses
 from asya.runtime.call import HandlerFailed
 from tests.unit.asya.runtime.handler_calls import as_async, as_sync, payloads
 

@@ -90,7 +90,9 @@ def test_a_task_in_a_later_generation_waits_in_the_set_of_an_earlier_one(gateway
 
 
 def test_numbered_children_have_no_id(gateway: Gateway) -> None:
-    gateway.table = replace(MESH, actors=MESH.actors | {"infer": Actor(kind="handler", child_ids="suffix")})
+    gateway.table = replace(
+        MESH, actors=MESH.actors | {"infer": Actor(kind="handler", options={"child_ids": "suffix"})}
+    )
     fanned_out(gateway)
     opened(gateway, arrived={0, 1, 2})
     assert set_of(gateway)["missing"] == [{"slice_index": 3}]

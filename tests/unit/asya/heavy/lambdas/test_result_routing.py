@@ -38,7 +38,7 @@ def test_a_repeated_event_routes_nothing_twice(world: HeavyWorld) -> None:
 def test_the_frames_of_a_job_get_the_numbered_ids_unless_others_have_them(
     monkeypatch: pytest.MonkeyPatch, child: str, *, are_taken: bool
 ) -> None:
-    numbering = {name: changed(actor, child_ids="suffix") for name, actor in TABLE.actors.items()}
+    numbering = {name: changed(actor, options={"child_ids": "suffix"}) for name, actor in TABLE.actors.items()}
     with heavy_world(monkeypatch, changed(TABLE, actors=numbering)) as world:
         start_run(world, "a")
         if are_taken:

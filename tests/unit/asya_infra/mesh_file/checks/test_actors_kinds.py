@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("folder")
         ("pause: {}", "4: actors.a.pause: needs kind: pause"),
         (
             "handler_mode: envelope, responses: errors",
-            "4: actors.a.responses: is for a handler that gives payloads (handler_mode: payload)",
+            "4: actors.a.responses: needs a handler with handler_mode: payload",
         ),
     ],
 )
