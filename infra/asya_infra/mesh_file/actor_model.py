@@ -8,12 +8,12 @@ from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 from pydantic import AfterValidator, BeforeValidator
 
-from asya.protocol.mesh_keys import After, Texts
+from asya.protocol.mesh_keys import After, Seconds, Texts
 from asya.protocol.mesh_table import ActorOptions, FanIn, JobOptions
 from asya.protocol.pause import Pause
 from asya.protocol.wait import Wait
 from asya_infra.mesh_file.deployment_model import VpcSection
-from asya_infra.mesh_file.forms import Duration, Megabytes, OneOrMore, check_reference
+from asya_infra.mesh_file.forms import Megabytes, OneOrMore, check_reference
 from asya_infra.mesh_file.legacy.variables import END_ACTOR_VARIABLES, S3_ENDPOINT
 from asya_infra.mesh_file.sections import Completed, Written
 
@@ -77,7 +77,7 @@ class ApplicationSection(Struct, frozen=True, kw_only=True):
     """The job runs that are active at once; by default those of the largest job that fit with all their executors."""
     oversubscribe: bool = False
     """Count `executors.min` instead of `executors.max` for `max_concurrent_runs`."""
-    idle_stop: Annotated[Duration, Meta(ge=60)] = 900.0
+    idle_stop: Annotated[Seconds, Meta(ge=60)] = 900.0
     """The application stops after this idle time."""
     vpc: VpcSection | None = None
     """The network of job runs; by default that of the mesh."""

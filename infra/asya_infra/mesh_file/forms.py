@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, GetJsonSchemaHandler, WithJsonSchema
 from pydantic.config import JsonDict
@@ -20,6 +20,8 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _BYTES = {"k": 1024, "m": 1024**2, "g": 1024**3}
 _DURATION = re.compile(r"([0-9]{1,9})(ms|s|m|h|d)")
 _SIZE = re.compile(r"([0-9]{1,9})([kmg]?)", re.IGNORECASE | re.ASCII)
+_SECRET = re.compile(r"[A-Za-z0-9/_+=.@-]{1,512}")
+_PARAMETER = re.compile(r"(/?[A-Za-z0-9_.-]+)(/[A-Za-z0-9_.-]+)*")
 
 
 def parse_duration(text: Any) -> float:
@@ -83,18 +85,8 @@ DURATION_SCHEMA: JsonDict = {
 }
 SIZE_SCHEMA: JsonDict = {"type": ["integer", "string"], "pattern": r"^[0-9]{1,9}[kmgKMG]?$", "examples": [512, "4g"]}
 
-Duration = Annotated[float, BeforeValidator(parse_duration), WithJsonSchema(DURATION_SCHEMA)]
-Lifetime = Annotated[
-    float | None,
-    BeforeValidator(parse_lifetime),
-    WithJsonSchema({"anyOf": [DURATION_SCHEMA, {"const": "none"}, {"type": "null"}]}),
-]
-Bytes = Annotated[int, BeforeValidator(parse_bytes), WithJsonSchema(SIZE_SCHEMA)]
+_LIFETIME_SCHEMA: JsonDict = {"anyOf": [DURATION_SCHEMA, {"const": "none"}, {"type": "null"}]}
 Megabytes = Annotated[int, BeforeValidator(parse_megabytes), WithJsonSchema(SIZE_SCHEMA)]
-
-
-_SECRET = re.compile(r"[A-Za-z0-9/_+=.@-]{1,512}")
-_PARAMETER = re.compile(r"(/?[A-Za-z0-9_.-]+)(/[A-Za-z0-9_.-]+)*")
 
 
 @dataclass(frozen=True)
@@ -167,12 +159,12 @@ def _as_list(value: Any) -> Any:
 
 FORMS: dict[str, tuple[Any, ...]] = {
     "address": (AfterValidator(_check_address),),
-    "bytes": get_args(Bytes)[1:],
+    "bytes": (BeforeValidator(parse_bytes), WithJsonSchema(SIZE_SCHEMA)),
     "cron": (AfterValidator(check_cron),),
-    "duration": get_args(Duration)[1:],
+    "duration": (BeforeValidator(parse_duration), WithJsonSchema(DURATION_SCHEMA)),
     "floats": (),
     "host": (AfterValidator(_check_host),),
-    "lifetime": get_args(Lifetime)[1:],
+    "lifetime": (BeforeValidator(parse_lifetime), WithJsonSchema(_LIFETIME_SCHEMA)),
     "pointer": (AfterValidator(check_pointer),),
     "secret": (AfterValidator(check_reference),),
     "texts": (BeforeValidator(_as_list), OneOrMore()),
