@@ -29,7 +29,12 @@ ALL_ACTORS: frozenset[str] = frozenset({"*"})
 
 
 def send_targets(mesh: MeshFile, actor: str) -> frozenset[str]:
-    """Return the actors that an actor may send to, beside itself and the crew; `ALL_ACTORS` stands for every actor."""
+    """Return the actors that an actor may send to, beside itself and the crew; `ALL_ACTORS` stands for every actor.
+
+    The key `can_send_to` declares them. By default they follow from the routes of tools and policies. Three kinds of actor may
+    send to every actor by default: an actor in no tool's route, which serves routes made at run time; an actor before a fan-in
+    actor, whose code decides the route of the slices; and a fan-in actor, which continues the route of any origin.
+    """
     if actor == names.INDEX:
         return frozenset()
     section = mesh.actors.get(actor)

@@ -1,6 +1,7 @@
 """Finds triggers whose tasks may start them again, at once or through other triggers (`protocol §16.loop`).
 
-The mesh file says what a task may cause: objects, events and calls of webhooks.
+The mesh file says what a task may cause: objects, events and calls of webhooks. Patterns of keys are those of IAM: `*` for any
+text, `?` for one character, everything else as it is.
 """
 
 import re
