@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from asya.function.aws.telemetry import Telemetry
+from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.http.router import answer
 from asya.gateway.lambdas.api_groups import build_api
 from asya.light.lambdas.wiring import build_sidecar
@@ -64,7 +65,7 @@ def request_journey() -> set[str]:
     """The modules that a POST passes from API Gateway to the task record."""
     with tempfile.TemporaryDirectory() as folder, emulated_gateway(Path(folder)) as gateway:
         telemetry = Telemetry("flights", "test")
-        routes = build_api(settings_with(gateway.environ, gateway.mesh), telemetry)
+        routes = build_api(HttpServices(settings_with(gateway.environ, gateway.mesh), given_telemetry=telemetry))
         event = recorded_event("start-task")
         with traced() as modules:
             response = answer(event, routes, at(0), telemetry.log)

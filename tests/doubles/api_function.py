@@ -14,6 +14,7 @@ from asya.function.aws import clients
 from asya.function.aws.settings import Settings
 from asya.function.aws.telemetry import Telemetry
 from asya.function.lambdas.environment import REAL, Environment
+from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.http.router import answer
 from asya.gateway.lambdas.api_groups import build_api
 from asya.protocol.mesh_table import MeshTable
@@ -116,7 +117,7 @@ class ApiFunction:
         event = EVENT | {"rawPath": path, "pathParameters": parameters, "requestContext": context, "body": body}
         event |= more or {}
         telemetry = Telemetry("shop", "test")
-        routes = build_api(self.settings, telemetry, self.environment)
+        routes = build_api(HttpServices(self.settings, self.environment, telemetry))
         response = answer(event, routes, self.now, telemetry.log)
         return response["statusCode"], json.loads(response["body"])
 

@@ -17,11 +17,12 @@ from asya.function.aws.settings import Settings, load_settings
 from asya.function.aws.telemetry import Telemetry
 from asya.function.aws.traces import Traces
 from asya.function.lambdas.environment import REAL, Environment
-from asya.gateway.http.router import HttpRoute, answer
+from asya.gateway.http.entry_point import HttpServices
+from asya.gateway.http.router import answer
 from asya.gateway.lambdas.api_groups import build_api
 from asya.gateway.lambdas.wiring import build_ingest, report_routes
 from asya.gateway.operations.wiring import build_logs, build_operations
-from asya.gateway.streams.wiring import build_streams, stream_routes
+from asya.gateway.streams.wiring import stream_routes
 from asya.protocol import names
 from asya.protocol.events import EventResult
 from asya.protocol.mesh_table import Actor, MeshTable, encode_table
@@ -129,11 +130,11 @@ class Gateway:
         return self._call(build_api, event, now or at(0))
 
     def ingest(self, event: Event, now: datetime | None = None) -> tuple[int, Any]:
-        return self._call(ingest_routes, event, now or at(0))
+        return self._call(report_routes, event, now or at(0))
 
     def write_reports(self, reports: Sequence[Event], now: datetime | None = None) -> list[int]:
         """Write reports as the consumer of the report queues does, and return the status of each."""
-        ingest = build_ingest(settings_with(self.environ, self.mesh), Telemetry("flights", "test", self.traces))
+        ingest = build_ingest(self._services())
         events = read_events(json.dumps(reports).encode())
         assert not any(isinstance(event, EventResult) for event in events), events
         return [result.status for result in ingest.writer.write(events, now or at(0), may_create=True)]
@@ -141,7 +142,7 @@ class Gateway:
     def stream(self, event: Event, now: datetime | None = None) -> tuple[int, Any]:
         """Call the stream function with a clock that advances while it sleeps."""
         clock = FakeClock(((now or at(0)) - at(0)).total_seconds())
-        return self._call(build_stream_routes, event, now or at(0), clock)
+        return self._call(stream_routes, event, now or at(0), clock)
 
     def call_function(self, function: str, event: Event) -> tuple[int, Any]:
         """Call a function by its name."""
@@ -159,29 +160,20 @@ class Gateway:
         received = clients.sqs().receive_message(QueueUrl=url, MaxNumberOfMessages=10)
         return [json.loads(message["Body"]) for message in received.get("Messages", [])]
 
-    def _call(self, build: Any, event: Event, now: datetime, environment: Environment = REAL) -> tuple[int, Any]:
+    def _services(self, environment: Environment = REAL) -> HttpServices:
         settings = settings_with(self.environ, self.mesh)
-        telemetry = Telemetry("flights", "test", self.traces)
-        response = answer(event, build(settings, telemetry, environment), now, telemetry.log)
-        telemetry.flush()
+        return HttpServices(settings, environment, Telemetry("flights", "test", self.traces))
+
+    def _call(self, build: Any, event: Event, now: datetime, environment: Environment = REAL) -> tuple[int, Any]:
+        own = self._services(environment)
+        response = answer(event, build(own), now, own.telemetry.log)
+        own.telemetry.flush()
         if "body" not in response:
             return response["statusCode"], None
         if response["headers"]["content-type"] == "text/event-stream":
             return response["statusCode"], response["body"]
         assert response["headers"]["content-type"] == "application/json"
         return response["statusCode"], json.loads(response["body"])
-
-
-def ingest_routes(settings: Settings, telemetry: Telemetry, environment: Environment = REAL) -> tuple[HttpRoute, ...]:
-    """The routes of the function for reports."""
-    return report_routes(settings, build_ingest(settings, telemetry, environment))
-
-
-def build_stream_routes(
-    settings: Settings, telemetry: Telemetry, environment: Environment = REAL
-) -> tuple[HttpRoute, ...]:
-    """The routes of the stream function."""
-    return stream_routes(settings, build_streams(settings, telemetry, environment))
 
 
 def settings_with(environ: dict[str, str], mesh: MeshTable) -> Settings:

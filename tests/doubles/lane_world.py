@@ -29,7 +29,7 @@ from asya.protocol.task import StartedBy
 from asya.protocol.times import format_time
 from asya.protocol.triggers import Trigger
 from asya.sidecar.lambdas.services import Services
-from asya.tasks.aws.wiring import build_tasks
+from asya.tasks.aws.stored_tasks import StoredTasks
 from asya.testing.dynamo.indexes import new_table
 from asya.testing.dynamo.tables import MemoryDynamo
 from tests.doubles.envelopes import mesh
@@ -199,8 +199,8 @@ class LaneWorld:
     def end(self, task_id: str, status: Any = "succeeded") -> None:
         """Let a task end, and tell `x-triggers`."""
         with self.active():
-            settings = self.services("x-reports").settings
-            tasks = build_tasks(settings, print, self.clock, build_end_notices(settings, print))
+            own = self.services("x-reports")
+            tasks = StoredTasks(own, build_end_notices(own)).tasks
             at = format_time(self.clock.time)
             event = TaskEvent(id=task_id, status=status, at=at, position=1, data=EventData(actor="infer"))
             self.ended.add(task_id)

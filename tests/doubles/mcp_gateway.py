@@ -20,6 +20,7 @@ from asya.capabilities.pauses.aws.paused_envelopes import PausedEnvelopes, Pause
 from asya.function.aws import clients
 from asya.function.aws.telemetry import Telemetry
 from asya.function.lambdas.environment import RealEnvironment
+from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.http.router import answer
 from asya.gateway.lambdas.api_groups import build_api
 from asya.protocol import names
@@ -117,7 +118,7 @@ class McpGateway:
         """Sends an event of API Gateway to the function and returns its response."""
         settings = settings_with(self.gateway.environ, self.gateway.mesh)
         telemetry = Telemetry("flights", "test")
-        return answer(event, build_api(settings, telemetry, self.clock), at(0), telemetry.log)
+        return answer(event, build_api(HttpServices(settings, self.clock, telemetry)), at(0), telemetry.log)
 
     def post(
         self, body: object, headers: dict[str, str] | None = None, iam: dict[str, str] | None = None

@@ -13,6 +13,7 @@ import pytest
 
 from asya.function.aws import clients
 from asya.function.aws.telemetry import Telemetry
+from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.http.router import answer
 from asya.protocol import names
 from asya.protocol.job_runs import logs_prefix
@@ -35,7 +36,7 @@ class OperatorCalls:
     """The calls of one function, and what the mesh has written.
 
     Attributes:
-        build: builds the function's routes from its settings and its telemetry.
+        build: builds the function's routes.
     """
 
     world: HeavyWorld
@@ -49,8 +50,8 @@ class OperatorCalls:
         context = event["requestContext"]
         context |= {"http": context["http"] | {"method": "GET", "path": bare}}
         event |= {"rawPath": bare, "pathParameters": None, "queryStringParameters": dict(parse_qsl(query)) or None}
-        settings, telemetry = self.world.services_of(self.function).settings, Telemetry("flights", "test")
-        response = answer(event, self.build(settings, telemetry), NOW, telemetry.log)
+        own = HttpServices(self.world.services_of(self.function).settings, given_telemetry=Telemetry("flights", "test"))
+        response = answer(event, self.build(own), NOW, own.telemetry.log)
         return response["statusCode"], json.loads(response["body"])
 
     def pages(self, path: str) -> Iterator[list[dict[str, Any]]]:

@@ -39,5 +39,5 @@ class SpanLog:
 def log_spans(monkeypatch: pytest.MonkeyPatch) -> SpanLog:
     """Record the spans of all functions that this process builds from now on."""
     log = SpanLog()
-    monkeypatch.setattr("asya.sidecar.lambdas.services.build_traces", log.traces)
+    monkeypatch.setattr("asya.function.lambdas.function.build_traces", log.traces)
     return log

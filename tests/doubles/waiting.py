@@ -20,7 +20,7 @@ from asya.protocol.mesh_table import Actor, MeshTable, Policy, Resiliency
 from asya.protocol.task import TaskRecord
 from asya.protocol.wait import Wait
 from asya.sidecar.lambdas.services import Services
-from asya.tasks.aws.wiring import build_store, build_tasks
+from asya.tasks.aws.stored_tasks import StoredTasks
 from asya.tasks.cancellation import cancel_record
 from asya.tasks.event_batch import read_events
 from tests.doubles.dynamo import create_tasks_table
@@ -167,18 +167,18 @@ class WaitingWorld:
 
     def record(self, task_id: str = "env-1") -> TaskRecord:
         """The record of a task."""
-        store = build_store(self.services("x-reports").settings, self.clock)
+        store = StoredTasks(self.services("x-reports")).store
         return store.records([task_id], self.clock.moment, consistent=True)[task_id].record
 
     def cancel(self, task_id: str = "env-1") -> None:
         """Cancel a task, as the gateway does."""
-        tasks = build_tasks(self.services("x-gateway-api").settings, print, self.clock)
+        tasks = StoredTasks(self.services("x-gateway-api")).tasks
         now = self.clock.moment
         tasks.update(task_id, lambda record, hops: cancel_record(record, hops, now=now, by="AIDAOSCAR"), now)
 
     def take_reports(self, _queue: str, body: str) -> bool:
         """Write reports, as x-reports does."""
-        tasks = build_tasks(self.services("x-reports").settings, print, self.clock)
+        tasks = StoredTasks(self.services("x-reports")).tasks
         events = [event for event in read_events(body.encode()) if isinstance(event, TaskEvent)]
         return all(result.status == 204 for result in tasks.report(events, self.clock.moment, may_create=True))
 

@@ -11,9 +11,12 @@ from msgspec.structs import replace
 
 from asya.function.aws.telemetry import Telemetry
 from asya.gateway.call_table import CALLS
+from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.http.router import answer
 from asya.gateway.lambdas.api_groups import build_api
+from asya.gateway.lambdas.wiring import report_routes
 from asya.gateway.operations.wiring import build_logs, build_operations
+from asya.gateway.streams.wiring import stream_routes
 from asya.protocol import names
 from tests.doubles.gateway_functions import (
     ALICE,
@@ -21,9 +24,7 @@ from tests.doubles.gateway_functions import (
     EVENTS,
     MESH,
     Gateway,
-    build_stream_routes,
     emulated_gateway,
-    ingest_routes,
     settings_with,
 )
 from tests.doubles.mcp_gateway import APPROVE, TOOLS
@@ -35,8 +36,8 @@ from tests.unit.memory_tables import memory_tables
 
 BUILD = {
     names.GATEWAY_API: build_api,
-    names.GATEWAY_INGEST: ingest_routes,
-    names.GATEWAY_STREAM: build_stream_routes,
+    names.GATEWAY_INGEST: report_routes,
+    names.GATEWAY_STREAM: stream_routes,
     names.LOGS: build_logs,
     names.OPERATIONS: build_operations,
 }
@@ -93,8 +94,8 @@ def call(gateway: Gateway, function: str, event: dict[str, Any]) -> dict[str, An
     """Let a function answer an event; time passes only while it waits."""
     telemetry = Telemetry("flights", "fuzz")
     build: Any = BUILD[function]
-    routes = build(settings_with(gateway.environ, gateway.mesh), telemetry, FakeClock())
-    return answer(event, routes, at(0), telemetry.log)
+    own = HttpServices(settings_with(gateway.environ, gateway.mesh), FakeClock(), telemetry)
+    return answer(event, build(own), at(0), telemetry.log)
 
 
 def check_answer(response: dict[str, Any]) -> None:

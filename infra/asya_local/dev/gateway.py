@@ -55,7 +55,9 @@ def build_functions(mesh: Deployment, tell: Tell, lines: ToldLines) -> Functions
     for each in registry.functions_of(mesh.table):
         if isinstance(each.called_by, Requests):
             telemetry: Any = DevTelemetry(each.name, tell)
-            own = HttpServices(settings=mesh.settings(each.name), telemetry=telemetry, lines=lines, on_lambda=False)
+            own = HttpServices(
+                settings=mesh.settings(each.name), given_telemetry=telemetry, lines=lines, on_lambda=False
+            )
             entry_point: HttpEntryPoint = pkgutil.resolve_name(each.entry_point)
             functions[each.name] = entry_point.start(own)
     return functions

@@ -1,12 +1,10 @@
 """Builds the routes of Model Context Protocol."""
 
-from collections.abc import Callable
-
 from asya.capabilities.mcp.calls import McpCalls
 from asya.capabilities.mcp.cancel import McpCancellation
 from asya.capabilities.mcp.routes import McpRoutes
-from asya.function.lambdas.environment import Environment
 from asya.gateway.access import AccessRules
+from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.http.origin import Origins
 from asya.gateway.routes.cancel import CancelRoutes
 from asya.gateway.routes.resume import ResumeRoutes
@@ -16,6 +14,7 @@ from asya.tasks.starts.aws.task_starter import TaskStarter
 
 
 def build_mcp(
+    own: HttpServices,
     *,
     tasks: Tasks,
     starter: TaskStarter,
@@ -24,9 +23,6 @@ def build_mcp(
     tool_calls: ToolCalls,
     cancels: CancelRoutes,
     resumes: ResumeRoutes,
-    new_id: Callable[[], str],
-    warn: Callable[[str], None],
-    environment: Environment,
 ) -> McpRoutes:
     """Build the routes of `/mcp`."""
     return McpRoutes(
@@ -34,7 +30,7 @@ def build_mcp(
         access=access,
         origins=origins,
         calls=McpCalls(tool_calls, tasks, cancels, resumes),
-        cancels=McpCancellation(starter, cancels, tool_calls.slots, environment),
-        new_id=new_id,
-        warn=warn,
+        cancels=McpCancellation(starter, cancels, tool_calls.slots, own.environment),
+        new_id=own.new_id,
+        warn=own.warn,
     )

@@ -8,10 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from asya.function.aws.settings import Settings, load_settings
-from asya.function.aws.telemetry import Telemetry
-from asya.function.aws.traces import build_traces
-from asya.function.lambdas.environment import REAL, Environment
+from asya.function.aws.settings import load_settings
+from asya.function.lambdas.function import Function
 from asya.gateway.http.router import HttpRoute, answer
 from asya.protocol import ids
 
@@ -28,22 +26,16 @@ def new_task_id() -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HttpServices:
+class HttpServices(Function):
     """What a function that answers calls is built from.
 
     Attributes:
-        settings: Its settings.
-        telemetry: Its log, metrics and spans.
-        environment: Its clock, randomness and threads.
         new_id: Creates the id of a task.
         lines: The lines of the mesh's functions; None for those in CloudWatch Logs.
         on_lambda: Whether Lambda functions read the queues of the mesh.
         read_secret: Reads the text of a secret; None for the secret stores of AWS.
     """
 
-    settings: Settings
-    telemetry: Telemetry
-    environment: Environment = REAL
     new_id: Callable[[], str] = new_task_id
     lines: LoggedLines | None = None
     on_lambda: bool = True
@@ -76,7 +68,5 @@ class HttpEntryPoint:
     def __call__(self, event: Mapping[str, Any], _context: object) -> dict[str, Any]:
         """Answer one event."""
         if self._started is None:
-            settings = load_settings(os.environ)
-            telemetry = Telemetry(settings.namespace, settings.actor, build_traces(settings, REAL.monotonic))
-            self._started = self.start(HttpServices(settings=settings, telemetry=telemetry))
+            self._started = self.start(HttpServices(load_settings(os.environ)))
         return self._started(event)

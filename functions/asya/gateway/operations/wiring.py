@@ -6,7 +6,7 @@ from functools import partial
 
 from asya.capabilities.dead_letters.aws.queue import DeadLetterQueue
 from asya.capabilities.operations.aws.actor_metrics import ActorMetrics
-from asya.capabilities.operations.aws.function_logs import FunctionLogs, LoggedLines
+from asya.capabilities.operations.aws.function_logs import FunctionLogs
 from asya.capabilities.operations.aws.job_runs import RunReader
 from asya.capabilities.operations.aws.letter_scan import LetterScan
 from asya.capabilities.operations.aws.queue_readers import QueueReaders
@@ -16,8 +16,6 @@ from asya.capabilities.operations.aws.run_numbers import RunCounter
 from asya.capabilities.operations.prices import prices_of
 from asya.function.aws import clients
 from asya.function.aws.settings import Settings
-from asya.function.aws.telemetry import Telemetry
-from asya.function.lambdas.environment import REAL, Environment
 from asya.gateway.http.binding import routes_of
 from asya.gateway.http.entry_point import HttpEntryPoint, HttpServices
 from asya.gateway.http.router import HttpRoute
@@ -34,30 +32,20 @@ from asya.heavy.aws.run_records import RunRecords
 from asya.heavy.aws.run_results import RunResults
 from asya.protocol import names
 from asya.sidecar.aws.circuit_breaker import read_circuit
-from asya.tasks.aws.index import TaskIndex
-from asya.tasks.aws.list_scan import ListScan
-from asya.tasks.aws.lists import TaskLists
-from asya.tasks.aws.overdue_tasks import OverdueTasks
-from asya.tasks.aws.sweep_marks import SweepMarks
-from asya.tasks.aws.tasks import Tasks
-from asya.tasks.aws.wiring import build_store
+from asya.tasks.aws.lists import build_lists
+from asya.tasks.aws.stored_tasks import StoredTasks
 
 
-def build_logs(
-    settings: Settings, _telemetry: Telemetry, environment: Environment = REAL, lines: LoggedLines | None = None
-) -> tuple[HttpRoute, ...]:
-    """Build the calls for lines.
-
-    Args:
-        lines: the lines of the functions; by default those in CloudWatch Logs.
-    """
+def build_logs(own: HttpServices) -> tuple[HttpRoute, ...]:
+    """Build the calls for lines."""
+    settings = own.settings
     calls = LogRoutes(
         mesh=settings.table,
-        store=build_store(settings, environment),
-        functions=FunctionLogs(clients.logs(), settings.namespace) if lines is None else lines,
+        store=StoredTasks(own).store,
+        functions=FunctionLogs(clients.logs(), settings.namespace) if own.lines is None else own.lines,
         runs=RunLogs(clients.s3(), settings.bucket),
         records=_records(settings),
-        environment=environment,
+        environment=own.environment,
     )
     return routes_of(names.LOGS, settings, [calls])
 
@@ -66,20 +54,10 @@ def _records(settings: Settings) -> RunRecords:
     return RunRecords(clients.dynamodb(), table=settings.table_name("pending"), retention=timedelta(0))
 
 
-def build_operations(
-    settings: Settings,
-    telemetry: Telemetry,
-    environment: Environment = REAL,
-    architecture: str | None = None,
-    *,
-    on_lambda: bool = True,
-) -> tuple[HttpRoute, ...]:
-    """Build the calls for job runs, dead letters and numbers.
-
-    Args:
-        architecture: that of the Spark application, for prices; None if unknown.
-        on_lambda: whether Lambda functions read the queues of the mesh.
-    """
+def build_operations(own: HttpServices) -> tuple[HttpRoute, ...]:
+    """Build the calls for job runs, dead letters and numbers."""
+    settings, environment = own.settings, own.environment
+    architecture = os.environ.get("ASYA_SPARK_ARCHITECTURE")  # of the Spark application, for prices
     mesh, s3, bucket = settings.table, clients.s3(), settings.bucket
     reader = RunReader(
         namespace=settings.namespace,
@@ -88,11 +66,7 @@ def build_operations(
         results=RunResults(s3, bucket=bucket),
         heartbeats=Heartbeats(s3, bucket=bucket),
     )
-    store = build_store(settings, environment)
-    tasks = Tasks(store, telemetry.log.warning, threaded=environment.is_threaded)
-    client, table = clients.dynamodb(), settings.table_name("tasks")
-    index = TaskIndex(client, table, threaded=environment.is_threaded)
-    listing = ListScan(index, OverdueTasks(index, store, SweepMarks(client, table)))
+    stored = StoredTasks(own)
     scan = LetterScan(
         lambda actor: DeadLetterQueue(clients.sqs(), settings.dlq_url(actor)),
         environment.monotonic,
@@ -103,7 +77,7 @@ def build_operations(
         settings,
         (
             RunRoutes(mesh, reader, prices_of(architecture), bucket),
-            DeadLetterRoutes(mesh, tasks, scan),
+            DeadLetterRoutes(mesh, stored.tasks, scan),
             NumberRoutes(
                 mesh=mesh,
                 queues=QueueStates(clients.sqs(), is_threaded=environment.is_threaded),
@@ -112,16 +86,16 @@ def build_operations(
                 metrics=ActorMetrics(clients.cloudwatch(), settings.namespace),
                 runs=_run_counter(settings),
                 circuit=partial(read_circuit, clients.dynamodb(), settings.table_name("breaker")),
-                lists=TaskLists(listing, store, tasks),
-                readers=_readers(settings, telemetry, environment) if on_lambda else None,
-                warn=telemetry.log.warning,
+                lists=build_lists(stored),
+                readers=_readers(own) if own.on_lambda else None,
+                warn=own.warn,
             ),
         ),
     )
 
 
-def _readers(settings: Settings, telemetry: Telemetry, environment: Environment) -> QueueReaders:
-    return QueueReaders(clients.functions(), settings.namespace, environment.monotonic, telemetry.log.warning)
+def _readers(own: HttpServices) -> QueueReaders:
+    return QueueReaders(clients.functions(), own.settings.namespace, own.environment.monotonic, own.warn)
 
 
 def _run_counter(settings: Settings) -> RunCounter:
@@ -134,16 +108,7 @@ def _run_counter(settings: Settings) -> RunCounter:
     )
 
 
-def _build_operations(own: HttpServices) -> tuple[HttpRoute, ...]:
-    architecture = os.environ.get("ASYA_SPARK_ARCHITECTURE")
-    return build_operations(own.settings, own.telemetry, own.environment, architecture, on_lambda=own.on_lambda)
-
-
-def _build_logs(own: HttpServices) -> tuple[HttpRoute, ...]:
-    return build_logs(own.settings, own.telemetry, own.environment, own.lines)
-
-
-operations = HttpEntryPoint(_build_operations)
+operations = HttpEntryPoint(build_operations)
 """The Lambda handler of the calls for job runs, dead letters and numbers."""
-logs = HttpEntryPoint(_build_logs)
+logs = HttpEntryPoint(build_logs)
 """The Lambda handler of the calls for lines."""

@@ -17,9 +17,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import msgspec
 from aws_lambda_powertools import Logger
 
-from asya.function.aws.settings import Settings, load_settings
-from asya.function.aws.telemetry import Telemetry
-from asya.function.lambdas.environment import REAL, Environment
+from asya.function.aws.settings import load_settings
+from asya.function.lambdas.environment import Environment
+from asya.function.lambdas.function import Function
 from asya.gateway.http.router import HttpRoute, Response, render, respond
 from asya.gateway.streams import sse
 from asya.gateway.streams.event_poller import EventPoller
@@ -177,18 +177,16 @@ def http_server(streams: StreamServer, port: int = _PORT) -> ThreadingHTTPServer
     return Server(("127.0.0.1", port), Handler)
 
 
-def stream_server(settings: Settings, telemetry: Telemetry, environment: Environment) -> StreamServer:
+def stream_server(own: Function) -> StreamServer:
     """Build the server of a mesh."""
-    streams = replace(build_streams(settings, telemetry, environment), is_continuous=True)
-    routes = [each for each in stream_routes(settings, streams) if each.call.method == "GET"]
-    return StreamServer(routes, streams.poller, environment, telemetry.log)
+    streams = replace(build_streams(own), is_continuous=True)
+    routes = [each for each in stream_routes(own, streams) if each.call.method == "GET"]
+    return StreamServer(routes, streams.poller, own.environment, own.telemetry.log)
 
 
 def main() -> None:
     """Serve until the process ends."""
-    settings = load_settings(os.environ)
-    telemetry = Telemetry(settings.namespace, settings.actor)
-    streams = stream_server(settings, telemetry, REAL)
+    streams = stream_server(Function(load_settings(os.environ)))
     port = int(os.environ.get("AWS_LWA_PORT", _PORT))
     http_server(streams, port).serve_forever()
 

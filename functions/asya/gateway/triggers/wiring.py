@@ -1,21 +1,17 @@
 """Builds the calls about triggers and backfills."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
 from urllib.parse import urlsplit
 
-from asya.capabilities.triggers.aws.backfills import Backfills
-from asya.capabilities.triggers.aws.lane_store import LaneStore
 from asya.capabilities.triggers.aws.operator_queue import OperatorQueue
-from asya.capabilities.triggers.aws.schedule_states import ScheduleStates
-from asya.capabilities.triggers.aws.slot_sender import SlotSender
-from asya.capabilities.triggers.lambdas.slot_sweep import SlotSweep
+from asya.capabilities.triggers.lambdas.wiring import (
+    build_backfills,
+    build_lane_store,
+    build_schedule_states,
+    build_slot_sweep,
+)
 from asya.function.aws import clients
-from asya.function.aws.settings import Settings
-from asya.function.aws.telemetry import Telemetry
-from asya.function.lambdas.environment import Environment
 from asya.gateway.access import AccessRules
+from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.routes.cancel import CancelRoutes
 from asya.gateway.triggers.backfill_routes import BackfillRoutes
 from asya.gateway.triggers.slot_routes import SlotRoutes
@@ -25,51 +21,30 @@ from asya.tasks.aws.lists import TaskLists
 from asya.tasks.aws.tasks import Tasks
 
 
-def build_trigger_calls(
-    settings: Settings, access: AccessRules, tasks: Tasks, lists: TaskLists, new_id: Callable[[], str]
-) -> TriggerRoutes:
+def build_trigger_calls(own: HttpServices, access: AccessRules, tasks: Tasks, lists: TaskLists) -> TriggerRoutes:
     """Build the calls about triggers."""
-    table = settings.table_name("tasks")
     return TriggerRoutes(
-        mesh=settings.table,
+        mesh=own.settings.table,
         access=access,
-        states=ScheduleStates(clients.dynamodb(), table),
-        lanes=LaneStore(clients.dynamodb(), table, settings.table.retention.tasks),
+        states=build_schedule_states(own),
+        lanes=build_lane_store(own),
         tasks=tasks,
         lists=lists,
-        queue=_queue(settings),
-        new_id=new_id,
-        gateway=settings.gateway_url,
+        queue=_queue(own),
+        new_id=own.new_id,
+        gateway=own.settings.gateway_url,
     )
 
 
-def build_backfill_calls(
-    settings: Settings, access: AccessRules, tasks: Tasks, cancels: CancelRoutes, new_id: Callable[[], str]
-) -> BackfillRoutes:
+def build_backfill_calls(own: HttpServices, access: AccessRules, tasks: Tasks, cancels: CancelRoutes) -> BackfillRoutes:
     """Build the calls about backfills."""
-    backfills = Backfills(clients.dynamodb(), settings.table_name("tasks"), settings.table.retention.tasks)
-    return BackfillRoutes(settings.table, access, backfills, tasks, cancels, _queue(settings), new_id)
+    mesh, backfills = own.settings.table, build_backfills(own)
+    return BackfillRoutes(mesh, access, backfills, tasks, cancels, _queue(own), own.new_id)
 
 
-@dataclass(frozen=True)
-class _Sweeping:
-    """What the sweep of slots needs of this function."""
-
-    settings: Settings
-    telemetry: Telemetry
-    environment: Environment
-
-    def now(self) -> datetime:
-        """The current time."""
-        return self.environment.now()
-
-
-def build_slot_calls(settings: Settings, telemetry: Telemetry, environment: Environment) -> SlotRoutes:
+def build_slot_calls(own: HttpServices) -> SlotRoutes:
     """Build the call that decides slots before their time."""
-    states = ScheduleStates(clients.dynamodb(), settings.table_name("tasks"))
-    sender = SlotSender(clients.sqs(), settings.queue_url(names.TRIGGERS))
-    sweep = SlotSweep(_Sweeping(settings, telemetry, environment), states, sender).sweep
-    return SlotRoutes(settings.table, states, sweep, is_local)
+    return SlotRoutes(own.settings.table, build_schedule_states(own), build_slot_sweep(own).sweep, is_local)
 
 
 def is_local() -> bool:
@@ -81,5 +56,5 @@ def is_local() -> bool:
     return not host.endswith((".amazonaws.com", ".amazonaws.com.cn", ".api.aws"))
 
 
-def _queue(settings: Settings) -> OperatorQueue:
-    return OperatorQueue(clients.sqs(), settings.queue_url(names.TRIGGERS))
+def _queue(own: HttpServices) -> OperatorQueue:
+    return OperatorQueue(clients.sqs(), own.settings.queue_url(names.TRIGGERS))

@@ -3,14 +3,12 @@
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
 from functools import cache
 from typing import Any
 
 from asya.function.aws import clients
 from asya.function.aws.settings import Settings, load_settings
-from asya.function.aws.telemetry import Telemetry
-from asya.function.lambdas.environment import REAL, Environment
+from asya.function.lambdas.function import Function
 from asya.senders.aws.letter_senders import LetterSenders
 from asya.senders.aws.owner_claims import OwnerClaims
 from asya.senders.aws.resource_answer import send_answer
@@ -22,34 +20,31 @@ from asya.senders.roles import ListRequest
 _CLAIMS = 10  # a batch of messages
 
 
-def build_role_list(settings: Settings, now: Callable[[], datetime]) -> RoleList:
+def build_role_list(own: Function) -> RoleList:
     """Build the list that a process asks."""
-    return RoleList(_items(settings), now)
+    return RoleList(_items(own.settings), own.now)
 
 
-def build_admission(settings: Settings, environment: Environment) -> Admission:
+def build_admission(own: Function) -> Admission:
     """Build the admission of messages to the queues of a process."""
+    settings = own.settings
     table, dynamodb = settings.table_name("sink"), clients.dynamodb()
-    now = environment.now
     return Admission(
         mesh=settings.table,
         actor=settings.actor,
-        roles=build_role_list(settings, now),
+        roles=build_role_list(own),
         owners=OwnerClaims(dynamodb, table),
         letters=LetterSenders(dynamodb, table),
-        now=now,
-        each=ThreadPoolExecutor(_CLAIMS, thread_name_prefix="claims").map if environment.is_threaded else map,
+        now=own.now,
+        each=ThreadPoolExecutor(_CLAIMS, thread_name_prefix="claims").map if own.environment.is_threaded else map,
     )
 
 
 def build_role_listing(
-    settings: Settings,
-    telemetry: Telemetry,
-    environment: Environment = REAL,
-    answer: Callable[[ListRequest, str, str | None], None] = send_answer,
+    own: Function, answer: Callable[[ListRequest, str, str | None], None] = send_answer
 ) -> RoleListing:
     """Build the function that lists the roles of a stack."""
-    return RoleListing(_items(settings), telemetry, answer, environment.now, environment.sleep)
+    return RoleListing(_items(own.settings), own.telemetry, answer, own.now, own.environment.sleep)
 
 
 def _items(settings: Settings) -> RoleItems:
@@ -58,8 +53,7 @@ def _items(settings: Settings) -> RoleItems:
 
 @cache
 def _role_listing() -> RoleListing:
-    settings = load_settings(os.environ)
-    return build_role_listing(settings, Telemetry(settings.namespace, settings.actor))
+    return build_role_listing(Function(load_settings(os.environ)))
 
 
 def role_listing(event: Mapping[str, Any], _context: object) -> None:

@@ -15,12 +15,10 @@ from asya.function.aws.failed_messages import FailedMessages
 from asya.function.aws.outage_notes import OutageNotes, merged, words_about
 from asya.function.aws.outbox import Outbox
 from asya.function.aws.service_health import Outage, ServiceHealth
-from asya.function.aws.settings import Settings, load_settings
+from asya.function.aws.settings import load_settings
 from asya.function.aws.start_marks import StartMarks
-from asya.function.aws.telemetry import Telemetry
-from asya.function.aws.traces import build_traces
 from asya.function.lambdas.batch import BatchProcessor
-from asya.function.lambdas.environment import REAL, Environment
+from asya.function.lambdas.function import Function
 from asya.function.lambdas.starts import Starts
 from asya.protocol import names
 from asya.protocol.envelope import Envelope
@@ -51,21 +49,8 @@ SYSTEM_FUNCTION = Actor(kind="crew")
 
 
 @dataclass(frozen=True)
-class Services:
-    """The clients and settings of one function."""
-
-    settings: Settings
-    environment: Environment = REAL
-
-    def now(self) -> datetime:
-        """The current time; only entry points read it and pass it on."""
-        return self.environment.now()
-
-    @cached_property
-    def telemetry(self) -> Telemetry:
-        """The logs, metrics and spans of this function."""
-        traces = build_traces(self.settings, self.environment.monotonic)
-        return Telemetry(self.settings.namespace, self.settings.actor, traces)
+class Services(Function):
+    """The clients and settings of one function that reads a queue, or runs on a schedule."""
 
     @property
     def credentials(self) -> CredentialsSource:
@@ -75,7 +60,7 @@ class Services:
     @cached_property
     def admission(self) -> Admission:
         """Decides by the sender of each message what it may bear."""
-        return build_admission(self.settings, self.environment)
+        return build_admission(self)
 
     @cached_property
     def claim_check(self) -> ClaimCheck:

@@ -5,11 +5,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 
+from asya.function.aws import clients
 from asya.function.aws.table import chunks
 from asya.protocol.hops import HopKey
 from asya.protocol.task import TaskRecord
 from asya.tasks.aws.index import NEWEST, ListKey
 from asya.tasks.aws.list_scan import ListScan
+from asya.tasks.aws.overdue_tasks import OverdueTasks
+from asya.tasks.aws.stored_tasks import StoredTasks
+from asya.tasks.aws.sweep_marks import SweepMarks
 from asya.tasks.aws.task_store import TaskStore
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.filters import TaskFilter
@@ -133,3 +137,10 @@ def is_of(owner: str | None, wanted: str | None) -> bool:
 def start_of(query: ListQuery) -> ListKey:
     """The key after which a page starts."""
     return ListKey(str(query.after[0]), str(query.after[1])) if query.after else NEWEST
+
+
+def build_lists(stored: StoredTasks) -> TaskLists:
+    """Build the lists of the mesh's tasks."""
+    marks = SweepMarks(clients.dynamodb(), stored.own.settings.table_name("tasks"))
+    scan = ListScan(stored.index, OverdueTasks(stored.index, stored.store, marks))
+    return TaskLists(scan, stored.store, stored.tasks)

@@ -77,7 +77,7 @@ def started(settings: Settings) -> Callable[[Process], Invocation]:
         telemetry: Any = QuietTelemetry(process, settings.table)
         own = HttpServices(
             settings=settings,
-            telemetry=telemetry,
+            given_telemetry=telemetry,
             environment=process,
             new_id=lambda: _new_id(process),
             lines=SimulatedLines(process.simulation),

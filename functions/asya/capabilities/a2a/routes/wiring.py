@@ -1,16 +1,13 @@
 """Builds the routes of Agent2Agent."""
 
-from collections.abc import Callable
-
 from asya.capabilities.a2a.aws.push_configs import PushConfigStore
 from asya.capabilities.a2a.routes.calls import A2ARoutes
 from asya.capabilities.a2a.routes.lists import A2ALists
 from asya.capabilities.a2a.routes.push_configs import PushConfigCalls
 from asya.capabilities.a2a.routes.streams import A2AStreams
 from asya.function.aws import clients
-from asya.function.aws.settings import Settings
-from asya.function.lambdas.environment import Environment
 from asya.gateway.access import AccessRules
+from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.http.origin import Origins
 from asya.gateway.routes.cancel import CancelRoutes
 from asya.gateway.routes.resume import ResumeRoutes
@@ -22,7 +19,7 @@ from asya.tasks.aws.tasks import Tasks
 
 
 def build_a2a(
-    settings: Settings,
+    own: HttpServices,
     *,
     tasks: Tasks,
     lists: TaskLists,
@@ -31,10 +28,9 @@ def build_a2a(
     tool_calls: ToolCalls,
     cancels: CancelRoutes,
     resumes: ResumeRoutes,
-    warn: Callable[[str], None],
-    environment: Environment,
 ) -> A2ARoutes:
     """Build the routes of `/a2a` and of the agent card."""
+    settings, environment = own.settings, own.environment
     client, table = clients.dynamodb(), settings.table_name("tasks")
     poller = EventPoller(tasks, PartialStore(client, table, environment.sleep), environment)
     return A2ARoutes(
@@ -46,5 +42,5 @@ def build_a2a(
         streams=A2AStreams(poller, environment),
         access=access,
         origins=origins,
-        warn=warn,
+        warn=own.warn,
     )

@@ -1,33 +1,28 @@
 """Builds the cancellation of tasks."""
 
-from collections.abc import Callable
-
 from asya.capabilities.cancels.lambdas.task_cancels import TaskCancels
 from asya.capabilities.pauses.lambdas.wiring import build_releases
 from asya.ends.aws.end_claims import EndClaims
 from asya.function.aws import clients
 from asya.function.aws.settings import Settings
-from asya.function.lambdas.environment import Environment
+from asya.function.lambdas.function import Function
 from asya.heavy.aws.cancel_requests import CancelRequests
 from asya.protocol import names
-from asya.tasks.aws.index import TaskIndex
-from asya.tasks.aws.task_store import TaskStore
-from asya.tasks.aws.tasks import Tasks
+from asya.tasks.aws.stored_tasks import StoredTasks
 
 
-def build_task_cancels(
-    settings: Settings, tasks: Tasks, store: TaskStore, environment: Environment, warn: Callable[[str], None]
-) -> TaskCancels:
+def build_task_cancels(own: Function, stored: StoredTasks) -> TaskCancels:
     """Build the cancellation of the mesh's tasks."""
+    settings = own.settings
     return TaskCancels(
-        tasks=tasks,
-        store=store,
-        index=TaskIndex(clients.dynamodb(), settings.table_name("tasks"), threaded=environment.is_threaded),
+        tasks=stored.tasks,
+        store=stored.store,
+        index=stored.index,
         claims=EndClaims(clients.dynamodb(), settings.table_name("sink"), settings.table.retention.tasks),
-        pause_releases=build_releases(settings, tasks, warn),
+        pause_releases=build_releases(own, stored.tasks),
         runs=_cancel_requests(settings),
-        environment=environment,
-        warn=warn,
+        environment=own.environment,
+        warn=own.warn,
     )
 
 

@@ -11,7 +11,7 @@ from asya.capabilities.dead_letters.lambdas.dlq import DeadLetterWatch, queues_t
 from asya.function.aws import clients
 from asya.sidecar.lambdas.entry_point import ScheduleEntryPoint
 from asya.sidecar.lambdas.services import Services, services
-from asya.tasks.aws.dynamodb_store import DynamoTaskStore
+from asya.tasks.aws.stored_tasks import StoredTasks
 
 
 def build_dlq(services: Services) -> DeadLetterWatch:
@@ -22,7 +22,7 @@ def build_dlq(services: Services) -> DeadLetterWatch:
         lambda actor: DeadLetterQueue(clients.sqs(), settings.dlq_url(actor)),
         ReportMarks(clients.dynamodb(), settings.table_name("sink")),
         DeadLetterCopies(clients.s3(), settings.bucket),
-        DynamoTaskStore(clients.dynamodb(), settings.table_name("tasks"), settings.table.retention.tasks),
+        StoredTasks(services).store,
     )
 
 

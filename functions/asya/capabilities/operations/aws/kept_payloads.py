@@ -36,17 +36,18 @@ class KeptPayloads:
     Args:
         bucket: the mesh's bucket.
         results_uri: the folder of x-sink; ends with `/`.
+        claim_check: restores large payloads for any actor.
 
     Raises:
         ClientError, BotoCoreError: from every method, if a call to S3 fails.
     """
 
-    def __init__(self, s3: "S3Client", bucket: str, results_uri: str) -> None:
+    def __init__(self, s3: "S3Client", bucket: str, results_uri: str, claim_check: ClaimCheck) -> None:
         self._s3 = s3
         self._bucket = bucket
         self._own_uri = f"s3://{bucket}/"
         self._results_uri = results_uri
-        self._claim_check = ClaimCheck(s3, bucket)
+        self._claim_check = claim_check
 
     def find(self, envelope_id: str, task: TaskView | None) -> Copies:
         """Find the kept envelopes of a task.

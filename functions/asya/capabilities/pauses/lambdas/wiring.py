@@ -1,7 +1,5 @@
 """Lambda entry points of pause and wait actors, x-resume and the sweep, and the release of paused envelopes."""
 
-from collections.abc import Callable
-
 from asya.capabilities.pauses.aws.held_envelopes import HeldEnvelopes
 from asya.capabilities.pauses.aws.notices import PauseNotices
 from asya.capabilities.pauses.aws.paused_envelopes import PausedEnvelopes
@@ -15,16 +13,13 @@ from asya.capabilities.pauses.lambdas.wait import WaitActor
 from asya.capabilities.pauses.lambdas.wait_release import WaitReleases
 from asya.ends.aws.end_claims import EndClaims
 from asya.function.aws import clients
-from asya.function.aws.claim_check import ClaimCheck
-from asya.function.aws.settings import Settings
-from asya.function.aws.submission_sender import SubmissionSender
 from asya.function.aws.token_keys import TokenKeys
+from asya.function.lambdas.function import Function
 from asya.protocol import names
-from asya.protocol.keys import INBOX_PREFIX
 from asya.sidecar.lambdas.entry_point import queue_entry_point, schedule_entry_point
 from asya.sidecar.lambdas.services import Services
-from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.paused_tasks import PausedTasks
+from asya.tasks.aws.stored_tasks import StoredTasks
 from asya.tasks.aws.tasks import Tasks
 
 
@@ -58,25 +53,17 @@ def build_resume(services: Services) -> ResumeActor:
 
 def build_sweep(services: Services) -> PauseSweep:
     """Build the sweep over this mesh's pauses."""
-    settings, warn = services.settings, services.telemetry.log.warning
-    table, retention = settings.table_name("tasks"), settings.table.retention.tasks
-    store = DynamoTaskStore(clients.dynamodb(), table, retention, services.environment.sleep)
-    tasks = Tasks(store, warn, threaded=services.environment.is_threaded)
-    releases = build_releases(settings, tasks, warn)
-    held = HeldEnvelopes(clients.s3(), settings.bucket)
-    waits = WaitReleases(settings.table, tasks, held, _sender(settings, diverts=True), warn)
-    timers = PauseTimers(releases, warn)
-    return PauseSweep(services, PausedTasks(clients.dynamodb(), table), store, releases, waits, timers)
+    stored, warn = StoredTasks(services), services.warn
+    releases = build_releases(services, stored.tasks)
+    held = HeldEnvelopes(clients.s3(), services.settings.bucket)
+    waits = WaitReleases(services.settings.table, stored.tasks, held, services.submissions(diverts=True), warn)
+    paused = PausedTasks(clients.dynamodb(), services.settings.table_name("tasks"))
+    return PauseSweep(services, paused, stored.store, releases, waits, PauseTimers(releases, warn))
 
 
-def build_releases(settings: Settings, tasks: Tasks, warn: Callable[[str], None]) -> PauseReleases:
+def build_releases(own: Function, tasks: Tasks) -> PauseReleases:
     """Build the release of this mesh's paused envelopes."""
-    return PauseReleases(tasks, PausedEnvelopes(clients.s3(), settings.bucket), _sender(settings), warn)
-
-
-def _sender(settings: Settings, *, diverts: bool = False) -> SubmissionSender:
-    offload = ClaimCheck(clients.s3(), settings.bucket, prefix=INBOX_PREFIX).offload
-    return SubmissionSender(clients.sqs(), settings.queue_url, offload, diverts=diverts)
+    return PauseReleases(tasks, PausedEnvelopes(clients.s3(), own.settings.bucket), own.submissions(), own.warn)
 
 
 pause = queue_entry_point(build_pause)

@@ -7,8 +7,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.capabilities.triggers.ends import EndNotice, encode_end_notice, end_notice
 from asya.function.aws import clients
-from asya.function.aws.settings import Settings
 from asya.function.aws.table import chunks
+from asya.function.lambdas.function import Function
 from asya.function.sqs_limits import BATCH_ENTRIES
 from asya.protocol import names
 from asya.protocol.task import TaskRecord
@@ -57,8 +57,9 @@ class EndNotices:
         return failed[0].get("Message", failed[0]["Code"]) if failed else None
 
 
-def build_end_notices(settings: Settings, warn: Callable[[str], None]) -> Callable[[Sequence[TaskRecord]], None] | None:
+def build_end_notices(own: Function) -> Callable[[Sequence[TaskRecord]], None] | None:
     """Return the function that sends notices of ended tasks; None for a mesh without triggers."""
+    settings = own.settings
     if not settings.table.triggers:
         return None
-    return EndNotices(clients.sqs(), settings.queue_url(names.TRIGGERS), settings.table.triggers, warn).send
+    return EndNotices(clients.sqs(), settings.queue_url(names.TRIGGERS), settings.table.triggers, own.warn).send

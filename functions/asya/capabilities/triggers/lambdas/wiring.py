@@ -17,88 +17,80 @@ from asya.capabilities.triggers.lambdas.slot_sweep import SlotSweep
 from asya.capabilities.triggers.lambdas.traces import Traces
 from asya.capabilities.triggers.lambdas.triggers import TriggerQueue
 from asya.function.aws import clients
-from asya.function.aws.claim_check import ClaimCheck
 from asya.function.aws.failed_messages import FailedMessages
-from asya.function.aws.settings import Settings
-from asya.function.aws.submission_sender import SubmissionSender
 from asya.function.lambdas.batch import BatchProcessor
-from asya.function.lambdas.environment import Environment
+from asya.function.lambdas.function import Function
 from asya.protocol import names
-from asya.protocol.keys import INBOX_PREFIX
 from asya.sidecar.lambdas.entry_point import queue_entry_point
 from asya.sidecar.lambdas.services import Services
-from asya.tasks.aws.tasks import Tasks
-from asya.tasks.aws.wiring import build_store
+from asya.tasks.aws.stored_tasks import StoredTasks
 from asya.tasks.starts.aws.idempotency_keys import IdempotencyKeys
 from asya.tasks.starts.aws.task_starter import TaskStarter
 
 
 def build_triggers(services: Services) -> TriggerQueue:
     """Build the function that starts the tasks of triggers."""
-    settings, environment, warn = services.settings, services.environment, services.telemetry.log.warning
-    url = settings.queue_url(names.TRIGGERS)
-    table = settings.table_name("tasks")
+    settings = services.settings
+    url, table = settings.queue_url(names.TRIGGERS), settings.table_name("tasks")
     bodies = WebhookBodies(clients.s3(), settings.bucket)
-    offload = ClaimCheck(clients.s3(), settings.bucket, prefix=INBOX_PREFIX).offload
-    store = build_store(settings, environment)
-    tasks = Tasks(store, warn, threaded=environment.is_threaded)
+    stored = StoredTasks(services)
+    store = stored.store
     starter = TaskStarter(
-        tasks=tasks,
+        tasks=stored.tasks,
         keys=IdempotencyKeys(clients.dynamodb(), table, settings.table.retention.tasks, names.TRIGGERS),
-        sender=SubmissionSender(clients.sqs(), settings.queue_url, offload),
-        warn=warn,
+        sender=services.submissions(),
+        warn=services.warn,
     )
     failed = FailedMessages(clients.sqs(), f"{url}-dlq")
-    starts = OccurrenceStarts(services, starter, environment.new_span)
-    cancels = build_task_cancels(settings, tasks, store, environment, warn)
-    lane_store = _lane_store(settings, environment)
+    starts = OccurrenceStarts(services, starter, services.environment.new_span)
+    cancels = build_task_cancels(services, stored)
+    lane_store = build_lane_store(services)
     lanes = LaneQueue(
         services=services,
         store=lane_store,
         records=store,
         starter=starter,
         starts=LaneStarts(services, lane_store, cancels, failed, starts.start),
-        checks=LaneChecks(clients.sqs(), url, warn),
+        checks=LaneChecks(clients.sqs(), url, services.warn),
     )
     worker = BatchProcessor(clients.sqs(), url, (), services.telemetry)
-    states, backfills = (
-        ScheduleStates(clients.dynamodb(), table),
-        BackfillRunner(services, build_backfills(settings), store),
-    )
+    states, backfills = build_schedule_states(services), BackfillRunner(services, build_backfills(services), store)
     return TriggerQueue(services, worker, starts, lanes, failed, states, backfills, Traces(services, store), bodies)
 
 
-def build_slot_sweep(services: Services) -> SlotSweep:
+def build_slot_sweep(own: Function) -> SlotSweep:
     """Build the sweep of slots."""
-    settings = services.settings
-    return SlotSweep(
-        services,
-        ScheduleStates(clients.dynamodb(), settings.table_name("tasks")),
-        SlotSender(clients.sqs(), settings.queue_url(names.TRIGGERS)),
-    )
+    sender = SlotSender(clients.sqs(), own.settings.queue_url(names.TRIGGERS))
+    return SlotSweep(own, build_schedule_states(own), sender)
 
 
 def build_lane_sweep(services: Services) -> LaneSweep:
     """Build the sweep of lanes."""
-    settings, environment, warn = services.settings, services.environment, services.telemetry.log.warning
-    checks = LaneChecks(clients.sqs(), settings.queue_url(names.TRIGGERS), warn)
-    return LaneSweep(services, _lane_store(settings, environment), build_store(settings, environment), checks)
-
-
-def _lane_store(settings: Settings, environment: Environment) -> LaneStore:
-    retention = settings.table.retention.tasks
-    return LaneStore(clients.dynamodb(), settings.table_name("tasks"), retention, environment.sleep)
-
-
-def build_backfills(settings: Settings) -> Backfills:
-    """Build the states of the backfills of a mesh."""
-    return Backfills(clients.dynamodb(), settings.table_name("tasks"), settings.table.retention.tasks)
+    checks = LaneChecks(clients.sqs(), services.settings.queue_url(names.TRIGGERS), services.warn)
+    return LaneSweep(services, build_lane_store(services), StoredTasks(services).store, checks)
 
 
 def build_backfill_sweep(services: Services) -> BackfillSweep:
     """Build the sweep of backfills."""
-    settings = services.settings
-    return BackfillSweep(services, build_backfills(settings), clients.sqs(), settings.queue_url(names.TRIGGERS))
+    queue_url = services.settings.queue_url(names.TRIGGERS)
+    return BackfillSweep(services, build_backfills(services), clients.sqs(), queue_url)
+
+
+def build_schedule_states(own: Function) -> ScheduleStates:
+    """Build the states of the schedules of a mesh."""
+    return ScheduleStates(clients.dynamodb(), own.settings.table_name("tasks"))
+
+
+def build_lane_store(own: Function) -> LaneStore:
+    """Build the lanes of a mesh."""
+    settings = own.settings
+    retention = settings.table.retention.tasks
+    return LaneStore(clients.dynamodb(), settings.table_name("tasks"), retention, own.environment.sleep)
+
+
+def build_backfills(own: Function) -> Backfills:
+    """Build the states of the backfills of a mesh."""
+    return Backfills(clients.dynamodb(), own.settings.table_name("tasks"), own.settings.table.retention.tasks)
 
 
 triggers = queue_entry_point(build_triggers)

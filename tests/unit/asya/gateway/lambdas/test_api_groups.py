@@ -7,8 +7,8 @@ from typing import Any, Protocol, get_args, get_origin, get_type_hints
 import pytest
 
 from asya.function.aws.telemetry import Telemetry
-from asya.function.lambdas.environment import REAL
 from asya.gateway.call_table import CALLS
+from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.lambdas.api_groups import ApiParts
 from asya.protocol import names
 from tests.doubles.gateway_functions import Gateway, settings_with
@@ -29,7 +29,7 @@ WITH_BUILDERS = {
 @pytest.fixture
 def parts(gateway: Gateway) -> ApiParts:
     settings = settings_with(gateway.environ, gateway.mesh)
-    return ApiParts(settings, Telemetry("flights", "test"), REAL, lambda: "new")
+    return ApiParts(HttpServices(settings, given_telemetry=Telemetry("flights", "test")))
 
 
 @pytest.mark.parametrize("name", [each for each in CLASSES if each.rpartition(".")[2] not in WITH_BUILDERS])

@@ -9,9 +9,12 @@ from jsonschema_rs import meta, validator_for
 
 from asya.function.aws.telemetry import Telemetry
 from asya.gateway.call_table import CALLS, calls_of
+from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.lambdas.api_groups import build_api
 from asya.gateway.lambdas.openapi import document
+from asya.gateway.lambdas.wiring import report_routes
 from asya.gateway.operations.wiring import build_logs, build_operations
+from asya.gateway.streams.wiring import stream_routes
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.triggers import Trigger, Webhook
@@ -20,8 +23,6 @@ from tests.doubles.gateway_functions import (
     EVENTS,
     MESH,
     Gateway,
-    build_stream_routes,
-    ingest_routes,
     recorded_event,
     route_event,
     settings_with,
@@ -35,10 +36,10 @@ TASK = str(recorded_event("read-task")["pathParameters"]["id"])
 def test_every_call_is_answered_by_its_function(gateway: Gateway) -> None:
     settings = settings_with(gateway.environ, gateway.mesh)
     for name, build in (
-        (names.GATEWAY_API, build_api), (names.GATEWAY_INGEST, ingest_routes), (names.GATEWAY_STREAM, build_stream_routes),
+        (names.GATEWAY_API, build_api), (names.GATEWAY_INGEST, report_routes), (names.GATEWAY_STREAM, stream_routes),
         (names.LOGS, build_logs), (names.OPERATIONS, build_operations),
     ):  # fmt: skip
-        routes = build(settings, Telemetry("flights", "test"))
+        routes = build(HttpServices(settings, given_telemetry=Telemetry("flights", "test")))
         assert {route.call.route for route in routes} == {
             call.route for call in calls_of(MESH) if call.function == name
         }

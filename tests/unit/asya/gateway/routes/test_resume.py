@@ -15,6 +15,7 @@ from asya.capabilities.pauses.lambdas import pause_release
 from asya.capabilities.pauses.lambdas.wiring import build_releases, build_sweep
 from asya.function.aws import clients
 from asya.function.lambdas.environment import Environment, RealEnvironment
+from asya.function.lambdas.function import Function
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.mesh_table import Actor, Gateway, MeshTable
@@ -214,7 +215,7 @@ def test_a_finished_release_is_not_sent_again(world: World, monkeypatch: pytest.
 def test_canceled_while_paused_x_sink_gets_the_envelope_as_canceled(world: World) -> None:
     world.tasks.report([event("env-1", "canceled", 1, 9)], NOW, may_create=True)
     record = world.record()
-    found = build_releases(world.settings, world.tasks, print)
+    found = build_releases(Function(world.settings), world.tasks)
     found.finish(record, NOW)
     (sent,) = world.messages("x-sink")
     assert (sent["status"]["phase"], sent["payload"], sent["id"]) == ("canceled", {"text": "hello"}, "env-1")

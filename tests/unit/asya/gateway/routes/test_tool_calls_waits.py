@@ -12,6 +12,7 @@ from asya.function.aws.table import Table
 from asya.function.aws.telemetry import Telemetry
 from asya.function.lambdas.environment import REAL, RealEnvironment
 from asya.gateway.aws.wait_slots import WaitSlots
+from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.http.router import answer
 from asya.gateway.lambdas.api_groups import build_api
 from asya.gateway.routes import tool_calls
@@ -98,7 +99,7 @@ def test_13_tools_wait_a_call_that_does_not_wait_is_not_counted(
 @pytest.mark.rule("13.waits")
 def test_13_waits_a_refusal_says_when_to_try_again(gateway: Gateway) -> None:
     telemetry = Telemetry("flights", "test")
-    routes = build_api(settings_with(gateway.environ, gateway.mesh), telemetry)
+    routes = build_api(HttpServices(settings_with(gateway.environ, gateway.mesh), given_telemetry=telemetry))
     with waiting("AIDAALICE", "AIDAALICE"):
         response = answer(route_event(REST, ALICE, {"name": "plain"}), routes, at(0), telemetry.log)
     assert (response["statusCode"], response["headers"]["retry-after"]) == (429, "5")

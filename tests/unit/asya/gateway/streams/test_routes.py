@@ -12,10 +12,12 @@ from msgspec.structs import replace as changed
 from asya.function.aws import clients
 from asya.function.aws.telemetry import Telemetry
 from asya.function.aws.token_keys import TokenKeys
+from asya.gateway.http.entry_point import HttpServices
 from asya.gateway.http.router import answer
 from asya.gateway.streams import routes as gateway_stream
 from asya.gateway.streams import stream_tokens, wiring
 from asya.gateway.streams.sse import event as event_text
+from asya.gateway.streams.wiring import stream_routes
 from asya.protocol.api_errors import ApiError
 from tests.doubles.gateway_functions import (
     ALICE,
@@ -23,7 +25,6 @@ from tests.doubles.gateway_functions import (
     MESH,
     Event,
     Gateway,
-    build_stream_routes,
     recorded_event,
     report,
     route_event,
@@ -148,7 +149,7 @@ def test_a_response_without_events_is_a_keepalive(gateway: Gateway, task_id: str
 def test_a_buffered_response_waits_as_long_as_between_two_keepalives(gateway: Gateway, task_id: str) -> None:
     [pending] = follow(gateway, task_id)
     clock = FakeClock()
-    streams = build_stream_routes(settings_with(gateway.environ, gateway.mesh), TELEMETRY, clock)
+    streams = stream_routes(HttpServices(settings_with(gateway.environ, gateway.mesh), clock, TELEMETRY))
     response = answer(stream_event(SIGNED, task_id, pending["id"]), streams, at(0), TELEMETRY.log)
     assert response["body"].endswith(": keepalive\n\n")
     assert clock.seconds == pytest.approx(15.0)
@@ -215,7 +216,7 @@ def test_a_token_opens_the_stream_of_its_task(gateway: Gateway, task_id: str) ->
 
 
 def test_pages_of_any_origin_may_read_what_a_token_opens(gateway: Gateway, task_id: str) -> None:
-    streams = build_stream_routes(settings_with(gateway.environ, gateway.mesh), TELEMETRY, FakeClock())
+    streams = stream_routes(HttpServices(settings_with(gateway.environ, gateway.mesh), FakeClock(), TELEMETRY))
     event = stream_event(OPEN, task_id, iam=None, token=token_of(gateway, task_id))
     opened = answer(event, streams, at(0), TELEMETRY.log)
     assert opened["headers"]["access-control-allow-origin"] == "*"
@@ -280,7 +281,7 @@ def test_forged_tokens_cause_no_calls_of_kms(gateway: Gateway, task_id: str, mon
         return derive(self, label)
 
     monkeypatch.setattr(TokenKeys, "_derive", counted)
-    streams = build_stream_routes(settings_with(gateway.environ, gateway.mesh), TELEMETRY, FakeClock())
+    streams = stream_routes(HttpServices(settings_with(gateway.environ, gateway.mesh), FakeClock(), TELEMETRY))
     end = int(stream_tokens.expiry(at(0)).timestamp())
     for number in range(20):
         event = stream_event(OPEN, task_id, iam=None, token=f"{end - number}.{'A' * 43}")

@@ -14,6 +14,7 @@ import pytest
 from asya.function.aws.settings import Settings
 from asya.function.aws.telemetry import Telemetry
 from asya.function.lambdas.environment import REAL
+from asya.function.lambdas.function import Function
 from asya.gateway.access import AccessRules
 from asya.gateway.streams import stream_tokens
 from asya.gateway.streams.event_poller import EventPoller
@@ -78,7 +79,7 @@ class World:
             keys=Keys(),  # type: ignore[arg-type]
             is_continuous=True,
         )
-        routes, log = stream_routes(SETTINGS, streams), Telemetry("flights", "test").log
+        routes, log = stream_routes(Function(SETTINGS), streams), Telemetry("flights", "test").log
         return StreamServer(routes, streams.poller, self.environment, log, keepalive, max_seconds)
 
 

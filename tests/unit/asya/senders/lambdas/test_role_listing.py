@@ -1,7 +1,5 @@
 """The function that lists the roles of a stack (`protocol §4.roles`)."""
 
-from datetime import UTC, datetime
-
 import pytest
 from botocore.exceptions import ClientError
 
@@ -11,8 +9,6 @@ from asya.senders.lambdas.wiring import build_role_list, build_role_listing
 from asya.senders.roles import ListRequest
 from tests.doubles.mesh_world import MeshWorld
 from tests.unit.asya.senders.test_roles import request
-
-NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
 class Answers(list[tuple[str, str | None]]):
@@ -32,8 +28,7 @@ def answers() -> Answers:
 
 @pytest.fixture
 def listing(world: MeshWorld, answers: Answers) -> RoleListing:
-    services = world.services("x-roles")
-    return build_role_listing(services.settings, services.telemetry, answer=answers.add)
+    return build_role_listing(world.services("x-roles"), answers.add)
 
 
 @pytest.mark.rule("4.roles")
@@ -43,7 +38,7 @@ def test_a_consumer_knows_the_roles_of_a_deployed_stack(
     # CloudFormation may call twice.
     for _ in range(2):
         listing.process(request("Create", {"infer": "AROA1"}))
-    roles = build_role_list(world.services("x-reports").settings, lambda: NOW)
+    roles = build_role_list(world.services("x-reports"))
     assert (roles.function_of("AROA1"), roles.function_of("AROA2")) == ("infer", None)
     assert answers == [("r-1 ListedRoles", None)] * 2
 

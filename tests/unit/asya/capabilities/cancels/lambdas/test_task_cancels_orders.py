@@ -17,6 +17,7 @@ from asya.protocol.events import TaskEvent
 from asya.protocol.mesh_table import Actor, Sink
 from asya.protocol.task import TaskRecord
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
+from asya.tasks.aws.stored_tasks import StoredTasks
 from asya.tasks.aws.tasks import Tasks
 from tests.doubles.dynamo import create_tasks_table
 from tests.doubles.envelopes import mesh
@@ -73,9 +74,8 @@ class Race:
 
     def cancel(self) -> CanceledTask | None:
         """`DELETE`."""
-        settings, tasks = self.world.services("x-gateway-api", TABLE).settings, self.tasks()
-        store = DynamoTaskStore(clients.dynamodb(), "asya-shop-tasks", 10**6, lambda _: None)
-        cancels = build_task_cancels(settings, tasks, store, self.clock, lambda _: None)
+        own = replace(self.world.services("x-gateway-api", TABLE), environment=self.clock)
+        cancels = build_task_cancels(own, StoredTasks(own))
         return cancels.cancel("env-1", self.clock.now(), "AIDAALICE")
 
     def end(self, actor: str, phase: str) -> list[str]:

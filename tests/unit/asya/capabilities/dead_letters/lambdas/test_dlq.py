@@ -190,6 +190,7 @@ def test_a_scan_ends_before_its_messages_become_visible_again(
         is_threaded = False
         now = staticmethod(environment.now)
         monotonic = staticmethod(lambda: next(moments))
+        sleep = staticmethod(environment.sleep)
 
     dlq_world.services = Services(dlq_world.services.settings, Slow())  # type: ignore[arg-type]
     dlq_world.scan()
