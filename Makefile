@@ -219,6 +219,13 @@ wheel: $(VENV)/.installed .build/.console  ## the distribution asya-mesh, into d
 rules: $(VENV)/.installed  ## write docs/reference/rules.md: each rule of the protocol and the tests that show it
 	@$(BIN)/python -m tests.rules --write
 
+.PHONY: monitoring
+monitoring: $(VENV)/.installed  ## write what follows from metrics and alarms of manifests: docs/reference/alarms.md, the schema of the mesh file, recorded tests
+	@$(BIN)/python -m asya_infra.constructs.observability.page
+	@$(BIN)/python -m asya_infra.mesh_file.schema
+	@$(BIN)/python -m tests.unit.asya_infra.mesh_file.wrong_values
+	@$(BIN)/python -m tests.infra.recorded_templates
+
 .PHONY: console-types
 console-types: $(VENV)/.installed  ## write console/src/api/gateway.ts: the types of the gateway's answers, from its calls
 	@$(BIN)/python -m docs_site.reference.console_types

@@ -5,6 +5,7 @@ say stays a construct. `asya_infra.constructs.observability` makes alarms and da
 import no declaration; a test compares both.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -18,8 +19,10 @@ Unit = Literal["Count", "Milliseconds", "Seconds", "Bytes"]
 Dimension = Literal["outcome", "kind", "reason", "state"]
 Statistic = Literal["Sum", "Maximum", "Minimum", "Average", "SampleCount", "p50", "p95"]
 
+_NAME = r"(\{each\}|\{number\}|[a-z0-9])(-?(\{number\}|[a-z0-9]))*"
 _PLACEHOLDERS = ("mesh", "queue", "each", "log", "undone")
 SQS = "AWS/SQS"
+LAMBDA = "AWS/Lambda"
 AWS_METRICS = {
     **dict.fromkeys(
         (
@@ -31,7 +34,7 @@ AWS_METRICS = {
         ),
         SQS,
     ),
-    **dict.fromkeys(("ConcurrentExecutions", "Errors", "Throttles"), "AWS/Lambda"),
+    **dict.fromkeys(("ConcurrentExecutions", "Errors", "Throttles"), LAMBDA),
 }
 """The metrics of AWS services that declarations may read, with their namespaces in CloudWatch."""
 
@@ -65,6 +68,17 @@ class Of(Enum):
     CREW = "each actor that the mesh brings along"
     PICKED = "the actor that the page of an actor shows, its queue or its function"
     PICKED_LETTERS = "the dead-letter queue of this actor"
+
+
+_ABOUT = {
+    "": {Of.MESH, Of.ACTORS, Of.OWN_ACTORS, Of.CREW, Of.SWEEPS, Of.PICKED},
+    SQS: {Of.QUEUES, Of.PICKED, Of.PICKED_LETTERS},
+    LAMBDA: {Of.ACCOUNT, Of.FUNCTIONS, Of.UNQUEUED, Of.PICKED},
+}
+"""What metrics of functions and of AWS services are about."""
+_ONE = {Of.MESH, Of.ACCOUNT}
+_EACH = {Of.QUEUES, Of.UNQUEUED, Of.SWEEPS}
+"""What alarms tell apart: CloudWatch needs the name of each metric that an alarm reads."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +118,12 @@ class Series:
     statistic: Statistic = "Sum"
     of: str | Of = Of.MESH
     values: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        about = _ABOUT[AWS_METRICS.get(self.metric, "")]
+        if isinstance(self.of, Of) and self.of not in about:
+            known = ", ".join(each.name for each in Of if each in about)
+            raise ValueError(f"there is no {self.metric} of {self.of.value}; use the name of an actor, or Of: {known}")
 
 
 @dataclass(frozen=True)
@@ -146,6 +166,19 @@ class Silence:
 Watched = Series | Total | Largest | Share | Delay | Silence
 
 
+def _read(watched: Watched) -> list[tuple[Series, set[Of]]]:
+    """Return the series that an alarm reads, each with what it may be about."""
+    match watched:
+        case Share(part, rest):
+            return [(part, _ONE), (rest, _ONE)]
+        case Series():
+            return [(watched, _ONE)]
+        case Delay():
+            return []
+        case _:
+            return [(watched.series, _EACH)]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Alarm:
     """An alarm of the mesh.
@@ -155,6 +188,7 @@ class Alarm:
         says: What happened, and what to do. `{mesh}` is the mesh with its prefix, `{queue}` the queue, `{each}` what the series is
             about, `{log}` the log group of `log`, and `{undone}` what stays undone while a sweep fails.
         graph: The graph of the overview that shows where it happened.
+        step: What an operator does first, for the page of alarms: Markdown with links from `docs/reference`.
         log: The function whose log tells more; a sweep's own by default.
         watched: What the alarm reads.
         threshold: When it goes off.
@@ -166,6 +200,7 @@ class Alarm:
     name: str
     says: str
     graph: str = ""
+    step: str = ""
     log: str = ""
     watched: Watched
     threshold: Threshold
@@ -174,6 +209,11 @@ class Alarm:
     when: Predicate = always
 
     def __post_init__(self) -> None:
+        if re.fullmatch(_NAME, self.name) is None or self.name.endswith("-dlq"):
+            raise ValueError(f"alarm {self.name!r}: use a name such as stuck-runs; one that ends with -dlq wakes x-dlq")
+        for series, readable in _read(self.watched):
+            if isinstance(series.of, Of) and series.of not in readable:
+                raise ValueError(f"alarm {self.name!r}: it cannot read a series of {series.of.value}")
         for _, placeholder, _, _ in Formatter().parse(self.says):
             if placeholder is not None and placeholder not in _PLACEHOLDERS:
                 known = ", ".join(_PLACEHOLDERS)

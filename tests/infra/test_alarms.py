@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from asya_infra.constructs.observability import page
 from asya_infra.constructs.observability.alarms import MAX_METRICS
 from asya_infra.constructs.observability.mesh_alarms import mesh_alarms
 from asya_infra.constructs.observability.series import queue_actors, unqueued_functions
@@ -263,10 +264,11 @@ def test_the_guide_states_the_price_of_the_alarms(tmp_path: Path) -> None:
     assert stated == [(count, round(count * 0.10, 2)) for count in counts]
 
 
-def test_the_guide_explains_each_alarm_and_the_reference_each_threshold(shop: Any) -> None:
-    guide = (PROJECT / "docs" / "how-to" / "watch-a-mesh.md").read_text()
+def test_the_page_has_each_alarm_with_a_first_step_and_each_threshold(shop: Any) -> None:
+    written = page.PAGE.read_text(encoding="utf-8")
+    assert written == page.as_page(), "run `python -m asya_infra.constructs.observability.page`"
     names = {re.sub(r"-\d+$", "-{n}", re.sub(r"^x-.*-stopped", "{sweep}-stopped", name)) for name in alarms(shop)}
     for name in names:
-        assert f"| `{name}` |" in guide
+        assert re.search(rf"^\| `{re.escape(name)}` \| .* \| [^|]+ \|$", written, re.MULTILINE), name
     for threshold in ThresholdsSection.__struct_fields__:
-        assert f"`{threshold}`" in guide
+        assert f"\n| `{threshold}` |" in written

@@ -127,6 +127,7 @@ ALARMS = (
         name=names.SUMP,
         says="Envelopes have failed for good: x-sump logs each one and keeps a copy under sump/.",
         graph="Failures",
+        step="The table at the end of the dashboard, then `asya status ID`",
         watched=Series(metric="NumberOfMessagesSent", of=names.SUMP),
         threshold=Threshold(key="failures", text="Envelopes at x-sump."),
     ),
@@ -135,6 +136,7 @@ ALARMS = (
         says="A large share of the envelopes fails.",
         graph="Failures by actor and reason",
         # With fewer ended tasks in a period, a single failure would be a high rate; the alarm for failures tells about that one.
+        step="The graph",
         watched=Share(
             part=Series(metric="Failed"),
             rest=Series(metric="Processed", of=names.SINK, values=("succeeded",)),

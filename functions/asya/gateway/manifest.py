@@ -240,6 +240,7 @@ def _reports(queue: str, what: str) -> tuple[Alarm, Alarm]:
             name=f"{queue}-delayed",
             says=f"The {what} is shown late, and nothing is lost: the messages wait in {{queue}}. "
             "See the row 'Reports' of the dashboard {mesh}, and the log of x-reports.",
+            step="[Find out why reports are late](../how-to/operate.md#find-out-why-reports-are-late)",
             watched=Delay(queue),
             threshold=_LATE,
         ),
@@ -247,6 +248,7 @@ def _reports(queue: str, what: str) -> tuple[Alarm, Alarm]:
             name=f"{queue}-dead-letters",
             says="Reports could not be recorded and lie in {queue}. Repair the cause in the log of x-reports (mesh {mesh}), then "
             "run `asya dlq reports replay`.",
+            step="[Replay reports](../how-to/operate.md#replay-reports)",
             watched=Series(metric="ApproximateNumberOfMessagesVisible", statistic="Maximum", of=f"{queue}-dlq"),
             threshold=LETTERS,
         ),

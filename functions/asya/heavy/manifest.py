@@ -142,6 +142,7 @@ ALARMS = (
         name="stuck-runs",
         says="A job run waits too long for its start, or exceeds max_run.",
         graph="Longest delay of a job run",
+        step="[Troubleshoot a heavy actor](../how-to/operate.md#troubleshoot-a-heavy-actor)",
         watched=Series(metric="RunDelay", statistic="Maximum"),
         threshold=Threshold(
             key="stuck_runs",

@@ -73,6 +73,7 @@ ALARMS = (
         name="deadline-missed",
         says="Tasks were not done by their deadline.",
         graph="Retries and losses; SlaExpired names the actors",
+        step="`SlaExpired` by actor. Under `x-task-sweep`, the task waited in a queue",
         watched=Series(metric="SlaExpired"),
         threshold=Threshold(key="deadline_missed", text="Deadlines that passed."),
     ),
@@ -80,6 +81,7 @@ ALARMS = (
         name="redelivered",
         says="Functions crash, time out or are throttled, or AWS refuses their calls; messages come again.",
         graph="Errors by function",
+        step="The graph, then the log of the function",
         watched=Series(metric="Redelivered"),
         threshold=Threshold(
             key="redelivered",
@@ -91,6 +93,7 @@ ALARMS = (
         name="oldest-message-{number}",
         says="A message has waited too long for one of {each}.",
         graph="Oldest message by queue",
+        step="The graph; is the function throttled, too slow, or disabled?",
         watched=Largest(Series(metric="ApproximateAgeOfOldestMessage", statistic="Maximum", of=Of.QUEUES)),
         threshold=Threshold(
             key="oldest_message",
@@ -106,6 +109,7 @@ ALARMS = (
         name="throttles",
         says="Lambda throttles functions of this account, which share its concurrency.",
         graph="Throttled calls of the account",
+        step="Lower `concurrency`, or ask AWS for a higher quota",
         watched=Series(metric="Throttles", of=Of.ACCOUNT),
         threshold=Threshold(
             key="throttles",
@@ -117,6 +121,7 @@ ALARMS = (
         name="function-errors",
         says="Errors of {each}.",
         graph="Errors by function",
+        step="The graph, then the log of the function",
         watched=Total(Series(metric="Errors", of=Of.UNQUEUED)),
         threshold=Threshold(
             key="function_errors", default=3, text="Errors of the gateway's functions and of the sweeps."
@@ -125,6 +130,7 @@ ALARMS = (
     Alarm(
         name="{each}-stopped",
         says="{each} does not finish its sweeps: {undone}. Its log has the cause: {log}",
+        step="The log; the rule of the sweep in EventBridge may be disabled",
         watched=Silence(Series(metric="Sweeps", of=Of.SWEEPS)),
         threshold=Threshold(
             key="stopped_sweep",

@@ -9,7 +9,7 @@ import pytest
 
 from asya import registry
 from asya.capabilities.operations.aws.actor_metrics import ActorMetrics
-from asya.monitoring import AWS_METRICS, Alarm, Metric, Series, Threshold
+from asya.monitoring import AWS_METRICS, Alarm, Metric, Of, Series, Threshold, Total
 from asya.testing.services.functions import QuietTelemetry
 from asya.testing.services.process import Process
 from docs_site.reference.metrics import written
@@ -52,16 +52,34 @@ def test_alarms_with_one_key_have_one_threshold() -> None:
     assert all(each.threshold is keys[each.threshold.key] for each in registry.PRODUCT.alarms)
 
 
-def test_a_text_has_known_placeholders_alone() -> None:
+RECEIVED = Series(metric="Received")
+
+
+@pytest.mark.parametrize(
+    ("declared", "problem"),
+    [
+        ({"says": "{actor} is late."}, "unknown placeholder {actor}; known are mesh, queue, each, log, undone"),
+        ({"name": "Late ones"}, "use a name such as stuck-runs; one that ends with -dlq wakes x-dlq"),
+        ({"name": "late-dlq"}, "use a name such as stuck-runs; one that ends with -dlq wakes x-dlq"),
+        ({"watched": Series(metric="Received", of=Of.ACTORS)}, "it cannot read a series of each actor"),
+        ({"watched": Total(RECEIVED)}, "it cannot read a series of the mesh"),
+    ],
+)
+def test_an_alarm_says_what_is_wrong_with_it(declared: dict[str, Any], problem: str) -> None:
+    alarm = {"name": "late", "says": "", "watched": RECEIVED, "threshold": Threshold(key="late", text="Late.")}
+    with pytest.raises(ValueError, match=rf"^alarm '{declared.get('name', 'late')}': {re.escape(problem)}$"):
+        Alarm(**(alarm | declared))
+
+
+@pytest.mark.parametrize(
+    ("metric", "of"),
+    [("Errors", Of.MESH), ("Errors", Of.QUEUES), ("NumberOfMessagesSent", Of.MESH), ("Mine", Of.ACCOUNT)],
+)
+def test_a_series_is_of_what_has_its_metric(metric: str, of: Of) -> None:
     with pytest.raises(
-        ValueError, match=r"alarm 'late': unknown placeholder \{actor\}; known are mesh, queue, each, log, undone"
+        ValueError, match=rf"^there is no {metric} of {of.value}; use the name of an actor, or Of: [A-Z]"
     ):
-        Alarm(
-            name="late",
-            says="{actor} is late.",
-            watched=Series(metric="Received"),
-            threshold=Threshold(key="late", text="Late."),
-        )
+        Series(metric=metric, of=of)
 
 
 def test_each_alarm_names_a_graph_of_the_overview() -> None:

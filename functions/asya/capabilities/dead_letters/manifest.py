@@ -45,6 +45,7 @@ ALARMS = (
         name="dead-letters",
         says="Messages could not be delivered: `asya dlq list` shows them.",
         graph="Dead letters by actor",
+        step="[Redrive them](../how-to/operate.md#redrive-dead-letters); the alarm goes off when the queues are empty",
         watched=Series(metric="DeadLetters", statistic="Maximum"),
         threshold=LETTERS,
         # A sweep may fail; of two periods, one has a value.

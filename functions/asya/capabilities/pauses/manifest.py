@@ -112,6 +112,7 @@ ALARMS = (
         name="oldest-pause",
         says="A task has waited long for an answer, and will fail without one.",
         graph="Oldest pause (s)",
+        step="`asya list --status paused`, then [answer or cancel](../how-to/pause-and-resume.md#limits)",
         watched=Series(metric="PausedAge", statistic="Maximum"),
         threshold=Threshold(
             key="oldest_pause",

@@ -101,6 +101,7 @@ ALARMS = (
         "`asya backfill` starts the slots.",
         graph="Failures and missed slots",
         log=names.TASK_SWEEP,
+        step="`asya backfill` [starts the slots](../how-to/backfill.md); a longer `catch_up`",
         watched=Series(metric="SlotsMissed"),
         threshold=Threshold(
             key="slots_missed",
