@@ -1,4 +1,4 @@
-"""Writes an S3 object unless it exists; classifies the errors of conditional writes and of missing objects."""
+"""Writes an S3 object unless it exists; classifies the errors of conditional writes to S3, and of missing objects."""
 
 import random
 import time
@@ -10,7 +10,6 @@ from botocore.exceptions import ClientError
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-_FAILED = "ConditionalCheckFailed"
 _PAUSES = (0.05, 0.1, 0.2)  # seconds, before the second and later tries
 
 
@@ -49,17 +48,6 @@ def put_if_absent(
             pause(seconds)
         else:
             return True
-
-
-def is_condition_failure(error: ClientError) -> bool:
-    """Whether DynamoDB refused a write because its condition failed."""
-    return error.response["Error"]["Code"] == f"{_FAILED}Exception"
-
-
-def failed_conditions(error: ClientError) -> set[int]:
-    """The indexes of the failed conditions in a transaction; empty if it failed for another reason."""
-    reasons = error.response.get("CancellationReasons", [])
-    return {index for index, reason in enumerate(reasons) if reason.get("Code") == _FAILED}
 
 
 def is_precondition_failure(error: ClientError) -> bool:
