@@ -1,4 +1,4 @@
-"""protocol §13 on the deployed mesh, IAM enforced: the unmodified official client of Agent2Agent, in both versions."""
+"""protocol §13 on the deployed mesh, IAM enforced: the unmodified official client of Agent2Agent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import pytest
 from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
 from a2a.helpers import get_data_parts
 from a2a.types import (
-    AgentCard,
     AuthenticationInfo,
     CancelTaskRequest,
     GetTaskRequest,
@@ -68,17 +67,11 @@ class SigV4(httpx.Auth):
 
 
 @contextlib.asynccontextmanager
-async def connected(caller: ApiCaller, *, version: str = "1.0", streaming: bool = False) -> AsyncIterator[Client]:
-    """A client that has read the card, reduced to one version."""
+async def connected(caller: ApiCaller, *, streaming: bool = False) -> AsyncIterator[Client]:
+    """A client that has read the card."""
     async with httpx.AsyncClient(auth=SigV4(caller), timeout=60, transport=caller.transport(httpx)) as http:
         card = await A2ACardResolver(http, caller.url).get_agent_card()
-        shown = AgentCard()
-        shown.CopyFrom(card)
-        del shown.supported_interfaces[:]
-        shown.supported_interfaces.extend(
-            each for each in card.supported_interfaces if each.protocol_version == version
-        )
-        yield ClientFactory(ClientConfig(httpx_client=http, streaming=streaming)).create(shown)
+        yield ClientFactory(ClientConfig(httpx_client=http, streaming=streaming)).create(card)
 
 
 def saying(data: dict[str, Any], *, text: str = "", **more: Any) -> SendMessageRequest:
@@ -125,12 +118,11 @@ def test_the_card_is_public(gateway: DeployedCloud) -> None:
 
 
 @pytest.mark.rule("13.a2a.resume", "13.a2a.versions")
-@pytest.mark.parametrize("version", ["1.0", "0.3"])
-def test_an_agent_runs_a_pipeline_and_answers_its_question(alice: ApiCaller, version: str) -> None:
+def test_an_agent_runs_a_pipeline_and_answers_its_question(alice: ApiCaller) -> None:
     """A message starts a task, another one resumes it; the id stays."""
 
     async def talk() -> None:
-        async with connected(alice, version=version) as client:
+        async with connected(alice) as client:
             asking = await sent(client, calling("ask", {"n": 1}, context_id="trip"))
             assert (asking.status.state, asking.context_id) == (INPUT_REQUIRED, "trip")
             with pytest.raises(InvalidParamsError):
@@ -163,20 +155,17 @@ def test_lists_hold_the_callers_tasks_of_a_context(alice: ApiCaller, bob: ApiCal
 
 
 @pytest.mark.rule("13.a2a.cancel", "13.a2a.stream")
-@pytest.mark.parametrize("version", ["1.0", "0.3"])
-def test_a_stream_shows_the_events_and_a_task_is_canceled(
-    gateway: DeployedCloud, alice: ApiCaller, version: str
-) -> None:
+def test_a_stream_shows_the_events_and_a_task_is_canceled(gateway: DeployedCloud, alice: ApiCaller) -> None:
     go_on = f"go/{uuid4()}"
 
     async def talk() -> None:
-        async with connected(alice, version=version, streaming=True) as client:
+        async with connected(alice, streaming=True) as client:
             items = [item async for item in client.send_message(calling("say", {"text": "hello"}))]
             task = await at_rest(client, items[0].task)
             assert result_of(task) == {"text": "hello"}
             again = [item async for item in client.subscribe(SubscribeToTaskRequest(id=task.id))]
             assert (again[0].task.id, again[-1].status_update.status.state) == (task.id, TaskState.TASK_STATE_COMPLETED)
-        async with connected(alice, version=version) as client:
+        async with connected(alice) as client:
             request = calling("rest", {"until": go_on})
             request.configuration.return_immediately = True
             async for answer in client.send_message(request):

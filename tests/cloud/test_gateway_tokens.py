@@ -110,7 +110,7 @@ def test_mcp_and_a2a_clients_use_tokens(gateway: DeployedCloud, issuer: Issuer) 
 
     assert "say" in asyncio.run(tools())
     card = callers.token_caller(gateway, None).call("GET", "/.well-known/agent-card.json")[1]
-    assert card["security"] == [{"jwt": []}]
+    assert card["securityRequirements"] == [{"schemes": {"jwt": {"list": []}}}]
     request = {"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {}}
     answer = caller.call("POST", "/a2a", request)
     assert (answer[0], "result" in answer[1]) == (200, True), answer

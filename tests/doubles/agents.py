@@ -29,7 +29,6 @@ SCHEMA: Json = {
 ANALYSE = Tool(description="Analyses", route=("inspect-dataset", "publish-report"), input_schema=SCHEMA)
 PLAIN = Tool(description="", route=("publish-report",))
 FLIGHTS = {"flights": "raw/f.csv"}
-SEND_METHODS = [("message/send", "user", "submitted"), ("SendMessage", "ROLE_USER", "TASK_STATE_SUBMITTED")]
 
 
 @pytest.fixture
@@ -73,13 +72,13 @@ def error(gateway: Gateway, method: str, params: object, iam: Json = ALICE, **he
 
 
 def tool_message(tool: str = "analyse", arguments: object = FLIGHTS, *, number: int = 1, **message: object) -> Json:
-    """Returns a message of version 1.0 that calls a tool."""
+    """Returns a message that calls a tool."""
     part = {"data": {"skill": tool, "arguments": arguments}}
     return {"message": {"messageId": f"m{number}", "role": "ROLE_USER", "parts": [part], **message}}
 
 
 def user_message(*parts: object, role: str = "ROLE_USER", **message: object) -> Json:
-    """Returns a message of version 1.0."""
+    """Returns a message."""
     return {"message": {"messageId": "m1", "role": role, "parts": list(parts), **message}}
 
 

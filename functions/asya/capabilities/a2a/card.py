@@ -1,12 +1,9 @@
-"""The agent card: the public description of a mesh (`protocol §13`, `/.well-known/agent-card.json`).
-
-One document serves both versions: clients of each read their own members and ignore the others.
-"""
+"""The agent card: the public description of a mesh (`protocol §13`, `/.well-known/agent-card.json`)."""
 
 import msgspec
 
 from asya.capabilities.a2a.tool_requests import text_argument
-from asya.capabilities.a2a.versions import VERSIONS
+from asya.capabilities.a2a.versions import VERSION
 from asya.protocol.mesh_table import MeshTable, Tool
 
 JSON, TEXT = "application/json", "text/plain"
@@ -15,9 +12,8 @@ JsonObject = dict[str, object]
 _SIGV4: JsonObject = {"name": "Authorization", "description": "AWS Signature Version 4 of the service execute-api"}
 _BEARER: JsonObject = {"scheme": "Bearer", "bearerFormat": "JWT"}
 _SCHEMES: dict[str, JsonObject] = {
-    # The members of version 1.0, then those of 0.3.
-    "sigv4": {"apiKeySecurityScheme": {**_SIGV4, "location": "header"}, "type": "apiKey", "in": "header", **_SIGV4},
-    "jwt": {"httpAuthSecurityScheme": _BEARER, "type": "http", **_BEARER},
+    "sigv4": {"apiKeySecurityScheme": {**_SIGV4, "location": "header"}},
+    "jwt": {"httpAuthSecurityScheme": _BEARER},
 }
 
 
@@ -38,17 +34,8 @@ def card(mesh: MeshTable, base_url: str, *, takes_tokens: bool = False) -> JsonO
         "defaultInputModes": [JSON, TEXT],
         "defaultOutputModes": [JSON],
         "skills": _skills(mesh),
-        # Version 1.0
-        "supportedInterfaces": [
-            {"url": url, "protocolBinding": "JSONRPC", "protocolVersion": version.name} for version in VERSIONS
-        ],
+        "supportedInterfaces": [{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": VERSION}],
         "securityRequirements": [{"schemes": {scheme: {"list": []}}}],
-        # Version 0.3
-        "url": url,
-        "preferredTransport": "JSONRPC",
-        "protocolVersion": "0.3.0",
-        "security": [{scheme: []}],
-        # Both versions
         "securitySchemes": {scheme: _SCHEMES[scheme]},
     }
 

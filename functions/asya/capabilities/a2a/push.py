@@ -25,12 +25,10 @@ class PushTarget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A stored push configuration.
 
     Attributes:
-        version: The version of Agent2Agent that its owner uses.
         scheme, credentials: The parts of the header `Authorization`; it is sent only with both.
     """
 
     url: str
-    version: str
     token: str | None = None
     scheme: str | None = None
     credentials: str | None = None
@@ -43,7 +41,7 @@ class PushNotification(msgspec.Struct, frozen=True, kw_only=True):
     task: TaskView
 
 
-def push_target(config: PushConfig, version: str, allowed_hosts: Collection[str]) -> PushTarget:
+def push_target(config: PushConfig, allowed_hosts: Collection[str]) -> PushTarget:
     """Validate a configuration and return what is stored of it.
 
     Raises:
@@ -53,14 +51,13 @@ def push_target(config: PushConfig, version: str, allowed_hosts: Collection[str]
     authentication = config.authentication
     scheme = credentials = None
     if authentication is not None:
-        scheme = authentication.scheme or next(iter(authentication.schemes), None)
+        scheme = authentication.scheme
         credentials = authentication.credentials
     for name, secret in (("token", config.token), ("authentication.scheme", scheme), ("credentials", credentials)):
         if secret and not (len(secret) <= SECRET_LIMIT and secret.isascii() and secret.isprintable()):
             raise A2AError(INVALID_PARAMS, f"{name} must have at most {SECRET_LIMIT} printable ASCII characters", name)
     return PushTarget(
         url=config.url,
-        version=version,
         token=config.token or None,
         scheme=scheme or None,
         credentials=credentials or None,

@@ -48,25 +48,10 @@ class A2AError(Exception):
 
 
 class SendConfiguration(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Whether the answer to a message waits for the task, and where notifications go.
+    """Whether the answer to a message waits for the task, and where notifications go."""
 
-    Version 0.3 has `blocking` and `pushNotificationConfig`, 1.0 has `returnImmediately` and `taskPushNotificationConfig`.
-    """
-
-    blocking: bool | None = None
     return_immediately: bool | None = None
-    push_notification_config: PushConfig | None = None
     task_push_notification_config: PushConfig | None = None
-
-    @property
-    def waits(self) -> bool:
-        """Whether the answer waits for the task."""
-        return self.blocking is not False and not self.return_immediately
-
-    @property
-    def push(self) -> PushConfig | None:
-        """The push configuration of either version."""
-        return self.push_notification_config or self.task_push_notification_config
 
 
 class SendParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -100,18 +85,10 @@ class ListTasksParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 
 
 class PushParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The task and the push configuration of a call: `id` is the task's in 0.3 and the configuration's in 1.0."""
+    """The task and the push configuration of a call."""
 
-    id: str | None = None
     task_id: str | None = None
-    push_notification_config_id: str | None = None
-
-
-class SetPushParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The parameters that set a push configuration in version 0.3."""
-
-    task_id: str
-    push_notification_config: PushConfig
+    id: str | None = None
 
 
 Params = TypeVar("Params", bound=msgspec.Struct)

@@ -13,7 +13,7 @@ from asya.capabilities.a2a.types import (
     Metadata,
     StatusUpdate,
 )
-from asya.capabilities.a2a.versions import A2AVersion
+from asya.capabilities.a2a.versions import AGENT, STATES, data_part, link_part, text_part
 from asya.protocol.events import TERMINAL_STATUSES
 from asya.protocol.exact_json import encode_json
 from asya.protocol.strict_json import decode_value
@@ -28,8 +28,8 @@ def context_of(task: TaskView) -> str:
     return task.context or task.root_id or task.id
 
 
-def task_of(task: TaskView, version: A2AVersion, *, with_progress: bool = True) -> A2ATask:
-    """Return a task in a version's format.
+def task_of(task: TaskView, *, with_progress: bool = True) -> A2ATask:
+    """Return a task in the format of Agent2Agent.
 
     Args:
         with_progress: Whether the task includes its hops, which its progress derives from.
@@ -37,9 +37,8 @@ def task_of(task: TaskView, version: A2AVersion, *, with_progress: bool = True) 
     return A2ATask(
         id=task.id,
         context_id=context_of(task),
-        kind=version.kind("task"),
-        status=status_of(task, version),
-        artifacts=artifacts_of(task, version),
+        status=status_of(task),
+        artifacts=artifacts_of(task),
         metadata=metadata_of(task, with_progress=with_progress),
     )
 
@@ -49,97 +48,90 @@ def has_stopped(task: TaskView) -> bool:
     return task.status == "paused" or task.status in TERMINAL_STATUSES
 
 
-def status_of(task: TaskView, version: A2AVersion) -> A2AStatus:
+def status_of(task: TaskView) -> A2AStatus:
     """Return the status of a task, with the question of a pause or the error of a failure."""
-    parts = _status_parts(task, version)
+    parts = _status_parts(task)
     message = A2AMessage(
-        kind=version.kind("message"),
         message_id=f"{task.id}/{task.generation}/{task.status}/{task.updated_at}",
-        role=version.agent,
+        role=AGENT,
         parts=parts,
         task_id=task.id,
         context_id=context_of(task),
     )
     return A2AStatus(
-        state=version.states[task.status],
+        state=STATES[task.status],
         timestamp=task.updated_at,
         message=message if parts else None,
     )
 
 
-def artifacts_of(task: TaskView, version: A2AVersion) -> tuple[Artifact, ...]:
+def artifacts_of(task: TaskView) -> tuple[Artifact, ...]:
     """Return the result of a task as an artifact: the value, the link to it, or both."""
     parts = []
     if isinstance(task.result, Raw):
-        parts.append(_result_part(task.result, version))
+        parts.append(_result_part(task.result))
     if task.result_uri is not None:
-        parts.append(version.link(task.result_uri))
+        parts.append(link_part(task.result_uri))
     return (Artifact(artifact_id=RESULT, name=RESULT, parts=tuple(parts)),) if parts else ()
 
 
-def status_update(task: TaskView, version: A2AVersion) -> StatusUpdate:
+def status_update(task: TaskView) -> StatusUpdate:
     """Return a status update of a task."""
     return StatusUpdate(
-        kind=version.kind("status-update"),
         task_id=task.id,
         context_id=context_of(task),
-        status=status_of(task, version),
-        final=has_stopped(task),
+        status=status_of(task),
         metadata=metadata_of(task),
     )
 
 
-def updates(task: TaskView, version: A2AVersion) -> tuple[StatusUpdate | ArtifactUpdate, ...]:
+def updates(task: TaskView) -> tuple[StatusUpdate | ArtifactUpdate, ...]:
     """Return the updates of a task: its artifacts, then its status."""
     artifact_updates = (
         ArtifactUpdate(
-            kind=version.kind("artifact-update"),
             task_id=task.id,
             context_id=context_of(task),
             artifact=artifact,
             last_chunk=True,
         )
-        for artifact in artifacts_of(task, version)
+        for artifact in artifacts_of(task)
     )
-    return (*artifact_updates, status_update(task, version))
+    return (*artifact_updates, status_update(task))
 
 
-def partial_update(partial: StreamPartial, task: TaskView, version: A2AVersion) -> StatusUpdate:
+def partial_update(partial: StreamPartial, task: TaskView) -> StatusUpdate:
     """Return a partial as a status update (`protocol §7`, FLY)."""
     message = A2AMessage(
-        kind=version.kind("message"),
         message_id=f"{partial.id}/{partial.generation}/{partial.position}/{partial.attempt}/{partial.receive}/{partial.sequence}",
-        role=version.agent,
-        parts=(version.data(partial.data),),
+        role=AGENT,
+        parts=(data_part(partial.data),),
         task_id=task.id,
         context_id=context_of(task),
     )
     return StatusUpdate(
-        kind=version.kind("status-update"),
         task_id=task.id,
         context_id=context_of(task),
-        status=A2AStatus(state=version.states["running"], timestamp=partial.at, message=message),
-        final=False,
+        status=A2AStatus(state=STATES["running"], timestamp=partial.at, message=message),
         metadata={"actor": partial.actor},
     )
 
 
-def _status_parts(task: TaskView, version: A2AVersion) -> tuple[MessagePart, ...]:
+def _status_parts(task: TaskView) -> tuple[MessagePart, ...]:
     if task.pause is not None:
         question: dict[str, object] = {"fields": task.pause.fields}
         if task.pause.shown is not UNSET:
             question["shown"] = task.pause.shown
-        return (version.text(task.pause.prompt), version.data(Raw(encode_json(question))))
+        return (text_part(task.pause.prompt), data_part(Raw(encode_json(question))))
     if task.status == "failed":
         message = task.error.message if task.error else "the task failed"
         details = {"reason": task.reason, "error": task.error.type if task.error else None}
-        return (version.text(message), version.data(Raw(msgspec.json.encode(details))))
+        return (text_part(message), data_part(Raw(msgspec.json.encode(details))))
     return ()
 
 
-def _result_part(result: Raw, version: A2AVersion) -> MessagePart:
+def _result_part(result: Raw) -> MessagePart:
     value = decode_value(result) if bytes(result).lstrip()[:1] == b'"' else None
-    return version.text(value) if isinstance(value, str) else version.data(result)
+    return text_part(value) if isinstance(value, str) else data_part(result)
 
 
 def metadata_of(task: TaskView, *, with_progress: bool = True) -> Metadata:

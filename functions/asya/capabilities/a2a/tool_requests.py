@@ -14,6 +14,7 @@ from msgspec import Raw
 
 from asya.capabilities.a2a.requests import CONTENT_TYPE_NOT_SUPPORTED, A2AError
 from asya.capabilities.a2a.types import A2AMessage, MessagePart, Metadata
+from asya.capabilities.a2a.versions import USER
 from asya.capabilities.pauses.resume_input import Answers
 from asya.gateway.json_rpc import INVALID_PARAMS
 from asya.protocol.mesh_table import MeshTable, Tool
@@ -41,18 +42,17 @@ class MessageContent:
     text: str
 
 
-def read_message(message: A2AMessage, user_role: str, request_metadata: Metadata | None = None) -> MessageContent:
+def read_message(message: A2AMessage, request_metadata: Metadata | None = None) -> MessageContent:
     """Read the content of a message.
 
     Args:
-        user_role: The version's name for the role of a client.
         request_metadata: The metadata of the request; those of the message come first.
 
     Raises:
         A2AError: If the role, the id, or a part is invalid.
     """
-    if message.role != user_role:
-        raise A2AError(INVALID_PARAMS, f"role is {message.role!r}; use {user_role!r} for messages of a client", "role")
+    if message.role != USER:
+        raise A2AError(INVALID_PARAMS, f"role is {message.role!r}; use {USER!r} for messages of a client", "role")
     if not message.message_id:
         raise A2AError(INVALID_PARAMS, "messageId is empty; give each message a unique id", "messageId")
     tool = _tool_name(message.metadata) or _tool_name(request_metadata)

@@ -1,8 +1,4 @@
-"""The messages of Agent2Agent, in both versions (`protocol §13`, `/a2a`).
-
-One set of types serves both versions: a member of one version is left out in the other. `asya.capabilities.a2a.versions`
-holds each version's names of states, roles and kinds.
-"""
+"""The messages of Agent2Agent (`protocol §13`, `/a2a`). `asya.capabilities.a2a.versions` has the names of states and roles."""
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -11,27 +7,11 @@ Metadata = dict[str, object]
 """Any JSON object that a client attaches to a request or a message."""
 
 
-class FileContent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """A file in version 0.3: its address, or its bytes in base64."""
-
-    uri: str | None = None
-    bytes: str | None = None
-    name: str | None = None
-    mime_type: str | None = None
-
-
 class MessagePart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """A part of a message or an artifact: a text, any JSON, or a file.
+    """A part of a message or an artifact: a text, any JSON, or a file."""
 
-    Attributes:
-        kind: `text`, `data` or `file` in version 0.3.
-        file: A file in version 0.3; version 1.0 has `url` and `raw` instead.
-    """
-
-    kind: str | None = None
     text: str | None = None
     data: Raw | UnsetType = UNSET
-    file: FileContent | None = None
     url: str | None = None
     raw: str | None = None
     filename: str | None = None
@@ -50,7 +30,6 @@ class A2AMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     message_id: str
     role: str
     parts: tuple[MessagePart, ...]
-    kind: str | None = None
     context_id: str | None = None
     task_id: str | None = None
     metadata: Metadata | None = None
@@ -78,19 +57,16 @@ class A2ATask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ren
     id: str
     context_id: str
     status: A2AStatus
-    kind: str | None = None
     artifacts: tuple[Artifact, ...] = ()
     metadata: Metadata | None = None
 
 
 class StatusUpdate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """A change of status within a stream. In version 0.3 `final` marks the last item of the stream."""
+    """A change of status within a stream."""
 
     task_id: str
     context_id: str
     status: A2AStatus
-    kind: str | None = None
-    final: bool | UnsetType = UNSET
     metadata: Metadata | None = None
 
 
@@ -100,12 +76,11 @@ class ArtifactUpdate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     task_id: str
     context_id: str
     artifact: Artifact
-    kind: str | None = None
     last_chunk: bool = False
 
 
 class WrappedResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """A response or a stream item in version 1.0; the name of the member identifies its type."""
+    """A response or a stream item; the name of the member identifies its type."""
 
     task: A2ATask | None = None
     status_update: StatusUpdate | None = None
@@ -122,15 +97,14 @@ class TaskPage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Authentication(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """The authentication of a push notification: `Authorization: {scheme} {credentials}`. Version 0.3 has a list of schemes."""
+    """The authentication of a push notification: `Authorization: {scheme} {credentials}`."""
 
     scheme: str | None = None
-    schemes: tuple[str, ...] = ()
     credentials: str | None = None
 
 
 class PushConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """The configuration of push notifications of a task. In version 0.3 `task_id` stands outside."""
+    """The configuration of push notifications of a task."""
 
     url: str
     id: str | None = None
@@ -139,14 +113,7 @@ class PushConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     authentication: Authentication | None = None
 
 
-class TaskPushConfig(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A push configuration with its task, in version 0.3."""
-
-    task_id: str
-    push_notification_config: PushConfig
-
-
 class PushConfigList(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The push configurations of a task, in version 1.0."""
+    """The push configurations of a task."""
 
     configs: tuple[PushConfig, ...]

@@ -110,7 +110,7 @@ def test_1_each_interface_shows_the_digits_of_a_pause(paused: Run) -> None:
         "record": shown(paused, "GET", f"/api/v1/mesh/{paused.id}"),
         "stream": shown(paused, "GET", f"/api/v1/mesh/{paused.id}/stream?token={token}"),
         "mcp": shown(paused, "POST", "/mcp", wait),
-        "a2a": shown(paused, "POST", "/a2a", calling("tasks/get", id=paused.id)),
+        "a2a": shown(paused, "POST", "/a2a", calling("GetTask", id=paused.id)),
     }
     assert [name for name, text in seen.items() if LONG not in text or "0.50" not in text] == []
 

@@ -17,7 +17,7 @@ from asya.capabilities.a2a.aws.push_sender import PushSender
 from asya.capabilities.a2a.aws.push_share_items import PushShares
 from asya.capabilities.a2a.push import PushNotification
 from asya.capabilities.a2a.tasks import task_of
-from asya.capabilities.a2a.versions import V10, find_version
+from asya.capabilities.a2a.versions import wrapped
 from asya.function.aws.receipt import Receipt
 from asya.function.lambdas.batch import BatchProcessor, BatchResponse, Record, records
 from asya.sidecar.lambdas.services import Services
@@ -55,9 +55,7 @@ class PushDelivery:
         if target is None:
             log.info("skipped a deleted push configuration", task=push.task.id, config=push.config_id)
             return []
-        version = find_version(target.version) or V10
-        task = task_of(push.task, version, with_progress=False)
-        body = msgspec.json.encode(version.wrap_task(task))
+        body = msgspec.json.encode(wrapped(task_of(push.task, with_progress=False)))
         with self.shares.hold(urlsplit(target.url).hostname or "", push.task.owner, self.services.now()):
             self.sender.send(target, body)
         return []

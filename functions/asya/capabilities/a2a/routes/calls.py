@@ -1,6 +1,6 @@
 """HTTP routes of Agent2Agent: JSON-RPC at `POST /a2a`, and the agent card (`protocol §13`).
 
-The method's name selects the version of the protocol. A message starts a task on the route of a tool, or resumes a
+A message starts a task on the route of a tool, or resumes a
 paused task. All state is in the tasks of the mesh, and their ids are the ids here.
 """
 
@@ -36,7 +36,7 @@ from asya.capabilities.a2a.routes.streams import A2AStreams
 from asya.capabilities.a2a.tasks import context_of, task_of
 from asya.capabilities.a2a.tool_requests import read_answers, read_message, tool_invocation
 from asya.capabilities.a2a.types import A2AMessage, A2ATask
-from asya.capabilities.a2a.versions import V10, VERSIONS, A2AVersion, Operation, find_version, version_of_method
+from asya.capabilities.a2a.versions import METHODS, STATES, VERSION, Operation, is_supported, wrapped
 from asya.gateway import json_rpc
 from asya.gateway.access import AccessRules, Caller
 from asya.gateway.http.failures import public_error, with_request_id
@@ -95,7 +95,8 @@ class A2ARoutes:
             )
             return Response(200, missing_id.to_failure(UNSET))
         try:
-            return _Call(self, request, call, call.id, _version(call, request), caller, now).answer()
+            _check_version(call, request)
+            return _Call(self, request, call, call.id, caller, now).answer()
         except A2AError as error:
             problem = error
         except ApiError as error:
@@ -104,7 +105,7 @@ class A2ARoutes:
             self.warn(f"request {request.request_id}: call of {call.method!r} failed: {error}")
             message = with_request_id("the tasks table is temporarily unavailable; try again", request.request_id)
             problem = A2AError(INTERNAL_ERROR, message)
-        return Response(200, failure(call.id, problem, version_of_method(call.method) or V10))
+        return Response(200, failure(call.id, problem))
 
     def cancel_by_path(self, request: Request, now: datetime) -> Response:
         """Answer `POST /a2a/tasks/{id}:cancel`; a path variable of API Gateway is a whole segment, `:cancel` included."""
@@ -114,9 +115,8 @@ class A2ARoutes:
             raise ApiError(
                 404, "not_found", f"there is nothing at {request.path}; to cancel a task, use /a2a/tasks/{{id}}:cancel"
             )
-        version = find_version(request.headers.get("a2a-version", "")) or V10
         try:
-            return Response(200, task_of(self.cancel(segment.removesuffix(_CANCEL), caller, now), version))
+            return Response(200, task_of(self.cancel(segment.removesuffix(_CANCEL), caller, now)))
         except A2AError as error:
             if error.code == TASK_NOT_FOUND:
                 raise ApiError(404, "not_found", error.message, "id") from None
@@ -161,13 +161,12 @@ class _Call:
     request: Request
     call: json_rpc.RpcMessage
     id: json_rpc.MessageId
-    version: A2AVersion
     caller: Caller
     now: datetime
 
     def answer(self) -> Response:
         """Return the response to the call."""
-        call, operation = self.call, self.version.methods[self.call.method]
+        call, operation = self.call, METHODS[self.call.method]
         if operation == "stream":
             sent = read_params(call, SendParams)
             return self._stream(lambda: self._start_or_resume(sent))
@@ -175,35 +174,33 @@ class _Call:
             subscribed = read_params(call, TaskIdParams)
             return self._stream(lambda: subscribed.id)
         results: dict[Operation, Callable[[], object]] = {
-            "send": lambda: self.version.wrap_task(self._send(read_params(call, SendParams))),
+            "send": lambda: wrapped(self._send(read_params(call, SendParams))),
             "get": lambda: self._task(self.routes.visible_task),
             "cancel": lambda: self._task(self.routes.cancel),
-            "list": lambda: self.routes.lists.page(
-                read_params(call, ListTasksParams), self.version, self.caller, self.now
-            ),
+            "list": lambda: self.routes.lists.page(read_params(call, ListTasksParams), self.caller, self.now),
             "set_push": self._set_push,
-            "get_push": lambda: self.routes.push.get(self._config_ref(), self.version),
-            "list_push": lambda: self.routes.push.list(self._config_ref().task_id, self.version),
+            "get_push": lambda: self.routes.push.get(self._config_ref()),
+            "list_push": lambda: self.routes.push.list(self._config_ref().task_id),
             "delete_push": lambda: self.routes.push.delete(self._config_ref()),
             "extended_card": _no_extended_card,
         }
         return Response(200, json_rpc.Success(id=self.id, result=results[operation]()))
 
     def _task(self, find: Callable[[str, Caller, datetime], TaskView]) -> A2ATask:
-        return task_of(find(read_params(self.call, TaskIdParams).id, self.caller, self.now), self.version)
+        return task_of(find(read_params(self.call, TaskIdParams).id, self.caller, self.now))
 
     def _config_ref(self) -> PushConfigRef:
-        ref = self.routes.push.read_ref(read_params(self.call, PushParams), self.version)
+        ref = self.routes.push.read_ref(read_params(self.call, PushParams))
         self.routes.visible_task(ref.task_id, self.caller, self.now)
         return ref
 
     def _set_push(self) -> object:
-        config = self.routes.push.read_config(self.call, self.version)
+        config = self.routes.push.read_config(self.call)
         task = self.routes.visible_task(config.task_id or "", self.caller, self.now)
-        return self.routes.push.set(config, task, self.version, self.now)
+        return self.routes.push.set(config, task, self.now)
 
     def _send(self, params: SendParams) -> A2ATask:
-        if params.settings.waits:
+        if not params.settings.return_immediately:
             with self._slots():
                 task_id = self._start_or_resume(params)
                 task = self.routes.calls.wait(task_id, self.now)
@@ -212,12 +209,12 @@ class _Call:
             task = self.routes.calls.tasks.read(task_id, self.now)
         if task is None:
             raise A2AError(TASK_NOT_FOUND, f"task {task_id!r} does not exist any more", "id")
-        return task_of(task, self.version)
+        return task_of(task)
 
     def _stream(self, task_id: Callable[[], str]) -> Response:
         with self._slots():
             task = self.routes.visible_task(task_id(), self.caller, self.now)
-            return Response(200, self.routes.streams.stream(task, self.version, self.id, self.now))
+            return Response(200, self.routes.streams.stream(task, self.id, self.now))
 
     def _slots(self) -> AbstractContextManager[None]:
         return self.routes.calls.slots.hold(self.caller.principal, self.now)
@@ -232,10 +229,10 @@ class _Call:
 
     def _start(self, params: SendParams) -> str:
         routes, message = self.routes, params.message
-        content = read_message(message, self.version.user, params.metadata)
+        content = read_message(message, params.metadata)
         invocation = tool_invocation(content, routes.calls.mesh)
-        push = params.settings.push
-        target = routes.push.target(push, self.version) if push else None
+        push = params.settings.task_push_notification_config
+        target = routes.push.target(push) if push else None
 
         def prepare(record: TaskRecord) -> TaskRecord:
             if push is not None and target is not None:
@@ -258,14 +255,14 @@ class _Call:
             problem = f"task {task_id!r} belongs to the context {context_of(task)!r}"
             raise A2AError(INVALID_PARAMS, problem, "message.contextId")
         if task.pause is None:
-            state = self.version.states[task.status]
+            state = STATES[task.status]
             problem = f"task {task_id!r} is {state}; only a task that requires input takes a message"
             raise A2AError(UNSUPPORTED_OPERATION, problem, "message.taskId")
-        answers = read_answers(read_message(message, self.version.user), task.pause.fields)
+        answers = read_answers(read_message(message), task.pause.fields)
         if sum(map(len, answers.values())) > ANSWERS_LIMIT:
             raise A2AError(INVALID_PARAMS, f"the answers must have at most {ANSWERS_LIMIT} bytes", "message.parts")
-        if params.settings.push is not None:
-            routes.push.set(params.settings.push, task, self.version, self.now)
+        if params.settings.task_push_notification_config is not None:
+            routes.push.set(params.settings.task_push_notification_config, task, self.now)
         routes.resumes.resume(task_id, self.caller, answers, self.now)
         return task_id
 
@@ -275,15 +272,17 @@ def _digest(message: A2AMessage, tool: str) -> str:
     return hashlib.sha256(msgspec.json.encode((tool, message), order="deterministic")).hexdigest()
 
 
-def _version(call: json_rpc.RpcMessage, request: Request) -> A2AVersion:
-    version = version_of_method(call.method)
-    if version is None:
+def _check_version(call: json_rpc.RpcMessage, request: Request) -> None:
+    """Check the method of a call, and the version that its client names.
+
+    Raises:
+        A2AError: -32601 or -32009.
+    """
+    if call.method not in METHODS:
         raise A2AError(METHOD_NOT_FOUND, f"there is no method {call.method!r}", "method")
     name = request.headers.get("a2a-version", "").strip()
-    if name and find_version(name) is None:
-        known = ", ".join(each.name for each in VERSIONS)
-        raise A2AError(VERSION_NOT_SUPPORTED, f"version {name!r} is not supported; use one of {known}", "A2A-Version")
-    return version
+    if name and not is_supported(name):
+        raise A2AError(VERSION_NOT_SUPPORTED, f"version {name!r} is not supported; use {VERSION}", "A2A-Version")
 
 
 def _unknown(task_id: str) -> A2AError:

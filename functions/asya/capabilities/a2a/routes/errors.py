@@ -1,7 +1,6 @@
 """Errors in the format of Agent2Agent (`protocol §13`, `/a2a`)."""
 
 from asya.capabilities.a2a.requests import TASK_NOT_FOUND, UNSUPPORTED_OPERATION, A2AError
-from asya.capabilities.a2a.versions import A2AVersion
 from asya.capabilities.pauses.resume_input import InvalidInputError
 from asya.gateway.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, Failure, Fault, MessageId
 from asya.protocol.api_errors import ApiError
@@ -50,20 +49,20 @@ def to_a2a_error(error: ApiError) -> A2AError:
     return A2AError(code, error.message, error.field, fields=fields, reason=reason, retry_after=error.retry_after)
 
 
-def failure(message_id: MessageId, error: A2AError, version: A2AVersion) -> Failure:
-    """Return the response to a failed call; version 1.0 requires the detail types of Google's APIs."""
+def failure(message_id: MessageId, error: A2AError) -> Failure:
+    """Return the response to a failed call, with the detail types of Google's APIs."""
     fields = error.fields or ({error.field: error.message} if error.field else {})
     reason = error.reason or REASONS[error.code]
-    retry = {} if error.retry_after is None else {"retryAfter": error.retry_after}
-    data: object = {"reason": reason, "fields": fields, **retry}
-    if not version.has_kinds:
-        info = {
-            "@type": f"{_GOOGLE}ErrorInfo",
-            "reason": reason,
-            "domain": "a2a-protocol.org",
-            "metadata": {"field": error.field} if error.field else {},
-        }
-        violations = [{"field": name, "description": problem} for name, problem in fields.items()]
-        data = [info, *([{"@type": f"{_GOOGLE}BadRequest", "fieldViolations": violations}] if violations else [])]
-        data += [{"@type": f"{_GOOGLE}RetryInfo", "retryDelay": f"{each}s"} for each in retry.values()]
+    info = {
+        "@type": f"{_GOOGLE}ErrorInfo",
+        "reason": reason,
+        "domain": "a2a-protocol.org",
+        "metadata": {"field": error.field} if error.field else {},
+    }
+    violations = [{"field": name, "description": problem} for name, problem in fields.items()]
+    data: list[object] = [info]
+    if violations:
+        data.append({"@type": f"{_GOOGLE}BadRequest", "fieldViolations": violations})
+    if error.retry_after is not None:
+        data.append({"@type": f"{_GOOGLE}RetryInfo", "retryDelay": f"{error.retry_after}s"})
     return Failure(id=message_id, error=Fault(code=error.code, message=error.message, data=data))

@@ -7,7 +7,7 @@ from datetime import datetime
 from asya.capabilities.a2a.requests import A2AError, ListTasksParams
 from asya.capabilities.a2a.tasks import context_of, task_of
 from asya.capabilities.a2a.types import TaskPage
-from asya.capabilities.a2a.versions import A2AVersion
+from asya.capabilities.a2a.versions import STATES, status_of_state
 from asya.gateway.access import Caller
 from asya.gateway.json_rpc import INVALID_PARAMS
 from asya.protocol.times import parse_time
@@ -27,7 +27,7 @@ class A2ALists:
 
     lists: TaskLists
 
-    def page(self, params: ListTasksParams, version: A2AVersion, caller: Caller, now: datetime) -> TaskPage:
+    def page(self, params: ListTasksParams, caller: Caller, now: datetime) -> TaskPage:
         """Return a page of the caller's tasks, newest first; a short page may have a next one.
 
         Raises:
@@ -35,30 +35,30 @@ class A2ALists:
             TaskStoreError: If the table cannot be read.
         """
         after = _time(params.status_timestamp_after)
-        query = _query(params, version)
+        query = _query(params)
         page = self.lists.page(query, caller.owner_filter, now)
         tasks = [task for task in page.tasks if _matches(task, params.context_id, after)]
         if params.include_artifacts:
             tasks = [self.lists.tasks.read(task.id, now) or task for task in tasks]
         is_all = page.next is None and not query.after
         return TaskPage(
-            tasks=tuple(task_of(task, version) for task in tasks),
+            tasks=tuple(task_of(task) for task in tasks),
             next_page_token=query.cursor(page.next) if page.next else "",
             page_size=query.limit,
             total_size=len(tasks) if is_all else -1,
         )
 
 
-def _query(params: ListTasksParams, version: A2AVersion) -> ListQuery:
+def _query(params: ListTasksParams) -> ListQuery:
     size = DEFAULT_PAGE if params.page_size is None or params.page_size == 0 else params.page_size
     largest = MAX_PAGE_WITH_ARTIFACTS if params.include_artifacts else LARGEST_LIMIT
     if not 1 <= size <= largest:
         raise A2AError(INVALID_PARAMS, f"pageSize must be a number from 1 to {largest}", "pageSize")
     query = {"limit": str(size)}
     if params.status and params.status != _UNSPECIFIED:
-        status = version.status(params.status)
+        status = status_of_state(params.status)
         if status is None:
-            known = ", ".join(version.states.values())
+            known = ", ".join(STATES.values())
             raise A2AError(INVALID_PARAMS, f"no task has the status {params.status!r}; use one of {known}", "status")
         query["status"] = status
     if params.page_token:

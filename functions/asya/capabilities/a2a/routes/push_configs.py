@@ -1,4 +1,4 @@
-"""Calls that set, read, list and delete push configurations (`protocol §13`, `tasks/pushNotificationConfig`).
+"""Calls that set, read, list and delete push configurations (`protocol §13`, `/a2a`).
 
 `asya.capabilities.a2a.lambdas.push_feed` makes the notifications from changes of the tasks table.
 """
@@ -15,11 +15,9 @@ from asya.capabilities.a2a.requests import (
     TASK_NOT_FOUND,
     A2AError,
     PushParams,
-    SetPushParams,
     read_params,
 )
-from asya.capabilities.a2a.types import Authentication, PushConfig
-from asya.capabilities.a2a.versions import A2AVersion
+from asya.capabilities.a2a.types import Authentication, PushConfig, PushConfigList
 from asya.gateway.json_rpc import INVALID_PARAMS, RpcMessage
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.task import TaskRecord
@@ -44,37 +42,33 @@ class PushConfigCalls:
     tasks: Tasks
     configs: PushConfigStore
 
-    def read_config(self, call: RpcMessage, version: A2AVersion) -> PushConfig:
+    def read_config(self, call: RpcMessage) -> PushConfig:
         """Read the configuration in a call, with its task id.
 
         Raises:
             A2AError: If it is invalid or names no task.
         """
-        if version.has_kinds:
-            params = read_params(call, SetPushParams)
-            return replace(params.push_notification_config, task_id=params.task_id)
         config = read_params(call, PushConfig)
         if not config.task_id:
             raise A2AError(INVALID_PARAMS, "taskId is missing; set it to the id of a task", "taskId")
         return config
 
-    def read_ref(self, params: PushParams, version: A2AVersion) -> PushConfigRef:
+    def read_ref(self, params: PushParams) -> PushConfigRef:
         """Read the ids of the task and the configuration in a call.
 
         Raises:
             A2AError: If no task is named, or the configuration's id is too long to exist.
         """
-        task_id = params.id if version.has_kinds else params.task_id
-        config_id = params.push_notification_config_id if version.has_kinds else params.id
+        task_id, config_id = params.task_id, params.id
         if not task_id:
-            raise A2AError(INVALID_PARAMS, "the id of the task is missing", "id" if version.has_kinds else "taskId")
+            raise A2AError(INVALID_PARAMS, "the id of the task is missing", "taskId")
         if config_id and len(config_id.encode("utf-8", "surrogatepass")) > ID_LIMIT:
             raise A2AError(
                 INVALID_PARAMS, f"task {task_id!r} has no such configuration: an id has at most {ID_LIMIT} bytes", "id"
             )
         return PushConfigRef(task_id, config_id or None)
 
-    def target(self, config: PushConfig, version: A2AVersion) -> PushTarget:
+    def target(self, config: PushConfig) -> PushTarget:
         """Validate a configuration and return what is stored of it.
 
         Raises:
@@ -84,7 +78,7 @@ class PushConfigCalls:
             raise A2AError(PUSH_NOT_SUPPORTED, "this mesh has no tools and sends no push notifications")
         if config.id and len(config.id.encode("utf-8", "surrogatepass")) > ID_LIMIT:
             raise A2AError(INVALID_PARAMS, f"an id must have at most {ID_LIMIT} bytes", "id")
-        return push_target(config, version.name, self.mesh.gateway.notification_hosts)
+        return push_target(config, self.mesh.gateway.notification_hosts)
 
     def save(self, task: TaskRecord | TaskView, config_id: str | None, target: PushTarget, now: datetime) -> str:
         """Store a configuration and return its id, by default the task's; the caller marks the task as watched."""
@@ -93,9 +87,9 @@ class PushConfigCalls:
         self.configs.put(task.id, config_id, target, until)
         return config_id
 
-    def set(self, config: PushConfig, task: TaskView, version: A2AVersion, now: datetime) -> object:
+    def set(self, config: PushConfig, task: TaskView, now: datetime) -> PushConfig:
         """Store a configuration and mark the task as watched, which sends its current status first."""
-        task_id, target = task.id, self.target(config, version)
+        task_id, target = task.id, self.target(config)
         known = self.configs.all(task_id)
         if len(known) >= MAX_CONFIGS and (config.id or task_id) not in known:
             problem = f"task {task_id!r} has {MAX_CONFIGS} configurations, the maximum; delete one first"
@@ -103,20 +97,20 @@ class PushConfigCalls:
         config_id = self.save(task, config.id, target, now)
         if self.tasks.update(task_id, lambda record, _: replace(record, is_watched=True), now) is None:
             raise A2AError(TASK_NOT_FOUND, f"there is no task {task_id!r}", "taskId")
-        return version.push_config(_config(task_id, config_id, target))
+        return _config(task_id, config_id, target)
 
-    def get(self, ref: PushConfigRef, version: A2AVersion) -> object:
+    def get(self, ref: PushConfigRef) -> PushConfig:
         """Return a configuration: the named one, the one with the task's id, or the first."""
         known = self.configs.all(ref.task_id)
         config_id = ref.config_id or (ref.task_id if ref.task_id in known else next(iter(known), ""))
         if config_id not in known:
             raise A2AError(INVALID_PARAMS, f"task {ref.task_id!r} has no configuration {config_id!r}", "id")
-        return version.push_config(_config(ref.task_id, config_id, known[config_id]))
+        return _config(ref.task_id, config_id, known[config_id])
 
-    def list(self, task_id: str, version: A2AVersion) -> object:
+    def list(self, task_id: str) -> PushConfigList:
         """Return the configurations of a task."""
         targets = self.configs.all(task_id).items()
-        return version.push_configs(tuple(_config(task_id, config_id, target) for config_id, target in targets))
+        return PushConfigList(configs=tuple(_config(task_id, config_id, target) for config_id, target in targets))
 
     def delete(self, ref: PushConfigRef) -> None:
         """Delete a configuration; notifications on their way may still arrive."""
@@ -126,5 +120,6 @@ class PushConfigCalls:
 
 
 def _config(task_id: str, config_id: str, target: PushTarget) -> PushConfig:
+    """Return a stored configuration without its credentials."""
     authentication = Authentication(scheme=target.scheme) if target.scheme else None
     return PushConfig(id=config_id, task_id=task_id, url=target.url, token=target.token, authentication=authentication)

@@ -1,4 +1,4 @@
-"""Streams of a task for agents (`protocol §13`, `message/stream`, `tasks/resubscribe`).
+"""Streams of a task for agents (`protocol §13`, `/a2a`).
 
 API Gateway buffers responses and times out after 30 seconds. So a stream holds the current task, then the new events of
 25 seconds, and closes earlier if the task ends or pauses. A client can subscribe again.
@@ -11,7 +11,7 @@ import msgspec
 
 from asya.capabilities.a2a.tasks import has_stopped, partial_update, status_update, task_of, updates
 from asya.capabilities.a2a.types import A2ATask, ArtifactUpdate, StatusUpdate
-from asya.capabilities.a2a.versions import A2AVersion
+from asya.capabilities.a2a.versions import wrapped
 from asya.function.lambdas.environment import Environment
 from asya.gateway.http.router import TextBody
 from asya.gateway.json_rpc import MessageId, Success
@@ -35,7 +35,7 @@ class A2AStreams:
     poller: EventPoller
     environment: Environment
 
-    def stream(self, task: TaskView, version: A2AVersion, message_id: MessageId, now: datetime) -> TextBody:
+    def stream(self, task: TaskView, message_id: MessageId, now: datetime) -> TextBody:
         """Return a stream that begins with the current task.
 
         Raises:
@@ -49,24 +49,23 @@ class A2AStreams:
             events = self.poller.poll(task.id, cursor, now + timedelta(seconds=elapsed), WAIT_SECONDS - elapsed)
             for event in events:
                 task = event.task or task
-                items = _items(event, task, version) if cursor is not None else _first_items(task, version)
-                texts += (_event_text(version.wrap_item(item), message_id) for item in items)
+                items = _items(event, task) if cursor is not None else _first_items(task)
+                texts += (_event_text(wrapped(item), message_id) for item in items)
                 cursor = event.cursor
             if not events or has_stopped(task):
                 break
         return TextBody(sse.MEDIA_TYPE, "".join(texts))
 
 
-def _first_items(task: TaskView, version: A2AVersion) -> list[Item]:
-    first = task_of(task, version)
-    # In version 0.3 only a status update can mark the end of the stream.
-    return [first, status_update(task, version)] if has_stopped(task) else [first]
+def _first_items(task: TaskView) -> list[Item]:
+    first = task_of(task)
+    return [first, status_update(task)] if has_stopped(task) else [first]
 
 
-def _items(event: StreamEvent, task: TaskView, version: A2AVersion) -> list[Item]:
+def _items(event: StreamEvent, task: TaskView) -> list[Item]:
     if isinstance(event.data, StreamPartial):
-        return [partial_update(event.data, task, version)]
-    return [*updates(task, version)]
+        return [partial_update(event.data, task)]
+    return [*updates(task)]
 
 
 def _event_text(result: object, message_id: MessageId) -> str:

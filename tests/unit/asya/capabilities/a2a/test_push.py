@@ -27,15 +27,10 @@ def test_configurations_are_set_read_listed_and_deleted(gateway: Gateway) -> Non
     assert created == shown
     assert result(gateway, "GetTaskPushNotificationConfig", {"taskId": task_id, "id": "c"}) == shown
     assert result(gateway, "ListTaskPushNotificationConfigs", {"taskId": task_id}) == {"configs": [shown]}
-    old = {"url": "https://client.example/o", "authentication": {"schemes": ["Basic"], "credentials": "s"}}
-    own = result(gateway, "tasks/pushNotificationConfig/set", {"taskId": task_id, "pushNotificationConfig": old})
-    expected = {"url": old["url"], "id": task_id, "authentication": {"schemes": ["Basic"]}}
-    assert own == {"taskId": task_id, "pushNotificationConfig": expected}
-    assert result(gateway, "tasks/pushNotificationConfig/get", {"id": task_id}) == own
-    assert len(result(gateway, "tasks/pushNotificationConfig/list", {"id": task_id})) == 2
-    assert (
-        result(gateway, "tasks/pushNotificationConfig/delete", {"id": task_id, "pushNotificationConfigId": "c"}) is None
-    )
+    own = result(gateway, "CreateTaskPushNotificationConfig", {"taskId": task_id, "url": "https://client.example/o"})
+    assert own == {"url": "https://client.example/o", "id": task_id, "taskId": task_id}
+    assert result(gateway, "GetTaskPushNotificationConfig", {"taskId": task_id}) == own
+    assert len(result(gateway, "ListTaskPushNotificationConfigs", {"taskId": task_id})["configs"]) == 2
     assert result(gateway, "DeleteTaskPushNotificationConfig", {"taskId": task_id, "id": "c"}) is None
     assert [
         each["id"] for each in result(gateway, "ListTaskPushNotificationConfigs", {"taskId": task_id})["configs"]
@@ -61,7 +56,6 @@ def test_a_task_is_watched_only_with_a_configuration(gateway: Gateway) -> None:
     assert item(task_id)["is_watched"] == {"BOOL": True}
     assert json.loads(item(task_id, f"a2a-push#{task_id}")["target"]["S"]) == {
         "url": "https://client.example/n",
-        "version": "1.0",
     }
     # Reports do not change it.
     report(gateway, task_id, "received", 1)

@@ -17,7 +17,7 @@ from asya.gateway.http.router import answer
 from asya.gateway.lambdas.api_groups import build_api
 from asya.gateway.routes import tool_calls
 from asya.protocol.mesh_table import Gateway as GatewayLimits
-from tests.doubles.agents import error, result, rpc, start_task, tool_message
+from tests.doubles.agents import error, result, rpc, tool_message
 from tests.doubles.gateway_functions import ALICE, BOB, Gateway, route_event, settings_with
 from tests.doubles.tasks import at
 
@@ -153,15 +153,6 @@ def test_13_waits_an_agent_is_told_to_try_again(gateway: Gateway, method: str) -
         assert gateway.messages("publish-report") == []
     assert "error" not in rpc(gateway, method, tool_message("plain", {}))
     assert held_slots() == []
-
-
-@pytest.mark.rule("13.waits")
-def test_13_waits_an_agent_of_0_3_is_told_to_try_again(gateway: Gateway) -> None:
-    task_id = start_task(gateway)
-    with waiting("AIDAALICE", "AIDAALICE"):
-        refused = error(gateway, "tasks/resubscribe", {"id": task_id})
-    assert refused["data"] == {"reason": "TOO_MANY_WAITS", "fields": {}, "retryAfter": 5}
-    assert result(gateway, "tasks/resubscribe", {"id": task_id})
 
 
 @pytest.mark.rule("13.waits")

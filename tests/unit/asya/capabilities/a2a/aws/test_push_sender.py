@@ -130,7 +130,7 @@ def handshake_bytes(connection: socket.socket, pause: Pause) -> None:
 def test_no_receiver_holds_the_sender_beyond_the_limit(scheme: str, behave: Behavior) -> None:
     body = b"{}" if behave is not slow_reads else b"1" * 16 * 1024 * 1024
     with receiver(behave) as port:
-        target = PushTarget(url=f"{scheme}://127.0.0.1:{port}/notify", version="1.0")
+        target = PushTarget(url=f"{scheme}://127.0.0.1:{port}/notify")
         started = time.monotonic()
         with pytest.raises(PushDeliveryError, match="no answer from 127"):
             PushSender(["127.0.0.1"], seconds=LIMIT).send(target, body)
@@ -166,7 +166,7 @@ def test_a_tls_record_that_comes_byte_by_byte_does_not_hold_the_sender(
         sender = PushSender(["client.example"], lambda _host, _port: ["127.0.0.1"], seconds=1.0)
         started = time.monotonic()
         with pytest.raises(PushDeliveryError, match="no answer from client"):
-            sender.send(PushTarget(url=f"https://client.example:{port}/notify", version="1.0"), b"{}")
+            sender.send(PushTarget(url=f"https://client.example:{port}/notify"), b"{}")
         assert requests  # the handshake is done
         assert time.monotonic() - started < STEPS * PAUSE
 
@@ -180,7 +180,7 @@ def test_the_status_decides_and_the_body_of_an_answer_is_not_read() -> None:
 
     with receiver(body_bytes) as port:
         started = time.monotonic()
-        PushSender(["127.0.0.1"]).send(PushTarget(url=f"http://127.0.0.1:{port}/", version="1.0"), b"{}")
+        PushSender(["127.0.0.1"]).send(PushTarget(url=f"http://127.0.0.1:{port}/"), b"{}")
         assert time.monotonic() - started < STEPS * PAUSE / 2
 
 
@@ -192,7 +192,7 @@ def test_an_answer_that_is_not_http_is_a_failure(answer: bytes) -> None:
         connection.sendall(answer)
 
     with receiver(other) as port, pytest.raises(PushDeliveryError, match="no answer from 127"):
-        PushSender(["127.0.0.1"]).send(PushTarget(url=f"http://127.0.0.1:{port}/", version="1.0"), b"{}")
+        PushSender(["127.0.0.1"]).send(PushTarget(url=f"http://127.0.0.1:{port}/"), b"{}")
 
 
 @pytest.mark.rule("13.a2a.push.address")
@@ -214,7 +214,7 @@ def test_the_request_names_path_and_query_of_the_url(rest: str, target: str) -> 
         connection.sendall(ANSWER)
 
     with receiver(note) as port:
-        PushSender(["127.0.0.1"]).send(PushTarget(url=f"http://127.0.0.1:{port}{rest}", version="1.0"), b"{}")
+        PushSender(["127.0.0.1"]).send(PushTarget(url=f"http://127.0.0.1:{port}{rest}"), b"{}")
     assert [request.partition(b"\r\n")[0] for request in requests] == [f"POST {target} HTTP/1.1".encode()]
 
 
@@ -229,7 +229,7 @@ def test_a_name_server_that_does_not_answer_does_not_hold_the_sender() -> None:
     started = time.monotonic()
     try:
         with pytest.raises(PushDeliveryError, match=r"host slow\.example was not resolved in time"):
-            PushSender([], resolve, seconds=LIMIT).send(PushTarget(url="https://slow.example/", version="1.0"), b"{}")
+            PushSender([], resolve, seconds=LIMIT).send(PushTarget(url="https://slow.example/"), b"{}")
         assert time.monotonic() - started < STEPS * PAUSE / 2
     finally:
         over.set()
@@ -249,9 +249,7 @@ def test_the_time_of_the_resolver_counts(monkeypatch: pytest.MonkeyPatch) -> Non
         receiver(lambda connection, _pause: connections.append(connection)) as port,
         pytest.raises(PushDeliveryError, match="the exchange takes more than 60 s"),
     ):
-        PushSender(["slow.example"], resolve, seconds=60.0).send(
-            PushTarget(url=f"http://slow.example:{port}/", version="1.0"), b"{}"
-        )
+        PushSender(["slow.example"], resolve, seconds=60.0).send(PushTarget(url=f"http://slow.example:{port}/"), b"{}")
     assert connections == []
 
 
@@ -260,4 +258,4 @@ def test_an_error_of_the_resolver_is_the_error_of_the_notification() -> None:
         raise PushDeliveryError("host gone.example cannot be resolved")
 
     with pytest.raises(PushDeliveryError, match=r"host gone\.example cannot be resolved"):
-        PushSender([], resolve).send(PushTarget(url="https://gone.example/", version="1.0"), b"{}")
+        PushSender([], resolve).send(PushTarget(url="https://gone.example/"), b"{}")

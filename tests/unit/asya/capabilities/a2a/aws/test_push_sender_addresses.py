@@ -16,7 +16,7 @@ from tests.doubles.notified_clients import client
 def test_a_notification_carries_the_clients_token_and_nothing_of_the_mesh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SESSION_TOKEN", "secret-of-the-mesh")
     with client() as receiver:
-        target = PushTarget(url=receiver.url, version="1.0", token="t", scheme="Bearer", credentials="c")
+        target = PushTarget(url=receiver.url, token="t", scheme="Bearer", credentials="c")
         PushSender(["127.0.0.1"]).send(target, b'{"n": 1}')
     [(headers, body)] = receiver.notifications
     by_name = {name.lower(): value for name, value in headers.items()}
@@ -31,7 +31,7 @@ def test_other_responses_fail_and_redirects_are_not_followed(status: int) -> Non
     with client() as receiver:
         receiver.status = status
         with pytest.raises(PushDeliveryError, match=str(status)):
-            PushSender(["127.0.0.1"]).send(PushTarget(url=receiver.url, version="1.0"), b"{}")
+            PushSender(["127.0.0.1"]).send(PushTarget(url=receiver.url), b"{}")
     assert len(receiver.notifications) == 1
 
 
@@ -48,7 +48,7 @@ def test_other_responses_fail_and_redirects_are_not_followed(status: int) -> Non
 def test_a_name_with_a_private_address_gets_no_request(url: str, addresses: list[str]) -> None:
     sender = PushSender(["other.example"], lambda _host, _port: addresses)
     with pytest.raises(PushDeliveryError, match="not public"):
-        sender.send(PushTarget(url=url, version="1.0"), b"{}")
+        sender.send(PushTarget(url=url), b"{}")
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +66,9 @@ def test_the_certificate_must_be_for_the_host_of_the_url(certificate: Path, monk
     with client(context) as receiver:
         port = urlsplit(receiver.url).port
         sender = PushSender(["client.example", "other.example"], lambda _host, _port: ["127.0.0.1"])
-        sender.send(PushTarget(url=f"https://client.example:{port}/notify", version="1.0"), b"{}")
+        sender.send(PushTarget(url=f"https://client.example:{port}/notify"), b"{}")
         with pytest.raises(PushDeliveryError, match="no answer"):
-            sender.send(PushTarget(url=f"https://other.example:{port}/notify", version="1.0"), b"{}")
+            sender.send(PushTarget(url=f"https://other.example:{port}/notify"), b"{}")
     [(headers, _)] = receiver.notifications
     assert headers["host"] == f"client.example:{port}"
 
@@ -77,4 +77,4 @@ def test_a_refused_connection_is_a_failure() -> None:
     with client() as receiver:
         pass
     with pytest.raises(PushDeliveryError, match="no answer"):
-        PushSender(["127.0.0.1"]).send(PushTarget(url=receiver.url, version="1.0"), b"{}")
+        PushSender(["127.0.0.1"]).send(PushTarget(url=receiver.url), b"{}")

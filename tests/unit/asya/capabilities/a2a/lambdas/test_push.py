@@ -140,17 +140,6 @@ def test_a_repeated_change_is_sent_twice(world: World) -> None:
     assert len(world.client.notifications) == 2
 
 
-def test_clients_of_version_0_3_get_its_format(world: World) -> None:
-    task_id = world.start_watched()
-    config = {"taskId": task_id, "pushNotificationConfig": {"id": task_id, "url": world.client.url}}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tasks/pushNotificationConfig/set", "params": config}
-    assert "result" in world.gateway.api(route_event("POST /a2a", ALICE, body))[1]
-    world.feed(world.change(task_id, "canceled"))
-    world.deliver()
-    [(_, task)] = world.client.notifications
-    assert (task["kind"], task["status"]["state"]) == ("task", "canceled")
-
-
 @pytest.mark.rule("13.a2a.push")
 def test_a_failed_delivery_stays_on_the_queue(world: World) -> None:
     world.feed(world.change(world.start_watched(), "succeeded"))

@@ -29,25 +29,21 @@ def test_a_stream_holds_the_task_and_its_new_events(gateway: Gateway, monkeypatc
         report(gateway, task_id, status, 2, data=data)
 
     monkeypatch.setattr("asya.function.lambdas.environment.RealEnvironment.sleep", report_next)
-    first, *updates = result(gateway, "tasks/resubscribe", {"id": task_id})
-    assert (first["kind"], first["status"]["state"]) == ("task", "working")
+    first, *updates = result(gateway, "SubscribeToTask", {"id": task_id})
+    assert first["task"]["status"]["state"] == "TASK_STATE_WORKING"
     *steps, artifact, end = updates
-    assert {(each["kind"], each["status"]["state"], each["final"]) for each in steps} == {
-        ("status-update", "working", False)
-    }
-    assert (artifact["kind"], artifact["artifact"]["parts"]) == (
-        "artifact-update",
-        [{"kind": "data", "data": {"n": 1}}],
-    )
-    assert (end["kind"], end["status"]["state"], end["final"]) == ("status-update", "completed", True)
+    assert {each["statusUpdate"]["status"]["state"] for each in steps} == {"TASK_STATE_WORKING"}
+    assert artifact["artifactUpdate"]["artifact"]["parts"] == [{"data": {"n": 1}}]
+    assert end["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
 
 
 @pytest.mark.rule("13.a2a.stream")
-def test_a_stream_of_an_ended_task_is_marked_as_final(gateway: Gateway) -> None:
+def test_a_stream_of_an_ended_task_ends_with_its_status(gateway: Gateway) -> None:
     task_id = start_task(gateway)
     report(gateway, task_id, "succeeded", 1, data={"result": 1})
-    task, end = result(gateway, "tasks/resubscribe", {"id": task_id})
-    assert (task["artifacts"][0]["artifactId"], end["final"]) == ("result", True)
+    first, end = result(gateway, "SubscribeToTask", {"id": task_id})
+    assert first["task"]["artifacts"][0]["artifactId"] == "result"
+    assert end["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
 
 
 def test_a_result_of_several_lines_is_one_event(gateway: Gateway) -> None:
