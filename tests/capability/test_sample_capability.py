@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,11 +13,15 @@ from asya import testing
 from asya.gateway.call_table import calls_of
 from asya.gateway.lambdas.openapi import document
 from asya.protocol.mesh_table import MeshTable, decode_table, encode_table
+from asya_infra.addresses import Addresses
 from asya_infra.limits.gate import check_mesh
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file import load_mesh, to_table
 from asya_infra.options import read_options
+from asya_infra.permissions.resources import Place
+from tests.doubles.iam_matrix import Matrix
 from tests.infra.conftest import SynthesizedMesh, synthesize
+from tests.infra.test_iam_matrix import ACCOUNT, REGION, Role
 from tests.paths import PROJECT
 
 MESH = Path(__file__).parent / "mesh" / "mesh.yaml"
@@ -102,24 +105,20 @@ def test_it_is_deployed_and_stays_within_the_limits(synthesized: SynthesizedMesh
     assert check_mesh(loaded, synthesized.folder) == []
 
 
-def test_the_roles_have_what_the_manifest_declares_and_no_more(synthesized: SynthesizedMesh) -> None:
-    allowed = {name: _actions(synthesized, name) for name in ("x-stamps", "x-stamp-count")}
-    logs = {"logs:CreateLogStream", "logs:PutLogEvents"}
-    assert allowed == {
-        "x-stamps": logs | {"s3:GetObject", "s3:ListBucket"},
-        "x-stamp-count": logs | {"s3:ListBucket", "s3:PutObject"},
-    }
-    assert not any("stamps" in str(each) for each in _statements(synthesized, "x-gateway-api"))
-
-
-def _statements(mesh: SynthesizedMesh, function: str) -> list[dict[str, Any]]:
-    role = mesh.one("AWS::IAM::Role", RoleName=f"asya-stamped-{function}-<Region>")
-    return [each for policy in role["Policies"] for each in policy["PolicyDocument"]["Statement"]]
-
-
-def _actions(mesh: SynthesizedMesh, function: str) -> set[str]:
-    found = [each["Action"] for each in _statements(mesh, function)]
-    return {action for each in found for action in ([each] if isinstance(each, str) else each)}
+def test_all_roles_allow_what_manifests_declare_and_no_more(synthesized: SynthesizedMesh, table: MeshTable) -> None:
+    """Those of its functions, and those of the product beside them: the gateway reads no counts, and no stamps."""
+    addresses = Addresses(
+        namespace="stamped", partition="aws", region=REGION, account=ACCOUNT, url_suffix="amazonaws.com"
+    )
+    matrix = Matrix(Place(addresses=addresses, table=table, application="<id>", key="<id>"))
+    assert {"seal", "x-stamps", "x-stamp-count"} <= {*matrix.functions}
+    wrong = {}
+    for function in matrix.functions:
+        role = Role(synthesized, function, "stamped")
+        wrong[function] = [
+            call for call in matrix.calls if role.may(call, matrix.place) != matrix.declares(function, call)
+        ]
+    assert {function: calls for function, calls in wrong.items() if calls} == {}
 
 
 def _asya(*arguments: str, folder: Path = MESH.parent) -> subprocess.CompletedProcess[str]:

@@ -40,9 +40,9 @@ def matrix(namespace: str = "shop") -> Matrix:
 FUNCTIONS = [*matrix().functions, STREAMS]
 
 
-def statements(mesh: Any, function: str) -> list[dict[str, Any]]:
+def statements(mesh: Any, function: str, namespace: str = "shop") -> list[dict[str, Any]]:
     """Return the statements of all policies of a role."""
-    role = mesh.one("AWS::IAM::Role", RoleName=f"asya-shop-{function}-<Region>")
+    role = mesh.one("AWS::IAM::Role", RoleName=f"asya-{namespace}-{function}-<Region>")
     documents = [policy["PolicyDocument"] for policy in role["Policies"]]
     managed = {
         f"<{name}>": resource["Properties"]["PolicyDocument"]
@@ -57,9 +57,9 @@ def statements(mesh: Any, function: str) -> list[dict[str, Any]]:
 class Role:
     """What a role may do."""
 
-    def __init__(self, mesh: Any, function: str) -> None:
+    def __init__(self, mesh: Any, function: str, namespace: str = "shop") -> None:
         self.by_action: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for statement in map(concrete, statements(mesh, function)):
+        for statement in map(concrete, statements(mesh, function, namespace)):
             actions = statement["Action"]
             for action in [actions] if isinstance(actions, str) else actions:
                 assert "*" not in action
