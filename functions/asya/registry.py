@@ -157,6 +157,13 @@ def own_functions(mesh: MeshTable) -> list[Function]:
     return [each for each in functions_of(mesh) if not each.is_in_layer]
 
 
+def own_entry_points(mesh: MeshTable) -> list[str]:
+    """Return the entry points of capabilities that the mesh file names."""
+    found = of(mesh)
+    declared: list[Function | ActorFunction] = [*found.functions.values(), *found.actor_functions.values()]
+    return [each.entry_point for each in declared if not each.is_in_layer]
+
+
 def with_own_code(mesh: MeshTable) -> list[str]:
     """Return the actors and functions whose code the folder of handlers has."""
     found = of(mesh)

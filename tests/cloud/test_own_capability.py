@@ -60,6 +60,14 @@ def test_asya_dev_runs_it_and_follows_its_code(tmp_path: Path) -> None:
         author.edit("code/sample_capability/calls.py", "self.stamps.counts()", '{"changed": 1}')
         author.sees("handlers loaded in", since)
         assert counts(author.cloud) == {"changed": 1}
+        since = len(author.lines)
+        author.edit("code/sample_capability/calls.py", "import dataclass", "import no_such_thing, dataclass")
+        author.sees("cannot import name 'no_such_thing'", since)
+        author.sees("The mesh goes on as it was before.", since)
+        assert counts(author.cloud) == {"changed": 1}
+        author.edit("code/sample_capability/calls.py", "no_such_thing, ", "")
+        author.edit("code/sample_capability/calls.py", '"changed": 1', '"changed": 2')
+        until(lambda: counts(author.cloud) == {"changed": 2} or None, "the mended call")
     finally:
         author.end()
     assert not cloud_processes(author.state)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya import registry
 from asya.gateway.call_table import calls_of
 from asya.protocol import names
 from asya.protocol.exact_json import encode_json
@@ -94,7 +95,7 @@ class RunningMesh:
         self._gateway = _open_gateway(folder, tell)
         self._worker: WorkerProcess | None = None
         self._code = LiveCode(folder.temporary / "task")
-        self._own_code = OwnCode()
+        self._own_code = OwnCode(self._code.root)
         self._handlers = Handlers(Path(), lambda level, text: tell(level, self._code.as_written(text)))
         self._connections = Connections(emulator.poll_client(), emulator.streams_client(), self._handlers, tell)
         self._ended = threading.Event()
@@ -246,13 +247,19 @@ class RunningMesh:
 
     def _use(self, mesh: Deployment) -> None:
         """Let all functions be those of this state of the mesh."""
-        self._deployment = mesh
         self._update_code(mesh)
-        self._own_code.renew(self._code.root, mesh.loaded.mesh.capabilities)
+        self._load_own_code(mesh)
+        self._deployment = mesh
         self._load(mesh)
         self._connections.update(mesh)
         functions = build_functions(mesh, self._tell, self._lines)
         self._gateway.serve(calls_of(mesh.table), functions, self._operator)
+
+    def _load_own_code(self, mesh: Deployment) -> None:
+        try:
+            self._own_code.renew(registry.own_entry_points(mesh.table))
+        except LocalCloudError as error:
+            raise LocalCloudError(self._code.as_written(str(error))) from error
 
     def _load(self, mesh: Deployment) -> bool:
         """Load the handlers, and tell which cannot be loaded; returns whether all were."""

@@ -1,11 +1,11 @@
 """A process of the simulated cloud; faults may crash it at each call of a service."""
 
-import pkgutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from importlib import import_module
 from random import Random
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -110,7 +110,8 @@ class Process:
 
     def entry_point(self, name: str) -> Any:
         """Import the entry point of its function."""
-        return pkgutil.resolve_name(name)
+        module, _, attribute = name.rpartition(".")
+        return getattr(import_module(module), attribute)
 
     def run_within(self, seconds: float, run: Callable[[], T]) -> T:
         """Run user code with a time limit; `spend` raises at the limit."""
