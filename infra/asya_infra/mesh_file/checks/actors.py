@@ -15,7 +15,7 @@ from asya.protocol.json_pointer import check_pointer
 from asya.protocol.mesh_table import Retention
 from asya.protocol.pause import PauseField
 from asya.protocol.wait import Wait
-from asya.registry import Registry
+from asya.registry import PRODUCT, Registry
 from asya_infra import timings
 from asya_infra.build.code_files import CodeFiles, code_files
 from asya_infra.limits.aws_limits import LOG_DAYS
@@ -49,8 +49,8 @@ def _kind_findings(actor: ActorSection) -> Iterator[tuple[str, str]]:
             yield "validate", "only a user's own end actor (kind: end) may turn off validation"
     if actor.fan_in is not None and actor.fan_in.quorum is not None and actor.fan_in.on_failure == "fail":
         yield "fan_in", "has a quorum, which needs on_failure: partial"
-    for kind in ("fan_in", "pause", "wait"):
-        if getattr(actor, kind) is not None and actor.kind != kind:
+    for kind in PRODUCT.kinds:
+        if getattr(actor, kind, None) is not None and actor.kind != kind:
             yield kind, f"needs kind: {kind}"
 
 
