@@ -11,11 +11,9 @@ from unittest import mock
 from msgspec import structs
 
 from asya import registry
-from asya.capabilities.pauses.lambdas import wiring as pause_wiring
-from asya.function.aws import clients
+from asya.function.aws import claim_check, clients
 from asya.function.aws.claim_check import ClaimCheck
 from asya.function.aws.settings import Settings
-from asya.gateway.lambdas import api_groups
 from asya.gateway.lambdas import wiring as gateway_wiring
 from asya.protocol import names
 from asya.protocol.mesh_table import QUEUE_RECEIVES, MeshTable
@@ -106,8 +104,7 @@ class Cloud:
             mock.patch.object(clients, "s3", self._s3),
             mock.patch.object(clients, "dynamodb", lambda: self._dynamodb(DynamoClient)),
             mock.patch.object(clients, "dynamodb_without_waiting", lambda: self._dynamodb(StateReads)),
-            mock.patch.object(api_groups, "ClaimCheck", _SMALL_CLAIM_CHECK),
-            mock.patch.object(pause_wiring, "ClaimCheck", _SMALL_CLAIM_CHECK),
+            mock.patch.object(claim_check, "ClaimCheck", _SMALL_CLAIM_CHECK),
             mock.patch.object(gateway_wiring, "build_role_list", lambda *_: ListedRoles()),
             mock.patch.object(sender_wiring, "build_role_list", lambda *_: ListedRoles()),
             mock.patch.object(clients, "events", self._events),
