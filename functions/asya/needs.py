@@ -22,14 +22,13 @@ OWN_DEAD_LETTERS = f"{OWN}-dlq"
 ItemCall = Literal[
     "BatchGetItem",
     "BatchWriteItem",
-    "ConditionCheckItem",
     "DeleteItem",
     "GetItem",
     "PutItem",
     "Query",
     "UpdateItem",
 ]
-ObjectCall = Literal["AbortMultipartUpload", "DeleteObject", "GetObject", "PutObject"]
+ObjectCall = Literal["DeleteObject", "GetObject", "PutObject"]
 MessageCall = Literal["ChangeMessageVisibility", "DeleteMessage", "GetQueueAttributes", "ReceiveMessage", "SendMessage"]
 Store = Literal["bucket", "results"]
 """The bucket of the mesh, or the prefix of the results, which may be in another bucket."""
@@ -185,7 +184,7 @@ def lists(*keys: str, store: Store = "bucket", when: Predicate = always) -> Keys
 def uses(table: str) -> Items:
     """Declare that a function reads and writes all items of a table."""
     calls: tuple[ItemCall, ...] = (
-        *("BatchGetItem", "BatchWriteItem", "ConditionCheckItem", "DeleteItem", "GetItem", "PutItem", "Query"),
+        *("BatchGetItem", "BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "Query"),
         "UpdateItem",
     )
     return Items(table=table, calls=calls)

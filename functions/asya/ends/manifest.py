@@ -19,7 +19,7 @@ from asya.monitoring import (
     lines,
     statistics,
 )
-from asya.needs import FAILED, OWN, SUCCEEDED, Group, Objects, Payloads, lists, sends
+from asya.needs import FAILED, OWN, SUCCEEDED, Group, Objects, Payloads, lists, sends, writes
 from asya.predicates import with_chained_triggers, with_index
 from asya.protocol import names
 from asya.protocol.keys import CANCELED_PREFIX, CHECKPOINT_PREFIX, SUMP_PREFIX, SUPERSEDED_PREFIX
@@ -69,9 +69,7 @@ FUNCTIONS = (
             READS_CLAIMS,
             _LISTS_RESULTS,
             # A later generation replaces the object of an earlier one.
-            Objects(
-                calls=("AbortMultipartUpload", "DeleteObject", "GetObject", "PutObject"), keys=("*",), store="results"
-            ),
+            Objects(calls=("DeleteObject", "GetObject", "PutObject"), keys=("*",), store="results"),
         ),
     ),
     crew_actor(
@@ -94,17 +92,8 @@ FUNCTIONS = (
                 keys=tuple(f"{prefix}*" for prefix in (SUMP_PREFIX, CANCELED_PREFIX, FAILED, SUCCEEDED)),
                 store="results",
             ),
-            Objects(
-                calls=("AbortMultipartUpload", "PutObject"),
-                keys=tuple(f"{prefix}*" for prefix in (SUMP_PREFIX, SUPERSEDED_PREFIX, CANCELED_PREFIX)),
-                store="results",
-            ),
-            Objects(
-                calls=("AbortMultipartUpload", "PutObject"),
-                keys=(f"{RECENT_PREFIX}*",),
-                store="results",
-                when=with_index,
-            ),
+            writes(*(f"{prefix}*" for prefix in (SUMP_PREFIX, SUPERSEDED_PREFIX, CANCELED_PREFIX)), store="results"),
+            writes(f"{RECENT_PREFIX}*", store="results", when=with_index),
         ),
     ),
     crew_actor(
@@ -115,7 +104,7 @@ FUNCTIONS = (
             *SIDECAR,
             sends(Group.TARGETS),
             Payloads(),
-            Objects(calls=("AbortMultipartUpload", "PutObject"), keys=(f"{CHECKPOINT_PREFIX}*",), store="results"),
+            writes(f"{CHECKPOINT_PREFIX}*", store="results"),
         ),
     ),
 )

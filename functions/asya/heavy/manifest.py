@@ -15,7 +15,6 @@ from asya.needs import (
     reads,
     reads_and_writes,
     sends,
-    uses,
     writes,
 )
 from asya.predicates import always, keeps_input, with_jobs
@@ -28,6 +27,9 @@ from asya.sidecar.needs import COUNTS_STARTS, READS_ROLES, READS_STATES, REPORTS
 from asya.stores import Prefix, Table
 
 _TIMEOUT = 120
+_USES_PENDING = Items(
+    table="pending", calls=("BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem")
+)
 
 
 def with_numbering_jobs(mesh: MeshTable, _name: str) -> bool:
@@ -53,7 +55,7 @@ FUNCTIONS = (
             writes(f"{PENDING_PREFIX}{OWN}/*"),
             # Only the gateway reads them.
             writes(f"{INPUTS_PREFIX}*", when=keeps_input),
-            uses("pending"),
+            _USES_PENDING,
         ),
     ),
     Function(
@@ -71,7 +73,7 @@ FUNCTIONS = (
             sends(names.SINK, names.SUMP, names.DISPATCH, names.COMPLETION),
             REPORTS,
             READS_STATES,
-            uses("pending"),
+            _USES_PENDING,
             reads_and_writes(f"{RUNS_PREFIX}*"),
             reads(f"{PENDING_PREFIX}*"),
             Payloads(to=(names.SINK, names.SUMP)),
@@ -99,7 +101,7 @@ FUNCTIONS = (
             sends(names.SINK, names.SUMP, names.COMPLETION, names.DISPATCH, Group.TARGETS_OF_JOBS),
             REPORTS,
             READS_STATES,
-            uses("pending"),
+            _USES_PENDING,
             reads(f"{RUNS_PREFIX}*", f"{PENDING_PREFIX}*"),
             Payloads(),
             Items(table="sink", calls=("UpdateItem",), keys=(f"{OWNER_PREFIX}*",), when=with_numbering_jobs),
@@ -120,7 +122,7 @@ FUNCTIONS = (
         # It finds lost envelopes and runs, and sends them to the dispatcher or the completion.
         needs=(
             sends(names.DISPATCH, names.COMPLETION),
-            uses("pending"),
+            _USES_PENDING,
             reads(f"{RUNS_PREFIX}*"),
             lists(f"{RUNS_PREFIX}*"),
             Calls(calls=("emr-serverless:GetJobRun",), on=Resource.JOB_RUNS),

@@ -2,7 +2,7 @@
 
 from asya.manifest import CREW_TIMEOUT, ActorFunction, Capability, Function, Queues, Schedule
 from asya.monitoring import CREW, Graph, Metric, Of, lines
-from asya.needs import Group, Items, Payloads, lists, reads, reads_and_writes, sends, uses, writes
+from asya.needs import Group, Items, Payloads, lists, reads, reads_and_writes, sends, writes
 from asya.protocol import names
 from asya.protocol.keys import BUFFERED_PREFIX, SLICES_PREFIX, SUPERSEDED_PREFIX
 from asya.protocol.table_keys import OPEN_INDEX
@@ -27,7 +27,7 @@ FUNCTIONS = (
             reads(f"{BUFFERED_PREFIX}*"),
             reads_and_writes(f"{SLICES_PREFIX}*"),
             lists(f"{BUFFERED_PREFIX}*", f"{SLICES_PREFIX}*"),
-            uses("fan-in"),
+            Items(table="fan-in", calls=("GetItem", "PutItem", "Query", "UpdateItem")),
             CLAIMS,
             # Ends that do not count.
             writes(f"{SUPERSEDED_PREFIX}*", store="results"),
