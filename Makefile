@@ -166,7 +166,9 @@ test: lint  ## lint, types, and all tests: unit, templates, Spark, the local clo
 .PHONY: tests
 tests: setup  ## the tests alone
 	@echo "· tests"
-	@$(BIN)/pytest --numprocesses 4
+	@rm -rf .build/used-needs
+	@$(BIN)/pytest --numprocesses 4 --used-needs .build/used-needs
+	@$(BIN)/python -m tests.used_needs .build/used-needs
 
 .PHONY: test-full
 test-full: setup  ## full size: 20,000 schedules of the simulation; on the local cloud 1,000 heavy envelopes, 60 job runs, sets of 200 and 5,000 slices, 1,000 objects and 1,000 events, outages, a deployment under load; 200 drivers killed while they append; the night call, and ten planted failures; the tutorial and the demo from the wheel; ten packages with compiled code; the documentation site; the tests on other days and in other zones; each target in a fresh clone; chaos (hours)

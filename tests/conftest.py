@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,8 +18,12 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.workermanage import WorkerController
 
+    from tests.used_needs import Notes
+
 # No test downloads an interpreter, and no process that one starts: code runs on those of this machine.
 os.environ["UV_PYTHON_DOWNLOADS"] = "never"
+
+NOTES: pytest.StashKey[Notes] = pytest.StashKey()
 
 COMPUTE_WORKERS = ("gw2", "gw3")
 """The workers without a cloud: the last two of four. While the clouds of the first two wait, one would not use both cores."""
@@ -80,13 +84,29 @@ def needs_no_cloud(group: str) -> bool:
     return not group.startswith(("the ", "tests/cloud/"))
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Lowers the priority of the workers without a cloud: clouds mostly wait, and they use that time.
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the folder of the notes on needs; see `tests.used_needs`."""
+    parser.addoption("--used-needs", metavar="FOLDER", help="note here which needs of manifests calls make use of")
 
-    A step of 4 leaves each more than a quarter of a core beside a process that is always busy; with 10 it starves there.
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Writes the notes on needs of this process."""
+    if (notes := config.stash.get(NOTES, None)) is not None:
+        notes.write(Path(config.getoption("--used-needs")))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Lowers the priority of the workers without a cloud, and starts the notes on needs if they are asked for.
+
+    Clouds mostly wait, and these workers use that time. A step of 4 leaves each more than a quarter of a core beside a process
+    that is always busy; with 10 it starves there.
     """
     if worker_id(config) in COMPUTE_WORKERS:
         os.nice(4)
+    if config.getoption("--used-needs"):
+        from tests import used_needs
+
+        config.stash[NOTES] = used_needs.start()
 
 
 @pytest.hookimpl(wrapper=True)

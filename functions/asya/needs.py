@@ -4,8 +4,10 @@ The vocabulary is closed. It has named calls, queues, tables with keys, prefixes
 expressions: what it cannot say stays a construct. `asya_infra.permissions.needs` makes IAM statements of needs.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import product
 from typing import Literal
 
 from asya.predicates import Predicate, always
@@ -188,3 +190,23 @@ def uses(table: str) -> Items:
         "UpdateItem",
     )
     return Items(table=table, calls=calls)
+
+
+def split(need: Need) -> Iterator[Need]:
+    """Yield the parts of a need: each has one call on one queue, key, index or resource."""
+    match need:
+        case Messages():
+            for call, queue in product(need.calls, need.queues):
+                yield replace(need, calls=(call,), queues=(queue,))
+        case Items():
+            for items, key, index in product(need.calls, need.keys or ("",), need.indexes or ("",)):
+                yield replace(need, calls=(items,), keys=(key,) if key else (), indexes=(index,) if index else ())
+        case Objects():
+            for objects, key in product(need.calls, need.keys):
+                yield replace(need, calls=(objects,), keys=(key,))
+        case Keys():
+            yield from (replace(need, keys=(key,)) for key in need.keys)
+        case Payloads():
+            yield from (replace(need, to=(each,)) for each in need.to) if need.to else (need,)
+        case Calls():
+            yield from (replace(need, calls=(each,)) for each in need.calls)

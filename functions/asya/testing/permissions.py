@@ -35,6 +35,9 @@ _IN_TRANSACTIONS = {
 Requests = Callable[[str, Mapping[str, Any], Addresses], Iterator[Request]]
 """What a service asks IAM for a call, by the name of the method and its arguments."""
 
+OBSERVERS: list[Callable[[Place, str, Request], None]] = []
+"""Called with each call that the role of a function allows: tests note which needs are made use of."""
+
 
 @dataclass
 class Permissions:
@@ -59,6 +62,12 @@ class Permissions:
             url_suffix="amazonaws.com",
         )
 
+    @cached_property
+    def place(self) -> Place:
+        """The mesh with the addresses of its resources."""
+        key = self.addresses.arn("kms", f"key/{TOKEN_KEY}")
+        return Place(addresses=self.addresses, table=self.table, application=APPLICATION, key=key)
+
     def check(self, function: str, requests: Iterable[Request]) -> None:
         """Refuse calls that the role of a function may not make; others than functions have no role.
 
@@ -78,6 +87,8 @@ class Permissions:
                     "ResponseMetadata": {"HTTPStatusCode": 403},
                 }
                 raise ClientError(answer, request.action.partition(":")[2])
+            for observer in OBSERVERS:
+                observer(self.place, function, request)
 
     def guard(self, process: Process, client: Any, requests: Requests) -> "Guarded":
         """Return a client of a process, whose calls the role of its function must allow."""
@@ -87,10 +98,8 @@ class Permissions:
         """Return the statements of a function by action: no action is a pattern. Without a role there are none."""
         if function not in self._statements:
             known = function in self.table.actors or function in registry.of(self.table).functions
-            key = self.addresses.arn("kms", f"key/{TOKEN_KEY}")
-            place = Place(addresses=self.addresses, table=self.table, application=APPLICATION, key=key)
             by_action: dict[str, list[dict[str, Any]]] = defaultdict(list)
-            for grant in function_grants(function, place) if known else ():
+            for grant in function_grants(function, self.place) if known else ():
                 for action in grant.actions:
                     by_action[action].append(grant.statement())
             self._statements[function] = by_action
