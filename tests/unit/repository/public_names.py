@@ -83,7 +83,7 @@ COMMANDS = {
     "logs": "SUBJECT --follow -f --since --json --state --namespace --region --profile",
     "validate": "--mesh --stage --limits --json",
     "graph": "--mesh --stage --format --output -o",
-    "schema": "",
+    "schema": "--mesh",
     "deploy": "--mesh --stage --yes -y --no-wait --drop-messages --bootstrap --context -c --output --region --profile",
     "diff": "--mesh --stage --context -c --output --region --profile",
     "destroy": "--mesh --stage --yes -y --no-wait --context -c --output --region --profile",
