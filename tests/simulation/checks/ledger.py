@@ -41,6 +41,7 @@ class Ledger:
         violations: the violations, with their times.
         accepted: envelope id → each accepted envelope and the actor of its queue.
         messages_of: envelope id → ids of the messages with this envelope.
+        children: id of a child → the hop that gave it: parent, generation, position.
         unreadable: messages that are not envelopes, by the id under which they end.
         canceled: task id → the time of its cancellation.
         said: task id and generation → the status that the answer to a cancellation has promised.
@@ -71,6 +72,7 @@ class Ledger:
     violations: list[str] = field(default_factory=list)
     accepted: dict[str, list[tuple[ObservedEnvelope, str]]] = field(default_factory=lambda: defaultdict(list))
     messages_of: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    children: dict[str, tuple[str, int, int]] = field(default_factory=dict)
     unreadable: dict[str, Message] = field(default_factory=dict)
     canceled: dict[str, float] = field(default_factory=dict)
     said: dict[tuple[str, int], str] = field(default_factory=dict)

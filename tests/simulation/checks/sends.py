@@ -246,6 +246,7 @@ class SendChecks:
                 problems += self._sent_after_pause(before, envelope, invocation)
             problems += self._failed_after_fan_out(before, envelope, invocation)
             if not problems:
+                self._check_parent(before, envelope, invocation)
                 invocation.effects[message.message_id] = invocation.effects.get(message.message_id, 0) + 1
                 # The envelope of a parse error may itself be too large and then carries another error.
                 # x-sump claims the failure of an envelope whose payload x-sink could not fetch.
@@ -268,6 +269,17 @@ class SendChecks:
         self.ledger.report_violation(
             f"{sender.name} sent {envelope.id} to {to}: {'; '.join(fewest_problems(explanations))}"
         )
+
+    def _check_parent(
+        self, before: ObservedEnvelope, envelope: ObservedEnvelope, invocation: ObservedInvocation
+    ) -> None:
+        """Check that the id of a child stands for the children of one hop alone (`protocol §14.child_ids`)."""
+        received = {known.id for message in invocation.messages if (known := self.ledger.read(message)) is not None}
+        if envelope.id == before.id or envelope.id in received or invocation.actor in names.END_ACTORS:
+            return  # an end sends copies to hooks
+        hop = (before.id, before.generation, len(before.prev))
+        if self.ledger.children.setdefault(envelope.id, hop) != hop:
+            self.ledger.report_violation(f"{envelope.id} is a child of two hops")
 
     def _is_stored_end(self, envelope: ObservedEnvelope) -> bool:
         """Whether an object holds this failed envelope: x-sink sends on what another run of the same end has stored."""

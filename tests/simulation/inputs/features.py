@@ -18,6 +18,7 @@ Feature = Literal[
     "waits",
     "keys",
     "outages",
+    "numbers",
 ]
 Features = frozenset[Feature]
 
@@ -34,6 +35,7 @@ Features = frozenset[Feature]
 # waits: wait actors, and the sweep that sends what is due.
 # keys: several callers start one task with one idempotency key, at the same time.
 # outages: a service is off for 1, 5 or 30 minutes.
+# numbers: actors number their children (`child_ids: suffix`).
 ALL: Features = frozenset(get_args(Feature))
 # The features of a schedule, unless the caller names others.
 DEFAULT: Features = ALL

@@ -92,6 +92,9 @@ def random_mesh(
         actors[name], programs[name] = _heavy(
             random, name, others, profile, fan_ins=fan_ins, lingers="lingers" in features
         )
+    if "numbers" in features:
+        numbers = Random(f"numbers {random.getstate()}")  # see parallel
+        actors = {name: _numbering(actor) if numbers.random() < 0.7 else actor for name, actor in actors.items()}
     sink = Sink(persist=random.random() < 0.95)
     if random.random() < 0.2:
         actors["hook"], programs["hook"] = _light(
@@ -159,6 +162,10 @@ def _light(
         fan_ins=fan_ins,
     )
     return actor, program
+
+
+def _numbering(actor: Actor) -> Actor:
+    return structs.replace(actor, options={"child_ids": "suffix"})
 
 
 def _is_possible(behavior: Behavior, profile: FaultProfile) -> bool:

@@ -14,6 +14,7 @@ from asya.protocol import headers, ids, status
 from asya.protocol.codec import decode, encode
 from asya.protocol.envelope import NULL
 from asya.protocol.route import Route
+from asya.senders.aws.owner_claims import OwnerClaims
 from asya.sidecar import arrival, outcome
 from tests.simulation.mistake import Mistake, Patch, substitute, wrap
 from tests.simulation.planted.replacements import change_headers
@@ -91,6 +92,13 @@ MISTAKES = (
         "gives children other ids in each run",
         Patch(ids, "child_id", lambda _: _numbered_child_id(count())),
         seed=10,
+    ),
+    Mistake(
+        "gives numbered ids that others have",
+        substitute(OwnerClaims, "claim_numbered", lambda *_: True),
+        kind="fault-free",
+        seed=12,
+        features=frozenset({"numbers"}),
     ),
     Mistake("drops the root of children", wrap(outcome, "frame", _frame_without_root), seed=5),
     Mistake("ignores cancellation", wrap(arrival, "start", _start_ignoring_state), seed=13),
