@@ -6,11 +6,11 @@ A change and a query are data; a `Table` carries them out. Expressions are those
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
+import msgspec
 from botocore.exceptions import ClientError
 
 from asya.function.aws.table_items import Item, Key, Value, encoded, is_nothing
@@ -34,8 +34,7 @@ class ThrottledError(RuntimeError):
     """The table leaves out items of a batch, also after retries; try again later."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """One change of an item: a `put`, an `update` or a `delete`.
 
     Attributes:
@@ -47,14 +46,14 @@ class Change:
 
     kind: Literal["Put", "Update", "Delete"]
     key: Key
-    attributes: Mapping[str, Value] = field(default_factory=dict)
+    attributes: Mapping[str, Value] = msgspec.field(default_factory=dict)
     expression: str = ""
     condition: str = ""
-    values: Mapping[str, Value] = field(default_factory=dict)
+    values: Mapping[str, Value] = msgspec.field(default_factory=dict)
 
     def only_if(self, condition: str, /, **values: Value) -> "Change":
         """The change under a condition, whose values may also be those of the update."""
-        return replace(self, condition=condition, values={**self.values, **values})
+        return msgspec.structs.replace(self, condition=condition, values={**self.values, **values})
 
     def if_absent(self) -> "Change":
         """The change on the condition that the item does not exist."""
@@ -104,8 +103,7 @@ def delete(key: Key, /) -> Change:
     return Change("Delete", key)
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(msgspec.Struct, frozen=True):
     """The items of a partition, in the order of their sort keys; `where` makes it."""
 
     condition: str
@@ -146,8 +144,7 @@ def in_partition(pk: str, prefix: str = "") -> Query:
     return where("pk = :pk AND begins_with(sk, :prefix)", pk=pk, prefix=prefix) if prefix else where("pk = :pk", pk=pk)
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(msgspec.Struct, frozen=True):
     """The result of a write: true if it was made, false if a condition refused it.
 
     Attributes:
@@ -156,7 +153,7 @@ class Written:
     """
 
     is_written: bool
-    item: Item = field(default_factory=Item)
+    item: Item = msgspec.field(default_factory=Item)
     failed: frozenset[int] = frozenset()
 
     def __bool__(self) -> bool:
